@@ -1,0 +1,38 @@
+// What a checkpoint schedule says: a story of actions, each with one effect. A schedule knows nothing of fields, files
+// or solvers. Steps are numbered 0 to n-1; step k leads from state k to state k+1.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+namespace hindsight {
+
+enum class Tier : std::uint8_t { device, host, disk };
+inline constexpr int tier_count = 3;
+enum class Content : std::uint8_t { state, record };
+
+struct Slot {
+  Tier tier = Tier::host;
+  std::int64_t index = 0;
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+struct Advance { std::int64_t from, to; };                     ///< live state moves forward, recording nothing
+struct Record { std::int64_t step; };                          ///< one step forward, keeping live what reversing needs
+struct Reverse { std::int64_t step; };                         ///< consumes the live record; adjoint moves one step back
+struct Save { Slot slot; std::int64_t step; Content content; };  ///< live state or live record -> free slot
+struct Load { Slot slot; std::int64_t step; Content content; };  ///< slot -> live; the slot stays full
+struct Move { Slot from, to; };                                ///< slot -> free slot of another tier
+struct Release { Slot slot; };                                 ///< the slot is free
+struct Turn { std::int64_t steps; };                           ///< the end is reached: count known, adjoint seeded
+struct Done {};
+
+using Action = std::variant<Advance, Record, Reverse, Save, Load, Move, Release, Turn, Done>;
+
+/// One line for a person, e.g. "Save host:3 state 17".
+std::string to_text(const Action& action);
+std::string to_text(Tier tier);
+std::string to_text(Slot slot);
+
+}  // namespace hindsight

@@ -1,0 +1,18 @@
+# hindsight_cuda: what the program knows of CUDA. With the toolkit it links the static runtime, without it a stub;
+# nothing outside src/backend/cuda sees the difference.
+set(use_cuda OFF)
+if(NOT HINDSIGHT_CUDA STREQUAL "OFF")
+  find_package(CUDAToolkit QUIET)
+  if(CUDAToolkit_FOUND)
+    set(use_cuda ON)
+  elseif(HINDSIGHT_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "HINDSIGHT_CUDA=ON, but no CUDA toolkit was found")
+  endif()
+endif()
+if(use_cuda)
+  add_library(hindsight_cuda STATIC ${CMAKE_SOURCE_DIR}/src/backend/cuda/device.cpp)
+  target_link_libraries(hindsight_cuda PRIVATE CUDA::cudart_static)
+else()
+  add_library(hindsight_cuda STATIC ${CMAKE_SOURCE_DIR}/src/backend/cuda/device_absent.cpp)
+endif()
+target_link_libraries(hindsight_cuda PRIVATE hindsight_flags)

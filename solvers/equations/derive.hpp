@@ -1,0 +1,35 @@
+// Derivatives of discretised graphs: tangent and adjoint. Second order is the tangent of the adjoint.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "solvers/equations/graph.hpp"
+
+namespace hindsight {
+
+/// What is differentiated against, and the symbol that carries its tangent or adjoint.
+struct Seed {
+  bool is_field = true;
+  std::string name;  ///< of the field or scalar
+  std::string dual;  ///< tangent(): name of its tangent field or scalar
+};
+
+/// Directional derivative of each root: for a read u(offset) the tangent symbol is read at the same offset.
+std::vector<Expr> tangent(const std::vector<Expr>& roots, const std::vector<Seed>& seeds);
+
+/// Transposed derivative, as gathers.
+struct Adjoint {
+  std::vector<Expr> fields;   ///< per requested field f: fbar[j] = sum_s dF[j-s]/df_s * lambda[j-s], lambda summed over roots
+  std::vector<Expr> scalars;  ///< per requested scalar p: the cell's summand lambda[i] * dF[i]/dp (sum it over cells)
+};
+
+/// @param roots discretised right-hand sides F_r.
+/// @param lambdas one multiplier expression per root, usually graph.field("lambda_u"); must be shiftable.
+/// @param fields, scalars names to differentiate against. A gather is `constant(0)` where nothing depends.
+/// Derivatives of min, max, abs and where take the branch that the value takes (ties: the first); masked branches
+/// contribute exact zeros even where their derivative is not finite.
+Adjoint adjoint(const std::vector<Expr>& roots, const std::vector<Expr>& lambdas,
+                const std::vector<std::string>& fields, const std::vector<std::string>& scalars);
+
+}  // namespace hindsight

@@ -1,0 +1,43 @@
+// From text to graph.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "solvers/equations/graph.hpp"
+#include "src/error.hpp"
+
+namespace hindsight {
+
+/// A function that the case defines: name, argument names, body. Bodies may call other functions, not themselves.
+struct UserFunction {
+  std::string name;
+  std::vector<std::string> arguments;
+  std::string body;
+  SourcePlace place;  ///< of the first character of the body
+};
+
+/// What names mean inside an expression. A name stands for one thing only.
+struct Scope {
+  int dimensions = 0;                      ///< coordinates x, y, z exist up to this; 0 for an ODE
+  std::vector<std::string> scalars;        ///< parameters and time series, t included where it is allowed
+  std::vector<std::string> fields;         ///< state fields and parameter fields allowed here
+  std::map<std::string, UserFunction> functions;
+  bool operators = true;                   ///< whether dx, lap, ... may be used here
+};
+
+/// Grammar, loosest first: or; and; not; comparisons < <= > >= == !=; + -; * /; unary + -; ^ (right-associative, binds
+/// tighter than unary minus on its left: -2^2 = -4); numbers, names, calls, parentheses. `pi` is known. Functions: abs
+/// min max sqrt exp log sin cos tan tanh where; operators dx dy dz dxx dyy dzz lap grad2 div(k*grad(u))
+/// upwind(c, u, axis). Axis names are x, y, z.
+/// @param place of the first character of `text`; columns in errors count from there.
+/// @throws InputError with line and column: syntax (what was expected), unknown name (nearest name and what is allowed),
+///   wrong number of arguments, operator without a grid, an axis that the grid lacks, nesting deeper than 200.
+Expr parse(Graph& graph, const std::string& text, const Scope& scope, const SourcePlace& place);
+
+/// Names that no parameter, field or function of a case may take (functions, operators, x y z t pi, and or not).
+const std::vector<std::string>& reserved_names();
+
+}  // namespace hindsight

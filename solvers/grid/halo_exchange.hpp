@@ -1,0 +1,41 @@
+// Fills the ghosts of fields: wraps periodic axes, exchanges with neighbouring ranks, applies wall rules.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "solvers/grid/boundary.hpp"
+#include "solvers/grid/grid.hpp"
+
+namespace hindsight {
+
+/// One exchange plan: a number of fields, a depth per axis. Buffers and requests are made once; start/finish allocate
+/// nothing. Non-blocking: between start() and finish() the cells of ready() may be computed.
+///
+/// Ghost corners: x ghosts are filled before rows travel, so (x,y) and (x,z) corners are always right after finish();
+/// (y,z) corners in 3D only with `corners`, which exchanges y before z.
+/// Traffic: 2*depth rows (planes) per split axis and field read, sent, received and written, once.
+class HaloExchange {
+ public:
+  /// @param depth ghost layers per axis, at most the grid's halo.
+  HaloExchange(const Grid& grid, int fields, std::array<int, 3> depth, bool corners);
+  ~HaloExchange();
+  HaloExchange(HaloExchange&&) noexcept;
+  HaloExchange& operator=(HaloExchange&&) noexcept;
+
+  /// @param fields pointers to local cell (0,0,0); the same ones go to finish(). @param walls one per field.
+  /// Fills x ghosts (1D: when unsplit) of owned rows, wraps unsplit periodic axes, posts messages.
+  void start(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls);
+  /// Waits, unpacks, fills what is left. After this all ghosts to `depth` are right.
+  void finish(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls);
+  /// Owned cells at least `reach` away from every side whose ghosts only finish() fills: safe to compute in between.
+  Box ready(std::array<int, 3> reach) const;
+  /// True when finish() has nothing to do, so that there is no reason to split the work.
+  bool is_local() const;
+
+ private:
+  struct Plan;
+  std::unique_ptr<Plan> plan_;
+};
+
+}  // namespace hindsight

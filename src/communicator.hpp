@@ -1,0 +1,43 @@
+// A group of MPI ranks. No communicator or rank is global: everything that talks is handed one of these.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hindsight {
+
+/// A view of an MPI communicator that somebody else owns and that outlives it.
+class Communicator {
+ public:
+  explicit Communicator(MPI_Comm comm) : comm_(comm) {
+    MPI_Comm_rank(comm, &rank_);
+    MPI_Comm_size(comm, &size_);
+  }
+  MPI_Comm handle() const { return comm_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool is_root() const { return rank_ == 0; }
+
+  /// True on every rank if true on any. Collective.
+  bool any(bool here) const;
+  /// Collective. If `message` is non-empty on any rank, every rank throws the lowest such rank's error (message and
+  /// code); otherwise returns. Turns one rank's failure into everybody's, without a hang.
+  void agree(const std::string& message, int code) const;
+  /// Element-wise sum over ranks. Collective. Independent of the number of ranks only when at most one rank holds a
+  /// non-zero entry per element.
+  void sum(std::vector<double>& values) const;
+  /// The largest over ranks. Collective.
+  std::int64_t max(std::int64_t value) const;
+  /// The text that rank 0 has. Collective.
+  std::string broadcast(const std::string& text) const;
+
+ private:
+  MPI_Comm comm_;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+}  // namespace hindsight

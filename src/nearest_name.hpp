@@ -1,0 +1,19 @@
+// Spelling help for error messages.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hindsight {
+
+/// The known name closest to `name` by edit distance, or "" when none is near (more than a third of its letters differ).
+std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
+
+/// "; did you mean 'X'?" or "" — to be appended to a message about an unknown name.
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known);
+
+/// "a, b, c" in the order given.
+std::string join(const std::vector<std::string>& names, std::string_view separator = ", ");
+
+}  // namespace hindsight
