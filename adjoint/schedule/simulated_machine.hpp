@@ -22,7 +22,7 @@ struct ScheduleCounts {
 
 
 /// The machine that every schedule is proven on: it knows the live step, the live record, the slots and the adjoint's
-/// front, and refuses whatever does not fit. Used by the tests, by `hindsight schedule`, and by the driver in debug runs.
+/// front, and refuses whatever does not fit. Used by the tests and by `hindsight schedule`.
 class SimulatedMachine {
  public:
   SimulatedMachine(std::int64_t steps, Capacities capacities);
@@ -39,6 +39,10 @@ class SimulatedMachine {
   };
   [[noreturn]] void refuse(const std::string& why) const;
   std::optional<Held>& slot(Slot slot);
+  void fill(Slot where, Held held);
+  Held read(Slot where);
+  void clear(Slot where);
+  void move_live(std::int64_t from, std::int64_t to);
 
   std::int64_t steps_;
   Capacities capacities_;
@@ -47,6 +51,7 @@ class SimulatedMachine {
   std::string action_text_;
   std::optional<std::int64_t> live_state_ = 0;
   std::optional<std::int64_t> live_record_;
+  bool record_saved_ = true;  ///< the live record may be overwritten
   std::int64_t front_ = -1;  ///< the next step to be reversed is front_ - 1; -1 before Turn
   bool done_ = false;
   std::array<std::vector<std::optional<Held>>, tier_count> slots_;
