@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "src/error.hpp"
+#include "src/ordered_sum.hpp"
 
 namespace hindsight {
 namespace {
@@ -113,6 +114,14 @@ std::int64_t Grid::global_rows() const { return dimensions() <= 1 ? global_[0] :
 std::int64_t Grid::global_row(std::int64_t local_row) const {
   if (dimensions() <= 1) return first_[0] + local_row;
   return first_[1] + local_row % local_[1] + global_[1] * (first_[2] + local_row / local_[1]);
+}
+
+double grid_sum(const Grid& grid, const double* rows) {
+  if (grid.dimensions() == 0) return rows[0];
+  std::vector<double> values(rows, rows + grid.local_rows());
+  std::vector<std::int64_t> index(values.size());
+  for (std::size_t i = 0; i < index.size(); ++i) index[i] = grid.global_row(static_cast<std::int64_t>(i));
+  return ordered_sum(values, index, grid.global_rows(), grid.communicator());
 }
 
 std::vector<Box> shell(const Box& outer, const Box& inner) {

@@ -1,9 +1,10 @@
 #include "solvers/steppers/runge_kutta.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <numeric>
 
 #include "solvers/equations/derive.hpp"
+#include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/runge_kutta_kernels.hpp"
 #include "solvers/steppers/wall_adjoint.hpp"
 
@@ -11,21 +12,6 @@ namespace hindsight {
 namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-using WallExpressions = std::vector<std::array<std::array<Expr, 2>, 3>>;
-
-/// The wall values of one stage; differentiated when `seeds` are given.
-WallExpressions wall_expressions(const Model& model, int stage, const std::vector<Seed>* seeds) {
-  WallExpressions values(model.walls.size());
-  for (std::size_t f = 0; f < model.walls.size(); ++f)
-    for (std::size_t a = 0; a < 3; ++a)
-      for (std::size_t s = 0; s < 2; ++s) {
-        if (!model.has_walls[a]) continue;
-        Expr value = at_stage(model, {model.walls[f][a][s].value}, std::to_string(stage))[0];
-        values[f][a][s] = seeds ? tangent({value}, *seeds)[0] : value;
-      }
-  return values;
-}
 
 bool depends_on_time(const Model& model) {
   for (const auto& field : model.walls)
@@ -106,8 +92,11 @@ RungeKutta::RungeKutta(const Model& model, const Tableau& tableau, const Active&
       seeds.push_back({false, StageNames::stage(name, i), StageNames::dot(StageNames::stage(name, i))});
     p.dot_walls.emplace_back(model, wall_expressions(model, i, &seeds), "dot" + std::to_string(i) + "_", p.wall_kernels);
   }
-  if (wants.adjoint && !model.walls.empty())
-    p.wall_adjoint = std::make_unique<WallAdjoint>(model, active, s, p.wall_kernels);
+  if (wants.adjoint && !model.walls.empty()) {
+    std::vector<int> labels(at(s));
+    std::iota(labels.begin(), labels.end(), 1);
+    p.wall_adjoint = std::make_unique<WallAdjoint>(model, active, labels, p.wall_kernels);
+  }
 
   const auto field = [&](const std::string& name) { return int{graph.field(name).node().symbol}; };
   const auto scalar = [&](const std::string& name) { return int{graph.scalar(name).node().symbol}; };
@@ -158,66 +147,14 @@ std::vector<RungeKutta::Described> RungeKutta::describe() const {
   return all;
 }
 
-namespace {
-
-/// The deepest reads of any of the kernels, for one set of fields (all fields when empty).
-Reach deepest(const std::vector<const KernelSpec*>& kernels, const std::vector<int>& symbols) {
-  Reach most;
-  for (const KernelSpec* kernel : kernels) {
-    const std::vector<Reach> all = reach(kernel->roots());
-    for (std::size_t f = 0; f < all.size(); ++f) {
-      if (!symbols.empty() && std::find(symbols.begin(), symbols.end(), static_cast<int>(f)) == symbols.end()) continue;
-      for (std::size_t a = 0; a < 3; ++a) most.depth[a] = std::max(most.depth[a], all[f].depth[a]);
-      most.corners = most.corners || all[f].corners;
-    }
-  }
-  return most;
-}
-
-std::vector<const KernelSpec*> pointers(const std::vector<KernelSpec>& kernels) {
-  std::vector<const KernelSpec*> all;
-  for (const KernelSpec& k : kernels) all.push_back(&k);
-  return all;
-}
-
-/// Depth of the ring of ghosts that feed interior cells: how far the right-hand sides read.
-std::array<int, 3> ring_depth(const Model& model) {
-  std::array<int, 3> depth{0, 0, 0};
-  for (const Reach& r : reach(model.right_hand_sides))
-    for (std::size_t a = 0; a < 3; ++a)
-      if (model.has_walls[a]) depth[a] = std::max(depth[a], r.depth[a]);
-  return depth;
-}
-
-std::array<int, 3> operator+(std::array<int, 3> a, const std::array<int, 3>& b) {
-  for (std::size_t i = 0; i < 3; ++i) a[i] += b[i];
-  return a;
-}
-
-}  // namespace
-
 std::array<int, 3> RungeKutta::halo() const {
   const Plan& p = *plan_;
-  std::array<int, 3> depth = deepest(pointers(p.forward), {}).depth;
-  const std::array<int, 3> tangent = deepest(pointers(p.tangent), {}).depth;
-  std::array<int, 3> reverse{0, 0, 0};
-  if (wants_.adjoint) reverse = deepest(pointers(p.reverse_specs()), {}).depth + ring_depth(model_);
-  for (std::size_t a = 0; a < 3; ++a) depth[a] = std::max({depth[a], tangent[a], reverse[a]});
+  std::array<int, 3> depth = deeper(deepest(pointers(p.forward), {}).depth, deepest(pointers(p.tangent), {}).depth);
+  if (wants_.adjoint)
+    depth = deeper(depth, add(deepest(pointers(p.reverse_specs()), {}).depth,
+                              ring_depth(model_, model_.right_hand_sides)));
   return depth;
 }
-
-namespace {
-
-/// Group for the arrays of one role, as deep as `kernel` reads them (plus `extra`); at least `at_least` deep.
-GhostGroup group(const KernelSpec& kernel, const std::vector<int>& symbols, const std::vector<FieldWalls>* walls,
-                 std::array<int, 3> extra = {0, 0, 0}) {
-  const Reach r = deepest({&kernel}, symbols);
-  GhostGroup g{symbols, r.depth, r.depth, r.corners, walls};
-  if (r.depth != std::array<int, 3>{0, 0, 0}) g.depth = g.depth + extra;
-  return g;
-}
-
-}  // namespace
 
 void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
   Plan& p = *plan_;
@@ -258,7 +195,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   if (wants_.tangent)
     for (int i = 2; i <= s; ++i) p.dot_memory.emplace_back(p.state);
 
-  const std::array<int, 3> ring = ring_depth(model_);
+  const std::array<int, 3> ring = ring_depth(model_, model_.right_hand_sides);
   const auto walls_of = [&](std::vector<WallValues>& sets, int i) -> const std::vector<FieldWalls>* {
     return sets.empty() ? &p.zero_walls : &sets[at(i - 1)].walls();
   };
@@ -271,13 +208,12 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
           .emplace_back(grid, p.forward_library[k], std::vector<GhostGroup>{});
       continue;
     }
-    GhostGroup own = group(p.forward[k], p.stage[k], walls_of(p.walls, i));
+    GhostGroup own = ghosts_for(p.forward[k], p.stage[k], walls_of(p.walls, i));
     p.forward_passes.emplace_back(grid, p.forward_library[k], std::vector<GhostGroup>{own});
     // When recorded, ghosts are filled as deep as the adjoint and the tangent will read them.
     const Reach later = deepest(pointers(readers), p.stage[k]);
     if (later.depth != std::array<int, 3>{0, 0, 0})
-      for (std::size_t a = 0; a < 3; ++a)
-        own.depth[a] = std::max(own.depth[a], later.depth[a] + (wants_.adjoint ? ring[a] : 0));
+      own.depth = deeper(own.depth, wants_.adjoint ? add(later.depth, ring) : later.depth);
     own.corners = own.corners || later.corners;
     p.record_passes.emplace_back(grid, p.forward_library[k], std::vector<GhostGroup>{own});
   }
@@ -292,7 +228,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
       for (const std::string& name : model_.fields)
         multiplier.push_back(graph.field_index(StageNames::mu(name, stage.stage)));
     }
-    GhostGroup own = group(stage.main, multiplier, &p.zero_walls, ring);
+    GhostGroup own = ghosts_for(stage.main, multiplier, &p.zero_walls, ring);
     p.reverse_passes.emplace_back(grid, p.reverse_library[kernel++], std::vector<GhostGroup>{own});
     if (stage.ring.outputs.empty()) continue;
     const KernelFunction ring_kernel = p.reverse_library[kernel++], add_kernel = p.reverse_library[kernel++];
@@ -308,8 +244,13 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   for (std::size_t k = 0; k < p.tangent.size(); ++k) {
     const int i = static_cast<int>(k) + 1;
     p.tangent_passes.emplace_back(grid, p.tangent_library[k],
-                                  std::vector<GhostGroup>{group(p.tangent[k], p.dot_stage[k], walls_of(p.dot_walls, i))});
+                                  std::vector<GhostGroup>{ghosts_for(p.tangent[k], p.dot_stage[k], walls_of(p.dot_walls, i))});
   }
+}
+
+std::int64_t RungeKutta::scratch_bytes() const {
+  const auto buffers = static_cast<std::int64_t>(plan_->stage_memory.size() + plan_->dot_memory.size());
+  return buffers * plan_->state * static_cast<std::int64_t>(sizeof(double));
 }
 
 void RungeKutta::parameters_changed(Tables& tables, bool with_tangent) const {

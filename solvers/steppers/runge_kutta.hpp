@@ -53,6 +53,8 @@ class RungeKutta {
   std::vector<Described> describe() const;
   const Model& model() const { return model_; }
 
+  /// Bytes of the stage inputs that steps use when they do not record. (Other scratch: Tables::bytes.)
+  std::int64_t scratch_bytes() const;
   /// Compiles and allocates for a grid. Collective. `series` run parallel to model.series.
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series);
   /// Where derivatives with respect to series go: knots x local rows, one array per active series.

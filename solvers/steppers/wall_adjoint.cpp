@@ -8,7 +8,8 @@
 
 namespace hindsight {
 
-WallAdjoint::WallAdjoint(const Model& model, const Active& active, int stages, std::vector<KernelSpec>& kernels)
+WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages,
+                         std::vector<KernelSpec>& kernels)
     : model_(model), active_(active) {
   Graph& graph = *model.graph;
   const Expr h = graph.scalar("h");
@@ -30,7 +31,7 @@ WallAdjoint::WallAdjoint(const Model& model, const Active& active, int stages, s
           face.series_symbols.push_back({int{graph.field("wallknot0_" + name + "_" + q).node().symbol},
                                          int{graph.field("wallknot1_" + name + "_" + q).node().symbol}});
         bool used = false;
-        for (int stage = 1; stage <= stages; ++stage) {
+        for (const int stage : stages) {
           const std::string label = std::to_string(stage);
           const Expr value = at_stage(model, {model.walls[f][a][static_cast<std::size_t>(side)].value}, label)[0];
           std::vector<std::string> names = active.scalars;

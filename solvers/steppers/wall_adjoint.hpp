@@ -15,7 +15,9 @@ namespace hindsight {
 /// arrays are added in global order.
 class WallAdjoint {
  public:
-  WallAdjoint(const Model& model, const Active& active, int stages, std::vector<KernelSpec>& kernels);
+  /// @param stages labels of the stages whose wall values are differentiated.
+  WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages,
+              std::vector<KernelSpec>& kernels);
 
   /// Allocates for a field's walls on this rank; returns where transposed rules of this stage put Ebar.
   /// `knots` is the number of knots of each active series.

@@ -4,8 +4,20 @@
 
 namespace hindsight {
 
-WallValues::WallValues(const Model& model, const std::vector<std::array<std::array<Expr, 2>, 3>>& values,
-                       const std::string& prefix, std::vector<KernelSpec>& kernels)
+WallExpressions wall_expressions(const Model& model, int stage, const std::vector<Seed>* seeds) {
+  WallExpressions values(model.walls.size());
+  for (std::size_t f = 0; f < model.walls.size(); ++f)
+    for (std::size_t a = 0; a < 3; ++a)
+      for (std::size_t s = 0; s < 2; ++s) {
+        if (!model.has_walls[a]) continue;
+        Expr value = at_stage(model, {model.walls[f][a][s].value}, std::to_string(stage))[0];
+        values[f][a][s] = seeds ? tangent({value}, *seeds)[0] : value;
+      }
+  return values;
+}
+
+WallValues::WallValues(const Model& model, const WallExpressions& values, const std::string& prefix,
+                       std::vector<KernelSpec>& kernels)
     : model_(model) {
   for (std::size_t f = 0; f < values.size(); ++f) {
     FieldWalls walls;

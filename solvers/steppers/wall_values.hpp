@@ -4,19 +4,25 @@
 #include <string>
 #include <vector>
 
+#include "solvers/equations/derive.hpp"
 #include "solvers/equations/kernel.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/steppers/tables.hpp"
 
 namespace hindsight {
 
+using WallExpressions = std::vector<std::array<std::array<Expr, 2>, 3>>;
+
+/// The wall values of one stage ([field][axis][side]); their tangents when `seeds` are given.
+WallExpressions wall_expressions(const Model& model, int stage, const std::vector<Seed>* seeds);
+
 /// One set of wall values: those of one stage, or of a tangent.
 class WallValues {
  public:
   /// @param values walls[field][axis][side] as expressions of scalars and coordinates (stage names already applied).
   /// @param prefix distinguishes the symbols of this set. Adds its kernels to `kernels`.
-  WallValues(const Model& model, const std::vector<std::array<std::array<Expr, 2>, 3>>& values,
-             const std::string& prefix, std::vector<KernelSpec>& kernels);
+  WallValues(const Model& model, const WallExpressions& values, const std::string& prefix,
+             std::vector<KernelSpec>& kernels);
 
   /// Allocates the arrays of the walls on this rank. `library` holds the kernels passed to the constructor.
   void prepare(const KernelLibrary& library, Tables& tables);

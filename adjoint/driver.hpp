@@ -1,0 +1,44 @@
+// Executes a schedule's actions on a time-stepping problem. Knows no schedule, no tier and no field.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "adjoint/schedule/schedule.hpp"
+#include "adjoint/store/pool.hpp"
+
+namespace hindsight {
+
+/// What reversing a step needs: the state it starts from and its stages.
+struct StepRecord {
+  Buffer base, stages;
+};
+
+/// A problem whose steps can be repeated and reversed. States are passed in and returned.
+class ReversibleSteps {
+ public:
+  virtual ~ReversibleSteps() = default;
+  virtual Buffer initial_state() = 0;
+  /// State k -> state k+1. `first` is true when this step has not been taken before in this gradient.
+  virtual Buffer advance(std::int64_t k, const Buffer& state, bool first) = 0;
+  /// The same, keeping what reverse() needs in `record`.
+  virtual Buffer record(std::int64_t k, const Buffer& state, bool first, StepRecord& record) = 0;
+  /// The end is reached: sets the adjoint of the last state.
+  virtual void turn(std::int64_t steps, const Buffer& last) = 0;
+  /// Adjoint of state k+1 -> adjoint of state k.
+  virtual void reverse(std::int64_t k, const StepRecord& record) = 0;
+};
+
+/// Steps executed, and slots used at most, per tier.
+struct DriverCounts {
+  std::int64_t plain = 0, recorded = 0, reversed = 0;
+  std::array<std::int64_t, tier_count> peak{};
+};
+
+/// Runs all actions. @param progress called after each step with (steps done forward, steps reversed); may be empty.
+DriverCounts drive(ActionStream stream, ReversibleSteps& steps,
+                   const std::function<void(std::int64_t, std::int64_t)>& progress);
+
+}  // namespace hindsight
