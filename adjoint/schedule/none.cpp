@@ -27,10 +27,12 @@ std::int64_t plain_steps(const ScheduleRequest& request) {
   return request.steps % 2 == 0 ? request.steps / 2 * (request.steps - 1) : (request.steps - 1) / 2 * request.steps;
 }
 
+std::int64_t slots_used(const ScheduleRequest&) { return 1; }
+
 }  // namespace
 
 ScheduleKind none_schedule() {
-  return {"none", "only the initial state; n(n-1)/2 repeated steps", start, plain_steps};
+  return {"none", "only the initial state; n(n-1)/2 repeated steps", start, plain_steps, slots_used};
 }
 
 }  // namespace hindsight

@@ -85,10 +85,14 @@ std::int64_t plain_steps(const ScheduleRequest& request) {
   return static_cast<std::int64_t>(Wide{r} * n - beta(s + 1, r - 1, std::int64_t{1} << 62));
 }
 
+std::int64_t slots_used(const ScheduleRequest& request) {
+  return std::min(request.steps, host_slots(request, 1, "revolve"));
+}
+
 }  // namespace
 
 ScheduleKind revolve_schedule() {
-  return {"revolve", "the fewest repeated steps for the given slots", start, plain_steps};
+  return {"revolve", "the fewest repeated steps for the given slots", start, plain_steps, slots_used};
 }
 
 }  // namespace hindsight

@@ -79,6 +79,8 @@ struct ScheduleKind {
   std::string summary;  ///< one line for a person
   ActionStream (*start)(const ScheduleRequest&);
   std::int64_t (*plain_steps)(const ScheduleRequest&);
+  /// Host slots that it will use at most.
+  std::int64_t (*slots_used)(const ScheduleRequest&);
 };
 
 /// The explicit list of all schedules, in the order they are shown.

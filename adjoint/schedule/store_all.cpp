@@ -47,10 +47,14 @@ std::int64_t plain_steps(const ScheduleRequest& request) {
   return request.content == Content::record ? 0 : request.steps - 1;
 }
 
+std::int64_t slots_used(const ScheduleRequest& request) {
+  return request.content == Content::record ? request.steps - 1 : request.steps;
+}
+
 }  // namespace
 
 ScheduleKind store_all_schedule() {
-  return {"store-all", "every state (or stage record) in memory; no step repeated", start, plain_steps};
+  return {"store-all", "every state (or stage record) in memory; no step repeated", start, plain_steps, slots_used};
 }
 
 }  // namespace hindsight

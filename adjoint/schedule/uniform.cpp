@@ -57,10 +57,14 @@ std::int64_t plain_steps(const ScheduleRequest& request) {
   return (count - 1) * length + (n - count);
 }
 
+std::int64_t slots_used(const ScheduleRequest& request) {
+  return slots_needed(request.steps, segment_length(request));
+}
+
 }  // namespace
 
 ScheduleKind uniform_schedule() {
-  return {"uniform", "square root: 2 sqrt(n) slots for one more sweep", start, plain_steps};
+  return {"uniform", "square root: 2 sqrt(n) slots for one more sweep", start, plain_steps, slots_used};
 }
 
 }  // namespace hindsight

@@ -136,6 +136,13 @@ RungeKutta::~RungeKutta() = default;
 
 int RungeKutta::sums() const { return plan_->kernels.sum_numbers().count(); }
 
+bool RungeKutta::keeps_slopes() const {
+  return !plan_->kernels.is_pointwise() && !plan_->kernels.eliminates_slopes();
+}
+bool RungeKutta::keeps_stage_adjoints() const {
+  return !plan_->kernels.is_pointwise() && !plan_->kernels.eliminates_adjoints();
+}
+
 std::vector<RungeKutta::Described> RungeKutta::describe() const {
   std::vector<Described> all;
   for (const KernelSpec& k : plan_->forward) all.push_back({"forward", &k});

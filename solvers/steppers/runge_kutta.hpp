@@ -51,7 +51,9 @@ class RungeKutta {
     const KernelSpec* kernel;
   };
   std::vector<Described> describe() const;
-  const Model& model() const { return model_; }
+  /// Whether slopes and stage adjoints are kept in arrays of their own.
+  bool keeps_slopes() const;
+  bool keeps_stage_adjoints() const;
 
   /// Bytes of the stage inputs that steps use when they do not record. (Other scratch: Tables::bytes.)
   std::int64_t scratch_bytes() const;
