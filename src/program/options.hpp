@@ -22,7 +22,6 @@ struct Options {
   std::string slots = "host=1", cost;
   std::string content = "state";
   // check
-  int halvings = 7;
   bool break_gradient = false;      ///< hidden developer option
 };
 
