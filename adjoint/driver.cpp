@@ -7,11 +7,14 @@
 namespace hindsight {
 namespace {
 
+constexpr std::int64_t report_interval = 16;  // steps between two calls of the progress observer
+
 /// The state of a sweep: what is live, what the slots hold.
 class Sweep {
  public:
-  Sweep(ReversibleSteps& steps, const std::function<void(std::int64_t, std::int64_t)>& progress)
-      : steps_(steps), progress_(progress), live_(steps.initial_state()) {}
+  Sweep(ReversibleSteps& steps, CheckpointSlots& slots,
+        const std::function<void(std::int64_t, std::int64_t)>& progress)
+      : steps_(steps), slots_(slots), progress_(progress), live_(steps.initial_state()) {}
 
   void operator()(const Advance& a) {
     for (std::int64_t k = a.from; k < a.to; ++k) {
@@ -21,9 +24,7 @@ class Sweep {
     }
   }
   void operator()(const Record& a) {
-    StepRecord record;
-    live_ = steps_.record(a.step, live_, !turned_, record);
-    record_ = std::move(record);
+    live_ = steps_.record(a.step, live_, !turned_, record_);
     ++counts_.recorded;
     report();
   }
@@ -34,25 +35,25 @@ class Sweep {
     report();
   }
   void operator()(const Save& a) {
-    slot(a.slot) = a.content == Content::record ? record_ : StepRecord{live_, {}};
+    slots_[a.slot] = a.content == Content::record ? record_ : StepRecord{live_, {}};
     const auto tier = static_cast<std::size_t>(a.slot.tier);
     counts_.peak[tier] = std::max(counts_.peak[tier], ++in_use_[tier]);
   }
   void operator()(const Load& a) {
     if (a.content == Content::record) {
-      record_ = slot(a.slot);
+      record_ = slots_[a.slot];
     } else {
-      live_ = slot(a.slot).base;
+      live_ = slots_[a.slot].base;
     }
   }
   void operator()(const Move& a) {
-    slot(a.to) = std::exchange(slot(a.from), {});
+    slots_[a.to] = std::exchange(slots_[a.from], {});
     --in_use_[static_cast<std::size_t>(a.from.tier)];
     const auto tier = static_cast<std::size_t>(a.to.tier);
     counts_.peak[tier] = std::max(counts_.peak[tier], ++in_use_[tier]);
   }
   void operator()(const Release& a) {
-    slot(a.slot) = {};
+    slots_[a.slot] = {};
     --in_use_[static_cast<std::size_t>(a.slot.tier)];
   }
   void operator()(const Turn& a) {
@@ -65,31 +66,27 @@ class Sweep {
   const DriverCounts& counts() const { return counts_; }
 
  private:
-  StepRecord& slot(Slot slot) {
-    auto& tier = slots_[static_cast<std::size_t>(slot.tier)];
-    if (slot.index >= static_cast<std::int64_t>(tier.size())) tier.resize(static_cast<std::size_t>(slot.index) + 1);
-    return tier[static_cast<std::size_t>(slot.index)];
-  }
   void report() {
-    if (progress_) progress_(counts_.plain + counts_.recorded, counts_.reversed);
+    const std::int64_t done = counts_.plain + counts_.recorded;
+    if ((done + counts_.reversed) % report_interval == 0 && progress_) progress_(done, counts_.reversed);
   }
 
   ReversibleSteps& steps_;
+  CheckpointSlots& slots_;
   const std::function<void(std::int64_t, std::int64_t)>& progress_;
   Buffer live_;
   StepRecord record_;
   bool turned_ = false;
-  std::array<std::vector<StepRecord>, tier_count> slots_;
   std::array<std::int64_t, tier_count> in_use_{};
   DriverCounts counts_;
 };
 
 }  // namespace
 
-DriverCounts drive(ActionStream stream, ReversibleSteps& steps,
+DriverCounts drive(ActionStream stream, ReversibleSteps& steps, CheckpointSlots& slots,
                    const std::function<void(std::int64_t, std::int64_t)>& progress) {
-  Sweep sweep(steps, progress);
-  while (const auto action = stream.next()) std::visit(sweep, *action);
+  Sweep sweep(steps, slots, progress);
+  while (const Action* action = stream.next()) std::visit(sweep, *action);
   return sweep.counts();
 }
 

@@ -1,6 +1,7 @@
 // Executes a schedule's actions on a time-stepping problem. Knows no schedule, no tier and no field.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -37,8 +38,23 @@ struct DriverCounts {
   std::array<std::int64_t, tier_count> peak{};
 };
 
-/// Runs all actions. @param progress called after each step with (steps done forward, steps reversed); may be empty.
-DriverCounts drive(ActionStream stream, ReversibleSteps& steps,
+/// What the slots of all tiers hold; made before the first step, so that nothing is allocated while stepping.
+class CheckpointSlots {
+ public:
+  explicit CheckpointSlots(const Capacities& capacities) {
+    for (std::size_t t = 0; t < tier_count; ++t)
+      slots_[t].resize(static_cast<std::size_t>(std::max<std::int64_t>(0, capacities.slots[t])));
+  }
+  StepRecord& operator[](Slot slot) {
+    return slots_[static_cast<std::size_t>(slot.tier)].at(static_cast<std::size_t>(slot.index));
+  }
+
+ private:
+  std::array<std::vector<StepRecord>, tier_count> slots_;
+};
+
+/// Runs all actions. @param slots at least as many as the schedule uses; empty before and after. @param progress called every few steps with (steps done forward, steps reversed); may be empty.
+DriverCounts drive(ActionStream stream, ReversibleSteps& steps, CheckpointSlots& slots,
                    const std::function<void(std::int64_t, std::int64_t)>& progress);
 
 }  // namespace hindsight

@@ -166,6 +166,7 @@ Simulation::~Simulation() {
   lambda_.reset();
   lambda_next_.reset();
   last_good_.reset();
+  slots_.reset();
 }
 
 void Simulation::build_parameters() {
@@ -409,17 +410,22 @@ double Simulation::run(const StateObserver& observer, const ProgressObserver& pr
   return objective();
 }
 
+void Simulation::reserve_checkpoints(const ScheduleRequest& request) {
+  const std::int64_t slots = request.capacities[Tier::host];
+  if (slots != slot_count_) slots_ = std::make_unique<CheckpointSlots>(request.capacities);
+  slot_count_ = slots;
+  reserve(slots + live_states, request.content == Content::record ? slots + 1 : 1);
+}
+
 GradientResult Simulation::gradient(const ScheduleKind& kind, const ScheduleRequest& request,
                                     const StateObserver& observer, const ProgressObserver& progress) {
-  const bool keeps_records = request.content == Content::record;
-  const std::int64_t slots = request.capacities[Tier::host];
-  reserve(slots + live_states, keeps_records ? slots + 1 : 1);
+  reserve_checkpoints(request);
   if (!lambda_) lambda_ = adjoint_pool_->acquire();
   if (!lambda_next_) lambda_next_ = adjoint_pool_->acquire();
   observer_ = &observer;
   reset_sums();
   GradientResult result;
-  result.counts = drive(kind.start(request), *this, progress);
+  result.counts = drive(kind.start(request), *this, *slots_, progress);
   observer_ = nullptr;
   last_good_.reset();
   result.objective = objective();

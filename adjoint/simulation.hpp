@@ -91,6 +91,8 @@ class Simulation final : private ReversibleSteps {
 
   /// Forward only. @returns the objective. @throws NumericsError naming field, step and place when it diverges.
   double run(const StateObserver& observer, const ProgressObserver& progress);
+  /// Allocates and touches the memory of gradients with this request, unless it is there already.
+  void reserve_checkpoints(const ScheduleRequest& request);
   /// Forward and backward on a schedule with the given numbers of slots.
   GradientResult gradient(const ScheduleKind& kind, const ScheduleRequest& request, const StateObserver& observer,
                           const ProgressObserver& progress);
@@ -150,6 +152,8 @@ class Simulation final : private ReversibleSteps {
   std::vector<Memory> scalar_sums_;      // rows, per active scalar
   std::vector<Memory> series_sums_;      // knots x rows, per active series
   std::unique_ptr<Pool> states_, records_;
+  std::unique_ptr<CheckpointSlots> slots_;
+  std::int64_t slot_count_ = -1;
   std::int64_t state_count_ = 0, record_count_ = 0;
   Buffer lambda_, lambda_next_;
   std::unique_ptr<Pool> adjoint_pool_;

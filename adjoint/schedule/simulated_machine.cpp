@@ -131,7 +131,7 @@ void SimulatedMachine::finish() const {
 ScheduleCounts simulate(const ScheduleKind& kind, const ScheduleRequest& request) {
   SimulatedMachine machine(request.steps, request.capacities);
   ActionStream stream = kind.start(request);
-  while (const auto action = stream.next()) machine.execute(*action);
+  while (const Action* action = stream.next()) machine.execute(*action);
   machine.finish();
   return machine.counts();
 }

@@ -42,18 +42,22 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   /// @throws Error(bug) when all buffers are in use: the plan was wrong.
-  Buffer acquire();
+  Buffer acquire() {
+    if (free_count_ == 0) fail_empty();
+    const std::int64_t index = free_[--free_count_];
+    count_[static_cast<std::size_t>(index)] = 1;
+    return {this, index};
+  }
   std::int64_t bytes() const { return memory_.size() * static_cast<std::int64_t>(sizeof(double)); }
-  /// Most buffers in use at one time.
-  std::int64_t peak() const { return peak_; }
 
  private:
+  [[noreturn]] static void fail_empty();
   friend class Buffer;
   Memory memory_;
   std::int64_t each_;
   std::vector<std::uint32_t> count_;
-  std::vector<std::int64_t> free_;
-  std::int64_t peak_ = 0;
+  std::vector<std::int64_t> free_;  // the first free_count_ are free, the last of them is taken next
+  std::size_t free_count_ = 0;
 };
 
 inline Buffer::Buffer(const Buffer& other) : pool_(other.pool_), index_(other.index_) {
@@ -61,7 +65,8 @@ inline Buffer::Buffer(const Buffer& other) : pool_(other.pool_), index_(other.in
 }
 
 inline void Buffer::reset() {
-  if (pool_ != nullptr && --pool_->count_[static_cast<std::size_t>(index_)] == 0) pool_->free_.push_back(index_);
+  if (pool_ != nullptr && --pool_->count_[static_cast<std::size_t>(index_)] == 0)
+    pool_->free_[pool_->free_count_++] = index_;
   pool_ = nullptr;
 }
 

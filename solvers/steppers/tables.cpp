@@ -1,5 +1,7 @@
 #include "solvers/steppers/tables.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -7,9 +9,13 @@
 namespace hindsight {
 
 Memory::Memory(std::int64_t doubles) : size_(doubles) {
-  const std::size_t bytes = (static_cast<std::size_t>(doubles) * sizeof(double) + 63) / 64 * 64;
-  auto* memory = static_cast<double*>(std::aligned_alloc(64, std::max<std::size_t>(bytes, 64)));
+  constexpr std::size_t huge_page = std::size_t{2} << 20U;
+  std::size_t bytes = static_cast<std::size_t>(doubles) * sizeof(double);
+  const std::size_t alignment = bytes >= 2 * huge_page ? huge_page : 64;
+  bytes = std::max(bytes + alignment - 1, alignment) / alignment * alignment;
+  auto* memory = static_cast<double*>(std::aligned_alloc(alignment, bytes));
   if (!memory) throw std::bad_alloc();
+  if (alignment == huge_page) madvise(memory, bytes, MADV_HUGEPAGE);  // fewer page faults and TLB misses
   data_.reset(memory);
   clear();
 }

@@ -41,6 +41,7 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
     const SourcePlace place = case_.checkpoints.host ? case_.checkpoints.host->place : case_.checkpoints.place;
     throw InputError(place, error.what());
   }
+  simulation_->reserve_checkpoints(plan_.request);
 }
 
 double Session::add_priors(UnknownValues* gradient) const {
