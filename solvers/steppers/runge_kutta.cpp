@@ -136,6 +136,8 @@ RungeKutta::~RungeKutta() = default;
 
 int RungeKutta::sums() const { return plan_->kernels.sum_numbers().count(); }
 
+int RungeKutta::record_states() const { return plan_->kernels.is_pointwise() ? 0 : tableau_.stages() - 1; }
+
 bool RungeKutta::keeps_slopes() const {
   return !plan_->kernels.is_pointwise() && !plan_->kernels.eliminates_slopes();
 }
@@ -199,7 +201,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   tables.allocate(scratch);
   if (!p.kernels.is_pointwise())
     for (int i = 2; i <= s; ++i) p.stage_memory.emplace_back(p.state);
-  if (wants_.tangent)
+  if (wants_.tangent && !p.kernels.is_pointwise())
     for (int i = 2; i <= s; ++i) p.dot_memory.emplace_back(p.state);
 
   const std::array<int, 3> ring = ring_depth(model_, model_.right_hand_sides);
@@ -211,9 +213,8 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   for (std::size_t k = 0; k < p.forward.size(); ++k) {
     const int i = static_cast<int>(k) + 1;
     if (p.kernels.is_pointwise()) {
-      (k == 0 ? p.forward_passes : p.record_passes)
-          .emplace_back(grid, p.forward_library[k], std::vector<GhostGroup>{});
-      continue;
+      p.forward_passes.emplace_back(grid, p.forward_library[k], std::vector<GhostGroup>{});
+      break;
     }
     GhostGroup own = ghosts_for(p.forward[k], p.stage[k], walls_of(p.walls, i));
     p.forward_passes.emplace_back(grid, p.forward_library[k], std::vector<GhostGroup>{own});
@@ -278,31 +279,41 @@ void RungeKutta::set_stage_scalars(Tables& tables, StepTime time) const {
   }
 }
 
-void RungeKutta::run_forward(Tables& tables, StepTime time, double* u, double* next, double* stages_at,
-                             bool recording) const {
+void RungeKutta::bind_stages(Tables& tables, double* u, double* stages_at) const {
   const Plan& p = *plan_;
-  set_stage_scalars(tables, time);
   tables.bind_state(p.stage.front(), u);
-  tables.bind_state(p.stage.back(), next);
-  const int s = stages();
-  for (int i = 2; i <= s; ++i) {
-    if (recording) {
-      tables.bind_state(p.stage[at(i - 1)], stages_at + p.state * (i - 2));
-    } else if (!p.stage_memory.empty()) {
-      tables.bind_state(p.stage[at(i - 1)], p.stage_memory[at(i - 2)].data());
-    }
-  }
-  if (p.time_dependent_walls)
-    for (const WallValues& w : p.walls) w.evaluate(tables);
-  for (const Pass& pass : recording ? p.record_passes : p.forward_passes) pass.run(tables);
+  for (int i = 1; i <= static_cast<int>(p.stage_memory.size()); ++i)
+    tables.bind_state(p.stage[at(i)], stages_at ? stages_at + p.state * (i - 1) : p.stage_memory[at(i - 1)].data());
+}
+
+void RungeKutta::begin_forward(Tables& tables, StepTime time) const {
+  set_stage_scalars(tables, time);
+  if (plan_->time_dependent_walls)
+    for (const WallValues& w : plan_->walls) w.evaluate(tables);
 }
 
 void RungeKutta::step(Tables& tables, StepTime time, double* u, double* next) const {
-  run_forward(tables, time, u, next, nullptr, false);
+  begin_forward(tables, time);
+  bind_stages(tables, u, nullptr);
+  tables.bind_state(plan_->stage.back(), next);
+  for (const Pass& pass : plan_->forward_passes) pass.run(tables);
 }
 
 void RungeKutta::record(Tables& tables, StepTime time, double* u, double* next, double* stages_at) const {
-  run_forward(tables, time, u, next, stages_at, true);
+  if (plan_->kernels.is_pointwise()) {
+    if (next) step(tables, time, u, next);
+    return;
+  }
+  begin_forward(tables, time);
+  bind_stages(tables, u, stages_at);
+  const std::vector<Pass>& passes = plan_->record_passes;
+  for (std::size_t i = 0; i + 1 < passes.size(); ++i) passes[i].run(tables);
+  if (next) {
+    tables.bind_state(plan_->stage.back(), next);
+    passes.back().run(tables);
+  } else {
+    passes.back().fill_ghosts(tables);
+  }
 }
 
 void RungeKutta::bind_knots(Tables& tables, StepTime time) const {
@@ -328,8 +339,7 @@ void RungeKutta::reverse(Tables& tables, StepTime time, double* u, double* stage
   const Plan& p = *plan_;
   set_stage_scalars(tables, time);
   if (!p.active_series.empty()) bind_knots(tables, time);
-  tables.bind_state(p.stage.front(), u);
-  for (int i = 2; i <= stages(); ++i) tables.bind_state(p.stage[at(i - 1)], stages_at + p.state * (i - 2));
+  bind_stages(tables, u, stages_at);
   tables.bind_state(p.lambda, lambda);
   tables.bind_state(p.lambda_next, lambda_next);
   for (std::size_t k = 0; k < p.reverse_passes.size(); ++k) {
@@ -349,13 +359,10 @@ void RungeKutta::tangent(Tables& tables, StepTime time, double* u, double* stage
   for (std::size_t q = 0; q < p.series_dot.size(); ++q)
     for (int i = 0; i < stages(); ++i)
       tables.scalar(p.series_dot[q][at(i)]) = series_directions_[q].at(time.t + tableau_.c[at(i)] * time.h);
-  tables.bind_state(p.stage.front(), u);
+  bind_stages(tables, u, stages_at);
   tables.bind_state(p.dot_stage.front(), du);
   tables.bind_state(p.dot_stage.back(), dnext);
-  for (int i = 2; i <= stages(); ++i) {
-    tables.bind_state(p.stage[at(i - 1)], stages_at + p.state * (i - 2));
-    tables.bind_state(p.dot_stage[at(i - 1)], p.dot_memory[at(i - 2)].data());
-  }
+  for (std::size_t i = 0; i < p.dot_memory.size(); ++i) tables.bind_state(p.dot_stage[i + 1], p.dot_memory[i].data());
   if (p.time_dependent_walls)
     for (const WallValues& w : p.dot_walls) w.evaluate(tables);
   for (const Pass& pass : p.tangent_passes) pass.run(tables);
