@@ -121,8 +121,8 @@ void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, c
     kernels.push_back(add_kernel_);
   }
   const Communicator& comm = grid.communicator();
-  library_ = KernelLibrary(kernels, grid.dimensions() <= 1 ? SumRows::cells : SumRows::rows, comm);
-  wall_library_ = KernelLibrary(wall_kernels_, SumRows::cells, comm);
+  library_ = KernelLibrary(kernels, boxes_of(grid.dimensions()), comm);
+  wall_library_ = KernelLibrary(wall_kernels_, Boxes::line, comm);
   if (walls_) {
     walls_->prepare(wall_library_, tables);
     dot_walls_->prepare(wall_library_, tables);

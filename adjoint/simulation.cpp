@@ -109,7 +109,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     s.tangent_kernel = static_cast<int>(kernels.size());
     kernels.push_back(s.tangent);
   }
-  initial_library_ = KernelLibrary(kernels, grid_->dimensions() <= 1 ? SumRows::cells : SumRows::rows, comm);
+  initial_library_ = KernelLibrary(kernels, boxes_of(grid_->dimensions()), comm);
   mirror_walls_ = plain_walls(1, WallRule::slope);
   if (grid_->dimensions() > 0 && !s.parameter_fields.empty())
     parameter_exchange_ = std::make_unique<HaloExchange>(*grid_, 1, halo, true);

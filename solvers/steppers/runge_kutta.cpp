@@ -13,28 +13,33 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-bool depends_on_time(const Model& model) {
+bool depends_on_time(const Model& model, const std::vector<Expr>& expressions) {
+  for (const NodeId id : reachable(expressions)) {
+    const Node& node = (*model.graph)[id];
+    if (node.op != Op::scalar) continue;
+    const std::string& name = model.graph->scalars()[node.symbol];
+    if (name == "t" || std::find(model.series.begin(), model.series.end(), name) != model.series.end()) return true;
+  }
+  return false;
+}
+
+std::vector<Expr> all_wall_values(const Model& model) {
+  std::vector<Expr> values;
   for (const auto& field : model.walls)
     for (std::size_t a = 0; a < 3; ++a)
-      for (std::size_t s = 0; s < 2 && model.has_walls[a]; ++s)
-        for (NodeId id : reachable({field[a][s].value})) {
-          const Node& node = (*model.graph)[id];
-          if (node.op != Op::scalar) continue;
-          const std::string& name = model.graph->scalars()[node.symbol];
-          if (name == "t" || std::find(model.series.begin(), model.series.end(), name) != model.series.end())
-            return true;
-        }
-  return false;
+      for (std::size_t s = 0; s < 2 && model.has_walls[a]; ++s) values.push_back(field[a][s].value);
+  return values;
 }
 
 }  // namespace
 
 struct RungeKutta::Plan {
   Plan(const Model& model, const Tableau& tableau, const Active& active)
-      : kernels(model, tableau, active), time_dependent_walls(depends_on_time(model)) {}
+      : kernels(model, tableau, active), time_dependent_walls(depends_on_time(model, all_wall_values(model))),
+        time_dependent(time_dependent_walls || depends_on_time(model, model.right_hand_sides)) {}
 
   RungeKuttaKernels kernels;
-  bool time_dependent_walls;
+  bool time_dependent_walls, time_dependent;
   std::vector<KernelSpec> forward, tangent, wall_kernels;
   std::vector<ReverseStage> reverse;
   std::vector<WallValues> walls, dot_walls;  // per stage
@@ -169,7 +174,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   Plan& p = *plan_;
   Graph& graph = *model_.graph;
   const Communicator& comm = grid.communicator();
-  const SumRows rows = grid.dimensions() <= 1 ? SumRows::cells : SumRows::rows;
+  const Boxes boxes = boxes_of(grid.dimensions());
   const int s = stages();
   const std::size_t n = model_.fields.size();
   p.values = series;
@@ -177,10 +182,10 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   p.state = state_doubles(grid, n);
   p.rows = grid.local_rows();
   p.dummy_knot = Memory(std::max<std::int64_t>(p.rows, 1));
-  p.forward_library = KernelLibrary(p.forward, rows, comm);
-  p.reverse_library = KernelLibrary(p.reverse_specs(), rows, comm);
-  p.tangent_library = KernelLibrary(p.tangent, rows, comm);
-  p.wall_library = KernelLibrary(p.wall_kernels, SumRows::cells, comm);
+  p.forward_library = KernelLibrary(p.forward, boxes, comm);
+  p.reverse_library = KernelLibrary(p.reverse_specs(), boxes, comm);
+  p.tangent_library = KernelLibrary(p.tangent, boxes, comm);
+  p.wall_library = KernelLibrary(p.wall_kernels, Boxes::line, comm);
   for (WallValues& w : p.walls) w.prepare(p.wall_library, tables);
   for (WallValues& w : p.dot_walls) w.prepare(p.wall_library, tables);
 
@@ -272,7 +277,7 @@ void RungeKutta::parameters_changed(Tables& tables, bool with_tangent) const {
 void RungeKutta::set_stage_scalars(Tables& tables, StepTime time) const {
   const Plan& p = *plan_;
   tables.scalar(p.h) = time.h;
-  for (int i = 0; i < stages(); ++i) {
+  for (int i = 0; i < stages() && p.time_dependent; ++i) {
     const double t = time.t + tableau_.c[at(i)] * time.h;
     tables.scalar(p.t[at(i)]) = t;
     for (std::size_t q = 0; q < p.series.size(); ++q) tables.scalar(p.series[q][at(i)]) = p.values[q].at(t);
