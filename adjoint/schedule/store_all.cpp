@@ -1,0 +1,67 @@
+// Keeps everything: the state before each step but the last (plain = n-1), or the record of each (plain = 0).
+#include <algorithm>
+
+#include "adjoint/schedule/kinds.hpp"
+
+namespace hindsight {
+namespace {
+
+Slot slot_of(std::int64_t step) {
+  return {Tier::host, step};
+}
+
+ActionStream states(std::int64_t steps) {
+  for (std::int64_t step = 0; step < steps - 1; ++step) {
+    co_yield Save{slot_of(step), step, Content::state};
+    co_yield Advance{step, step + 1};
+  }
+  co_yield Record{steps - 1};
+  co_yield Turn{steps};
+  co_yield Reverse{steps - 1};
+  for (std::int64_t step = steps - 2; step >= 0; --step) {
+    co_yield Load{slot_of(step), step, Content::state};
+    co_yield Record{step};
+    co_yield Reverse{step};
+    co_yield Release{slot_of(step)};
+  }
+  co_yield Done{};
+}
+
+ActionStream records(std::int64_t steps) {
+  for (std::int64_t step = 0; step < steps - 1; ++step) {
+    co_yield Record{step};
+    co_yield Save{slot_of(step), step, Content::record};
+  }
+  co_yield Record{steps - 1};
+  co_yield Turn{steps};
+  co_yield Reverse{steps - 1};
+  for (std::int64_t step = steps - 2; step >= 0; --step) {
+    co_yield Load{slot_of(step), step, Content::record};
+    co_yield Reverse{step};
+    co_yield Release{slot_of(step)};
+  }
+  co_yield Done{};
+}
+
+void check(const ScheduleRequest& request) {
+  const std::int64_t needed = std::max<std::int64_t>(1, request.steps - 1);
+  take_host_slots("store-all", request, needed, needed);
+}
+
+ActionStream start(const ScheduleRequest& request) {
+  check(request);
+  return request.content == Content::state ? states(request.steps) : records(request.steps);
+}
+
+std::int64_t plain_steps(const ScheduleRequest& request) {
+  check(request);
+  return request.content == Content::state ? request.steps - 1 : 0;
+}
+
+}  // namespace
+
+ScheduleKind store_all_schedule() {
+  return {"store-all", "keeps every state (or every record); the fastest when memory allows", start, plain_steps};
+}
+
+}  // namespace hindsight
