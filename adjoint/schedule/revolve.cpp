@@ -59,20 +59,24 @@ struct Segment {
 };
 
 /// Cuts `segment` (two steps or more) down to the part before its next checkpoint and returns the part from there on.
-/// That part's r and below mean nothing when it is one step long.
+/// r and below mean nothing in a part of one step. Of the optimal places for the checkpoint it takes the one that leads
+/// to the fewest saves: the part behind it has beta(s-1, r-1) + beta(s-2, r-1) steps where the bounds on m allow.
 Segment split(Segment& segment) {
   const std::int64_t s = segment.slots;
   const std::int64_t r = segment.r;
-  const std::int64_t right_below = scale(segment.below, s, s + r - 1);  // beta(s-1, r-1)
-  const std::int64_t left = std::min(segment.below, segment.length() - right_below);
-  Segment right{segment.begin + left, segment.end, s - 1, r, right_below};
-  if (right.length() == right_below && right.length() > 1) {
-    right.r = r - 1;
-    right.below = scale(right_below, r - 1, s + r - 2);
-  }
+  const std::int64_t right_below = scale(segment.below, s, s + r - 1);               // beta(s-1, r-1)
+  const std::int64_t left_below = scale(segment.below, r - 1, s + r - 1);            // beta(s, r-2)
+  const std::int64_t next_below = s > 1 ? scale(right_below, s - 1, s + r - 2) : 0;  // beta(s-2, r-1)
+  const std::int64_t wanted = segment.length() - right_below - next_below;
+  const std::int64_t left = std::clamp(wanted, std::max<std::int64_t>(1, left_below), segment.below);
+  const Segment right{segment.begin + left, segment.end, s - 1, r, right_below};
   segment.end = right.begin;
   segment.r = r - 1;
-  segment.below = scale(segment.below, r - 1, s + r - 1);
+  segment.below = left_below;
+  if (left == left_below && left > 1) {
+    segment.r = r - 2;
+    segment.below = scale(left_below, r - 2, s + r - 2);  // beta(s, r-3)
+  }
   return right;
 }
 

@@ -24,8 +24,8 @@ std::int64_t slots_needed(std::int64_t steps, std::int64_t stride) {
 
 std::int64_t square_root_above(std::int64_t n) {
   auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)));
-  while (root * root < n) ++root;
-  while (root > 1 && (root - 1) * (root - 1) >= n) --root;
+  while (root < (n - 1) / root + 1) ++root;
+  while (root > 1 && root - 1 >= (n - 1) / (root - 1) + 1) --root;
   return root;
 }
 

@@ -144,6 +144,12 @@ TEST(Uniform, TakesOneMoreSweepWithTwoRootSlots) {
   EXPECT_THROW(run("uniform", 10000, 100), InputError);
 }
 
+TEST(Uniform, CountsIn64Bits) {
+  const ScheduleKind& uniform = schedule_kind("uniform");
+  EXPECT_EQ(uniform.plain_steps({1'000'000'000'000, {{0, 2'000'000, 0}}}), 999'999'999'999 + 999'999LL * 999'999);
+  EXPECT_GT(uniform.plain_steps({9'223'372'036'854'775'807 / 2, {{0, -1, 0}}}), 4'611'686'018'427'387'902);
+}
+
 TEST(Uniform, NamesTheFewestSlotsThatWork) {
   for (const std::int64_t steps : {2, 3, 5, 17, 100, 1000, 1023}) {
     std::int64_t fewest = 1;

@@ -1,0 +1,43 @@
+// What a simulated schedule costs, for people and for scripts; and how slots and costs are written on a command line.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "adjoint/schedule/schedule.hpp"
+#include "adjoint/schedule/simulated_machine.hpp"
+
+namespace hindsight {
+
+/// Costs of one operation, in any common unit.
+struct ScheduleCosts {
+  double forward = 1;  ///< one plain step
+  double reverse = 1;  ///< recording and reversing one step
+  std::array<double, tier_count> write{}, read{};
+};
+
+/// forward * plain + reverse * reversed + sum over tiers of writes * write + reads * read.
+double total_cost(const ScheduleCounts& counts, const ScheduleCosts& costs);
+
+/// One schedule and what the machine counted.
+struct ScheduleReport {
+  std::string schedule;
+  ScheduleRequest request;
+  ScheduleCosts costs;
+  ScheduleCounts counts;
+};
+
+/// A readable table of several lines.
+std::string counts_table(const ScheduleReport& report);
+/// JSON: schedule, steps, slots, plain, recorded, reversed, total (plain and recorded), writes, reads and peak per
+/// tier, cost. Unlimited slots are null.
+std::string counts_json(const ScheduleReport& report);
+
+/// "host=10,disk=20", "host=unlimited"; tiers that are not named have no slots.
+/// @throws InputError on unknown tiers, repeated ones and numbers that are not whole or are negative.
+Capacities parse_slots(const std::string& text);
+/// "forward=1,reverse=2,disk.write=5,disk.read=5"; what is not named keeps its default.
+/// @throws InputError on unknown or repeated names and on values that are not finite or are negative.
+ScheduleCosts parse_costs(const std::string& text);
+
+}  // namespace hindsight
