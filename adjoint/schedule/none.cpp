@@ -35,10 +35,14 @@ std::int64_t plain_steps(const ScheduleRequest& request) {
   return half * other;
 }
 
+std::int64_t slots_used(const ScheduleRequest&) {
+  return 1;
+}
+
 }  // namespace
 
 ScheduleKind none_schedule() {
-  return {"none", "keeps the initial state only and starts from it for every step", start, plain_steps};
+  return {"none", "keeps the initial state only and starts from it for every step", start, plain_steps, slots_used};
 }
 
 }  // namespace hindsight

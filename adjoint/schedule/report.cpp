@@ -33,12 +33,12 @@ struct Setting {
   std::string name, value;
 };
 
-/// Splits "a=1,b=2". `option` names the command-line option in messages.
+/// Splits "a=1,b=2"; nothing from "". `option` names the command-line option in messages.
 std::vector<Setting> split_settings(const std::string& option, const std::string& text,
                                     const std::vector<std::string>& known) {
   std::vector<Setting> settings;
   std::set<std::string> seen;
-  for (std::size_t begin = 0; begin <= text.size();) {
+  for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string item = text.substr(begin, end - begin);
     begin = end + 1;
@@ -86,21 +86,21 @@ double total_cost(const ScheduleCounts& counts, const ScheduleCosts& costs) {
   return cost;
 }
 
-std::string counts_table(const ScheduleReport& report) {
-  const ScheduleCounts& counts = report.counts;
-  std::string text = fmt::format("schedule {}, {} steps\n", report.schedule, report.request.steps);
+std::string counts_table(const std::string& name, const ScheduleRequest& request, const ScheduleCounts& counts,
+                         const ScheduleCosts& costs) {
+  std::string text = fmt::format("schedule {}, {} steps\n", name, request.steps);
   auto out = std::back_inserter(text);
-  const auto line = [&out](const char* name, std::int64_t value) {
-    fmt::format_to(out, "  {:<22}{:>20}\n", name, value);
+  const auto line = [&out](const char* what, std::int64_t value) {
+    fmt::format_to(out, "  {:<22}{:>20}\n", what, value);
   };
   line("plain steps", counts.plain);
   line("recorded steps", counts.recorded);
   line("reversed steps", counts.reversed);
   line("total forward steps", counts.total());
-  fmt::format_to(out, "  {:<22}{:>20}\n", "cost", fmt::format("{:.15g}", total_cost(counts, report.costs)));
+  fmt::format_to(out, "  {:<22}{:>20}\n", "cost", fmt::format("{:.15g}", total_cost(counts, costs)));
   fmt::format_to(out, "  {:<8}{:>14}{:>14}{:>14}{:>14}\n", "tier", "slots", "peak", "writes", "reads");
   for (std::size_t tier = 0; tier < tier_count; ++tier) {
-    const std::int64_t slots = report.request.capacities.slots[tier];
+    const std::int64_t slots = request.capacities.slots[tier];
     if (slots == 0) continue;
     fmt::format_to(out, "  {:<8}{:>14}{:>14}{:>14}{:>14}\n", tier_name(tier),
                    slots < 0 ? "unlimited" : std::to_string(slots), counts.peak[tier], counts.writes[tier],
@@ -109,15 +109,15 @@ std::string counts_table(const ScheduleReport& report) {
   return text;
 }
 
-std::string counts_json(const ScheduleReport& report) {
-  const ScheduleCounts& counts = report.counts;
+std::string counts_json(const std::string& name, const ScheduleRequest& request, const ScheduleCounts& counts,
+                        const ScheduleCosts& costs) {
   nlohmann::ordered_json slots;
   for (std::size_t tier = 0; tier < tier_count; ++tier) {
-    const std::int64_t given = report.request.capacities.slots[tier];
+    const std::int64_t given = request.capacities.slots[tier];
     slots[tier_name(tier)] = given < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(given);
   }
-  const nlohmann::ordered_json json{{"schedule", report.schedule},
-                                    {"steps", report.request.steps},
+  const nlohmann::ordered_json json{{"schedule", name},
+                                    {"steps", request.steps},
                                     {"slots", slots},
                                     {"plain", counts.plain},
                                     {"recorded", counts.recorded},
@@ -126,7 +126,7 @@ std::string counts_json(const ScheduleReport& report) {
                                     {"writes", per_tier(counts.writes)},
                                     {"reads", per_tier(counts.reads)},
                                     {"peak", per_tier(counts.peak)},
-                                    {"cost", total_cost(counts, report.costs)}};
+                                    {"cost", total_cost(counts, costs)}};
   return json.dump(2) + "\n";
 }
 

@@ -19,24 +19,18 @@ struct ScheduleCosts {
 /// forward * plain + reverse * reversed + sum over tiers of writes * write + reads * read.
 double total_cost(const ScheduleCounts& counts, const ScheduleCosts& costs);
 
-/// One schedule and what the machine counted.
-struct ScheduleReport {
-  std::string schedule;
-  ScheduleRequest request;
-  ScheduleCosts costs;
-  ScheduleCounts counts;
-};
-
 /// A readable table of several lines.
-std::string counts_table(const ScheduleReport& report);
+std::string counts_table(const std::string& name, const ScheduleRequest& request, const ScheduleCounts& counts,
+                         const ScheduleCosts& costs);
 /// JSON: schedule, steps, slots, plain, recorded, reversed, total (plain and recorded), writes, reads and peak per
 /// tier, cost. Unlimited slots are null.
-std::string counts_json(const ScheduleReport& report);
+std::string counts_json(const std::string& name, const ScheduleRequest& request, const ScheduleCounts& counts,
+                        const ScheduleCosts& costs);
 
-/// "host=10,disk=20", "host=unlimited"; tiers that are not named have no slots.
+/// "host=10,disk=20", "host=unlimited"; tiers that are not named have no slots ("": none has).
 /// @throws InputError on unknown tiers, repeated ones and numbers that are not whole or are negative.
 Capacities parse_slots(const std::string& text);
-/// "forward=1,reverse=2,disk.write=5,disk.read=5"; what is not named keeps its default.
+/// "forward=1,reverse=2,disk.write=5,disk.read=5"; what is not named keeps its default ("": all do).
 /// @throws InputError on unknown or repeated names and on values that are not finite or are negative.
 ScheduleCosts parse_costs(const std::string& text);
 

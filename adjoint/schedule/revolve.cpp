@@ -144,7 +144,7 @@ std::int64_t plain_steps(const ScheduleRequest& request) {
 }  // namespace
 
 ScheduleKind revolve_schedule() {
-  return {"revolve", "the fewest plain steps for the slots given (n known, one tier)", start, plain_steps};
+  return {"revolve", "the fewest plain steps for the slots given (n known, one tier)", start, plain_steps, slots_for};
 }
 
 }  // namespace hindsight

@@ -7,7 +7,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,13 +20,13 @@ namespace hindsight {
 class ActionStream {
  public:
   struct promise_type {
-    Action current;
+    const Action* current = nullptr;  // lives in the coroutine's frame until it is resumed
     std::exception_ptr error;
     ActionStream get_return_object() { return ActionStream(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
-    std::suspend_always yield_value(Action action) noexcept {
-      current = action;
+    std::suspend_always yield_value(const Action& action) noexcept {
+      current = &action;
       return {};
     }
     void return_void() {}
@@ -46,13 +45,13 @@ class ActionStream {
     if (handle_) handle_.destroy();
   }
 
-  /// The next action; Done is the last one, after it std::nullopt.
-  std::optional<Action> next() {
-    if (!handle_ || handle_.done()) return std::nullopt;
+  /// The next action, valid until the next call; Done is the last one, after it nullptr.
+  const Action* next() {
+    if (!handle_ || handle_.done()) return nullptr;
     handle_.resume();
+    if (!handle_.done()) return handle_.promise().current;
     if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
-    if (handle_.done()) return std::nullopt;
-    return handle_.promise().current;
+    return nullptr;
   }
 
  private:
@@ -79,6 +78,8 @@ struct ScheduleKind {
   std::string summary;  ///< one line for a person
   ActionStream (*start)(const ScheduleRequest&);
   std::int64_t (*plain_steps)(const ScheduleRequest&);
+  /// Host slots that it will use at most.
+  std::int64_t (*slots_used)(const ScheduleRequest&);
 };
 
 /// The explicit list of all schedules, in the order they are shown.

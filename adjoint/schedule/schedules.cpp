@@ -34,7 +34,8 @@ std::int64_t take_host_slots(const std::string& schedule, const ScheduleRequest&
   const std::int64_t given = request.capacities[Tier::host];
   if (given >= 0 && given < needed) {
     throw InputError("schedule " + schedule + ": " + std::to_string(request.steps) + " steps need at least " +
-                     std::to_string(needed) + " slots in host memory, " + std::to_string(given) + " are given");
+                     std::to_string(needed) + (needed == 1 ? " slot" : " slots") + " in host memory, " +
+                     std::to_string(given) + " are given");
   }
   return given < 0 ? useful : std::min(given, useful);
 }

@@ -57,6 +57,7 @@ void SimulatedMachine::apply(const Advance& action) {
   if (front_ >= 0 && action.to == front_)
     refuse("it passes step " + std::to_string(front_ - 1) + ", the next to be reversed");
   live_state_ = action.to;
+  live_record_.reset();
   counts_.plain += action.to - action.from;
 }
 
@@ -94,14 +95,11 @@ void SimulatedMachine::apply(const Load& action) {
     refuse("the slot holds " + name(held.content, held.step));
   }
   ++counts_.reads[at(action.slot.tier)];
-  if (action.content == Content::state) {
-    live_state_ = action.step;
-    return;
-  }
   if (record_needed_)
     refuse("it overwrites the live record " + std::to_string(*live_record_) + ", which is still needed");
-  live_record_ = action.step;
   live_state_.reset();
+  live_record_.reset();
+  (action.content == Content::state ? live_state_ : live_record_) = action.step;
 }
 
 void SimulatedMachine::apply(const Move& action) {
@@ -181,7 +179,7 @@ ScheduleCounts simulate(const ScheduleKind& kind, const ScheduleRequest& request
   const std::int64_t predicted = kind.plain_steps(request);
   SimulatedMachine machine(request.steps, request.capacities);
   ActionStream stream = kind.start(request);
-  while (const auto action = stream.next()) machine.execute(*action);
+  while (const Action* action = stream.next()) machine.execute(*action);
   machine.finish();
   if (machine.counts().plain != predicted) {
     throw Error(ExitCode::bug, "checkpoint schedule " + kind.name + " predicted " + std::to_string(predicted) +

@@ -1,6 +1,4 @@
 // Keeps everything: the state before each step but the last (plain = n-1), or the record of each (plain = 0).
-#include <algorithm>
-
 #include "adjoint/schedule/kinds.hpp"
 
 namespace hindsight {
@@ -43,25 +41,24 @@ ActionStream records(std::int64_t steps) {
   co_yield Done{};
 }
 
-void check(const ScheduleRequest& request) {
-  const std::int64_t needed = std::max<std::int64_t>(1, request.steps - 1);
-  take_host_slots("store-all", request, needed, needed);
+std::int64_t slots_used(const ScheduleRequest& request) {
+  return request.steps - 1;
 }
 
 ActionStream start(const ScheduleRequest& request) {
-  check(request);
+  take_host_slots("store-all", request, slots_used(request), slots_used(request));
   return request.content == Content::state ? states(request.steps) : records(request.steps);
 }
 
 std::int64_t plain_steps(const ScheduleRequest& request) {
-  check(request);
   return request.content == Content::state ? request.steps - 1 : 0;
 }
 
 }  // namespace
 
 ScheduleKind store_all_schedule() {
-  return {"store-all", "keeps every state (or every record); the fastest when memory allows", start, plain_steps};
+  return {"store-all", "keeps every state (or every record); the fastest when memory allows", start, plain_steps,
+          slots_used};
 }
 
 }  // namespace hindsight

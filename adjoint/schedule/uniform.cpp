@@ -85,10 +85,15 @@ std::int64_t plain_steps(const ScheduleRequest& request) {
   return request.steps - 1 + (segments(request.steps, stride) - 1) * (stride - 1);
 }
 
+std::int64_t slots_used(const ScheduleRequest& request) {
+  return slots_needed(request.steps, choose_stride(request));
+}
+
 }  // namespace
 
 ScheduleKind uniform_schedule() {
-  return {"uniform", "checkpoints about sqrt(n) steps apart: 2 sqrt(n) slots for one more sweep", start, plain_steps};
+  return {"uniform", "checkpoints about sqrt(n) steps apart: 2 sqrt(n) slots for one more sweep", start, plain_steps,
+          slots_used};
 }
 
 }  // namespace hindsight

@@ -46,12 +46,6 @@ struct CaseGrid {
   bool harmonic_means = false;     ///< grid.means: arithmetic | harmonic
 };
 
-/// A table read from CSV: lines starting with # are comments, then one header line of column names, then numbers.
-struct Column {
-  std::string name;
-  std::vector<double> values;
-};
-
 /// One parameter. Exactly one kind.
 struct CaseParameter {
   enum class Kind { scalar, field, field_file, series };
@@ -137,7 +131,7 @@ struct CaseCheckpoints {
 };
 
 struct CaseInversion {
-  std::string method = "lbfgs";   ///< lbfgs (blmvm), bqnls, bnls-free names of TAO are reached by PETSc options
+  std::string method = "lbfgs";   ///< lbfgs (the same as blmvm), bqnls, bncg; PETSc options reach TAO's other methods
   std::int64_t iterations = 100;
   double gradient = 1e-6;         ///< stop when |gradient| (scaled, projected) falls below
   double relative = 0.0;          ///< stop when it fell by this factor
@@ -171,6 +165,9 @@ struct Case {
 /// @param overrides "time.step=0.25" style; applied before checking; an override of a key that cannot exist is an error.
 /// @throws InputError with file, line, column, allowed values and the nearest name.
 Case read_case(const std::string& path, const std::vector<std::string>& overrides);
+
+/// The same from text that is at hand; `path` is used for messages and relative paths.
+Case parse_case(const std::string& path, const std::string& text, const std::vector<std::string>& overrides);
 
 /// The JSON Schema of case files.
 std::string case_schema();

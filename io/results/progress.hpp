@@ -7,6 +7,9 @@
 
 namespace hindsight {
 
+/// "42 s", "17 min", "3.2 h".
+std::string duration_text(double seconds);
+
 /// Prints "forward  1200/2000 steps  60 %  350 steps/s  ETA 2 s" on stderr, rewriting the line, at most ten times a
 /// second; prints nothing when stderr is no terminal, on ranks other than 0, or when quiet. update() costs a few
 /// nanoseconds when it is not time to print.
@@ -17,7 +20,7 @@ class Progress {
   /// A new phase: the count starts again.
   void phase(const std::string& name, std::int64_t total, const std::string& unit = "steps");
   void update(std::int64_t done);
-  /// Ends the line.
+  /// Clears the line.
   void finish();
 
  private:

@@ -1,1 +1,163 @@
-int main() {}
+// The program: command line, MPI, exit codes.
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <map>
+
+#include "adjoint/inversion/inversion.hpp"
+#include "src/backend/cuda/device.hpp"
+#include "src/program/verbs.hpp"
+
+namespace hindsight {
+namespace {
+
+using Verb = ExitCode (*)(const Options&, const Communicator&);
+
+struct VerbEntry {
+  const char* name;
+  const char* summary;
+  const char* target;  ///< what its argument is, or nullptr
+  Verb run;
+};
+
+const std::vector<VerbEntry>& verbs() {
+  static const std::vector<VerbEntry> all = {
+      {"run", "simulate a case", "CASE", run_verb},
+      {"gradient", "simulate a case and differentiate its objective", "CASE", gradient_verb},
+      {"check", "test the derivatives of a case: Taylor remainders, tangent against adjoint", "CASE", check_verb},
+      {"invert", "find the unknowns that minimise the objective", "CASE", invert_verb},
+      {"plan", "show which schedule and how much memory a gradient will use", "CASE", plan_verb},
+      {"explain", "show the derived equations, kernels and memory plan", "CASE", explain_verb},
+      {"schedule", "run a checkpoint schedule on the simulated machine and print its counts", "KIND", schedule_verb},
+      {"info", "show what this build and this machine can do", nullptr, info_verb},
+      {"init", "print a case file to start from: ode or pde", "KIND", init_verb},
+      {"schema", "print the JSON Schema of case files", nullptr, schema_verb},
+  };
+  return all;
+}
+
+void add_case_options(CLI::App& app, Options& options) {
+  app.add_option("--set", options.set, "override a key of the case: --set time.step=0.25")->take_all();
+  app.add_option("--out", options.out, "run folder (default: runs/CASE)");
+  app.add_option("--backend", options.backend, "auto, host or cuda")->check(CLI::IsMember({"auto", "host", "cuda"}));
+  app.add_option("--petsc", options.petsc, "options for PETSc's optimiser: --petsc \"-tao_type bqnls\"");
+}
+
+/// Fills `options`; returns the chosen verb, or an exit code when there is nothing to run.
+struct Choice {
+  Verb verb = nullptr;
+  ExitCode code = ExitCode::done;
+};
+
+Choice parse(int argc, char** argv, Options& options, bool is_root) {
+  CLI::App app{"Hindsight: simulations and their exact gradients"};
+  app.set_help_flag("-h,--help", "print this help");
+  app.footer("Without a verb: hindsight CASE inverts when the case has an inversion, differentiates when it has unknowns,\n"
+             "and simulates otherwise.");
+  app.require_subcommand(1);
+  Choice choice;
+  for (const VerbEntry& entry : verbs()) {
+    CLI::App* sub = app.add_subcommand(entry.name, entry.summary);
+    if (entry.target != nullptr) sub->add_option(entry.target, options.target)->required();
+    sub->add_option("--json", options.json, "write the result as JSON to a file, - for standard output");
+    sub->add_flag("--quiet", options.quiet, "print nothing but errors");
+    if (std::string(entry.target ? entry.target : "") == "CASE") add_case_options(*sub, options);
+    if (entry.run == schedule_verb) {
+      sub->add_option("--steps", options.steps, "number of steps")->required();
+      sub->add_option("--slots", options.slots, "slots per tier: host=10,disk=20");
+      sub->add_option("--cost", options.cost, "forward=1,reverse=2,disk.write=5,disk.read=5");
+      sub->add_option("--content", options.content, "store-all: keep states or records")
+          ->check(CLI::IsMember({"state", "record"}));
+    }
+    if (entry.run == check_verb)
+      sub->add_flag("--break-gradient", options.break_gradient)->group("");
+    sub->callback([&choice, &options, &entry] {
+      choice.verb = entry.run;
+      options.verb = entry.name;
+    });
+  }
+  CLI::App* automatic = app.add_subcommand("auto", "what the case asks for")->group("");
+  automatic->add_option("CASE", options.target)->required();
+  automatic->add_option("--json", options.json);
+  automatic->add_flag("--quiet", options.quiet);
+  add_case_options(*automatic, options);
+  automatic->callback([&choice] { choice.verb = default_verb; });
+
+  // hindsight CASE ... stands for hindsight auto CASE ...
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const bool has_verb = !words.empty() && std::any_of(verbs().begin(), verbs().end(),
+                                                      [&](const VerbEntry& v) { return words[0] == v.name; });
+  if (!has_verb && !words.empty() && words[0][0] != '-' && words[0].find('.') != std::string::npos)
+    words.insert(words.begin(), "auto");
+  std::reverse(words.begin(), words.end());
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    if (is_root) app.exit(error);
+    choice.verb = nullptr;
+    choice.code = error.get_exit_code() == 0 ? ExitCode::done : ExitCode::bad_input;
+  }
+  return choice;
+}
+
+void refuse_missing_backend(const Options& options) {
+  if (options.backend != "cuda") return;
+  const cuda::DeviceReport device = cuda::report();
+  throw ResourceError("--backend cuda is not available: this version computes on the host. " + device.sentence);
+}
+
+int run(int argc, char** argv) {
+  const Communicator comm(MPI_COMM_WORLD);
+  Options options;
+  const Choice choice = parse(argc, argv, options, comm.is_root());
+  if (choice.verb == nullptr) return static_cast<int>(choice.code);
+  refuse_missing_backend(options);
+  return static_cast<int>(choice.verb(options, comm));
+}
+
+/// Ends all ranks. When every rank fails alike, rank 0 speaks for all; when one fails alone it speaks for itself and the
+/// others are stopped.
+[[noreturn]] void end_with(const std::string& message, ExitCode code) {
+  int rank = 0, size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (rank == 0 || code == ExitCode::bug) fmt::print(stderr, "hindsight: {}\n", message);
+  std::fflush(nullptr);
+  if (size == 1) std::_Exit(static_cast<int>(code));
+  // Ranks that agree on the failure all come here; one that is alone must not wait for the others for ever.
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  int is_done = 0;
+  const double start = MPI_Wtime();
+  while (is_done == 0 && MPI_Wtime() - start < 2.0) MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
+  if (is_done != 0) {
+    MPI_Finalize();
+    std::_Exit(static_cast<int>(code));
+  }
+  if (rank != 0 && code != ExitCode::bug) fmt::print(stderr, "hindsight: rank {}: {}\n", rank, message);
+  std::fflush(nullptr);
+  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace
+}  // namespace hindsight
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int code = 0;
+  try {
+    code = hindsight::run(argc, argv);
+  } catch (const hindsight::Error& error) {
+    hindsight::end_with(error.what(), error.code());
+  } catch (const std::bad_alloc&) {
+    hindsight::end_with("out of memory", hindsight::ExitCode::resource);
+  } catch (const std::exception& error) {
+    hindsight::end_with(std::string("internal error: ") + error.what(), hindsight::ExitCode::bug);
+  }
+  hindsight::finish_petsc();
+  MPI_Finalize();
+  return code;
+}

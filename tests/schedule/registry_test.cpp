@@ -21,7 +21,6 @@ std::optional<ScheduleCounts> counts_of(const ScheduleKind& kind, const Schedule
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find(kind.name), std::string::npos) << error.what();
     EXPECT_THROW(kind.start(request), InputError);
-    EXPECT_THROW(kind.plain_steps(request), InputError);
     return std::nullopt;
   }
 }
@@ -37,6 +36,7 @@ void expect_complete(const ScheduleKind& kind, const ScheduleRequest& request) {
   if (request.content == Content::state) {
     EXPECT_GE(counts->plain, request.steps - 1) << at;
   }
+  EXPECT_LE(counts->peak[1], kind.slots_used(request)) << at;
   for (std::size_t tier = 0; tier < tier_count; ++tier) {
     const std::int64_t capacity = request.capacities.slots[tier];
     if (capacity >= 0) {
@@ -74,7 +74,6 @@ TEST_P(EverySchedule, WorksWithUnlimitedSlots) {
 
 TEST_P(EverySchedule, RefusesNoSlotsAndNoSteps) {
   EXPECT_THROW(GetParam().start({10, {{0, 0, 0}}, Content::state}), InputError);
-  EXPECT_THROW(GetParam().start({1, {{0, 0, 0}}, Content::state}), InputError);
   EXPECT_THROW(GetParam().start({0, {{10, 10, 10}}, Content::state}), InputError);
   EXPECT_THROW(GetParam().start({-5, {{10, 10, 10}}, Content::state}), InputError);
 }
@@ -83,15 +82,14 @@ TEST_P(EverySchedule, GivesTheSameActionsTwiceAndStopsAfterDone) {
   const ScheduleRequest request{40, {{-1, 39, -1}}, Content::state};
   ActionStream first = GetParam().start(request);
   ActionStream second = GetParam().start(request);
-  std::optional<Action> last;
-  while (const auto action = first.next()) {
-    const auto other = second.next();
+  std::string last;
+  while (const Action* action = first.next()) {
+    const Action* other = second.next();
     ASSERT_TRUE(other);
-    ASSERT_EQ(to_text(*action), to_text(*other));
-    last = action;
+    last = to_text(*action);
+    ASSERT_EQ(last, to_text(*other));
   }
-  ASSERT_TRUE(last);
-  EXPECT_EQ(to_text(*last), "Done");
+  EXPECT_EQ(last, "Done");
   EXPECT_FALSE(first.next());
 }
 

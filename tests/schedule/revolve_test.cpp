@@ -97,6 +97,7 @@ TEST(Revolve, MeetsItsLimits) {
     EXPECT_EQ(executed(200, slots).peak[1], 199) << slots;
   }
   EXPECT_THROW(executed(10, 0), InputError);
+  EXPECT_THROW(executed(1, 0), InputError);
 }
 
 TEST(Revolve, CountsIn64Bits) {
@@ -114,7 +115,7 @@ TEST(Revolve, StartsLongRunsWithValidActions) {
     ActionStream stream = schedule_kind("revolve").start(request(steps, slots));
     SimulatedMachine machine(steps, {{0, slots, 0}});
     for (int i = 0; i < 100'000; ++i) {
-      const auto action = stream.next();
+      const Action* action = stream.next();
       ASSERT_TRUE(action);
       ASSERT_NO_THROW(machine.execute(*action)) << slots << " slots";
     }

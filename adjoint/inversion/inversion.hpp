@@ -1,0 +1,50 @@
+// Gradient-based parameter inversion with PETSc's TAO.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/communicator.hpp"
+
+namespace hindsight {
+
+/// One variable's side of the optimisation; vectors below have one entry per local variable.
+struct InversionProblem {
+  std::vector<double> start;         ///< local variables; replicated unknowns belong to rank 0
+  std::vector<double> lower, upper;  ///< +-infinity where unbounded
+  /// Objective and local gradient at local variables. Collective. May throw; NumericsError makes the line search retreat.
+  std::function<double(const std::vector<double>&, std::vector<double>&)> evaluate;
+};
+
+struct InversionSettings {
+  std::string method = "lbfgs";  ///< lbfgs, blmvm: TAO's blmvm; bqnls; bncg
+  std::int64_t iterations = 100;
+  double gradient = 1e-6, relative = 0.0;
+  std::string petsc_options;     ///< as on PETSc's command line
+};
+
+struct InversionIteration {
+  std::int64_t iteration = 0;
+  double objective = 0.0, gradient_norm = 0.0, step = 0.0;
+  std::int64_t evaluations = 0;
+};
+
+struct InversionResult {
+  std::vector<double> variables;
+  std::vector<InversionIteration> history;
+  std::int64_t evaluations = 0;
+  bool converged = false;
+  std::string reason;  ///< why it stopped, in words
+};
+
+/// Collective. @param monitor called after every iteration. Rethrows what evaluate throws.
+InversionResult invert(const InversionProblem& problem, const InversionSettings& settings, const Communicator& comm,
+                       const std::function<void(const InversionIteration&)>& monitor);
+
+/// Ends PETSc if an inversion has started it; before MPI_Finalize.
+void finish_petsc();
+
+}  // namespace hindsight

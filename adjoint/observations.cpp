@@ -1,0 +1,169 @@
+#include "adjoint/observations.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "solvers/equations/derive.hpp"
+#include "solvers/equations/interpret.hpp"
+#include "solvers/steppers/runge_kutta_kernels.hpp"
+#include "src/error.hpp"
+#include "src/ordered_sum.hpp"
+
+namespace hindsight {
+
+Misfit::Misfit(const Model& model, const Active& active, MisfitSpec spec)
+    : model_(model), active_(active), spec_(std::move(spec)) {
+  Graph& graph = *model.graph;
+  value_ = at_stage(model, {spec_.of}, "0")[0];
+  std::vector<std::string> fields;
+  std::vector<Seed> seeds;
+  for (const std::string& name : model.fields) {
+    fields.push_back(StageNames::stage(name, 0));
+    seeds.push_back({true, fields.back(), StageNames::dot(fields.back())});
+    lambda_.push_back(graph.field(StageNames::lambda(name)).node().symbol);
+  }
+  for (const std::string& name : active.scalars) seeds.push_back({false, name, StageNames::dot(name)});
+  const Adjoint own = adjoint({value_}, {graph.constant(1.0)}, fields, active.scalars);
+  partials_ = own.fields;
+  partials_.insert(partials_.end(), own.scalars.begin(), own.scalars.end());
+  dot_ = hindsight::tangent({value_}, seeds)[0];
+}
+
+void Misfit::prepare(const Grid& grid, const TimePlan& plan) {
+  grid_ = &grid;
+  corners_each_ = std::size_t{1} << grid.dimensions();
+  for (const PointObservation& observation : spec_.observations) {
+    state_.push_back(plan.state_at(observation.time));
+    locate(observation);
+  }
+  simulated_.assign(spec_.observations.size(), 0.0);
+  scalar_parts_.assign(active_.scalars.size(), std::vector<double>(corners_.size(), 0.0));
+}
+
+void Misfit::locate(const PointObservation& observation) {
+  std::array<std::array<std::int64_t, 2>, 3> cell{};
+  std::array<std::array<double, 2>, 3> weight{};
+  for (std::size_t a = 0; a < grid_->axes().size(); ++a) {
+    const Axis& axis = grid_->axes()[a];
+    const double position = (observation.at[a] - axis.from) / axis.spacing() - 0.5;
+    auto lower = static_cast<std::int64_t>(std::floor(position));
+    if (!axis.periodic) lower = std::clamp<std::int64_t>(lower, 0, std::max<std::int64_t>(0, axis.cells - 2));
+    const double w = axis.cells == 1 ? 0.0 : position - static_cast<double>(lower);
+    for (std::int64_t side = 0; side < 2; ++side) {
+      cell[a][static_cast<std::size_t>(side)] = ((lower + side) % axis.cells + axis.cells) % axis.cells;
+      weight[a][static_cast<std::size_t>(side)] = side == 0 ? 1.0 - w : w;
+    }
+  }
+  for (std::size_t c = 0; c < corners_each_; ++c) {
+    Corner corner{true, 0, 1.0};
+    Index3 local{0, 0, 0};
+    for (std::size_t a = 0; a < grid_->axes().size(); ++a) {
+      const std::size_t side = (c >> a) & 1U;
+      local[a] = cell[a][side] - grid_->first()[a];
+      corner.here = corner.here && local[a] >= 0 && local[a] < grid_->cells()[a];
+      corner.weight *= weight[a][side];
+    }
+    const Layout& layout = grid_->layout();
+    corner.cell = local[0] + layout.stride_y * local[1] + layout.stride_z * local[2];
+    if (grid_->dimensions() == 0) corner.here = grid_->communicator().is_root();
+    corners_.push_back(corner);
+  }
+}
+
+bool Misfit::counts_at(std::int64_t k) const { return std::binary_search(state_.begin(), state_.end(), k); }
+
+std::pair<std::size_t, std::size_t> Misfit::range(std::int64_t k) const {
+  const auto [first, last] = std::equal_range(state_.begin(), state_.end(), k);
+  return {static_cast<std::size_t>(first - state_.begin()), static_cast<std::size_t>(last - state_.begin())};
+}
+
+std::vector<double> Misfit::evaluate(Tables& tables, const std::vector<Expr>& roots, const Corner& corner) const {
+  Bindings bindings;
+  bindings.scalar = [&](int symbol) { return tables.scalar(symbol); };
+  bindings.field = [&](int symbol, Offset) { return tables.field(symbol)[corner.cell]; };
+  bindings.coordinate = [](int, int) -> double {
+    throw Error(ExitCode::bug, "a misfit's expression uses a coordinate");
+  };
+  return interpret(roots, bindings);
+}
+
+void Misfit::observe(Tables& tables, std::int64_t k) {
+  const auto [first, last] = range(k);
+  if (first == last) return;
+  std::vector<double> at_corners((last - first) * corners_each_, 0.0);
+  for (std::size_t c = 0; c < at_corners.size(); ++c) {
+    const Corner& corner = corners_[first * corners_each_ + c];
+    if (corner.here) at_corners[c] = corner.weight == 0.0 ? 0.0 : corner.weight * evaluate(tables, {value_}, corner)[0];
+  }
+  grid_->communicator().sum(at_corners);
+  for (std::size_t i = first; i < last; ++i) {
+    double sum = 0.0;
+    for (std::size_t c = 0; c < corners_each_; ++c) sum += at_corners[(i - first) * corners_each_ + c];
+    simulated_[i] = sum;
+    if (spec_.logarithmic && !(sum > 0.0))
+      throw NumericsError("a misfit takes the logarithm of a simulated value that is not positive (" +
+                          std::to_string(sum) + " at t = " + std::to_string(spec_.observations[i].time) + ")");
+  }
+}
+
+double Misfit::residual(std::size_t i) const {
+  const double observed = spec_.observations[i].value;
+  return spec_.logarithmic ? std::log(simulated_[i]) - std::log(observed) : simulated_[i] - observed;
+}
+
+/// dJ/d(simulated value)
+double Misfit::slope(std::size_t i) const {
+  const double r = spec_.weight * residual(i) / (spec_.noise * spec_.noise);
+  return spec_.logarithmic ? r / simulated_[i] : r;
+}
+
+void Misfit::add_adjoint(Tables& tables, std::int64_t k) {
+  const auto [first, last] = range(k);
+  const bool replicated = grid_->dimensions() == 0;
+  for (std::size_t i = first; i < last; ++i)
+    for (std::size_t c = i * corners_each_; c < (i + 1) * corners_each_; ++c) {
+      const Corner& corner = corners_[c];
+      if ((!corner.here && !replicated) || corner.weight == 0.0) continue;
+      const std::vector<double> partial = evaluate(tables, partials_, corner);
+      const double factor = slope(i) * corner.weight;
+      for (std::size_t f = 0; f < lambda_.size(); ++f) tables.field(lambda_[f])[corner.cell] += factor * partial[f];
+      for (std::size_t p = 0; p < scalar_parts_.size() && corner.here; ++p)
+        scalar_parts_[p][c] = factor * partial[lambda_.size() + p];
+    }
+}
+
+double Misfit::tangent(Tables& tables, std::int64_t k) const {
+  const auto [first, last] = range(k);
+  if (first == last) return 0.0;
+  std::vector<double> parts((last - first) * corners_each_, 0.0);
+  for (std::size_t c = 0; c < parts.size(); ++c) {
+    const Corner& corner = corners_[first * corners_each_ + c];
+    if (corner.here && corner.weight != 0.0)
+      parts[c] = slope(first + c / corners_each_) * corner.weight * evaluate(tables, {dot_}, corner)[0];
+  }
+  grid_->communicator().sum(parts);
+  return pairwise_sum(parts.data(), static_cast<std::int64_t>(parts.size()));
+}
+
+void Misfit::add_scalar_sums(std::vector<double>& scalars) const {
+  for (std::size_t p = 0; p < scalars.size(); ++p) {
+    std::vector<double> parts = scalar_parts_[p];
+    grid_->communicator().sum(parts);
+    scalars[p] += pairwise_sum(parts.data(), static_cast<std::int64_t>(parts.size()));
+  }
+}
+
+double Misfit::sum_of_squares() const {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < simulated_.size(); ++i) sum += residual(i) * residual(i);
+  return sum;
+}
+
+double Misfit::value() const { return 0.5 * spec_.weight * sum_of_squares() / (spec_.noise * spec_.noise); }
+
+void Misfit::reset() {
+  std::fill(simulated_.begin(), simulated_.end(), 0.0);
+  for (auto& parts : scalar_parts_) std::fill(parts.begin(), parts.end(), 0.0);
+}
+
+}  // namespace hindsight

@@ -1,0 +1,80 @@
+// The misfit between a simulation and observations at points and times.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "solvers/equations/model.hpp"
+#include "solvers/grid/grid.hpp"
+#include "solvers/steppers/tables.hpp"
+#include "solvers/steppers/time_plan.hpp"
+
+namespace hindsight {
+
+struct PointObservation {
+  double time = 0.0;
+  std::array<double, 3> at{0, 0, 0};
+  double value = 0.0;
+};
+
+/// One misfit term: 1/2 sum ((simulated - observed)/noise)^2, of logarithms if `logarithmic`.
+struct MisfitSpec {
+  Expr of;  ///< an expression of fields at the point (no neighbours)
+  std::vector<PointObservation> observations;  ///< sorted by time
+  double noise = 1.0;
+  bool logarithmic = false;
+  double weight = 1.0;
+};
+
+/// Values between cell centres are interpolated linearly per axis (beyond the outermost centres: extrapolated). One
+/// message per observation time in the forward sweep, none backward.
+class Misfit {
+ public:
+  Misfit(const Model& model, const Active& active, MisfitSpec spec);
+  void prepare(const Grid& grid, const TimePlan& plan);
+
+  /// True when something is observed at state k.
+  bool counts_at(std::int64_t k) const;
+  /// At state k: evaluates what is observed then. Fields of the model are bound in `tables` under stage "0".
+  void observe(Tables& tables, std::int64_t k);
+  /// Adds dJ/du_k to lambda, bound under the fields' lambda names. Call after observe() has seen all states.
+  void add_adjoint(Tables& tables, std::int64_t k);
+  /// dJ in the direction bound under the d() names of fields and scalars; to be added up over k.
+  double tangent(Tables& tables, std::int64_t k) const;
+  /// Adds derivatives with respect to active scalars that the expression uses itself. Collective.
+  void add_scalar_sums(std::vector<double>& scalars) const;
+
+  double value() const;           ///< the term, weight included
+  double sum_of_squares() const;  ///< of (simulated - observed), or of the logarithms: neither noise nor weight
+  std::int64_t count() const { return static_cast<std::int64_t>(spec_.observations.size()); }
+  double noise() const { return spec_.noise; }
+  void reset();
+
+ private:
+  struct Corner {
+    bool here = false;  ///< this rank owns the cell
+    std::int64_t cell = 0;
+    double weight = 0.0;
+  };
+  std::pair<std::size_t, std::size_t> range(std::int64_t k) const;
+  std::vector<double> evaluate(Tables& tables, const std::vector<Expr>& roots, const Corner& corner) const;
+  void locate(const PointObservation& observation);
+  double residual(std::size_t i) const;
+  double slope(std::size_t i) const;
+
+  const Model& model_;
+  Active active_;
+  MisfitSpec spec_;
+  const Grid* grid_ = nullptr;
+  Expr value_, dot_;
+  std::vector<Expr> partials_;           // with respect to fields, then active scalars
+  std::vector<int> lambda_;
+  std::vector<std::int64_t> state_;      // of each observation
+  std::size_t corners_each_ = 1;
+  std::vector<Corner> corners_;          // corners_each_ per observation
+  std::vector<double> simulated_;
+  std::vector<std::vector<double>> scalar_parts_;  // [active scalar][corner]
+};
+
+}  // namespace hindsight

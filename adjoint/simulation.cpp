@@ -1,0 +1,609 @@
+#include "adjoint/simulation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "solvers/equations/derive.hpp"
+#include "solvers/equations/simplify.hpp"
+#include "solvers/steppers/reads.hpp"
+#include "solvers/steppers/runge_kutta_kernels.hpp"
+#include "src/error.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr std::int64_t finite_check_interval = 32;  // steps between two looks for values that are not finite
+
+using Kind = Unknown::Kind;
+
+double* stages_of(const StepRecord& record) { return record.stages ? record.stages.data() : nullptr; }
+
+std::vector<std::string> names_of(const std::vector<Unknown>& unknowns, Kind kind) {
+  std::vector<std::string> names;
+  for (const Unknown& u : unknowns)
+    if (u.kind == kind) names.push_back(u.name);
+  return names;
+}
+
+std::size_t index_of(const std::vector<std::string>& names, const std::string& name) {
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+KernelSpec fused(KernelSpec kernel) {
+  if (kernel.roots().empty()) return kernel;
+  const std::vector<Expr> roots = fuse_multiply_add(kernel.roots());
+  std::size_t i = 0;
+  for (KernelSpec::Output& output : kernel.outputs) output.value = roots[i++];
+  for (KernelSpec::Sum& sum : kernel.sums) sum.value = roots[i++];
+  return kernel;
+}
+
+}  // namespace
+
+/// Indices of what is bound again and again, and the kernels of initial states and parameter fields.
+struct Simulation::Symbols {
+  std::vector<int> first, dot_first, objective, dot_objective, lambda;
+  std::vector<int> parameter_fields, bars, dot_parameter_fields;
+  int ones = 0;
+  KernelSpec initial{"initial", {}, {}}, adjoint{"initial_adjoint", {}, {}}, tangent{"initial_tangent", {}, {}};
+  std::vector<KernelSpec> fields;  // one per parameter field that is an expression
+  std::vector<int> field_kernel;   // parallel to parameter fields: index in the library, or -1
+  int adjoint_kernel = -1, tangent_kernel = -1;
+};
+
+Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants wants)
+    : spec_(std::move(spec)), wants_(wants), comm_(comm), symbols_(std::make_unique<Symbols>()) {
+  const Model& model = spec_.model;
+  Graph& graph = *model.graph;
+  active_ = {names_of(spec_.unknowns, Kind::scalar), names_of(spec_.unknowns, Kind::series),
+             names_of(spec_.unknowns, Kind::field)};
+  stepper_ = std::make_unique<RungeKutta>(model, tableau(spec_.method), active_,
+                                          RungeKutta::Wants{wants.adjoint, wants.tangent});
+  int sums = stepper_->sums();
+  std::array<int, 3> halo = stepper_->halo();
+  for (std::size_t i = 0; i < spec_.integrals.size(); ++i) {
+    integrals_.emplace_back(model, active_, spec_.integrals[i], static_cast<int>(i), sums);
+    sums += integrals_.back().sums();
+    halo = deeper(halo, integrals_.back().halo());
+  }
+  std::vector<double> landings = spec_.landings;
+  for (const MisfitSpec& misfit : spec_.misfits) {
+    misfits_.emplace_back(model, active_, misfit);
+    for (const PointObservation& o : misfit.observations) landings.push_back(o.time);
+  }
+
+  Symbols& s = *symbols_;
+  const auto field = [&](const std::string& name) { return int{graph.field(name).node().symbol}; };
+  for (const std::string& name : model.fields) {
+    s.first.push_back(field(StageNames::stage(name, 1)));
+    s.dot_first.push_back(field(StageNames::dot(StageNames::stage(name, 1))));
+    s.objective.push_back(field(StageNames::stage(name, 0)));
+    s.dot_objective.push_back(field(StageNames::dot(StageNames::stage(name, 0))));
+    s.lambda.push_back(field(StageNames::lambda(name)));
+  }
+  for (const std::string& name : model.parameter_fields) s.parameter_fields.push_back(field(name));
+  for (const std::string& name : active_.parameter_fields) {
+    s.bars.push_back(field(StageNames::bar(name)));
+    s.dot_parameter_fields.push_back(field(StageNames::dot(name)));
+  }
+  s.ones = field("ones");
+  build_parameters();
+
+  plan_ = std::make_unique<TimePlan>(spec_.from, spec_.to, spec_.step, landings);
+  grid_ = std::make_unique<Grid>(spec_.axes, comm, halo);
+  tables_ = std::make_unique<Tables>(graph, *grid_, sums);
+  tables_->allocate(s.parameter_fields);
+  tables_->allocate(s.bars);
+  tables_->allocate(s.dot_parameter_fields);
+  tables_->allocate({s.ones});
+  padded(std::vector<double>(static_cast<std::size_t>(grid_->interior().cells()), 1.0), tables_->field(s.ones));
+  std::vector<KernelSpec> kernels{s.initial};
+  for (const KernelSpec& k : s.fields) kernels.push_back(k);
+  if (!s.adjoint.roots().empty()) {
+    s.adjoint_kernel = static_cast<int>(kernels.size());
+    kernels.push_back(s.adjoint);
+  }
+  if (!s.tangent.roots().empty()) {
+    s.tangent_kernel = static_cast<int>(kernels.size());
+    kernels.push_back(s.tangent);
+  }
+  initial_library_ = KernelLibrary(kernels, grid_->dimensions() <= 1 ? SumRows::cells : SumRows::rows, comm);
+  mirror_walls_ = plain_walls(1, WallRule::slope);
+  if (grid_->dimensions() > 0 && !s.parameter_fields.empty())
+    parameter_exchange_ = std::make_unique<HaloExchange>(*grid_, 1, halo, true);
+
+  stepper_->prepare(*grid_, *tables_, spec_.series);
+  for (std::size_t p = 0; p < active_.scalars.size(); ++p) {
+    scalar_sums_.emplace_back(grid_->local_rows());
+    tables_->bind_sum(static_cast<int>(p), scalar_sums_.back().data());
+  }
+  std::vector<double*> knots;
+  for (std::size_t q = 0; q < active_.series.size(); ++q) {
+    const Series& series = spec_.series[index_of(model.series, active_.series[q])];
+    series_sums_.emplace_back(grid_->local_rows() * static_cast<std::int64_t>(series.values.size()));
+    knots.push_back(series_sums_.back().data());
+    stepper_->bind_series_sums(q, knots.back());
+  }
+  for (Integral& integral : integrals_) integral.prepare(*grid_, *plan_, *tables_, spec_.series, knots);
+  for (Misfit& misfit : misfits_) misfit.prepare(*grid_, *plan_);
+  adjoint_pool_ = std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0, state_doubles(*grid_, model.fields.size()));
+
+  // First values: parameters as given, unknown initial states from their expressions.
+  for (std::size_t i = 0; i < model.scalars.size(); ++i)
+    if (const int symbol = graph.scalar_index(model.scalars[i]); symbol >= 0)
+      tables_->scalar(symbol) = spec_.scalar_values[i];
+  for (std::size_t i = 0; i < model.parameter_fields.size(); ++i) {
+    double* const cells = tables_->field(s.parameter_fields[i]);
+    if (s.field_kernel[i] >= 0) {
+      tables_->launch(initial_library_[static_cast<std::size_t>(s.field_kernel[i])], grid_->interior());
+    } else {
+      spec_.parameter_fields[i].fill(*grid_, cells);
+    }
+    exchange_parameter_field(s.parameter_fields[i]);
+  }
+  reserve(live_states, 0);
+  const Buffer start = initial_state();
+  tables_->bind_state(s.first, start.data());
+  for (const Unknown& u : spec_.unknowns) {
+    switch (u.kind) {
+      case Kind::scalar: values_.push_back({spec_.scalar_values[index_of(model.scalars, u.name)]}); break;
+      case Kind::series: values_.push_back(spec_.series[index_of(model.series, u.name)].values); break;
+      case Kind::field:
+        values_.push_back(unpadded(tables_->field(s.parameter_fields[index_of(model.parameter_fields, u.name)])));
+        break;
+      case Kind::initial:
+        values_.push_back(unpadded(tables_->field(s.first[index_of(model.fields, u.name)])));
+        initial_fields_.emplace_back(grid_->interior().cells());
+        std::copy(values_.back().begin(), values_.back().end(), initial_fields_.back().data());
+        break;
+    }
+  }
+  stepper_->parameters_changed(*tables_, false);
+}
+
+Simulation::~Simulation() {
+  // Buffers go back to their pools before these are destroyed.
+  lambda_.reset();
+  lambda_next_.reset();
+  last_good_.reset();
+  slots_.reset();
+}
+
+void Simulation::build_parameters() {
+  const Model& model = spec_.model;
+  Graph& graph = *model.graph;
+  Symbols& s = *symbols_;
+  for (const ParameterField& p : spec_.parameter_fields) {
+    s.field_kernel.push_back(-1);
+    if (!p.expression.is_valid()) continue;
+    s.field_kernel.back() = 1 + static_cast<int>(s.fields.size());
+    s.fields.push_back({fmt::format("parameter_field{}", s.fields.size()), {{p.name, p.expression}}, {}});
+  }
+  std::vector<Expr> free, multipliers;
+  for (std::size_t f = 0; f < model.fields.size(); ++f) {
+    s.initial.outputs.push_back({StageNames::stage(model.fields[f], 1), spec_.initial[f]});
+    const bool unknown = std::any_of(spec_.unknowns.begin(), spec_.unknowns.end(), [&](const Unknown& u) {
+      return u.kind == Kind::initial && u.name == model.fields[f];
+    });
+    free.push_back(unknown ? graph.constant(0.0) : spec_.initial[f]);
+    multipliers.push_back(graph.field(StageNames::lambda(model.fields[f])));
+  }
+  const Adjoint own = adjoint(free, multipliers, active_.parameter_fields, active_.scalars);
+  for (std::size_t p = 0; p < active_.scalars.size(); ++p)
+    if (!own.scalars[p].is_constant(0.0)) s.adjoint.sums.push_back({static_cast<int>(p), own.scalars[p]});
+  for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
+    const std::string bar = StageNames::bar(active_.parameter_fields[k]);
+    if (!own.fields[k].is_constant(0.0)) s.adjoint.outputs.push_back({bar, graph.field(bar) + own.fields[k]});
+  }
+  std::vector<Seed> seeds;
+  for (const std::string& name : active_.scalars) seeds.push_back({false, name, StageNames::dot(name)});
+  for (const std::string& name : active_.parameter_fields) seeds.push_back({true, name, StageNames::dot(name)});
+  const std::vector<Expr> dots = hindsight::tangent(free, seeds);
+  for (std::size_t f = 0; f < model.fields.size(); ++f)
+    s.tangent.outputs.push_back({StageNames::dot(StageNames::stage(model.fields[f], 1)), dots[f]});
+  s.initial = fused(s.initial);
+  s.adjoint = fused(s.adjoint);
+  s.tangent = fused(s.tangent);
+}
+
+void Simulation::exchange_parameter_field(int symbol) {
+  if (!parameter_exchange_) return;
+  const std::vector<double*> cells{tables_->field(symbol)};
+  parameter_exchange_->start(cells, mirror_walls_);
+  parameter_exchange_->finish(cells, mirror_walls_);
+}
+
+std::vector<double> Simulation::unpadded(const double* cell) const {
+  const Layout& layout = grid_->layout();
+  const Index3& n = grid_->cells();
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(grid_->interior().cells()));
+  for (std::int64_t k = 0; k < n[2]; ++k)
+    for (std::int64_t j = 0; j < n[1]; ++j) {
+      const double* const row = cell + layout.stride_y * j + layout.stride_z * k;
+      values.insert(values.end(), row, row + n[0]);
+    }
+  return values;
+}
+
+void Simulation::padded(const std::vector<double>& values, double* cell) const {
+  const Layout& layout = grid_->layout();
+  const Index3& n = grid_->cells();
+  const double* from = values.data();
+  for (std::int64_t k = 0; k < n[2]; ++k)
+    for (std::int64_t j = 0; j < n[1]; ++j, from += n[0])
+      std::copy_n(from, n[0], cell + layout.stride_y * j + layout.stride_z * k);
+}
+
+const double* Simulation::parameter_field(std::size_t i) const { return tables_->field(symbols_->parameter_fields[i]); }
+
+void Simulation::set_values(const UnknownValues& values) {
+  const Model& model = spec_.model;
+  values_ = values;
+  std::size_t initial = 0;
+  for (std::size_t i = 0; i < spec_.unknowns.size(); ++i) {
+    const Unknown& u = spec_.unknowns[i];
+    switch (u.kind) {
+      case Kind::scalar:
+        if (const int symbol = model.graph->scalar_index(u.name); symbol >= 0) tables_->scalar(symbol) = values[i][0];
+        break;
+      case Kind::series: {
+        const std::size_t q = index_of(model.series, u.name);
+        spec_.series[q].values = values[i];
+        stepper_->set_series(q, values[i]);
+        for (Integral& integral : integrals_) integral.set_series(q, values[i]);
+        break;
+      }
+      case Kind::field: {
+        const int symbol = symbols_->parameter_fields[index_of(model.parameter_fields, u.name)];
+        padded(values[i], tables_->field(symbol));
+        exchange_parameter_field(symbol);
+        break;
+      }
+      case Kind::initial:
+        std::copy(values[i].begin(), values[i].end(), initial_fields_[initial++].data());
+        break;
+    }
+  }
+  stepper_->parameters_changed(*tables_, false);
+}
+
+std::int64_t Simulation::state_bytes() const {
+  return state_doubles(*grid_, spec_.model.fields.size()) * static_cast<std::int64_t>(sizeof(double));
+}
+std::int64_t Simulation::record_bytes() const { return state_bytes() * (1 + stepper_->record_states()); }
+std::int64_t Simulation::checkpoint_bytes() const {
+  return std::max<std::int64_t>(0, state_count_ - live_states) * state_bytes() +
+         std::max<std::int64_t>(0, record_count_ - 1) * (record_bytes() - state_bytes());
+}
+std::int64_t Simulation::working_bytes() const {
+  const std::int64_t own = tables_->bytes() + stepper_->scratch_bytes() + live_states * state_bytes();
+  return wants_.adjoint ? own + 2 * state_bytes() + (record_bytes() - state_bytes()) : own;
+}
+
+void Simulation::reserve(std::int64_t states, std::int64_t records) {
+  const std::int64_t doubles = state_doubles(*grid_, spec_.model.fields.size());
+  last_good_.reset();
+  if (states > state_count_ || (states < state_count_ && states > live_states)) {
+    states_.reset();
+    states_ = std::make_unique<Pool>(states, doubles);
+    state_count_ = states;
+  }
+  if (stepper_->record_states() > 0 && records > 0 && records != record_count_) {
+    records_.reset();
+    records_ = std::make_unique<Pool>(records, doubles * stepper_->record_states());
+    record_count_ = records;
+  }
+}
+
+Buffer Simulation::initial_state() {
+  Buffer state = states_->acquire();
+  tables_->bind_state(symbols_->first, state.data());
+  tables_->launch(initial_library_[0], grid_->interior());
+  std::size_t initial = 0;
+  for (const Unknown& u : spec_.unknowns) {
+    if (u.kind != Kind::initial || initial >= initial_fields_.size()) continue;
+    const Memory& cells = initial_fields_[initial++];
+    padded({cells.data(), cells.data() + cells.size()},
+           tables_->field(symbols_->first[index_of(spec_.model.fields, u.name)]));
+  }
+  return state;
+}
+
+void Simulation::observe(std::int64_t k, const Buffer& state) {
+  if (k % finite_check_interval == 0 || k == plan_->steps()) check_finite(k, state);
+  bool bound = false;
+  const auto bind = [&] {
+    if (!bound) tables_->bind_state(symbols_->objective, state.data());
+    bound = true;
+  };
+  for (Integral& integral : integrals_)
+    if (integral.counts_at(k)) {
+      bind();
+      integral.observe(*tables_, k);
+    }
+  for (Misfit& misfit : misfits_)
+    if (misfit.counts_at(k)) {
+      bind();
+      misfit.observe(*tables_, k);
+    }
+  if (observer_ != nullptr && *observer_) (*observer_)(k, plan_->time(k), state.data());
+}
+
+Buffer Simulation::advance(std::int64_t k, const Buffer& state, bool first) {
+  if (first && k == 0) observe(0, state);
+  Buffer next = states_->acquire();
+  stepper_->step(*tables_, plan_->step(k), state.data(), next.data());
+  if (first) observe(k + 1, next);
+  return next;
+}
+
+Buffer Simulation::record(std::int64_t k, const Buffer& state, bool first, StepRecord& record) {
+  if (first && k == 0) observe(0, state);
+  Buffer next = first ? states_->acquire() : Buffer();
+  record.base = state;
+  if (records_) record.stages = records_->acquire();
+  stepper_->record(*tables_, plan_->step(k), state.data(), first ? next.data() : nullptr, stages_of(record));
+  if (first) observe(k + 1, next);
+  return next;
+}
+
+void Simulation::add_objective_adjoint(std::int64_t k, double* state) {
+  bool bound = false;
+  const auto bind = [&] {
+    if (bound) return;
+    tables_->bind_state(symbols_->objective, state);
+    tables_->bind_state(symbols_->lambda, lambda_.data());
+    bound = true;
+  };
+  for (Integral& integral : integrals_)
+    if (integral.counts_at(k)) {
+      bind();
+      integral.add_adjoint(*tables_, k);
+    }
+  for (Misfit& misfit : misfits_)
+    if (misfit.counts_at(k)) {
+      bind();
+      misfit.add_adjoint(*tables_, k);
+    }
+}
+
+void Simulation::turn(std::int64_t steps, const Buffer& last) {
+  std::fill_n(lambda_.data(), state_doubles(*grid_, spec_.model.fields.size()), 0.0);
+  add_objective_adjoint(steps, last.data());
+}
+
+void Simulation::reverse(std::int64_t k, const StepRecord& record) {
+  stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(),
+                    lambda_next_.data());
+  std::swap(lambda_, lambda_next_);
+  add_objective_adjoint(k, record.base.data());
+}
+
+void Simulation::reset_sums() {
+  for (Memory& m : scalar_sums_) m.clear();
+  for (Memory& m : series_sums_) m.clear();
+  for (const int bar : symbols_->bars)
+    padded(std::vector<double>(static_cast<std::size_t>(grid_->interior().cells()), 0.0), tables_->field(bar));
+  for (Integral& integral : integrals_) integral.reset();
+  for (Misfit& misfit : misfits_) misfit.reset();
+  stepper_->clear_sums();
+  last_good_.reset();
+}
+
+double Simulation::objective() const {
+  double sum = 0.0;
+  for (const Integral& integral : integrals_) sum += integral.value();
+  for (const Misfit& misfit : misfits_) sum += misfit.value();
+  return sum;
+}
+
+double Simulation::run(const StateObserver& observer, const ProgressObserver& progress) {
+  observer_ = &observer;
+  reset_sums();
+  Buffer state = initial_state();
+  for (std::int64_t k = 0; k < plan_->steps(); ++k) {
+    state = advance(k, state, true);
+    if (progress) progress(k + 1, 0);
+  }
+  observer_ = nullptr;
+  last_good_.reset();
+  return objective();
+}
+
+void Simulation::reserve_checkpoints(const ScheduleRequest& request) {
+  const std::int64_t slots = request.capacities[Tier::host];
+  if (slots != slot_count_) slots_ = std::make_unique<CheckpointSlots>(request.capacities);
+  slot_count_ = slots;
+  reserve(slots + live_states, request.content == Content::record ? slots + 1 : 1);
+}
+
+GradientResult Simulation::gradient(const ScheduleKind& kind, const ScheduleRequest& request,
+                                    const StateObserver& observer, const ProgressObserver& progress) {
+  reserve_checkpoints(request);
+  if (!lambda_) lambda_ = adjoint_pool_->acquire();
+  if (!lambda_next_) lambda_next_ = adjoint_pool_->acquire();
+  observer_ = &observer;
+  reset_sums();
+  GradientResult result;
+  result.counts = drive(kind.start(request), *this, *slots_, progress);
+  observer_ = nullptr;
+  last_good_.reset();
+  result.objective = objective();
+  result.gradient = collect_gradient();
+  return result;
+}
+
+UnknownValues Simulation::collect_gradient() {
+  const Model& model = spec_.model;
+  tables_->bind_state(symbols_->lambda, lambda_.data());
+  if (symbols_->adjoint_kernel >= 0)
+    tables_->launch(initial_library_[static_cast<std::size_t>(symbols_->adjoint_kernel)], grid_->interior());
+  std::vector<double> scalars;
+  for (const Memory& rows : scalar_sums_) scalars.push_back(grid_sum(*grid_, rows.data()));
+  std::vector<std::vector<double>> knots;
+  for (const Memory& sums : series_sums_) {
+    knots.emplace_back();
+    for (std::int64_t k = 0; k < sums.size() / grid_->local_rows(); ++k)
+      knots.back().push_back(grid_sum(*grid_, sums.data() + k * grid_->local_rows()));
+  }
+  stepper_->add_wall_sums(*grid_, scalars, knots);
+  for (const Integral& integral : integrals_) integral.add_wall_sums(scalars, knots);
+  for (const Misfit& misfit : misfits_) misfit.add_scalar_sums(scalars);
+  if (broken_)
+    for (double& value : scalars) value *= 1.001;
+
+  UnknownValues gradient;
+  bool finite = true;
+  for (const Unknown& u : spec_.unknowns) {
+    switch (u.kind) {
+      case Kind::scalar: gradient.push_back({scalars[index_of(active_.scalars, u.name)]}); break;
+      case Kind::series: gradient.push_back(knots[index_of(active_.series, u.name)]); break;
+      case Kind::field:
+        gradient.push_back(unpadded(tables_->field(symbols_->bars[index_of(active_.parameter_fields, u.name)])));
+        break;
+      case Kind::initial:
+        gradient.push_back(unpadded(tables_->field(symbols_->lambda[index_of(model.fields, u.name)])));
+        break;
+    }
+    if (broken_ && u.is_field())
+      for (double& value : gradient.back()) value *= 1.001;
+    for (const double value : gradient.back()) finite = finite && std::isfinite(value);
+  }
+  if (comm_.any(!finite)) throw NumericsError("the adjoint overflowed: the gradient is not finite");
+  return gradient;
+}
+
+void Simulation::set_directions(const UnknownValues& direction) {
+  const Model& model = spec_.model;
+  Graph& graph = *model.graph;
+  std::vector<Series> series;
+  for (std::size_t i = 0; i < spec_.unknowns.size(); ++i) {
+    const Unknown& u = spec_.unknowns[i];
+    if (u.kind == Kind::scalar) {
+      if (const int symbol = graph.scalar_index(StageNames::dot(u.name)); symbol >= 0)
+        tables_->scalar(symbol) = direction[i][0];
+    } else if (u.kind == Kind::series) {
+      Series own = spec_.series[index_of(model.series, u.name)];
+      own.values = direction[i];
+      series.push_back(own);
+    } else if (u.kind == Kind::field) {
+      const int symbol = symbols_->dot_parameter_fields[index_of(active_.parameter_fields, u.name)];
+      padded(direction[i], tables_->field(symbol));
+      exchange_parameter_field(symbol);
+    }
+  }
+  series_directions_ = series;
+  stepper_->set_series_directions(series);
+}
+
+void Simulation::initial_tangent(const UnknownValues& direction, double* state) {
+  std::fill_n(state, state_doubles(*grid_, spec_.model.fields.size()), 0.0);
+  tables_->bind_state(symbols_->dot_first, state);
+  if (symbols_->tangent_kernel >= 0)
+    tables_->launch(initial_library_[static_cast<std::size_t>(symbols_->tangent_kernel)], grid_->interior());
+  for (std::size_t i = 0; i < spec_.unknowns.size(); ++i)
+    if (spec_.unknowns[i].kind == Kind::initial)
+      padded(direction[i],
+             tables_->field(symbols_->dot_first[index_of(spec_.model.fields, spec_.unknowns[i].name)]));
+}
+
+std::pair<double, double> Simulation::tangent(const UnknownValues& direction) {
+  reserve(live_states, 1);
+  reset_sums();
+  set_directions(direction);
+  stepper_->parameters_changed(*tables_, true);
+  Pool dots(2, state_doubles(*grid_, spec_.model.fields.size()));
+  Buffer state = initial_state(), dot = dots.acquire();
+  initial_tangent(direction, dot.data());
+  double misfit_derivative = 0.0;
+  const auto differentiate = [&](std::int64_t k) {
+    tables_->bind_state(symbols_->objective, state.data());
+    tables_->bind_state(symbols_->dot_objective, dot.data());
+    for (const Series& s : series_directions_)
+      if (const int symbol = spec_.model.graph->scalar_index(StageNames::dot(StageNames::stage(s.name, 0))); symbol >= 0)
+        tables_->scalar(symbol) = s.at(plan_->time(k));
+    for (Integral& integral : integrals_) integral.tangent(*tables_, k);
+    for (Misfit& misfit : misfits_) misfit_derivative += misfit.tangent(*tables_, k);
+  };
+  for (std::int64_t k = 0; k < plan_->steps(); ++k) {
+    StepRecord record;
+    Buffer next = this->record(k, state, true, record);
+    differentiate(k);
+    Buffer next_dot = dots.acquire();
+    stepper_->tangent(*tables_, plan_->step(k), record.base.data(), stages_of(record), dot.data(), next_dot.data());
+    state = next;
+    dot = next_dot;
+  }
+  differentiate(plan_->steps());
+  double derivative = misfit_derivative;
+  for (const Integral& integral : integrals_) derivative += integral.tangent_value();
+  last_good_.reset();
+  return {objective(), derivative};
+}
+
+namespace {
+
+/// The first owned value that is not finite, field by field; field is -1 when all are.
+struct BadValue {
+  int field = -1;
+  Index3 cell{0, 0, 0};
+};
+
+BadValue find_bad_value(const Grid& grid, std::size_t fields, const double* state) {
+  const Layout& layout = grid.layout();
+  const Index3& n = grid.cells();
+  for (std::size_t f = 0; f < fields; ++f)
+    for (std::int64_t k = 0; k < n[2]; ++k)
+      for (std::int64_t j = 0; j < n[1]; ++j) {
+        const double* const row = state + layout.field_stride * static_cast<std::int64_t>(f) + layout.at(0, j, k);
+        double zeros = 0.0;  // stays zero unless a value is not finite
+        for (std::int64_t i = 0; i < n[0]; ++i) zeros += row[i] * 0.0;
+        if (zeros == 0.0) continue;
+        std::int64_t i = 0;
+        while (std::isfinite(row[i])) ++i;
+        return {static_cast<int>(f), {i, j, k}};
+      }
+  return {};
+}
+
+}  // namespace
+
+void Simulation::check_finite(std::int64_t k, const Buffer& state) {
+  const bool bad = find_bad_value(*grid_, spec_.model.fields.size(), state.data()).field >= 0;
+  if (comm_.any(bad)) {
+    if (k == 0 || !last_good_) throw NumericsError("the initial state is not finite");
+    report_divergence(k);
+  }
+  last_good_ = state;
+  last_good_step_ = k;
+}
+
+/// Repeats the steps since the last good state to say where it began.
+void Simulation::report_divergence(std::int64_t k) {
+  Buffer state = last_good_;
+  for (std::int64_t step = last_good_step_; step < k; ++step) {
+    Buffer next = states_->acquire();
+    stepper_->step(*tables_, plan_->step(step), state.data(), next.data());
+    state = next;
+    const BadValue bad = find_bad_value(*grid_, spec_.model.fields.size(), state.data());
+    if (!comm_.any(bad.field >= 0)) continue;
+    std::string message;
+    if (bad.field >= 0) {
+      message = fmt::format("diverged: field '{}' is not finite after step {} (t = {:.6g})",
+                            spec_.model.fields[static_cast<std::size_t>(bad.field)], step + 1, plan_->time(step + 1));
+      for (int axis = 0; axis < grid_->dimensions(); ++axis) {
+        const auto a = static_cast<std::size_t>(axis);
+        message += fmt::format("{} {} = {:.6g}", axis == 0 ? " at" : ",", grid_->axes()[a].name,
+                               grid_->coordinates(axis)[bad.cell[a]]);
+      }
+      message += "; a smaller time.step may be stable";
+    }
+    comm_.agree(message, static_cast<int>(ExitCode::numerics));
+  }
+  throw NumericsError("diverged: the state is not finite at step " + std::to_string(k));
+}
+
+}  // namespace hindsight

@@ -1,0 +1,167 @@
+// A simulation with its objective, ready to run, to differentiate and to be given new values of its unknowns.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adjoint/driver.hpp"
+#include "adjoint/integral.hpp"
+#include "adjoint/observations.hpp"
+#include "adjoint/schedule/schedule.hpp"
+#include "solvers/equations/model.hpp"
+#include "solvers/grid/grid.hpp"
+#include "solvers/steppers/runge_kutta.hpp"
+#include "solvers/steppers/time_plan.hpp"
+
+namespace hindsight {
+
+struct ParameterField {
+  std::string name;
+  Expr expression;  ///< of coordinates; or invalid, and then `fill` gives the owned cells
+  std::function<void(const Grid&, double* cells)> fill;
+};
+
+struct Unknown {
+  enum class Kind { scalar, series, field, initial };
+  std::string name;
+  Kind kind = Kind::scalar;
+  std::string label() const { return kind == Kind::initial ? "initial(" + name + ")" : name; }
+  bool is_field() const { return kind == Kind::field || kind == Kind::initial; }
+};
+
+/// Everything about a simulation except where it runs. Plain data.
+struct SimulationSpec {
+  Model model;
+  std::string method = "rk4";
+  std::vector<Axis> axes;
+  double from = 0.0, to = 1.0, step = 1.0;
+  std::vector<double> landings;         ///< times that states must land on: outputs (observations are added)
+  std::vector<double> scalar_values;    ///< parallel to model.scalars
+  std::vector<Series> series;           ///< parallel to model.series
+  std::vector<ParameterField> parameter_fields;  ///< parallel to model.parameter_fields
+  std::vector<Expr> initial;            ///< parallel to model.fields; of scalars, parameter fields and coordinates
+  std::vector<Unknown> unknowns;
+  std::vector<IntegralSpec> integrals;
+  std::vector<MisfitSpec> misfits;
+};
+
+/// One block per unknown: a scalar's value, a series' knots (the same on every rank), or a field's owned cells (x
+/// fastest). Also used for gradients and directions.
+using UnknownValues = std::vector<std::vector<double>>;
+
+/// Called with every state of the first sweep; `state` is the padded state (Tables::bind_state).
+using StateObserver = std::function<void(std::int64_t k, double t, double* state)>;
+using ProgressObserver = std::function<void(std::int64_t forward, std::int64_t reversed)>;
+
+struct GradientResult {
+  double objective = 0.0;
+  UnknownValues gradient;  ///< plain partial derivatives
+  DriverCounts counts;
+};
+
+class Simulation final : private ReversibleSteps {
+ public:
+  struct Wants {
+    bool adjoint = false, tangent = false;
+  };
+  /// Builds, compiles, allocates. Collective.
+  Simulation(SimulationSpec spec, const Communicator& comm, Wants wants);
+  ~Simulation() override;
+
+  const Grid& grid() const { return *grid_; }
+  const TimePlan& plan() const { return *plan_; }
+  const SimulationSpec& spec() const { return spec_; }
+  const RungeKutta& stepper() const { return *stepper_; }
+  const std::vector<Misfit>& misfits() const { return misfits_; }
+  const std::vector<Integral>& integrals() const { return integrals_; }
+
+  const UnknownValues& values() const { return values_; }
+  /// Takes effect from the next run on. Collective.
+  void set_values(const UnknownValues& values);
+
+  /// Bytes of one state; of one stage record (with the state it starts from); of all that is not a checkpoint.
+  std::int64_t state_bytes() const;
+  std::int64_t record_bytes() const;
+  std::int64_t working_bytes() const;
+  /// Bytes allocated for states and records beyond the working memory, and the most that were in use.
+  std::int64_t checkpoint_bytes() const;
+
+  /// Forward only. @returns the objective. @throws NumericsError naming field, step and place when it diverges.
+  double run(const StateObserver& observer, const ProgressObserver& progress);
+  /// Allocates and touches the memory of gradients with this request, unless it is there already.
+  void reserve_checkpoints(const ScheduleRequest& request);
+  /// Forward and backward on a schedule with the given numbers of slots.
+  GradientResult gradient(const ScheduleKind& kind, const ScheduleRequest& request, const StateObserver& observer,
+                          const ProgressObserver& progress);
+  /// The derivative of the objective in a direction, by the tangent model. @returns {objective, derivative}.
+  std::pair<double, double> tangent(const UnknownValues& direction);
+
+  /// The local cells of an unknown's or a state's field without padding, and back.
+  std::vector<double> unpadded(const double* cell) const;
+  void padded(const std::vector<double>& values, double* cell) const;
+  /// Owned cells of a parameter field (local cell (0,0,0)).
+  const double* parameter_field(std::size_t i) const;
+  /// Hidden developer option of `hindsight check`: scales the adjoint's result by 1 + 1e-3, so that checks must fail.
+  void break_gradient() { broken_ = true; }
+
+ private:
+  /// Live at once beside checkpoints: the state, the next one, the base of the live record, the last one known finite,
+  /// one of its repetitions.
+  static constexpr std::int64_t live_states = 5;
+
+  Buffer initial_state() override;
+  Buffer advance(std::int64_t k, const Buffer& state, bool first) override;
+  Buffer record(std::int64_t k, const Buffer& state, bool first, StepRecord& record) override;
+  void turn(std::int64_t steps, const Buffer& last) override;
+  void reverse(std::int64_t k, const StepRecord& record) override;
+
+  void build_parameters();
+  void exchange_parameter_field(int symbol);
+  void observe(std::int64_t k, const Buffer& state);
+  void add_objective_adjoint(std::int64_t k, double* state);
+  void check_finite(std::int64_t k, const Buffer& state);
+  [[noreturn]] void report_divergence(std::int64_t k);
+  double objective() const;
+  void reset_sums();
+  UnknownValues collect_gradient();
+  void reserve(std::int64_t states, std::int64_t records);
+  void set_directions(const UnknownValues& direction);
+  void initial_tangent(const UnknownValues& direction, double* state);
+
+  SimulationSpec spec_;
+  Wants wants_;
+  Active active_;
+  Communicator comm_;
+  std::unique_ptr<Grid> grid_;
+  std::unique_ptr<TimePlan> plan_;
+  std::unique_ptr<RungeKutta> stepper_;
+  std::vector<Integral> integrals_;
+  std::vector<Misfit> misfits_;
+  std::unique_ptr<Tables> tables_;
+  UnknownValues values_;
+
+  struct Symbols;
+  std::unique_ptr<Symbols> symbols_;
+  KernelLibrary initial_library_;
+  std::unique_ptr<HaloExchange> parameter_exchange_;
+  std::vector<FieldWalls> mirror_walls_;
+  std::vector<Memory> initial_fields_;   // unknown initial states, in the order of the unknowns
+  std::vector<Memory> scalar_sums_;      // rows, per active scalar
+  std::vector<Memory> series_sums_;      // knots x rows, per active series
+  std::unique_ptr<Pool> states_, records_;
+  std::unique_ptr<CheckpointSlots> slots_;
+  std::int64_t slot_count_ = -1;
+  std::int64_t state_count_ = 0, record_count_ = 0;
+  Buffer lambda_, lambda_next_;
+  std::unique_ptr<Pool> adjoint_pool_;
+  std::vector<Series> series_directions_;
+  Buffer last_good_;
+  std::int64_t last_good_step_ = 0;
+  const StateObserver* observer_ = nullptr;
+  bool broken_ = false;
+};
+
+}  // namespace hindsight

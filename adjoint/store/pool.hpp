@@ -1,0 +1,75 @@
+// Equal buffers for states and records, all allocated before the first step, shared by counting.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "solvers/steppers/tables.hpp"
+
+namespace hindsight {
+
+class Pool;
+
+/// A counted reference to one buffer of a pool, which must outlive it. A state is written once, by the step that makes
+/// it, and only read afterwards (its ghosts excepted), so a checkpoint is a second reference and costs no copy.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(const Buffer& other);
+  Buffer(Buffer&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), index_(other.index_) {}
+  Buffer& operator=(Buffer other) noexcept {
+    std::swap(pool_, other.pool_);
+    std::swap(index_, other.index_);
+    return *this;
+  }
+  ~Buffer() { reset(); }
+  void reset();
+  double* data() const;
+  explicit operator bool() const { return pool_ != nullptr; }
+
+ private:
+  friend class Pool;
+  Buffer(Pool* pool, std::int64_t index) : pool_(pool), index_(index) {}
+  Pool* pool_ = nullptr;
+  std::int64_t index_ = 0;
+};
+
+/// Not thread-safe. Neither acquiring nor releasing allocates.
+class Pool {
+ public:
+  Pool(std::int64_t buffers, std::int64_t doubles_each);
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  /// @throws Error(bug) when all buffers are in use: the plan was wrong.
+  Buffer acquire() {
+    if (free_count_ == 0) fail_empty();
+    const std::int64_t index = free_[--free_count_];
+    count_[static_cast<std::size_t>(index)] = 1;
+    return {this, index};
+  }
+  std::int64_t bytes() const { return memory_.size() * static_cast<std::int64_t>(sizeof(double)); }
+
+ private:
+  [[noreturn]] static void fail_empty();
+  friend class Buffer;
+  Memory memory_;
+  std::int64_t each_;
+  std::vector<std::uint32_t> count_;
+  std::vector<std::int64_t> free_;  // the first free_count_ are free, the last of them is taken next
+  std::size_t free_count_ = 0;
+};
+
+inline Buffer::Buffer(const Buffer& other) : pool_(other.pool_), index_(other.index_) {
+  if (pool_ != nullptr) ++pool_->count_[static_cast<std::size_t>(index_)];
+}
+
+inline void Buffer::reset() {
+  if (pool_ != nullptr && --pool_->count_[static_cast<std::size_t>(index_)] == 0)
+    pool_->free_[pool_->free_count_++] = index_;
+  pool_ = nullptr;
+}
+
+inline double* Buffer::data() const { return pool_->memory_.data() + index_ * pool_->each_; }
+
+}  // namespace hindsight

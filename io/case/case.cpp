@@ -1,0 +1,210 @@
+#include "io/case/case.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "io/case/csv.hpp"
+#include "io/case/document.hpp"
+#include "io/case/sections.hpp"
+#include "solvers/equations/parser.hpp"
+#include "src/nearest_name.hpp"
+
+namespace hindsight {
+namespace {
+
+bool is_name(const std::string& text) {
+  if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_')) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
+}
+
+/// Every name stands for one thing, and for none that expressions know already.
+class Names {
+ public:
+  void add(const std::string& name, const std::string& what, const SourcePlace& place) {
+    if (!is_name(name)) throw InputError(place, "'" + name + "' is not a name (letters, digits, _)");
+    const auto& reserved = reserved_names();
+    if (std::find(reserved.begin(), reserved.end(), name) != reserved.end())
+      throw InputError(place, "'" + name + "' has a meaning of its own in expressions: choose another name");
+    const auto [it, is_new] = known_.emplace(name, what);
+    if (!is_new) throw InputError(place, "'" + name + "' is already the name of a " + it->second);
+  }
+
+ private:
+  std::map<std::string, std::string> known_;
+};
+
+/// "name(a, b)" taken apart; no parenthesis: only the name.
+std::pair<std::string, std::vector<std::string>> signature(const std::string& text, const SourcePlace& place) {
+  const std::size_t open = text.find('(');
+  if (open == std::string::npos) return {text, {}};
+  if (text.back() != ')') throw InputError(place, "'" + text + "' lacks its closing parenthesis");
+  std::vector<std::string> arguments;
+  std::string current;
+  for (const char c : text.substr(open + 1)) {
+    if (c == ',' || c == ')') {
+      if (!current.empty() || c == ',') arguments.push_back(current);
+      current.clear();
+    } else if (c != ' ') {
+      current += c;
+    }
+  }
+  return {text.substr(0, open), arguments};
+}
+
+void read_functions(Value functions, Case& result, Names& names) {
+  for (const std::string& key : functions.keys()) {
+    const SourcePlace place = functions.key_place(key);
+    const auto [name, arguments] = signature(key, place);
+    if (arguments.empty()) throw InputError(place, "write functions as name(argument, ...), not '" + key + "'");
+    names.add(name, "function", place);
+    for (const std::string& argument : arguments)
+      if (!is_name(argument)) throw InputError(place, "'" + argument + "' is not the name of an argument");
+    result.functions.push_back({name, arguments, functions.at(key).expression()});
+  }
+}
+
+void read_state(Value state, Case& result, Names& names) {
+  for (const std::string& key : state.keys()) {
+    names.add(key, "state", state.key_place(key));
+    Value entry = state.at(key);
+    CaseState s;
+    s.name = key;
+    s.place = state.key_place(key);
+    s.initial = entry.at("initial").expression();
+    entry.finish();
+    result.state.push_back(s);
+  }
+  if (result.state.empty()) state.fail("state must name at least one field");
+}
+
+void read_equations(Value equations, Case& result) {
+  std::vector<std::string> fields;
+  for (const CaseState& s : result.state) fields.push_back(s.name);
+  for (const std::string& key : equations.keys()) {
+    const SourcePlace place = equations.key_place(key);
+    const auto [derivative, arguments] = signature(key, place);
+    if (derivative != "dt" || arguments.size() != 1)
+      throw InputError(place, "an equation is written dt(field): \"...\", not '" + key + "'");
+    if (std::find(fields.begin(), fields.end(), arguments[0]) == fields.end())
+      throw InputError(place, "'" + arguments[0] + "' is not a state" + did_you_mean(arguments[0], fields) +
+                                  "; states: " + join(fields));
+    result.equations.push_back({arguments[0], equations.at(key).expression()});
+  }
+  for (const CaseState& s : result.state)
+    if (std::none_of(result.equations.begin(), result.equations.end(),
+                     [&](const CaseEquation& e) { return e.field == s.name; }))
+      throw InputError(s.place, "state '" + s.name + "' has no equation dt(" + s.name + ")");
+}
+
+void read_time(Value time, Case& result) {
+  CaseTime& t = result.time;
+  t.place = time.place();
+  if (auto v = time.find("method"))
+    t.method = v->one_of({"euler", "midpoint", "heun", "ssprk3", "rk4", "dopri5"});
+  if (auto v = time.find("from")) t.from = v->number();
+  Value step = time.at("step"), to = time.at("to");
+  t.step = step.number();
+  t.to = to.number();
+  time.finish();
+  if (!(t.to > t.from)) to.fail("time.to must be later than time.from");
+  if (!(t.step > 0)) step.fail("time.step must be positive");
+  if (t.step > (t.to - t.from) * (1 + 1e-12))
+    step.fail("time.step overshoots the end: one step is longer than the whole run");
+  if ((t.to - t.from) / t.step > 1e15) step.fail("time.step is too short: more than 1e15 steps");
+}
+
+void read_unknowns(Value unknowns, Case& result) {
+  std::vector<std::string> known;
+  for (const CaseParameter& p : result.parameters) known.push_back(p.name);
+  for (const CaseState& s : result.state) known.push_back("initial(" + s.name + ")");
+  for (const std::string& key : unknowns.keys()) {
+    CaseUnknown u;
+    u.place = unknowns.key_place(key);
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      throw InputError(u.place, "unknown '" + key + "' is neither a parameter nor initial(state)" +
+                                    did_you_mean(key, known) + "; possible: " + join(known));
+    u.initial = key.starts_with("initial(");
+    u.name = u.initial ? key.substr(8, key.size() - 9) : key;
+    if (auto entry = unknowns.find(key)) read_unknown(*entry, u);
+    const auto parameter = std::find_if(result.parameters.begin(), result.parameters.end(),
+                                        [&](const CaseParameter& p) { return p.name == u.name; });
+    if (!u.initial && parameter->kind == CaseParameter::Kind::scalar) {
+      const double value = parameter->value;
+      if (u.log_scale && !(value > 0)) throw InputError(u.place, "scale: log needs a positive value of " + key);
+      if ((u.lower && value < *u.lower) || (u.upper && value > *u.upper))
+        throw InputError(u.place, "the value of " + key + " lies outside its bounds");
+    }
+    result.unknowns.push_back(u);
+  }
+}
+
+void read_output(Value output, Case& result) {
+  if (auto every = output.find("every")) {
+    result.output.every = every->number();
+    if (!(result.output.every > 0)) every->fail("output.every must be positive (a time)");
+    if ((result.time.to - result.time.from) / result.output.every > 1e7)
+      every->fail("output.every gives more than ten million outputs");
+  }
+  std::vector<std::string> fields;
+  for (const CaseState& s : result.state) fields.push_back(s.name);
+  if (auto list = output.find("fields"))
+    for (const Value& item : list->items()) result.output.fields.push_back(item.one_of(fields));
+  output.finish();
+}
+
+}  // namespace
+
+Case parse_case(const std::string& path, const std::string& text, const std::vector<std::string>& overrides) {
+  Value root = load_document(path, text, overrides);
+  Case result;
+  Names names;
+  result.file = path;
+  result.name = root.at("case").text();
+  if (auto v = root.find("description")) v->text();
+  if (auto grid = root.find("grid")) result.grid = read_grid(*grid);
+  if (auto parameters = root.find("parameters"))
+    for (const std::string& key : parameters->keys()) {
+      names.add(key, "parameter", parameters->key_place(key));
+      result.parameters.push_back(read_parameter(parameters->at(key), key, path));
+    }
+  read_state(root.at("state"), result, names);
+  if (auto functions = root.find("functions")) read_functions(*functions, result, names);
+  read_equations(root.at("equations"), result);
+  read_time(root.at("time"), result);
+  if (auto objective = root.find("objective"))
+    for (const Value& item : objective->items()) result.objective.push_back(read_term(item, result));
+  if (auto unknowns = root.find("unknowns")) read_unknowns(*unknowns, result);
+  if (auto checkpoints = root.find("checkpoints")) result.checkpoints = read_checkpoints(*checkpoints, path);
+  if (auto inversion = root.find("inversion")) result.inversion = read_inversion(*inversion);
+  if (auto output = root.find("output")) read_output(*output, result);
+  root.finish();
+  if (result.grid) {
+    std::vector<std::string> fields;
+    for (const CaseState& s : result.state) fields.push_back(s.name);
+    for (const CaseAxis& axis : result.grid->axes)
+      for (const auto& side : axis.field_sides)
+        for (const auto& [field, rule] : side)
+          if (std::find(fields.begin(), fields.end(), field) == fields.end())
+            throw InputError(axis.place, "boundary of axis " + axis.name + ": '" + field + "' is not a state" +
+                                             did_you_mean(field, fields));
+  }
+  for (const CaseParameter& p : result.parameters)
+    if (!result.grid && (p.kind == CaseParameter::Kind::field || p.kind == CaseParameter::Kind::field_file))
+      throw InputError(p.place, "parameter '" + p.name + "' is a field, but the case has no grid");
+  if (!result.unknowns.empty() && result.objective.empty())
+    throw InputError(result.unknowns[0].place, "unknowns need an objective");
+  if (result.inversion && result.unknowns.empty())
+    throw InputError({path, 0, 0}, "an inversion needs unknowns");
+  result.resolved = to_yaml(path, text, overrides);
+  return result;
+}
+
+Case read_case(const std::string& path, const std::vector<std::string>& overrides) {
+  return parse_case(path, read_text_file(path), overrides);
+}
+
+}  // namespace hindsight

@@ -1,0 +1,70 @@
+#include "io/case/csv.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include "io/case/document.hpp"
+#include "src/nearest_name.hpp"
+
+namespace hindsight {
+namespace {
+
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r"), last = text.find_last_not_of(" \t\r");
+  return first == std::string::npos ? "" : text.substr(first, last - first + 1);
+}
+
+std::vector<std::string> entries(const std::string& line) {
+  std::vector<std::string> all;
+  std::istringstream stream(line + ",");
+  for (std::string entry; std::getline(stream, entry, ',');) all.push_back(trimmed(entry));
+  return all;
+}
+
+}  // namespace
+
+Table::Table(const std::string& path) : path_(path) {
+  std::istringstream text(read_text_file(path));
+  int number = 0;
+  for (std::string line; std::getline(text, line);) {
+    ++number;
+    if (trimmed(line).empty() || trimmed(line)[0] == '#') continue;
+    if (names_.empty()) {
+      names_ = entries(line);
+      continue;
+    }
+    cells_.push_back(entries(line));
+    lines_.push_back(number);
+    if (cells_.back().size() != names_.size())
+      throw InputError({path, number, 0}, "this row has " + std::to_string(cells_.back().size()) +
+                                              " entries, the header has " + std::to_string(names_.size()));
+  }
+  if (names_.empty()) throw InputError({path, 0, 0}, "an empty table: a line of column names is needed");
+}
+
+bool Table::has(const std::string& column) const {
+  return std::find(names_.begin(), names_.end(), column) != names_.end();
+}
+
+std::vector<double> Table::numbers(const std::string& column) const {
+  const auto found = std::find(names_.begin(), names_.end(), column);
+  if (found == names_.end())
+    throw InputError({path_, 0, 0}, "no column '" + column + "'" + did_you_mean(column, names_) + "; columns: " +
+                                        join(names_));
+  const auto index = static_cast<std::size_t>(found - names_.begin());
+  std::vector<double> values;
+  for (std::size_t row = 0; row < cells_.size(); ++row) {
+    const std::string& cell = cells_[row][index];
+    const char* first = cell.data() + (cell.starts_with('+') ? 1 : 0);
+    double value = 0.0;
+    const auto [end, error] = std::from_chars(first, cell.data() + cell.size(), value);
+    if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value))
+      throw InputError(place(row), "column '" + column + "': '" + cell + "' is not a finite number");
+    values.push_back(value);
+  }
+  return values;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,30 @@
+// Tables of numbers: # starts a comment line, then one line of column names, then rows of numbers, commas between.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/error.hpp"
+
+namespace hindsight {
+
+class Table {
+ public:
+  /// @throws InputError naming file and line: unreadable file, no header, wrong number of entries in a row.
+  explicit Table(const std::string& path);
+
+  const std::vector<std::string>& names() const { return names_; }
+  bool has(const std::string& column) const;
+  std::size_t rows() const { return lines_.size(); }
+  SourcePlace place(std::size_t row) const { return {path_, lines_[row], 0}; }
+  /// A column as finite numbers. @throws InputError naming file, line, column when one is missing, NaN or no number.
+  std::vector<double> numbers(const std::string& column) const;
+
+ private:
+  std::string path_;
+  std::vector<std::string> names_;
+  std::vector<std::vector<std::string>> cells_;
+  std::vector<int> lines_;
+};
+
+}  // namespace hindsight

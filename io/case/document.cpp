@@ -1,0 +1,286 @@
+#include "io/case/document.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "src/nearest_name.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr std::size_t largest_file = 4U << 20U;
+constexpr int deepest_nesting = 60;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+/// yaml-cpp recurses without a limit: refuse what would overflow its stack.
+void check_nesting(const std::string& path, const std::string& text) {
+  if (text.size() > largest_file) throw InputError({path, 0, 0}, "a case file of more than 4 MiB");
+  int depth = 0, line = 1, dashes = 0;
+  bool at_start = true;
+  for (const char c : text) {
+    if (c == '\n') {
+      ++line;
+      dashes = 0;
+      at_start = true;
+      continue;
+    }
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') depth = std::max(0, depth - 1);
+    if (at_start && (c == '-' || c == '?' || c == ':')) ++dashes;
+    if (c != '-' && c != ' ' && c != '?' && c != ':') at_start = false;
+    if (depth > deepest_nesting || dashes > deepest_nesting)
+      throw InputError({path, line, 0}, "lists and maps are nested too deeply (60 levels)");
+  }
+  std::size_t deepest_indent = 0, indent = 0;
+  std::set<std::size_t> indents;
+  at_start = true;
+  for (const char c : text) {
+    if (c == '\n') {
+      indent = 0;
+      at_start = true;
+    } else if (at_start && c == ' ') {
+      ++indent;
+    } else if (at_start) {
+      at_start = false;
+      indents.insert(indent);
+      deepest_indent = std::max(deepest_indent, indent);
+    }
+  }
+  if (indents.size() > static_cast<std::size_t>(deepest_nesting) * 2)
+    throw InputError({path, 0, 0}, "lists and maps are nested too deeply (60 levels)");
+}
+
+YAML::Node load(const std::string& path, const std::string& text) {
+  check_nesting(path, text);
+  try {
+    return YAML::Load(text);
+  } catch (const YAML::Exception& error) {
+    throw InputError({path, error.mark.line + 1, error.mark.column + 1}, "not valid YAML: " + error.msg);
+  }
+}
+
+bool is_index(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+void apply_override(YAML::Node root, const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const SourcePlace place{"--set " + text, 0, 0};
+  if (equals == std::string::npos || equals == 0) throw InputError(place, "write --set key.key=value");
+  YAML::Node value;
+  try {
+    value = YAML::Load(text.substr(equals + 1));
+  } catch (const YAML::Exception&) {
+    throw InputError(place, "the value is not valid YAML");
+  }
+  const std::vector<std::string> keys = split(text.substr(0, equals), '.');
+  YAML::Node node = root;
+  for (std::size_t i = 0; i + 1 <= keys.size(); ++i) {
+    const bool last = i + 1 == keys.size();
+    YAML::Node child;
+    if (node.IsSequence()) {
+      if (!is_index(keys[i]) || keys[i].size() > 9 || std::stoul(keys[i]) >= node.size())
+        throw InputError(place, "'" + keys[i] + "' is not an index of the list (0 to " +
+                                    std::to_string(node.size() - 1) + ")");
+      if (last) {
+        node[std::stoul(keys[i])] = value;
+        return;
+      }
+      child.reset(node[std::stoul(keys[i])]);
+    } else if (node.IsMap() || node.IsNull()) {
+      if (last) {
+        node[keys[i]] = value;
+        return;
+      }
+      if (!node[keys[i]]) node[keys[i]] = YAML::Node(YAML::NodeType::Map);
+      child.reset(node[keys[i]]);
+      if (child.IsScalar()) {  // the short form `k: 0.06` stands for `k: {value: 0.06}`
+        YAML::Node map(YAML::NodeType::Map);
+        map["value"] = YAML::Clone(child);
+        node[keys[i]] = map;
+        child.reset(node[keys[i]]);
+      }
+    } else {
+      throw InputError(place, "'" + keys[i] + "' is not inside a map");
+    }
+    node.reset(child);
+  }
+}
+
+YAML::Node document(const std::string& path, const std::string& text, const std::vector<std::string>& overrides) {
+  YAML::Node root = load(path, text);
+  for (const std::string& o : overrides) apply_override(root, o);
+  return root;
+}
+
+}  // namespace
+
+Value::Value(std::shared_ptr<const CaseSource> source, YAML::Node node, std::string path)
+    : source_(std::move(source)), node_(std::move(node)), path_(std::move(path)) {}
+
+SourcePlace Value::place() const {
+  const YAML::Mark mark = node_.Mark();
+  if (!mark.is_null()) return {source_->path, mark.line + 1, mark.column + 1};
+  for (const std::string& o : source_->overrides)
+    if (o.starts_with(path_) || path_.starts_with(o.substr(0, o.find('=')))) return {"--set " + o, 0, 0};
+  return {source_->path, 0, 0};
+}
+
+void Value::fail(const std::string& message) const { throw InputError(place(), message); }
+
+void Value::require_map() const {
+  if (!node_.IsMap()) fail((path_.empty() ? "the case" : path_) + " must be a map (key: value)");
+}
+
+std::vector<std::string> Value::keys() const {
+  require_map();
+  std::vector<std::string> all;
+  for (const auto& entry : node_) {
+    if (!entry.first.IsScalar()) Value(source_, entry.first, path_).fail("a key must be a name");
+    const std::string key = entry.first.Scalar();
+    if (std::find(all.begin(), all.end(), key) != all.end())
+      Value(source_, entry.first, path_).fail("duplicate key '" + key + "'" + (path_.empty() ? "" : " in " + path_));
+    all.push_back(key);
+  }
+  return all;
+}
+
+SourcePlace Value::key_place(const std::string& key) const {
+  for (const auto& entry : node_)
+    if (entry.first.Scalar() == key) {
+      // Overridden keys have no place in the file.
+      const Value found(source_, entry.first, (path_.empty() ? "" : path_ + ".") + key);
+      return found.place();
+    }
+  return place();
+}
+
+std::optional<Value> Value::find(const std::string& key) {
+  asked_->push_back(key);
+  if (path_.empty() && !node_.IsMap()) require_map();
+  keys();
+  for (const auto& entry : node_)
+    if (entry.first.Scalar() == key) {
+      if (entry.second.IsNull()) return std::nullopt;
+      return Value(source_, entry.second, (path_.empty() ? "" : path_ + ".") + key);
+    }
+  return std::nullopt;
+}
+
+bool Value::has(const std::string& key) const {
+  const std::vector<std::string> all = keys();
+  return std::find(all.begin(), all.end(), key) != all.end();
+}
+
+Value Value::at(const std::string& key) {
+  std::optional<Value> found = find(key);
+  if (!found) fail("missing key '" + key + "'" + (path_.empty() ? "" : " in " + path_));
+  return *found;
+}
+
+void Value::finish() const {
+  for (const std::string& key : keys()) {
+    if (std::find(asked_->begin(), asked_->end(), key) != asked_->end()) continue;
+    throw InputError(key_place(key), "unknown key '" + key + "'" + (path_.empty() ? "" : " in " + path_) +
+                                         did_you_mean(key, *asked_) + "; allowed: " + join(*asked_));
+  }
+}
+
+std::vector<Value> Value::items() const {
+  if (!node_.IsSequence()) fail(path_ + " must be a list");
+  std::vector<Value> all;
+  for (std::size_t i = 0; i < node_.size(); ++i) all.emplace_back(source_, node_[i], path_ + "." + std::to_string(i));
+  return all;
+}
+
+std::string Value::text() const {
+  if (!node_.IsScalar()) fail(path_ + " must be a text");
+  return node_.Scalar();
+}
+
+Text Value::expression() const {
+  if (!node_.IsScalar()) fail(path_ + " must be an expression");
+  Text result{node_.Scalar(), place()};
+  if (result.place.line >= 1 && result.place.line <= static_cast<int>(source_->lines.size())) {
+    const std::string& line = source_->lines[static_cast<std::size_t>(result.place.line - 1)];
+    const auto column = static_cast<std::size_t>(result.place.column - 1);
+    if (column < line.size()) {
+      const char first = line[column];
+      if (first == '"' || first == '\'') ++result.place.column;
+      if (first == '|' || first == '>') result.place.column = 0;
+    }
+  }
+  return result;
+}
+
+double Value::number_or_infinity() const {
+  double value = 0.0;
+  try {
+    if (!node_.IsScalar() || node_.Scalar().empty()) fail(path_ + " must be a number");
+    value = node_.as<double>();
+  } catch (const YAML::Exception&) {
+    fail(path_ + " must be a number, not '" + node_.Scalar() + "'");
+  }
+  if (std::isnan(value)) fail(path_ + " is not a number");
+  return value;
+}
+
+double Value::number() const {
+  const double value = number_or_infinity();
+  if (!std::isfinite(value)) fail(path_ + " must be finite");
+  return value;
+}
+
+std::int64_t Value::integer() const {
+  const double value = number();
+  if (value != std::nearbyint(value) || std::fabs(value) > 9e15) fail(path_ + " must be a whole number");
+  return static_cast<std::int64_t>(value);
+}
+
+bool Value::boolean() const {
+  const std::string value = text();
+  if (value == "true") return true;
+  if (value == "false") return false;
+  fail(path_ + " must be true or false, not '" + value + "'");
+}
+
+std::string Value::one_of(const std::vector<std::string>& allowed) const {
+  std::string value = text();
+  if (std::find(allowed.begin(), allowed.end(), value) == allowed.end())
+    fail(path_ + " cannot be '" + value + "'" + did_you_mean(value, allowed) + "; allowed: " + join(allowed));
+  return value;
+}
+
+Value load_document(const std::string& path, const std::string& text, const std::vector<std::string>& overrides) {
+  auto source = std::make_shared<CaseSource>();
+  source->path = path;
+  source->lines = split(text, '\n');
+  source->overrides = overrides;
+  return {source, document(path, text, overrides), ""};
+}
+
+std::string read_text_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file || file.bad()) throw InputError("cannot read '" + path + "'");
+  return text.str();
+}
+
+std::string to_yaml(const std::string& path, const std::string& text, const std::vector<std::string>& overrides) {
+  YAML::Emitter emitter;
+  emitter << document(path, text, overrides);
+  return std::string(emitter.c_str()) + "\n";
+}
+
+}  // namespace hindsight

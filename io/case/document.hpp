@@ -1,0 +1,74 @@
+// The YAML document behind a case: loading, overrides, and typed access with errors that name file, line and column.
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/case/case.hpp"
+
+namespace hindsight {
+
+/// A case file's text and its path; shared by all values read from it.
+struct CaseSource {
+  std::string path;
+  std::vector<std::string> lines;
+  std::vector<std::string> overrides;
+};
+
+/// A value somewhere in the document: knows where it is and what to call it in messages. Maps remember which keys were
+/// asked for, so that finish() can refuse the others.
+class Value {
+ public:
+  Value(std::shared_ptr<const CaseSource> source, YAML::Node node, std::string path);
+
+  const std::string& path() const { return path_; }
+  SourcePlace place() const;
+  [[noreturn]] void fail(const std::string& message) const;
+
+  bool is_map() const { return node_.IsMap(); }
+  bool is_list() const { return node_.IsSequence(); }
+  bool is_null() const { return node_.IsNull(); }
+  bool is_scalar() const { return node_.IsScalar(); }
+
+  // Maps. Each refuses values that are no map, and duplicate keys.
+  bool has(const std::string& key) const;
+  Value at(const std::string& key);                   ///< required
+  std::optional<Value> find(const std::string& key);  ///< optional; null counts as absent
+  std::vector<std::string> keys() const;
+  SourcePlace key_place(const std::string& key) const;
+  /// Refuses keys that were never asked for, naming the allowed ones.
+  void finish() const;
+
+  std::vector<Value> items() const;  ///< of a list
+
+  std::string text() const;             ///< a string
+  Text expression() const;              ///< a string or number, as written
+  double number() const;                ///< finite
+  double number_or_infinity() const;
+  std::int64_t integer() const;
+  bool boolean() const;
+  std::string one_of(const std::vector<std::string>& allowed) const;
+
+ private:
+  void require_map() const;
+  std::shared_ptr<const CaseSource> source_;
+  YAML::Node node_;
+  std::string path_;
+  std::shared_ptr<std::vector<std::string>> asked_ = std::make_shared<std::vector<std::string>>();
+};
+
+/// Parses text as a case document with overrides ("a.b.0.c=VALUE") applied. @throws InputError.
+Value load_document(const std::string& path, const std::string& text, const std::vector<std::string>& overrides);
+
+/// The file's content. @throws InputError when it cannot be read.
+std::string read_text_file(const std::string& path);
+
+/// The document as YAML again.
+std::string to_yaml(const std::string& path, const std::string& text, const std::vector<std::string>& overrides);
+
+}  // namespace hindsight

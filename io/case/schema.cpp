@@ -1,0 +1,97 @@
+#include <nlohmann/json.hpp>
+
+#include "io/case/case.hpp"
+
+namespace hindsight {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json object(const Json& properties, const std::vector<std::string>& required = {}) {
+  Json json = {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
+  if (!required.empty()) json["required"] = required;
+  return json;
+}
+
+Json map_of(const Json& value) { return {{"type", "object"}, {"additionalProperties", value}}; }
+Json either(const std::vector<Json>& kinds) { return {{"anyOf", kinds}}; }
+Json reference(const std::string& name) { return {{"$ref", "#/$defs/" + name}}; }
+Json choice(const std::vector<std::string>& names) { return {{"enum", names}}; }
+
+const Json number = {{"type", "number"}};
+const Json text = {{"type", "string"}};
+const Json expression = {{"type", {"string", "number"}}};
+const Json size = {{"type", {"string", "number"}}};
+
+Json definitions() {
+  const Json rule = either({object({{"value", expression}}, {"value"}), object({{"slope", expression}}, {"slope"})});
+  const Json side = object({{"value", expression}, {"slope", expression}, {"fields", map_of(rule)}});
+  Json both_sides = side;
+  both_sides["properties"]["lower"] = side;
+  both_sides["properties"]["upper"] = side;
+  const Json axis = object({{"cells", {{"type", "integer"}, {"minimum", 1}}},
+                            {"from", number},
+                            {"to", number},
+                            {"boundary", either({choice({"periodic"}), both_sides})}},
+                           {"cells"});
+  const Json series = either({text, object({{"times", {{"type", "array"}, {"items", number}}},
+                                            {"values", {{"type", "array"}, {"items", number}}}},
+                                           {"times", "values"})});
+  const Json parameter = either({number, object({{"value", {{"type", {"number", "string"}}}},
+                                                 {"field", expression},
+                                                 {"file", text},
+                                                 {"dataset", text},
+                                                 {"series", series},
+                                                 {"time", text}})});
+  const Json misfit = object({{"of", text}, {"data", text}, {"noise", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+                              {"log", {{"type", "boolean"}}}, {"time", text}, {"value", text}, {"x", text}, {"y", text},
+                              {"z", text}},
+                             {"of", "data"});
+  const Json term = object({{"final", expression}, {"integral", expression}, {"penalty", expression},
+                            {"misfit", misfit}, {"weight", {{"type", "number"}, {"minimum", 0}}}});
+  const Json unknown = either(
+      {{{"type", "null"}},
+       object({{"bounds", {{"type", "array"}, {"items", number}, {"minItems", 2}, {"maxItems", 2}}},
+               {"scale", choice({"linear", "log"})},
+               {"prior", object({{"mean", number}, {"sd", {{"type", "number"}, {"exclusiveMinimum", 0}}}},
+                                {"mean", "sd"})}})});
+  return {{"axis", axis}, {"parameter", parameter}, {"term", term}, {"unknown", unknown}};
+}
+
+}  // namespace
+
+std::string case_schema() {
+  const Json axis = reference("axis");
+  Json schema = object(
+      {{"case", text},
+       {"description", text},
+       {"grid", object({{"x", axis}, {"y", axis}, {"z", axis}, {"order", {{"enum", {2, 4, 6, 8}}}},
+                        {"means", choice({"arithmetic", "harmonic"})}},
+                       {"x"})},
+       {"parameters", map_of(reference("parameter"))},
+       {"state", map_of(object({{"initial", expression}}, {"initial"}))},
+       {"functions", map_of(expression)},
+       {"equations", {{"type", "object"}, {"patternProperties", {{"^dt\\(\\w+\\)$", expression}}},
+                      {"additionalProperties", false}}},
+       {"time", object({{"method", choice({"euler", "midpoint", "heun", "ssprk3", "rk4", "dopri5"})},
+                        {"from", number}, {"step", {{"type", "number"}, {"exclusiveMinimum", 0}}}, {"to", number}},
+                       {"step", "to"})},
+       {"objective", {{"type", "array"}, {"items", reference("term")}}},
+       {"unknowns", map_of(reference("unknown"))},
+       {"checkpoints", object({{"schedule", choice({"auto", "store-all", "none", "uniform", "revolve"})},
+                               {"host", size}, {"device", size},
+                               {"disk", either({size, object({{"size", size}, {"directory", text}}, {"size"})})}})},
+       {"inversion", object({{"method", choice({"lbfgs", "blmvm", "bqnls", "bncg"})},
+                             {"iterations", {{"type", "integer"}, {"minimum", 1}}},
+                             {"gradient", {{"type", "number"}, {"minimum", 0}}},
+                             {"relative", {{"type", "number"}, {"minimum", 0}}}})},
+       {"output", object({{"every", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+                          {"fields", {{"type", "array"}, {"items", text}}}})}},
+      {"case", "state", "equations", "time"});
+  Json document = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "A Hindsight case"}};
+  document.update(schema);
+  document["$defs"] = definitions();
+  return document.dump(2) + "\n";
+}
+
+}  // namespace hindsight

@@ -1,0 +1,318 @@
+#include "io/case/sections.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+
+#include "io/case/csv.hpp"
+#include "src/nearest_name.hpp"
+
+namespace hindsight {
+namespace {
+
+const std::vector<std::string> axis_names = {"x", "y", "z"};
+
+EdgeRule read_edge(Value rule) {
+  EdgeRule result;
+  const auto value = rule.find("value"), slope = rule.find("slope");
+  rule.finish();
+  if (value.has_value() == slope.has_value()) rule.fail(rule.path() + " needs either value or slope");
+  result.edge = value ? Edge::value : Edge::slope;
+  result.expression = (value ? *value : *slope).expression();
+  return result;
+}
+
+/// One side of an axis: a rule, optionally with rules of single fields under `fields`.
+void read_side(Value side, CaseAxis& axis, std::size_t which) {
+  if (auto fields = side.find("fields"))
+    for (const std::string& field : fields->keys()) axis.field_sides[which][field] = read_edge(fields->at(field));
+  const auto value = side.find("value"), slope = side.find("slope");
+  if (value && slope) side.fail(side.path() + " needs either value or slope, not both");
+  if (!value && !slope && axis.field_sides[which].empty())
+    side.fail(side.path() + " needs value: E or slope: E (or fields with one each)");
+  if (value || slope) {
+    axis.sides[which].edge = value ? Edge::value : Edge::slope;
+    axis.sides[which].expression = (value ? *value : *slope).expression();
+  }
+}
+
+void read_boundary(Value boundary, CaseAxis& axis) {
+  if (boundary.is_scalar()) {
+    boundary.one_of({"periodic"});
+    return;
+  }
+  axis.periodic = false;
+  for (EdgeRule& side : axis.sides) {
+    side.edge = Edge::slope;  // for fields without a rule of their own: no flux
+    side.expression = {"0", boundary.place()};
+  }
+  const auto lower = boundary.find("lower"), upper = boundary.find("upper");
+  if (lower || upper) {
+    boundary.finish();
+    if (!lower || !upper) boundary.fail(boundary.path() + " needs both lower and upper");
+    Value low = *lower, high = *upper;
+    read_side(low, axis, 0);
+    read_side(high, axis, 1);
+    low.finish();
+    high.finish();
+    return;
+  }
+  read_side(boundary, axis, 0);
+  read_side(boundary, axis, 1);
+  boundary.finish();
+}
+
+std::vector<double> number_list(const Value& list) {
+  std::vector<double> numbers;
+  for (const Value& item : list.items()) numbers.push_back(item.number());
+  return numbers;
+}
+
+void read_series(Value series, Value& parameter, CaseParameter& result, const std::string& case_path) {
+  if (series.is_map()) {
+    result.times = number_list(series.at("times"));
+    result.values = number_list(series.at("values"));
+    series.finish();
+  } else {
+    const Table table(resolve(series.text(), case_path));
+    const auto time = parameter.find("time"), value = parameter.find("value");
+    result.times = table.numbers(time ? time->text() : "time");
+    result.values = table.numbers(value ? value->text() : "value");
+  }
+  if (result.times.empty()) series.fail(series.path() + " is empty");
+  if (result.times.size() != result.values.size()) series.fail(series.path() + ": as many values as times are needed");
+  for (std::size_t i = 1; i < result.times.size(); ++i)
+    if (!(result.times[i] > result.times[i - 1])) series.fail(series.path() + ": times must increase");
+}
+
+CaseBudget read_budget(const Value& value) {
+  CaseBudget budget;
+  budget.place = value.place();
+  const std::string text = value.text();
+  double number = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string unit(end, text.data() + text.size());
+  unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size() : unit.find_first_not_of(' '));
+  static const std::vector<std::pair<std::string, double>> units = {
+      {"", 1},      {"B", 1},           {"KiB", 1024.0},  {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
+      {"kB", 1e3},  {"KB", 1e3},        {"MB", 1e6},      {"GB", 1e9},        {"TB", 1e12},          {"slots", 0},
+      {"slot", 0}};
+  const auto known = std::find_if(units.begin(), units.end(), [&](const auto& u) { return u.first == unit; });
+  if (error != std::errc() || known == units.end() || !(number >= 0) || number > 9e15)
+    value.fail(value.path() + ": '" + text + "' is no size; write for example 1 GiB, 500 MB or 10 slots");
+  if (known->second == 0) {
+    budget.unit = CaseBudget::Unit::slots;
+    if (number != std::nearbyint(number)) value.fail(value.path() + ": a whole number of slots is needed");
+  }
+  const double amount = number * std::max(1.0, known->second);
+  if (amount > 9e18) value.fail(value.path() + " is too large");
+  budget.amount = static_cast<std::int64_t>(amount);
+  return budget;
+}
+
+void read_observations(Value misfit, const Case& so_far, CaseTerm& term) {
+  const Value data = misfit.at("data");
+  term.data = resolve(data.text(), so_far.file);
+  const Table table(term.data);
+  const auto column = [&](const std::string& key, const std::vector<std::string>& defaults) {
+    if (auto named = misfit.find(key)) return named->text();
+    for (const std::string& name : defaults)
+      if (table.has(name)) return name;
+    return defaults[0];
+  };
+  const std::vector<double> times = table.numbers(column("time", {"time", "t"}));
+  const std::vector<double> values = table.numbers(column("value", {"value", term.expression.text}));
+  std::vector<std::vector<double>> positions;
+  if (so_far.grid)
+    for (const CaseAxis& axis : so_far.grid->axes) positions.push_back(table.numbers(column(axis.name, {axis.name})));
+  if (times.empty()) data.fail("'" + term.data + "' holds no observations");
+  for (std::size_t row = 0; row < times.size(); ++row) {
+    Observation o;
+    o.time = times[row];
+    o.value = values[row];
+    if (o.time < so_far.time.from || o.time > so_far.time.to)
+      throw InputError(table.place(row), "the observation's time lies outside the run (time.from to time.to)");
+    for (std::size_t a = 0; a < positions.size(); ++a) {
+      const CaseAxis& axis = so_far.grid->axes[a];
+      o.at[a] = positions[a][row];
+      if (o.at[a] < axis.from || o.at[a] > axis.to)
+        throw InputError(table.place(row), "the observation's " + axis.name + " lies outside the grid");
+    }
+    if (term.log && !(o.value > 0)) throw InputError(table.place(row), "log: true needs positive observations");
+    term.observations.push_back(o);
+  }
+  std::stable_sort(term.observations.begin(), term.observations.end(),
+                   [](const Observation& a, const Observation& b) { return a.time < b.time; });
+}
+
+}  // namespace
+
+std::string resolve(const std::string& path, const std::string& case_path) {
+  const std::filesystem::path p(path);
+  return p.is_absolute() ? path : (std::filesystem::path(case_path).parent_path() / p).lexically_normal().string();
+}
+
+CaseGrid read_grid(Value grid) {
+  CaseGrid result;
+  if (auto order = grid.find("order")) {
+    const std::string text = order->one_of({"2", "4", "6", "8"});
+    result.order = text[0] - '0';
+  }
+  if (auto means = grid.find("means")) result.harmonic_means = means->one_of({"arithmetic", "harmonic"}) == "harmonic";
+  for (const std::string& name : axis_names) {
+    auto found = grid.find(name);
+    if (!found) continue;
+    if (result.axes.size() != static_cast<std::size_t>(std::find(axis_names.begin(), axis_names.end(), name) -
+                                                       axis_names.begin()))
+      found->fail("axis " + name + " needs the axes before it (x, then y, then z)");
+    CaseAxis axis;
+    axis.name = name;
+    axis.place = found->place();
+    Value cells = found->at("cells");
+    axis.cells = cells.integer();
+    if (axis.cells < 1 || axis.cells > 1000000000) cells.fail("grid." + name + ".cells must be from 1 to 1e9");
+    if (auto v = found->find("from")) axis.from = v->number();
+    if (auto v = found->find("to")) axis.to = v->number();
+    if (!(axis.to > axis.from)) found->fail("grid." + name + ".to must exceed from");
+    if (auto boundary = found->find("boundary")) read_boundary(*boundary, axis);
+    found->finish();
+    result.axes.push_back(axis);
+  }
+  grid.finish();
+  if (result.axes.empty()) grid.fail("grid needs at least the axis x (leave grid out for an ODE)");
+  return result;
+}
+
+CaseParameter read_parameter(Value parameter, const std::string& name, const std::string& case_path) {
+  CaseParameter result;
+  result.name = name;
+  result.place = parameter.place();
+  if (parameter.is_scalar()) {
+    result.value = parameter.number();
+    return result;
+  }
+  if (auto series = parameter.find("series")) {
+    result.kind = CaseParameter::Kind::series;
+    parameter.find("time");
+    parameter.find("value");
+    read_series(*series, parameter, result, case_path);
+  } else if (auto field = parameter.find("field")) {
+    result.kind = CaseParameter::Kind::field;
+    result.field = field->expression();
+  } else if (auto file = parameter.find("file")) {
+    result.kind = CaseParameter::Kind::field_file;
+    result.file = resolve(file->text(), case_path);
+    result.dataset = parameter.at("dataset").text();
+    if (!std::filesystem::exists(result.file)) file->fail("cannot read '" + result.file + "'");
+  } else if (auto value = parameter.find("value")) {
+    result.value = value->number();
+  } else {
+    parameter.finish();
+    parameter.fail(parameter.path() + " needs a number, or one of value, field, file, series");
+  }
+  parameter.finish();
+  return result;
+}
+
+CaseTerm read_term(Value term, const Case& so_far) {
+  CaseTerm result;
+  result.place = term.place();
+  const auto final = term.find("final"), integral = term.find("integral"), misfit = term.find("misfit"),
+             penalty = term.find("penalty");
+  if (auto weight = term.find("weight")) {
+    result.weight = weight->number();
+    if (!(result.weight >= 0)) weight->fail("a weight cannot be negative");
+  }
+  term.finish();
+  const int kinds = (final ? 1 : 0) + (integral ? 1 : 0) + (misfit ? 1 : 0) + (penalty ? 1 : 0);
+  if (kinds != 1) term.fail("a term of the objective is one of final, integral, misfit, penalty");
+  if (!misfit) {
+    result.kind = final ? CaseTerm::Kind::final : integral ? CaseTerm::Kind::integral : CaseTerm::Kind::penalty;
+    result.expression = (final ? *final : integral ? *integral : *penalty).expression();
+    return result;
+  }
+  Value m = *misfit;
+  result.kind = CaseTerm::Kind::misfit;
+  result.expression = m.at("of").expression();
+  if (auto log = m.find("log")) result.log = log->boolean();
+  if (auto noise = m.find("noise")) {
+    result.noise = noise->number();
+    if (!(result.noise > 0)) noise->fail("noise must be positive");
+  }
+  for (const char* key : {"time", "value"}) m.find(key);
+  if (so_far.grid)
+    for (const CaseAxis& axis : so_far.grid->axes) m.find(axis.name);
+  m.find("data");
+  m.finish();
+  read_observations(m, so_far, result);
+  return result;
+}
+
+void read_unknown(Value entry, CaseUnknown& unknown) {
+  if (auto bounds = entry.find("bounds")) {
+    const std::vector<Value> ends = bounds->items();
+    if (ends.size() != 2) bounds->fail("bounds are a list of two numbers: [lower, upper]");
+    unknown.lower = ends[0].number_or_infinity();
+    unknown.upper = ends[1].number_or_infinity();
+    if (!(*unknown.lower < *unknown.upper)) bounds->fail("the lower bound must be below the upper one");
+    if (!std::isfinite(*unknown.lower)) unknown.lower.reset();
+    if (!std::isfinite(*unknown.upper)) unknown.upper.reset();
+  }
+  if (auto scale = entry.find("scale")) {
+    unknown.log_scale = scale->one_of({"linear", "log"}) == "log";
+    if (unknown.log_scale && unknown.lower && !(*unknown.lower > 0))
+      scale->fail("scale: log needs positive bounds");
+  }
+  if (auto prior = entry.find("prior")) {
+    Prior p;
+    Value sd = prior->at("sd");
+    p.mean = prior->at("mean").number();
+    p.sd = sd.number();
+    if (!(p.sd > 0)) sd.fail("a prior's sd must be positive");
+    prior->finish();
+    unknown.prior = p;
+  }
+  entry.finish();
+}
+
+CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path) {
+  CaseCheckpoints result;
+  result.place = checkpoints.place();
+  if (auto v = checkpoints.find("schedule"))
+    result.schedule = v->one_of({"auto", "store-all", "none", "uniform", "revolve"});
+  if (auto v = checkpoints.find("host")) result.host = read_budget(*v);
+  if (auto v = checkpoints.find("device")) result.device = read_budget(*v);
+  if (auto disk = checkpoints.find("disk")) {
+    if (disk->is_map()) {
+      result.disk = read_budget(disk->at("size"));
+      if (auto v = disk->find("directory")) result.directory = resolve(v->text(), case_path);
+      disk->finish();
+    } else {
+      result.disk = read_budget(*disk);
+    }
+  }
+  checkpoints.finish();
+  return result;
+}
+
+CaseInversion read_inversion(Value inversion) {
+  CaseInversion result;
+  if (auto v = inversion.find("method")) result.method = v->one_of({"lbfgs", "blmvm", "bqnls", "bncg"});
+  if (auto v = inversion.find("iterations")) {
+    result.iterations = v->integer();
+    if (result.iterations < 1) v->fail("inversion.iterations must be at least 1");
+  }
+  if (auto v = inversion.find("gradient")) {
+    result.gradient = v->number();
+    if (!(result.gradient >= 0)) v->fail("inversion.gradient cannot be negative");
+  }
+  if (auto v = inversion.find("relative")) {
+    result.relative = v->number();
+    if (!(result.relative >= 0)) v->fail("inversion.relative cannot be negative");
+  }
+  inversion.finish();
+  return result;
+}
+
+}  // namespace hindsight

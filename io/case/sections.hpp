@@ -1,0 +1,22 @@
+// Readers of the larger sections of a case.
+#pragma once
+
+#include <string>
+
+#include "io/case/case.hpp"
+#include "io/case/document.hpp"
+
+namespace hindsight {
+
+CaseGrid read_grid(Value grid);
+CaseParameter read_parameter(Value parameter, const std::string& name, const std::string& case_path);
+/// @param so_far grid, state and time are read already.
+CaseTerm read_term(Value term, const Case& so_far);
+void read_unknown(Value entry, CaseUnknown& unknown);
+CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path);
+CaseInversion read_inversion(Value inversion);
+
+/// A path in a case is relative to the case file.
+std::string resolve(const std::string& path, const std::string& case_path);
+
+}  // namespace hindsight

@@ -1,0 +1,77 @@
+#include "io/results/field_writer.hpp"
+
+#include <fmt/format.h>
+
+namespace hindsight {
+namespace {
+
+std::string output_name(const std::string& field, std::size_t i) { return fmt::format("{}/{:06}", field, i); }
+
+}  // namespace
+
+FieldWriter::FieldWriter(const RunFolder& folder, const Grid& grid, std::vector<std::string> fields)
+    : folder_(folder), grid_(grid), fields_(std::move(fields)), values_(fields_.size()),
+      file_(folder, "fields.h5", grid) {}
+
+void FieldWriter::write(std::int64_t step, double time, const std::vector<const double*>& cells) {
+  for (std::size_t f = 0; f < fields_.size(); ++f) {
+    if (grid_.dimensions() == 0) {
+      values_[f].push_back(cells[f][0]);
+    } else {
+      file_.write_field("/" + output_name(fields_[f], times_.size()), cells[f]);
+    }
+  }
+  steps_.push_back(static_cast<double>(step));
+  times_.push_back(time);
+}
+
+void FieldWriter::finish(const std::string& case_name) {
+  file_.write_numbers("/times", times_);
+  file_.write_numbers("/steps", steps_);
+  if (grid_.dimensions() == 0)
+    for (std::size_t f = 0; f < fields_.size(); ++f) file_.write_numbers("/" + fields_[f], values_[f]);
+  file_.write_attribute("case", case_name);
+  file_.finish();
+  if (grid_.dimensions() > 0) folder_.write_text("fields.xdmf", xdmf());
+}
+
+/// Cell-centred values on a uniform mesh of nodes. 1D is shown as one row of cells.
+std::string FieldWriter::xdmf() const {
+  const int shown = grid_.dimensions() == 3 ? 3 : 2;
+  std::string nodes, origin, spacing, shape;
+  for (int axis = shown; axis-- > 0;) {
+    const auto a = static_cast<std::size_t>(axis);
+    const bool real = axis < grid_.dimensions();
+    const std::int64_t cells = grid_.global_cells()[a];
+    const double h = real ? grid_.axes()[a].spacing() : grid_.axes()[0].spacing();
+    nodes += fmt::format(" {}", cells + 1);
+    shape += fmt::format(" {}", cells);
+    origin += fmt::format(" {:.17g}", real ? grid_.axes()[a].from : 0.0);
+    spacing += fmt::format(" {:.17g}", h);
+  }
+  std::string stored;
+  for (int axis = grid_.dimensions(); axis-- > 0;)
+    stored += fmt::format(" {}", grid_.global_cells()[static_cast<std::size_t>(axis)]);
+  std::string text =
+      "<?xml version=\"1.0\"?>\n<Xdmf Version=\"3.0\">\n<Domain>\n"
+      "<Grid Name=\"fields\" GridType=\"Collection\" CollectionType=\"Temporal\">\n";
+  for (std::size_t i = 0; i < times_.size(); ++i) {
+    text += fmt::format(
+        "<Grid Name=\"state\" GridType=\"Uniform\">\n<Time Value=\"{:.17g}\"/>\n"
+        "<Topology TopologyType=\"{}DCoRectMesh\" Dimensions=\"{}\"/>\n<Geometry GeometryType=\"{}\">\n"
+        "<DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n"
+        "<DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n</Geometry>\n",
+        times_[i], shown, nodes.substr(1), shown == 3 ? "ORIGIN_DXDYDZ" : "ORIGIN_DXDY", shown, origin.substr(1), shown,
+        spacing.substr(1));
+    for (const std::string& field : fields_)
+      text += fmt::format(
+          "<Attribute Name=\"{}\" AttributeType=\"Scalar\" Center=\"Cell\">\n"
+          "<DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"HDF\">fields.h5:/{}</DataItem>\n"
+          "</Attribute>\n",
+          field, grid_.dimensions() == 1 ? shape.substr(1) : stored.substr(1), output_name(field, i));
+    text += "</Grid>\n";
+  }
+  return text + "</Grid>\n</Domain>\n</Xdmf>\n";
+}
+
+}  // namespace hindsight

@@ -1,0 +1,49 @@
+// HDF5 identifiers that close themselves, and calls that throw.
+#pragma once
+
+#include <hdf5.h>
+
+#include <string>
+#include <utility>
+
+namespace hindsight {
+
+/// @throws ResourceError with what was tried, the file, and HDF5's own reason.
+[[noreturn]] void fail_hdf5(const std::string& what, const std::string& file);
+
+/// Owns one identifier; `Close` is its closing function.
+template <herr_t (*Close)(hid_t)>
+class Hdf5Handle {
+ public:
+  Hdf5Handle() = default;
+  /// @throws ResourceError when `id` is negative: the call that made it failed.
+  Hdf5Handle(hid_t id, const std::string& what, const std::string& file) : id_(id) {
+    if (id < 0) fail_hdf5(what, file);
+  }
+  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
+  Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    return *this;
+  }
+  ~Hdf5Handle() {
+    if (id_ >= 0) Close(id_);
+  }
+  operator hid_t() const { return id_; }
+  bool is_open() const { return id_ >= 0; }
+  void close(const std::string& file) {
+    if (id_ >= 0 && Close(std::exchange(id_, -1)) < 0) fail_hdf5("close", file);
+  }
+
+ private:
+  hid_t id_ = -1;
+};
+
+using Hdf5File = Hdf5Handle<H5Fclose>;
+using Hdf5Dataset = Hdf5Handle<H5Dclose>;
+using Hdf5Group = Hdf5Handle<H5Gclose>;
+using Hdf5Space = Hdf5Handle<H5Sclose>;
+using Hdf5Properties = Hdf5Handle<H5Pclose>;
+using Hdf5Attribute = Hdf5Handle<H5Aclose>;
+using Hdf5Type = Hdf5Handle<H5Tclose>;
+
+}  // namespace hindsight

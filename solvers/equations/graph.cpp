@@ -1,0 +1,252 @@
+#include "solvers/equations/graph.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "solvers/equations/simplify.hpp"
+#include "src/error.hpp"
+
+namespace hindsight {
+namespace {
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
+  return hash * 0xff51afd7ed558ccdULL;
+}
+
+std::uint64_t hash_of(const Node& node) {
+  std::uint64_t hash = static_cast<std::uint64_t>(node.op);
+  hash = mix(hash, (std::uint64_t{node.axis} << 16) | node.symbol);
+  for (std::int8_t o : node.offset) hash = mix(hash, static_cast<std::uint8_t>(o));
+  hash = mix(hash, std::bit_cast<std::uint64_t>(node.value));
+  for (int i = 0; i < arity(node.op); ++i) hash = mix(hash, node.args[static_cast<std::size_t>(i)]);
+  return hash;
+}
+
+/// Bitwise on values, so that -0 and 0 stay apart.
+bool equal(const Node& a, const Node& b) {
+  return a.op == b.op && a.axis == b.axis && a.symbol == b.symbol && a.offset == b.offset &&
+         std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value) && a.args == b.args;
+}
+
+int find_or_add(std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<int>(found - names.begin());
+  if (names.size() >= 65535) throw InputError("more than 65535 symbols in the equations");
+  names.push_back(name);
+  return static_cast<int>(names.size()) - 1;
+}
+
+int find(const std::vector<std::string>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+}
+
+}  // namespace
+
+int arity(Op op) {
+  switch (op) {
+    case Op::constant:
+    case Op::scalar:
+    case Op::field:
+    case Op::coordinate: return 0;
+    case Op::neg:
+    case Op::absolute:
+    case Op::sign:
+    case Op::sqrt:
+    case Op::exp:
+    case Op::log:
+    case Op::sin:
+    case Op::cos:
+    case Op::tan:
+    case Op::tanh:
+    case Op::logical_not:
+    case Op::derivative: return 1;
+    case Op::fma:
+    case Op::where: return 3;
+    default: return 2;
+  }
+}
+
+Expr Graph::intern(const Node& node) {
+  const std::uint64_t hash = hash_of(node);
+  const auto [first, last] = index_.equal_range(hash);
+  for (auto it = first; it != last; ++it)
+    if (equal(nodes_[it->second], node)) return {this, it->second};
+  const auto id = static_cast<NodeId>(nodes_.size());
+  nodes_.push_back(node);
+  index_.emplace(hash, id);
+  return {this, id};
+}
+
+Expr Graph::constant(double value) {
+  Node node;
+  node.value = value;
+  return intern(node);
+}
+
+Expr Graph::scalar(const std::string& name) {
+  Node node;
+  node.op = Op::scalar;
+  node.symbol = static_cast<std::uint16_t>(find_or_add(scalars_, name));
+  return intern(node);
+}
+
+Expr Graph::field(const std::string& name, Offset offset) {
+  Node node;
+  node.op = Op::field;
+  node.symbol = static_cast<std::uint16_t>(find_or_add(fields_, name));
+  node.offset = offset;
+  return intern(node);
+}
+
+Expr Graph::coordinate(int axis, Offset offset) {
+  Node node;
+  node.op = Op::coordinate;
+  node.axis = static_cast<std::uint8_t>(axis);
+  node.offset[static_cast<std::size_t>(axis)] = offset[static_cast<std::size_t>(axis)];
+  return intern(node);
+}
+
+Expr Graph::make(Op op, const std::vector<Expr>& args, int axis, int symbol) {
+  if (Expr simple = simplify_local(*this, op, args, axis, symbol); simple.is_valid()) return simple;
+  Node node;
+  node.op = op;
+  node.axis = static_cast<std::uint8_t>(axis);
+  node.symbol = static_cast<std::uint16_t>(symbol);
+  for (std::size_t i = 0; i < args.size(); ++i) node.args[i] = args[i].id();
+  return intern(node);
+}
+
+int Graph::scalar_index(std::string_view name) const { return find(scalars_, name); }
+int Graph::field_index(std::string_view name) const { return find(fields_, name); }
+
+namespace {
+Expr unary(Op op, Expr a) { return a.graph().make(op, {a}); }
+Expr binary(Op op, Expr a, Expr b) { return a.graph().make(op, {a, b}); }
+Expr number(Expr like, double value) { return like.graph().constant(value); }
+}  // namespace
+
+Expr operator+(Expr a, Expr b) { return binary(Op::add, a, b); }
+Expr operator-(Expr a, Expr b) { return binary(Op::sub, a, b); }
+Expr operator*(Expr a, Expr b) { return binary(Op::mul, a, b); }
+Expr operator/(Expr a, Expr b) { return binary(Op::div, a, b); }
+Expr operator-(Expr a) { return unary(Op::neg, a); }
+Expr operator+(Expr a, double b) { return a + number(a, b); }
+Expr operator-(Expr a, double b) { return a - number(a, b); }
+Expr operator*(Expr a, double b) { return a * number(a, b); }
+Expr operator/(Expr a, double b) { return a / number(a, b); }
+Expr operator+(double a, Expr b) { return number(b, a) + b; }
+Expr operator-(double a, Expr b) { return number(b, a) - b; }
+Expr operator*(double a, Expr b) { return number(b, a) * b; }
+Expr operator/(double a, Expr b) { return number(b, a) / b; }
+Expr operator<(Expr a, Expr b) { return binary(Op::less, a, b); }
+Expr operator<=(Expr a, Expr b) { return binary(Op::less_equal, a, b); }
+Expr operator>(Expr a, Expr b) { return binary(Op::less, b, a); }
+Expr operator>=(Expr a, Expr b) { return binary(Op::less_equal, b, a); }
+Expr sqrt(Expr a) { return unary(Op::sqrt, a); }
+Expr exp(Expr a) { return unary(Op::exp, a); }
+Expr log(Expr a) { return unary(Op::log, a); }
+Expr sin(Expr a) { return unary(Op::sin, a); }
+Expr cos(Expr a) { return unary(Op::cos, a); }
+Expr tan(Expr a) { return unary(Op::tan, a); }
+Expr tanh(Expr a) { return unary(Op::tanh, a); }
+Expr abs(Expr a) { return unary(Op::absolute, a); }
+Expr min(Expr a, Expr b) { return binary(Op::minimum, a, b); }
+Expr max(Expr a, Expr b) { return binary(Op::maximum, a, b); }
+Expr where(Expr condition, Expr yes, Expr no) { return yes.graph().make(Op::where, {condition, yes, no}); }
+Expr pow(Expr a, double b) { return pow(a, number(a, b)); }
+
+Expr pow(Expr a, Expr b) {
+  if (b.is_constant()) {
+    const double exponent = b.node().value;
+    if (exponent == 0.5) return sqrt(a);
+    if (exponent == std::nearbyint(exponent) && std::fabs(exponent) <= 8) {
+      const int n = static_cast<int>(std::fabs(exponent));
+      if (n == 0) return number(a, 1.0);
+      Expr power = a;
+      if (n % 2 == 0) {
+        const Expr half = pow(a, n / 2.0);
+        power = half * half;
+      } else if (n > 1) {
+        power = pow(a, n - 1.0) * a;
+      }
+      return exponent < 0 ? 1.0 / power : power;
+    }
+  }
+  return binary(Op::pow, a, b);
+}
+
+Expr derivative(Expr a, int axis, int order) { return a.graph().make(Op::derivative, {a}, axis, order); }
+
+Expr laplacian(Expr a, int dimensions) {
+  Expr sum = derivative(a, 0, 2);
+  for (int axis = 1; axis < dimensions; ++axis) sum = sum + derivative(a, axis, 2);
+  return sum;
+}
+
+Expr grad2(Expr a, int dimensions) {
+  Expr sum = pow(derivative(a, 0, 1), 2.0);
+  for (int axis = 1; axis < dimensions; ++axis) sum = sum + pow(derivative(a, axis, 1), 2.0);
+  return sum;
+}
+
+Expr div_grad(Expr k, Expr a) { return binary(Op::div_grad, k, a); }
+Expr upwind(Expr velocity, Expr a, int axis) { return a.graph().make(Op::upwind, {velocity, a}, axis); }
+
+std::vector<NodeId> reachable(const std::vector<Expr>& roots) {
+  if (roots.empty()) return {};
+  const Graph& graph = roots.front().graph();
+  std::vector<bool> seen(graph.size(), false);
+  std::vector<NodeId> stack, found;
+  for (Expr root : roots) stack.push_back(root.id());
+  while (!stack.empty()) {
+    const NodeId id = stack.back();
+    stack.pop_back();
+    if (seen[id]) continue;
+    seen[id] = true;
+    found.push_back(id);
+    const Node& node = graph[id];
+    for (int i = 0; i < arity(node.op); ++i) stack.push_back(node.args[static_cast<std::size_t>(i)]);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+Expr shift(Expr e, Offset by) {
+  if (by == Offset{0, 0, 0}) return e;
+  Graph& graph = e.graph();
+  return substitute({e}, [&](const Node& node) {
+    if (node.op != Op::field && node.op != Op::coordinate) return Expr();
+    Node moved = node;
+    for (std::size_t a = 0; a < 3; ++a) {
+      if (node.op == Op::coordinate && a != node.axis) continue;
+      const int sum = node.offset[a] + by[a];
+      if (sum < -100 || sum > 100) throw InputError("nested derivatives reach more than 100 cells away");
+      moved.offset[a] = static_cast<std::int8_t>(sum);
+    }
+    return graph.intern(moved);
+  })[0];
+}
+
+std::vector<Reach> reach(const std::vector<Expr>& roots) {
+  if (roots.empty()) return {};
+  const Graph& graph = roots.front().graph();
+  std::vector<Reach> all(graph.fields().size());
+  for (NodeId id : reachable(roots)) {
+    const Node& node = graph[id];
+    if (node.op != Op::field) continue;
+    Reach& field = all[node.symbol];
+    field.read = true;
+    int off_centre = 0;
+    for (std::size_t a = 0; a < 3; ++a) {
+      field.depth[a] = std::max(field.depth[a], std::abs(int{node.offset[a]}));
+      off_centre += node.offset[a] != 0 ? 1 : 0;
+    }
+    field.corners = field.corners || off_centre > 1;
+  }
+  return all;
+}
+
+}  // namespace hindsight

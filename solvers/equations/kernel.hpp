@@ -1,0 +1,64 @@
+// Kernels: graphs that are evaluated at every cell of a box, written out as C and compiled.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "solvers/equations/graph.hpp"
+#include "src/backend/host/compiler.hpp"
+
+namespace hindsight {
+
+/// What a kernel computes at every cell. Outputs are written at the cell itself, after all reads of the cell.
+struct KernelSpec {
+  struct Output {
+    std::string field;  ///< name of a field symbol; may be one that is read at offset 0
+    Expr value;
+  };
+  struct Sum {
+    int accumulator = 0;  ///< index into Launch::sums
+    Expr value;
+  };
+  std::string name;
+  std::vector<Output> outputs;
+  std::vector<Sum> sums;
+
+  std::vector<Expr> roots() const;
+};
+
+/// The arguments of one launch, shared with the generated C (see emit_c). Tables are indexed by the graph's symbols.
+struct Launch {
+  double* const* fields;             ///< local cell (0,0,0) of each field symbol's array
+  const double* scalars;             ///< value of each scalar symbol
+  const double* const* coordinates;  ///< local cell 0 of each axis
+  double* const* sums;               ///< accumulator of row (0,0) of each sum, see sum_rows
+  std::int64_t lo[3], hi[3];         ///< box
+  std::int64_t stride_y, stride_z;   ///< of the fields, in doubles
+  std::int64_t row_y, row_z;         ///< of the accumulators: row of (j,k) is row_y*j + row_z*k
+};
+
+using KernelFunction = void (*)(const Launch*);
+
+/// How a kernel's sums are kept: one accumulator per cell of the x axis (ODE and 1D), or one per row: cells are then
+/// added in eight interleaved partial sums, combined in a fixed order, so that the result depends on the row alone.
+enum class SumRows { cells, rows };
+
+/// C source with one function per kernel, named as the kernel. Scalars, and what depends only on them or on y and z, are
+/// computed outside the row loop. Memory per cell: each field read once (offsets hit the cache), each output written once.
+std::string emit_c(const std::vector<KernelSpec>& kernels, SumRows sum_rows);
+
+/// Loaded kernels, in the order given.
+class KernelLibrary {
+ public:
+  KernelLibrary() = default;
+  KernelLibrary(const std::vector<KernelSpec>& kernels, SumRows sum_rows, const Communicator& comm);
+  KernelFunction operator[](std::size_t i) const { return functions_[i]; }
+  std::size_t size() const { return functions_.size(); }
+
+ private:
+  host::Module module_;
+  std::vector<KernelFunction> functions_;
+};
+
+}  // namespace hindsight

@@ -1,0 +1,61 @@
+// A system of equations ready for time stepping: d(fields)/dt = right-hand sides, with parameters and wall rules.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "solvers/equations/graph.hpp"
+#include "solvers/grid/boundary.hpp"
+
+namespace hindsight {
+
+/// The rule of one wall of one field; `value` depends on scalars, series, t and coordinates only.
+struct ModelWall {
+  WallRule rule = WallRule::value;
+  Expr value;
+};
+
+/// Values at times, linear in between, constant outside.
+struct Series {
+  std::string name;
+  std::vector<double> times, values;
+
+  /// The value at t is (1-w)*values[k] + w*values[k+1], k+1 clipped to the last.
+  struct Place {
+    std::size_t knot = 0;
+    double weight = 0.0;
+  };
+  Place place(double t) const;
+  double at(double t) const;
+};
+
+/// Plain data. Right-hand sides are discretised and refer to fields, parameters and series by name, and to the time as
+/// scalar "t". The vectors run parallel to the names.
+struct Model {
+  std::shared_ptr<Graph> graph = std::make_shared<Graph>();
+  int dimensions = 0;
+  std::vector<std::string> fields;
+  std::vector<Expr> right_hand_sides;
+  std::vector<std::string> scalars;           ///< scalar parameters
+  std::vector<std::string> series;            ///< time series
+  std::vector<std::string> parameter_fields;
+  /// walls[field][axis][side]; empty on fully periodic grids and ODEs
+  std::vector<std::array<std::array<ModelWall, 2>, 3>> walls;
+  std::array<bool, 3> has_walls{false, false, false};  ///< per axis: not periodic
+
+  /// True when no equation reads a neighbour: an ODE, or an ensemble of ODEs.
+  bool is_pointwise() const;
+};
+
+/// What gradients are asked of, by name.
+struct Active {
+  std::vector<std::string> scalars, series, parameter_fields;
+};
+
+/// Renames the state fields, the time and the series of an expression to those of one stage: u -> u@i, t -> t@i.
+std::vector<Expr> at_stage(const Model& model, const std::vector<Expr>& expressions, const std::string& stage);
+inline std::string staged(const std::string& name, const std::string& stage) { return name + "@" + stage; }
+
+}  // namespace hindsight

@@ -1,0 +1,143 @@
+#include "solvers/grid/grid.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "src/error.hpp"
+#include "src/ordered_sum.hpp"
+
+namespace hindsight {
+namespace {
+
+std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+
+/// Share of `cells` that place `p` of `ranks` owns: first cell and count.
+std::pair<std::int64_t, std::int64_t> share(std::int64_t cells, int ranks, int p) {
+  const std::int64_t base = cells / ranks, extra = cells % ranks;
+  return {p * base + std::min<std::int64_t>(p, extra), base + (p < extra ? 1 : 0)};
+}
+
+/// Thinnest block on a split axis: as thick as its ghosts.
+bool fits(std::int64_t cells, int ranks, int halo) { return ranks == 1 || cells / ranks >= std::max(1, halo); }
+
+/// Ranks per axis with the smallest halo surface, or {0,0,0} when no division fits.
+std::array<int, 3> divide(const Index3& cells, const std::array<int, 3>& halo, int dimensions, int ranks) {
+  if (dimensions == 0 || ranks == 1) return {1, 1, 1};
+  if (dimensions == 1) return fits(cells[0], ranks, halo[0]) ? std::array<int, 3>{ranks, 1, 1} : std::array<int, 3>{};
+  std::array<int, 3> best{0, 0, 0};
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (int pz = 1; pz <= ranks; ++pz) {
+    if (ranks % pz != 0 || (dimensions == 2 && pz > 1)) continue;
+    const int py = ranks / pz;
+    if (!fits(cells[1], py, halo[1]) || !fits(cells[2], pz, halo[2])) continue;
+    const std::int64_t surface = (py > 1 ? cells[2] / pz : 0) + (pz > 1 ? cells[1] / py : 0);
+    if (surface < least) {
+      least = surface;
+      best = {1, py, pz};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo)
+    : axes_(std::move(axes)), comm_(comm) {
+  const int d = dimensions();
+  for (std::size_t a = 0; a < axes_.size(); ++a) global_[a] = axes_[a].cells;
+  for (std::size_t a = 0; a < 3; ++a) {
+    if (a >= axes_.size()) halo[a] = 0;
+    if (halo[a] > global_[a])
+      throw InputError("axis " + axes_[a].name + " has " + std::to_string(global_[a]) + " cells, but the stencils reach " +
+                       std::to_string(halo[a]) + " cells: use more cells or a lower grid.order");
+  }
+  layout_.halo = halo;
+  ranks_ = divide(global_, halo, d, comm.size());
+  if (ranks_[0] == 0) {
+    int most = comm.size() - 1;
+    while (divide(global_, halo, d, most)[0] == 0) --most;
+    throw InputError("the grid cannot be divided over " + std::to_string(comm.size()) +
+                     " ranks: blocks would be thinner than their ghosts; use at most " + std::to_string(most));
+  }
+  const int rank = d == 0 ? 0 : comm.rank();
+  place_ = d == 1 ? std::array<int, 3>{rank, 0, 0} : std::array<int, 3>{0, rank % ranks_[1], rank / ranks_[1]};
+  for (std::size_t a = 0; a < 3; ++a) std::tie(first_[a], local_[a]) = share(global_[a], ranks_[a], place_[a]);
+
+  if (d > 0) {
+    const std::int64_t left = round_up(halo[0], 8);
+    layout_.stride_y = round_up(left + local_[0] + halo[0], 8);
+    const std::int64_t rows = local_[1] + 2 * halo[1];
+    layout_.stride_z = layout_.stride_y * rows;
+    layout_.size = layout_.stride_z * (local_[2] + 2 * halo[2]);
+    layout_.origin = left + layout_.stride_y * halo[1] + layout_.stride_z * halo[2];
+    layout_.field_stride = layout_.size + (layout_.size > 512 ? 136 : 0);
+  }
+  for (std::size_t a = 0; a < axes_.size(); ++a) {
+    const Axis& axis = axes_[a];
+    for (std::int64_t i = -halo[a]; i < local_[a] + halo[a]; ++i) {
+      std::int64_t cell = first_[a] + i;
+      if (axis.periodic) cell = (cell % axis.cells + axis.cells) % axis.cells;
+      coordinates_[a].push_back(axis.from + (static_cast<double>(cell) + 0.5) * axis.spacing());
+    }
+  }
+}
+
+bool Grid::is_wall(int axis, int side) const {
+  const auto a = static_cast<std::size_t>(axis);
+  if (axis >= dimensions() || axes_[a].periodic) return false;
+  return side == 0 ? place_[a] == 0 : place_[a] == ranks_[a] - 1;
+}
+
+int Grid::neighbour(int axis, int side) const {
+  if (is_wall(axis, side)) return MPI_PROC_NULL;
+  std::array<int, 3> at = place_;
+  const auto a = static_cast<std::size_t>(axis);
+  at[a] = (at[a] + (side == 0 ? ranks_[a] - 1 : 1)) % ranks_[a];
+  return dimensions() == 1 ? at[0] : at[1] + ranks_[1] * at[2];
+}
+
+const double* Grid::coordinates(int axis) const {
+  const auto a = static_cast<std::size_t>(axis);
+  return coordinates_[a].empty() ? nullptr : coordinates_[a].data() + layout_.halo[a];
+}
+
+double Grid::cell_volume() const {
+  double volume = 1.0;
+  for (const Axis& axis : axes_) volume *= axis.spacing();
+  return volume;
+}
+
+std::int64_t Grid::local_rows() const { return dimensions() <= 1 ? local_[0] : local_[1] * local_[2]; }
+std::int64_t Grid::global_rows() const { return dimensions() <= 1 ? global_[0] : global_[1] * global_[2]; }
+
+std::int64_t Grid::global_row(std::int64_t local_row) const {
+  if (dimensions() <= 1) return first_[0] + local_row;
+  return first_[1] + local_row % local_[1] + global_[1] * (first_[2] + local_row / local_[1]);
+}
+
+double grid_sum(const Grid& grid, const double* rows) {
+  if (grid.dimensions() == 0) return rows[0];
+  std::vector<double> values(rows, rows + grid.local_rows());
+  std::vector<std::int64_t> index(values.size());
+  for (std::size_t i = 0; i < index.size(); ++i) index[i] = grid.global_row(static_cast<std::int64_t>(i));
+  return ordered_sum(values, index, grid.global_rows(), grid.communicator());
+}
+
+std::vector<Box> shell(const Box& outer, const Box& inner) {
+  if (inner.is_empty()) return outer.is_empty() ? std::vector<Box>{} : std::vector<Box>{outer};
+  std::vector<Box> boxes;
+  Box rest = outer;
+  for (std::size_t a = 3; a-- > 0;) {
+    Box below = rest, above = rest;
+    below.hi[a] = inner.lo[a];
+    above.lo[a] = inner.hi[a];
+    for (const Box& box : {below, above})
+      if (!box.is_empty()) boxes.push_back(box);
+    rest.lo[a] = inner.lo[a];
+    rest.hi[a] = inner.hi[a];
+  }
+  return boxes;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,199 @@
+#include "solvers/grid/halo_exchange.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/error.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Copies a box of one field to or from contiguous memory; returns the end of that memory.
+template <bool Pack>
+double* transfer(const Layout& layout, const Box& box, double* field, double* memory) {
+  const auto count = static_cast<std::size_t>(box.hi[0] - box.lo[0]);
+  for (std::int64_t k = box.lo[2]; k < box.hi[2]; ++k)
+    for (std::int64_t j = box.lo[1]; j < box.hi[1]; ++j) {
+      double* const row = field + box.lo[0] + layout.stride_y * j + layout.stride_z * k;
+      if constexpr (Pack) {
+        std::memcpy(memory, row, count * sizeof(double));
+      } else {
+        std::memcpy(row, memory, count * sizeof(double));
+      }
+      memory += count;
+    }
+  return memory;
+}
+
+}  // namespace
+
+struct HaloExchange::Plan {
+  /// One side of a split axis: what goes out, where ghosts come in.
+  struct Side {
+    int axis = 0;
+    Box send, receive;
+    std::vector<double> outgoing, incoming;
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  };
+
+  Plan(const Grid& g, int field_count, std::array<int, 3> d, bool with_corners)
+      : grid(g), depth(d), corners(with_corners) {
+    for (std::size_t a = 0; a < 3; ++a)
+      if (depth[a] > grid.layout().halo[a]) throw Error(ExitCode::bug, "an exchange is deeper than the grid's halo");
+    MPI_Comm_dup(grid.communicator().handle(), &comm);
+    for (int axis = 0; axis < 3; ++axis)
+      if (grid.is_split(axis) && depth[static_cast<std::size_t>(axis)] > 0)
+        for (int side = 0; side < 2; ++side) add_side(axis, side, field_count);
+  }
+  ~Plan() {
+    for (Side& side : sides)
+      for (MPI_Request& request : side.requests)
+        if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    MPI_Comm_free(&comm);
+  }
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  /// Owned cells, plus the ghosts of axes that are complete before `axis` is exchanged.
+  Box base(int axis) const {
+    Box box = grid.interior();
+    for (int a = 0; a < axis; ++a) {
+      const auto i = static_cast<std::size_t>(a);
+      if (a == 1 && !corners) continue;
+      box.lo[i] -= depth[i];
+      box.hi[i] += depth[i];
+    }
+    return box;
+  }
+
+  void add_side(int axis, int side, int field_count) {
+    const auto a = static_cast<std::size_t>(axis);
+    const std::int64_t n = grid.cells()[a];
+    Side s;
+    s.axis = axis;
+    s.send = s.receive = base(axis);
+    s.send.lo[a] = side == 0 ? 0 : n - depth[a];
+    s.send.hi[a] = side == 0 ? depth[a] : n;
+    s.receive.lo[a] = side == 0 ? -depth[a] : n;
+    s.receive.hi[a] = side == 0 ? 0 : n + depth[a];
+    const int other = grid.neighbour(axis, side);
+    if (other == MPI_PROC_NULL) return;
+    const auto count = static_cast<std::size_t>(s.send.cells() * field_count);
+    s.outgoing.resize(count);
+    s.incoming.resize(count);
+    // A message's tag names the side it leaves from; it arrives on the opposite one.
+    MPI_Recv_init(s.incoming.data(), static_cast<int>(count), MPI_DOUBLE, other, 2 * axis + (1 - side), comm,
+                  &s.requests[0]);
+    MPI_Send_init(s.outgoing.data(), static_cast<int>(count), MPI_DOUBLE, other, 2 * axis + side, comm, &s.requests[1]);
+    sides.push_back(std::move(s));
+  }
+
+  void post(int axis, const std::vector<double*>& fields) {
+    for (Side& side : sides) {
+      if (side.axis != axis) continue;
+      double* memory = side.outgoing.data();
+      for (double* field : fields) memory = transfer<true>(grid.layout(), side.send, field, memory);
+      MPI_Startall(2, side.requests);
+    }
+  }
+
+  void complete(int axis, const std::vector<double*>& fields) {
+    for (Side& side : sides) {
+      if (side.axis != axis) continue;
+      MPI_Waitall(2, side.requests, MPI_STATUSES_IGNORE);
+      double* memory = side.incoming.data();
+      for (double* field : fields) memory = transfer<false>(grid.layout(), side.receive, field, memory);
+    }
+  }
+
+  /// Periodic wrap or walls of one axis, over the ghosts of lower axes.
+  void fill_here(int axis, const std::vector<double*>& fields, const std::vector<FieldWalls>& walls) const {
+    const auto a = static_cast<std::size_t>(axis);
+    if (depth[a] == 0) return;
+    std::array<int, 3> tangential{0, 0, 0};
+    for (std::size_t lower = 0; lower < a; ++lower) tangential[lower] = depth[lower];
+    const bool wraps = grid.axes()[a].periodic && !grid.is_split(axis);
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      if (wraps) {
+        wrap(axis, tangential, fields[f]);
+      } else {
+        fill_walls(grid, axis, depth[a], tangential, walls[f], fields[f]);
+      }
+    }
+  }
+
+  void wrap(int axis, const std::array<int, 3>& tangential, double* field) const {
+    const auto a = static_cast<std::size_t>(axis);
+    const Layout& layout = grid.layout();
+    const std::int64_t n = grid.cells()[a];
+    Box box = grid.interior();
+    for (std::size_t t = 0; t < 3; ++t) {
+      box.lo[t] -= tangential[t];
+      box.hi[t] += tangential[t];
+    }
+    box.lo[a] = 0;
+    box.hi[a] = depth[a];
+    const std::int64_t step = a == 0 ? 1 : a == 1 ? layout.stride_y : layout.stride_z;
+    for (std::int64_t k = box.lo[2]; k < box.hi[2]; ++k)
+      for (std::int64_t j = box.lo[1]; j < box.hi[1]; ++j) {
+        double* const row = field + layout.stride_y * j + layout.stride_z * k;
+        for (std::int64_t i = box.lo[0]; i < box.hi[0]; ++i) {
+          row[i - step * depth[a]] = row[i + step * (n - depth[a])];
+          row[i + step * n] = row[i];
+        }
+      }
+  }
+
+  const Grid& grid;
+  std::array<int, 3> depth;
+  bool corners;
+  MPI_Comm comm = MPI_COMM_NULL;
+  std::vector<Side> sides;
+};
+
+HaloExchange::HaloExchange(const Grid& grid, int fields, std::array<int, 3> depth, bool corners)
+    : plan_(std::make_unique<Plan>(grid, fields, depth, corners)) {}
+HaloExchange::~HaloExchange() = default;
+HaloExchange::HaloExchange(HaloExchange&&) noexcept = default;
+HaloExchange& HaloExchange::operator=(HaloExchange&&) noexcept = default;
+
+bool HaloExchange::is_local() const { return plan_->sides.empty(); }
+
+void HaloExchange::start(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls) {
+  const int d = plan_->grid.dimensions();
+  if (is_local()) {
+    for (int axis = 0; axis < d; ++axis) plan_->fill_here(axis, fields, walls);
+    return;
+  }
+  if (d == 1) {
+    plan_->post(0, fields);
+    return;
+  }
+  plan_->fill_here(0, fields, walls);
+  plan_->post(1, fields);
+  if (!plan_->corners) plan_->post(2, fields);
+}
+
+void HaloExchange::finish(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls) {
+  if (is_local()) return;
+  const int d = plan_->grid.dimensions();
+  for (int axis = d == 1 ? 0 : 1; axis < d; ++axis) {
+    if (axis == 2 && plan_->corners) plan_->post(2, fields);
+    plan_->complete(axis, fields);
+    plan_->fill_here(axis, fields, walls);
+  }
+}
+
+Box HaloExchange::ready(std::array<int, 3> reach) const {
+  Box box = plan_->grid.interior();
+  if (is_local()) return box;
+  const int d = plan_->grid.dimensions();
+  for (int axis = d == 1 ? 0 : 1; axis < d; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    box.lo[a] = std::min<std::int64_t>(reach[a], box.hi[a]);
+    box.hi[a] = std::max(box.lo[a], box.hi[a] - reach[a]);
+  }
+  return box;
+}
+
+}  // namespace hindsight

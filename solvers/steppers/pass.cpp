@@ -1,0 +1,85 @@
+#include "solvers/steppers/pass.hpp"
+
+#include <algorithm>
+
+namespace hindsight {
+
+Pass::Pass(const Grid& grid, KernelFunction kernel, std::vector<GhostGroup> groups)
+    : kernel_(kernel), interior_(grid.interior()), ready_(grid.interior()) {
+  for (GhostGroup& group : groups) {
+    if (group.symbols.empty() || group.depth == std::array<int, 3>{0, 0, 0}) continue;
+    HaloExchange halo(grid, static_cast<int>(group.symbols.size()), group.depth, group.corners);
+    const Box ready = halo.ready(group.reach);
+    for (std::size_t a = 0; a < 3; ++a) {
+      ready_.lo[a] = std::max(ready_.lo[a], ready.lo[a]);
+      ready_.hi[a] = std::max(ready_.lo[a], std::min(ready_.hi[a], ready.hi[a]));
+    }
+    std::vector<double*> cells(group.symbols.size());
+    exchanges_.push_back({std::move(group), std::move(halo), std::move(cells)});
+  }
+  rest_ = shell(interior_, ready_);
+}
+
+void Pass::start(const Tables& tables) const {
+  for (const Exchange& e : exchanges_) {
+    for (std::size_t i = 0; i < e.cells.size(); ++i) e.cells[i] = tables.field(e.group.symbols[i]);
+    e.halo.start(e.cells, *e.group.walls);
+  }
+}
+
+void Pass::fill_ghosts(const Tables& tables) const {
+  start(tables);
+  for (const Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);
+}
+
+void Pass::run(const Tables& tables) const {
+  start(tables);
+  tables.launch(kernel_, ready_);
+  for (const Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);
+  for (const Box& box : rest_) tables.launch(kernel_, box);
+}
+
+WallGather::WallGather(const Grid& grid, KernelFunction ring, KernelFunction add, std::array<int, 3> depth,
+                       std::vector<Target> targets)
+    : grid_(grid), ring_kernel_(ring), add_kernel_(add), depth_(depth), targets_(std::move(targets)) {
+  Box outer = grid.interior(), inner = grid.interior();
+  for (int axis = 0; axis < grid.dimensions(); ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (grid.axes()[a].periodic) depth_[a] = 0;
+    if (grid.is_wall(axis, 0)) {
+      outer.lo[a] -= depth_[a];
+      inner.lo[a] += depth_[a];
+    }
+    if (grid.is_wall(axis, 1)) {
+      outer.hi[a] += depth_[a];
+      inner.hi[a] = std::max(inner.lo[a], inner.hi[a] - depth_[a]);
+    }
+  }
+  ring_ = shell(outer, grid.interior());
+  edge_ = shell(grid.interior(), inner);
+}
+
+void WallGather::run(const Tables& tables) const {
+  if (ring_.empty()) return;
+  for (const Box& box : ring_) tables.launch(ring_kernel_, box);
+  const Layout& layout = grid_.layout();
+  for (const Target& target : targets_) {
+    double* const cells = tables.field(target.ghost);
+    for (const Box& box : edge_)
+      for (std::int64_t k = box.lo[2]; k < box.hi[2]; ++k)
+        for (std::int64_t j = box.lo[1]; j < box.hi[1]; ++j) {
+          double* const row = cells + layout.stride_y * j + layout.stride_z * k;
+          std::fill(row + box.lo[0], row + box.hi[0], 0.0);
+        }
+    for (int axis = grid_.dimensions(); axis-- > 0;) {
+      const auto a = static_cast<std::size_t>(axis);
+      std::array<int, 3> tangential{0, 0, 0};
+      for (std::size_t lower = 0; lower < a; ++lower) tangential[lower] = depth_[lower];
+      if (depth_[a] > 0)
+        transpose_walls(grid_, axis, depth_[a], tangential, *target.walls, cells, target.wall_bar[a]);
+    }
+  }
+  for (const Box& box : edge_) tables.launch(add_kernel_, box);
+}
+
+}  // namespace hindsight

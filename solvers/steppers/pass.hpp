@@ -1,0 +1,66 @@
+// One pass over the grid: fill ghosts, run a kernel, the exchange hidden behind the interior.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "solvers/grid/halo_exchange.hpp"
+#include "solvers/steppers/tables.hpp"
+
+namespace hindsight {
+
+/// Arrays whose ghosts a pass needs.
+struct GhostGroup {
+  std::vector<int> symbols;
+  std::array<int, 3> reach{0, 0, 0};  ///< how far the kernel reads
+  std::array<int, 3> depth{0, 0, 0};  ///< how deep to fill: at least reach
+  bool corners = false;
+  const std::vector<FieldWalls>* walls = nullptr;  ///< one per symbol; must outlive the pass
+};
+
+class Pass {
+ public:
+  /// Groups without depth are dropped. Collective.
+  Pass(const Grid& grid, KernelFunction kernel, std::vector<GhostGroup> groups);
+  /// Allocates nothing.
+  void run(const Tables& tables) const;
+  /// Only fills the ghosts.
+  void fill_ghosts(const Tables& tables) const;
+
+ private:
+  void start(const Tables& tables) const;
+  struct Exchange {
+    GhostGroup group;
+    mutable HaloExchange halo;
+    mutable std::vector<double*> cells;
+  };
+  KernelFunction kernel_;
+  std::vector<Exchange> exchanges_;
+  Box interior_, ready_;
+  std::vector<Box> rest_;
+};
+
+/// The part of a gather (derive.hpp) that walls add. Ghost cells feed interior cells through the wall rules; so the
+/// gather is evaluated on the ghosts too (`ring`), folded back by the transposed rules, and added to the outputs.
+class WallGather {
+ public:
+  struct Target {
+    int ghost = 0;                     ///< symbol of a work array: zero except while this runs
+    const FieldWalls* walls = nullptr;  ///< rules of the array that the gather belongs to
+    std::array<std::array<double*, 2>, 3> wall_bar{};  ///< where derivatives with respect to wall values add up
+  };
+  /// @param ring writes every target's gather; @param add adds the targets to the outputs. @param depth of the ring on
+  /// axes with walls.
+  WallGather(const Grid& grid, KernelFunction ring, KernelFunction add, std::array<int, 3> depth,
+             std::vector<Target> targets);
+  void run(const Tables& tables) const;
+
+ private:
+  const Grid& grid_;
+  KernelFunction ring_kernel_, add_kernel_;
+  std::array<int, 3> depth_;
+  std::vector<Target> targets_;
+  std::vector<Box> ring_, edge_;
+};
+
+}  // namespace hindsight

@@ -1,0 +1,52 @@
+#include "solvers/steppers/reads.hpp"
+
+#include <algorithm>
+
+namespace hindsight {
+
+Reach deepest(const std::vector<const KernelSpec*>& kernels, const std::vector<int>& symbols) {
+  Reach most;
+  for (const KernelSpec* kernel : kernels) {
+    const std::vector<Reach> all = reach(kernel->roots());
+    for (std::size_t f = 0; f < all.size(); ++f) {
+      if (!symbols.empty() && std::find(symbols.begin(), symbols.end(), static_cast<int>(f)) == symbols.end()) continue;
+      most.depth = deeper(most.depth, all[f].depth);
+      most.corners = most.corners || all[f].corners;
+    }
+  }
+  return most;
+}
+
+std::vector<const KernelSpec*> pointers(const std::vector<KernelSpec>& kernels) {
+  std::vector<const KernelSpec*> all;
+  for (const KernelSpec& k : kernels) all.push_back(&k);
+  return all;
+}
+
+std::array<int, 3> ring_depth(const Model& model, const std::vector<Expr>& expressions) {
+  std::array<int, 3> depth{0, 0, 0};
+  for (const Reach& r : reach(expressions)) depth = deeper(depth, r.depth);
+  for (std::size_t a = 0; a < 3; ++a)
+    if (!model.has_walls[a]) depth[a] = 0;
+  return depth;
+}
+
+GhostGroup ghosts_for(const KernelSpec& kernel, const std::vector<int>& symbols, const std::vector<FieldWalls>* walls,
+                      std::array<int, 3> extra) {
+  const Reach r = deepest({&kernel}, symbols);
+  GhostGroup group{symbols, r.depth, r.depth, r.corners, walls};
+  if (r.depth != std::array<int, 3>{0, 0, 0}) group.depth = add(group.depth, extra);
+  return group;
+}
+
+std::array<int, 3> add(std::array<int, 3> a, const std::array<int, 3>& b) {
+  for (std::size_t i = 0; i < 3; ++i) a[i] += b[i];
+  return a;
+}
+
+std::array<int, 3> deeper(std::array<int, 3> a, const std::array<int, 3>& b) {
+  for (std::size_t i = 0; i < 3; ++i) a[i] = std::max(a[i], b[i]);
+  return a;
+}
+
+}  // namespace hindsight

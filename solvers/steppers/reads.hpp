@@ -1,0 +1,28 @@
+// How far kernels read, and the ghosts that follow from it.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "solvers/equations/kernel.hpp"
+#include "solvers/equations/model.hpp"
+#include "solvers/steppers/pass.hpp"
+
+namespace hindsight {
+
+/// The deepest reads of any of the kernels, of one set of field symbols (of all fields when empty).
+Reach deepest(const std::vector<const KernelSpec*>& kernels, const std::vector<int>& symbols);
+std::vector<const KernelSpec*> pointers(const std::vector<KernelSpec>& kernels);
+
+/// Depth of the ring of ghosts that feed interior cells through walls: how far the expressions read; 0 on axes without
+/// walls.
+std::array<int, 3> ring_depth(const Model& model, const std::vector<Expr>& expressions);
+
+/// The ghosts of `symbols` as deep as `kernel` reads them, plus `extra`.
+GhostGroup ghosts_for(const KernelSpec& kernel, const std::vector<int>& symbols, const std::vector<FieldWalls>* walls,
+                      std::array<int, 3> extra = {0, 0, 0});
+
+std::array<int, 3> add(std::array<int, 3> a, const std::array<int, 3>& b);
+std::array<int, 3> deeper(std::array<int, 3> a, const std::array<int, 3>& b);
+
+}  // namespace hindsight

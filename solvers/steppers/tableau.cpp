@@ -1,0 +1,62 @@
+#include "solvers/steppers/tableau.hpp"
+
+#include <cmath>
+
+#include "src/error.hpp"
+#include "src/nearest_name.hpp"
+
+namespace hindsight {
+
+const std::vector<Tableau>& tableaux() {
+  static const std::vector<Tableau> all = {
+      {"euler", 1, {{}}, {1.0}, {0.0}},
+      {"midpoint", 2, {{}, {0.5}}, {0.0, 1.0}, {0.0, 0.5}},
+      {"heun", 2, {{}, {1.0}}, {0.5, 0.5}, {0.0, 1.0}},
+      {"ssprk3", 3, {{}, {1.0}, {0.25, 0.25}}, {1.0 / 6, 1.0 / 6, 2.0 / 3}, {0.0, 1.0, 0.5}},
+      {"rk4", 4, {{}, {0.5}, {0.0, 0.5}, {0.0, 0.0, 1.0}}, {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6}, {0.0, 0.5, 0.5, 1.0}},
+      {"dopri5",
+       5,
+       {{},
+        {1.0 / 5},
+        {3.0 / 40, 9.0 / 40},
+        {44.0 / 45, -56.0 / 15, 32.0 / 9},
+        {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
+        {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656}},
+       {35.0 / 384, 0.0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84},
+       {0.0, 0.2, 0.3, 0.8, 8.0 / 9, 1.0}},
+  };
+  return all;
+}
+
+const Tableau& tableau(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Tableau& t : tableaux()) {
+    if (t.name == name) return t;
+    names.push_back(t.name);
+  }
+  throw InputError("unknown time method '" + name + "'" + did_you_mean(name, names) + "; known: " + join(names));
+}
+
+Elimination eliminate(const std::vector<std::vector<double>>& lower) {
+  Elimination result;
+  result.useful = true;
+  const std::size_t n = lower.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    // Solve sum_{j<=m<i} g_m L_mj = L_ij for j = i-1 down to 0.
+    std::vector<double> g(i, 0.0);
+    for (std::size_t j = i; j-- > 0;) {
+      double rest = lower[i][j];
+      for (std::size_t m = j + 1; m < i; ++m) rest -= g[m] * lower[m][j];
+      if (lower[j][j] == 0.0) {
+        result.useful = result.useful && rest == 0.0;
+        continue;
+      }
+      g[j] = rest / lower[j][j];
+      result.useful = result.useful && std::fabs(g[j]) <= 4.0;
+    }
+    result.g.push_back(g);
+  }
+  return result;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,76 @@
+// What kernels are launched with: arrays and numbers by symbol, and the memory that belongs to them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "solvers/equations/kernel.hpp"
+#include "solvers/grid/grid.hpp"
+
+namespace hindsight {
+
+/// 64-byte aligned memory that has been touched once (first touch is slow and must not fall into the time loop).
+class Memory {
+ public:
+  Memory() = default;
+  explicit Memory(std::int64_t doubles);
+  double* data() const { return data_.get(); }
+  std::int64_t size() const { return size_; }
+  void clear();
+
+ private:
+  struct Free {
+    void operator()(double* p) const;
+  };
+  std::unique_ptr<double, Free> data_;
+  std::int64_t size_ = 0;
+};
+
+/// The tables of one simulation on one rank. Grows while it is set up; nothing in it moves or grows while stepping.
+class Tables {
+ public:
+  Tables(const Graph& graph, const Grid& grid, int sums);
+
+  const Grid& grid() const { return grid_; }
+  /// Field symbols point to local cell (0,0,0).
+  void bind(int symbol, double* cell) { fields_[static_cast<std::size_t>(symbol)] = cell; }
+  double* field(int symbol) const { return fields_[static_cast<std::size_t>(symbol)]; }
+  double& scalar(int symbol) { return scalars_[static_cast<std::size_t>(symbol)]; }
+  /// Accumulator of local row 0 of a sum.
+  void bind_sum(int sum, double* rows) { sums_[static_cast<std::size_t>(sum)] = rows; }
+
+  /// Allocates arrays in the grid's layout, one per symbol, zeroed, and binds them.
+  void allocate(const std::vector<int>& symbols);
+  /// Bytes of what allocate() made.
+  std::int64_t bytes() const { return bytes_; }
+  /// Binds consecutive fields of a state (see Layout) to symbols.
+  void bind_state(const std::vector<int>& symbols, double* state) {
+    double* cell = state + grid_.layout().origin;
+    for (const int symbol : symbols) {
+      bind(symbol, cell);
+      cell += grid_.layout().field_stride;
+    }
+  }
+
+  /// Runs a kernel on a box of the grid.
+  void launch(KernelFunction kernel, const Box& box) const;
+  /// The launch block for other memory layouts (walls); strides and coordinates to be replaced.
+  Launch launch_block(const Box& box) const;
+
+ private:
+  const Grid& grid_;
+  std::vector<double*> fields_;
+  std::vector<double> scalars_;
+  std::vector<double*> sums_;
+  std::array<const double*, 3> coordinates_;
+  std::vector<Memory> owned_;
+  std::int64_t bytes_ = 0;
+};
+
+/// Doubles of one state of `fields` fields, padding included.
+std::int64_t state_doubles(const Grid& grid, std::size_t fields);
+
+}  // namespace hindsight

@@ -1,0 +1,53 @@
+#include "solvers/steppers/time_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/error.hpp"
+
+namespace hindsight {
+
+TimePlan::TimePlan(double from, double to, double step, std::vector<double> landings) : tolerance_(1e-9 * step) {
+  if (!(to > from)) throw InputError("time.to must be later than time.from");
+  if (!(step > 0.0)) throw InputError("time.step must be positive");
+  if (step > (to - from) * (1 + 1e-12)) throw InputError("time.step overshoots the end: it is longer than the run");
+  std::sort(landings.begin(), landings.end());
+  ends_.push_back(from);
+  for (const double t : landings)
+    if (t > ends_.back() + tolerance_ && t < to - tolerance_) ends_.push_back(t);
+  ends_.push_back(to);
+  first_step_.push_back(0);
+  for (std::size_t i = 1; i < ends_.size(); ++i) {
+    const double count = std::max(1.0, std::ceil((ends_[i] - ends_[i - 1]) / step * (1 - 1e-12)));
+    if (!(first_step_.back() + count < 9e15)) throw InputError("time.step is so short that the steps cannot be counted");
+    first_step_.push_back(first_step_.back() + static_cast<std::int64_t>(count));
+  }
+}
+
+std::size_t TimePlan::stretch(std::int64_t k) const {
+  if (first_step_.size() == 2) return 0;
+  const auto after = std::upper_bound(first_step_.begin(), first_step_.end() - 1, k);
+  return static_cast<std::size_t>(after - first_step_.begin()) - 1;
+}
+
+double TimePlan::time(std::int64_t k) const {
+  const std::size_t s = stretch(k);
+  if (k == steps()) return ends_.back();
+  const auto count = static_cast<double>(first_step_[s + 1] - first_step_[s]);
+  return ends_[s] + (ends_[s + 1] - ends_[s]) * (static_cast<double>(k - first_step_[s]) / count);
+}
+
+StepTime TimePlan::step(std::int64_t k) const {
+  const std::size_t s = stretch(k);
+  const auto count = static_cast<double>(first_step_[s + 1] - first_step_[s]);
+  const double length = ends_[s + 1] - ends_[s];
+  return {ends_[s] + length * (static_cast<double>(k - first_step_[s]) / count), length / count};
+}
+
+std::int64_t TimePlan::state_at(double time) const {
+  for (std::size_t i = 0; i < ends_.size(); ++i)
+    if (std::fabs(ends_[i] - time) <= 2 * tolerance_) return first_step_[i];
+  throw Error(ExitCode::bug, "the time plan does not land at t = " + std::to_string(time));
+}
+
+}  // namespace hindsight

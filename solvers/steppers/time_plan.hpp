@@ -1,0 +1,32 @@
+// The times of all steps, known before the first: the same forward and backward.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "solvers/steppers/runge_kutta.hpp"
+
+namespace hindsight {
+
+/// Steps of equal length between landing times (observations, outputs, the end), none longer than asked for: each
+/// stretch is divided into ceil(length/step) steps. State k belongs to time(k); step k leads from state k to k+1.
+class TimePlan {
+ public:
+  /// @param landings any order; those outside (from, to) are ignored; ones closer than 1e-9 steps are merged.
+  /// @throws InputError when step is not positive or exceeds to - from, or to <= from.
+  TimePlan(double from, double to, double step, std::vector<double> landings);
+
+  std::int64_t steps() const { return first_step_.back(); }
+  StepTime step(std::int64_t k) const;
+  double time(std::int64_t k) const;
+  /// The state at a landing time. @throws Error(bug) when the plan does not land there.
+  std::int64_t state_at(double time) const;
+
+ private:
+  std::size_t stretch(std::int64_t k) const;
+  std::vector<double> ends_;              // times where stretches begin, and the end
+  std::vector<std::int64_t> first_step_;  // of each stretch, and the total
+  double tolerance_ = 0.0;
+};
+
+}  // namespace hindsight

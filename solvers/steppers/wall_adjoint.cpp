@@ -1,0 +1,150 @@
+#include "solvers/steppers/wall_adjoint.hpp"
+
+#include <fmt/format.h>
+
+#include "solvers/equations/derive.hpp"
+#include "solvers/steppers/wall_values.hpp"
+#include "src/ordered_sum.hpp"
+
+namespace hindsight {
+
+WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages,
+                         std::vector<KernelSpec>& kernels)
+    : model_(model), active_(active) {
+  Graph& graph = *model.graph;
+  const Expr h = graph.scalar("h");
+  for (std::size_t f = 0; f < model.fields.size(); ++f)
+    for (int axis = 0; axis < model.dimensions; ++axis)
+      for (int side = 0; side < 2; ++side) {
+        const auto a = static_cast<std::size_t>(axis);
+        if (!model.has_walls[a]) continue;
+        const std::string name = fmt::format("{}_{}{}", model.fields[f], "xyz"[axis], side);
+        const Expr bar = graph.field("wallbar_" + name);
+        Face face;
+        face.field = f;
+        face.axis = axis;
+        face.side = side;
+        face.bar_symbol = bar.node().symbol;
+        for (const std::string& p : active.scalars)
+          face.scalar_symbols.push_back(graph.field("wallsum_" + name + "_" + p).node().symbol);
+        for (const std::string& q : active.series)
+          face.series_symbols.push_back({int{graph.field("wallknot0_" + name + "_" + q).node().symbol},
+                                         int{graph.field("wallknot1_" + name + "_" + q).node().symbol}});
+        bool used = false;
+        for (const int stage : stages) {
+          const std::string label = std::to_string(stage);
+          const Expr value = at_stage(model, {model.walls[f][a][static_cast<std::size_t>(side)].value}, label)[0];
+          std::vector<std::string> names = active.scalars;
+          for (const std::string& q : active.series) names.push_back(staged(q, label));
+          const Adjoint own = adjoint({value}, {bar}, {}, names);
+          KernelSpec kernel{fmt::format("w{}", kernels.size()), {}, {}};
+          const auto add = [&](int symbol, Expr amount) {
+            const std::string& array = graph.fields()[static_cast<std::size_t>(symbol)];
+            kernel.outputs.push_back({array, graph.field(array) + amount});
+          };
+          for (std::size_t i = 0; i < names.size(); ++i) {
+            if (own.scalars[i].is_constant(0.0)) continue;
+            const Expr amount = h * own.scalars[i];
+            if (i < active.scalars.size()) {
+              add(face.scalar_symbols[i], amount);
+              continue;
+            }
+            const std::size_t q = i - active.scalars.size();
+            for (std::size_t knot = 0; knot < 2; ++knot)
+              add(face.series_symbols[q][knot],
+                  graph.scalar(staged(fmt::format("w{}({})", knot, active.series[q]), label)) * amount);
+          }
+          if (kernel.outputs.empty()) continue;
+          used = true;
+          tasks_.push_back({faces_.size(), stage, kernels.size()});
+          kernels.push_back(kernel);
+        }
+        if (used) faces_.push_back(std::move(face));
+      }
+}
+
+std::array<std::array<double*, 2>, 3> WallAdjoint::prepare(std::size_t field, const KernelLibrary& library,
+                                                           const std::vector<std::size_t>& knots, Tables& tables) {
+  library_ = &library;
+  knots_ = knots;
+  std::array<std::array<double*, 2>, 3> bars{};
+  for (Face& face : faces_) {
+    if (face.field != field || !tables.grid().is_wall(face.axis, face.side)) continue;
+    const WallLayout layout = wall_layout(tables.grid(), face.axis);
+    if (face.bar.size() == 0) {
+      face.bar = Memory(layout.size);
+      face.unused_knot = Memory(layout.size);
+      for (std::size_t p = 0; p < face.scalar_symbols.size(); ++p) face.scalar_sums.emplace_back(layout.size);
+      for (const std::size_t count : knots)
+        face.knot_sums.emplace_back(layout.size * static_cast<std::int64_t>(count));
+    }
+    tables.bind(face.bar_symbol, face.bar.data() + layout.origin);
+    for (std::size_t p = 0; p < face.scalar_symbols.size(); ++p)
+      tables.bind(face.scalar_symbols[p], face.scalar_sums[p].data() + layout.origin);
+    bars[static_cast<std::size_t>(face.axis)][static_cast<std::size_t>(face.side)] = face.bar.data();
+  }
+  return bars;
+}
+
+void WallAdjoint::bind_knots(Tables& tables, Face& face, const std::vector<Series::Place>& places) const {
+  const WallLayout layout = wall_layout(tables.grid(), face.axis);
+  for (std::size_t q = 0; q < face.series_symbols.size(); ++q) {
+    double* const lower = face.knot_sums[q].data() + layout.size * static_cast<std::int64_t>(places[q].knot);
+    double* const upper = places[q].knot + 1 < knots_[q] ? lower + layout.size : face.unused_knot.data();
+    tables.bind(face.series_symbols[q][0], lower + layout.origin);
+    tables.bind(face.series_symbols[q][1], upper + layout.origin);
+  }
+}
+
+void WallAdjoint::accumulate(Tables& tables, int stage, const std::vector<Series::Place>& places) {
+  for (const Task& task : tasks_) {
+    Face& face = faces_[task.face];
+    if (task.stage != stage || face.bar.size() == 0) continue;
+    bind_knots(tables, face, places);
+    launch_on_wall(tables, (*library_)[task.kernel], face.axis, face.side);
+  }
+  for (Face& face : faces_)
+    if (face.bar.size() > 0) face.bar.clear();
+}
+
+void WallAdjoint::clear() {
+  for (Face& face : faces_) {
+    for (Memory& m : face.scalar_sums) m.clear();
+    for (Memory& m : face.knot_sums) m.clear();
+  }
+}
+
+/// Adds the entries that rules can reach: owned cells, and ghost corners beyond other walls.
+double WallAdjoint::total(const Grid& grid, const Face& face, const double* sums) const {
+  const std::size_t ap = face.axis == 0 ? 1 : 0, aq = face.axis == 2 ? 1 : 2;
+  const std::int64_t hp = grid.layout().halo[ap], hq = grid.layout().halo[aq];
+  const std::int64_t width = grid.global_cells()[ap] + 2 * hp, height = grid.global_cells()[aq] + 2 * hq;
+  const WallLayout layout = wall_layout(grid, face.axis);
+  std::vector<double> dense(static_cast<std::size_t>(width * height), 0.0);
+  if (sums != nullptr) {
+    const auto reach = [&](std::size_t axis, int side, std::int64_t halo) {
+      return grid.is_wall(static_cast<int>(axis), side) ? halo : 0;
+    };
+    for (std::int64_t q = -reach(aq, 0, hq); q < grid.cells()[aq] + reach(aq, 1, hq); ++q)
+      for (std::int64_t p = -reach(ap, 0, hp); p < grid.cells()[ap] + reach(ap, 1, hp); ++p)
+        dense[static_cast<std::size_t>(grid.first()[ap] + p + hp + width * (grid.first()[aq] + q + hq))] =
+            sums[layout.origin + p + layout.stride * q];
+  }
+  grid.communicator().sum(dense);
+  return pairwise_sum(dense.data(), width * height);
+}
+
+void WallAdjoint::add_sums(const Grid& grid, std::vector<double>& scalars,
+                           std::vector<std::vector<double>>& knots) const {
+  for (const Face& face : faces_) {
+    const bool here = face.bar.size() > 0;
+    for (std::size_t p = 0; p < face.scalar_symbols.size(); ++p)
+      scalars[p] += total(grid, face, here ? face.scalar_sums[p].data() : nullptr);
+    const std::int64_t size = wall_layout(grid, face.axis).size;
+    for (std::size_t q = 0; q < face.series_symbols.size(); ++q)
+      for (std::size_t k = 0; k < knots[q].size(); ++k)
+        knots[q][k] += total(grid, face, here ? face.knot_sums[q].data() + size * static_cast<std::int64_t>(k) : nullptr);
+  }
+}
+
+}  // namespace hindsight

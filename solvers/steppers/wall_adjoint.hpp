@@ -1,0 +1,58 @@
+// Derivatives of wall values with respect to unknown scalars and series.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "solvers/equations/kernel.hpp"
+#include "solvers/equations/model.hpp"
+#include "solvers/steppers/tables.hpp"
+
+namespace hindsight {
+
+/// Per wall whose value E depends on an unknown p: Ebar is left by the transposed wall rule (boundary.hpp); after each
+/// stage h * Ebar * dE/dp is added cell by cell to an array of the wall's layout, and Ebar is cleared. At the end the
+/// arrays are added in global order.
+class WallAdjoint {
+ public:
+  /// @param stages labels of the stages whose wall values are differentiated.
+  WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages,
+              std::vector<KernelSpec>& kernels);
+
+  /// Allocates for a field's walls on this rank; returns where transposed rules of this stage put Ebar.
+  /// `knots` is the number of knots of each active series.
+  std::array<std::array<double*, 2>, 3> prepare(std::size_t field, const KernelLibrary& library,
+                                                const std::vector<std::size_t>& knots, Tables& tables);
+  /// @param places of this stage's time in the active series (unused without any).
+  void accumulate(Tables& tables, int stage, const std::vector<Series::Place>& places);
+  void clear();
+  /// Adds to scalars[p] and knots[q][k]. Collective.
+  void add_sums(const Grid& grid, std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const;
+
+ private:
+  struct Face {
+    std::size_t field;
+    int axis, side, bar_symbol;
+    Memory bar;
+    std::vector<int> scalar_symbols;                 // one per active scalar
+    std::vector<std::array<int, 2>> series_symbols;  // one per active series: lower and upper knot
+    std::vector<Memory> scalar_sums, knot_sums;      // knots follow each other
+    Memory unused_knot;
+  };
+  struct Task {
+    std::size_t face;
+    int stage;
+    std::size_t kernel;
+  };
+  void bind_knots(Tables& tables, Face& face, const std::vector<Series::Place>& places) const;
+  double total(const Grid& grid, const Face& face, const double* sums) const;
+
+  const Model& model_;
+  const Active& active_;
+  std::vector<Face> faces_;
+  std::vector<Task> tasks_;
+  std::vector<std::size_t> knots_;
+  const KernelLibrary* library_ = nullptr;
+};
+
+}  // namespace hindsight

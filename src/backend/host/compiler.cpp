@@ -1,0 +1,229 @@
+#include "src/backend/host/compiler.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "src/error.hpp"
+
+namespace hindsight::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+// -fno-math-errno and -fno-trapping-math change no result: they let sqrt and selects vectorise.
+const std::vector<std::string> flags = {"-std=gnu11",      "-O3",     "-march=native", "-ffp-contract=off",
+                                        "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-w"};
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+bool is_executable(const fs::path& path) {
+  return fs::is_regular_file(path) && access(path.c_str(), X_OK) == 0;
+}
+
+/// Full path of the compiler, or "".
+std::string find_compiler() {
+  const std::string chosen = environment("HINDSIGHT_CC");
+  const std::vector<std::string> names =
+      chosen.empty() ? std::vector<std::string>{"cc", "gcc", "clang"} : std::vector<std::string>{chosen};
+  for (const std::string& name : names) {
+    if (name.find('/') != std::string::npos) {
+      if (is_executable(name)) return name;
+      continue;
+    }
+    std::istringstream path(environment("PATH"));
+    for (std::string folder; std::getline(path, folder, ':');)
+      if (is_executable(fs::path(folder) / name)) return (fs::path(folder) / name).string();
+  }
+  return "";
+}
+
+struct Outcome {
+  int status = -1;
+  std::string output;
+};
+
+/// Runs a program without a shell; its standard output and error come back together.
+Outcome run(const std::vector<std::string>& command) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return {-1, "no pipe"};
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], 1);
+    dup2(ends[1], 2);
+    execv(words[0], words.data());
+    _exit(127);
+  }
+  close(ends[1]);
+  Outcome outcome;
+  char buffer[4096];
+  for (ssize_t n = 0; child > 0 && (n = read(ends[0], buffer, sizeof buffer)) > 0;)
+    outcome.output.append(buffer, static_cast<std::size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
+  return outcome;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// What -march=native depends on.
+std::string processor_features() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string features;
+  for (std::string line; std::getline(file, line) && !line.empty();)
+    if (line.starts_with("flags") || line.starts_with("model") || line.starts_with("Features") ||
+        line.starts_with("CPU part"))
+      features += line + "\n";
+  return features;
+}
+
+std::string hash(const std::string& text) {
+  const XXH128_hash_t value = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", value.high64, value.low64);
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return file ? text.str() : "";
+}
+
+void write_file(const fs::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) throw ResourceError("cannot write " + path.string() + " (disk full?); set HINDSIGHT_CACHE to another folder");
+}
+
+/// Creates the folder when missing; refuses one that others could have put code into.
+fs::path open_cache() {
+  const fs::path folder = cache_folder();
+  std::error_code error;
+  fs::create_directories(folder.parent_path(), error);
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    throw ResourceError("cannot create the kernel cache " + folder.string() + "; set HINDSIGHT_CACHE to another folder");
+  struct stat info {};
+  if (lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+    throw ResourceError("the kernel cache " + folder.string() + " is not a folder");
+  if (info.st_uid != geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    throw ResourceError("the kernel cache " + folder.string() +
+                        " must belong to you and be writable by nobody else (chmod 700); or set HINDSIGHT_CACHE");
+  return folder;
+}
+
+/// The cached object when it is whole, what was compiled is this very source, and it loads.
+std::shared_ptr<void> load(const fs::path& base, const std::string& source) {
+  const std::string object = base.string() + ".so";
+  if (!fs::exists(object)) return nullptr;
+  if (read_file(base.string() + ".c") != source) return nullptr;
+  if (read_file(base.string() + ".sum") != hash(read_file(object))) return nullptr;
+  void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  return handle ? std::shared_ptr<void>(handle, dlclose) : nullptr;
+}
+
+void build(const fs::path& base, const std::string& source, const std::string& compiler) {
+  std::string scratch = base.string() + ".XXXXXX";
+  if (!mkdtemp(scratch.data())) throw ResourceError("cannot write into the kernel cache " + base.parent_path().string());
+  const fs::path folder = scratch;
+  try {
+    write_file(folder / "kernel.c", source);
+    std::vector<std::string> command = {compiler};
+    command.insert(command.end(), flags.begin(), flags.end());
+    command.emplace_back("-o");
+    command.push_back((folder / "kernel.so").string());
+    command.push_back((folder / "kernel.c").string());
+    command.emplace_back("-lm");
+    const Outcome outcome = run(command);
+    if (outcome.status != 0)
+      throw ResourceError(fmt::format("the C compiler {} failed on the generated kernels (exit {}): {}", compiler,
+                                      outcome.status, outcome.output.substr(0, 2000)));
+    write_file(folder / "kernel.sum", hash(read_file(folder / "kernel.so")));
+    for (const char* part : {".c", ".sum", ".so"})
+      fs::rename(folder / (std::string("kernel") + part), base.string() + part);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+    throw;
+  }
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+}
+
+std::shared_ptr<void> compile_here(const std::string& source) {
+  const std::string compiler = find_compiler();
+  if (compiler.empty())
+    throw ResourceError(
+        environment("HINDSIGHT_CC").empty()
+            ? "no C compiler found: equations are compiled when a case is run; install gcc or set HINDSIGHT_CC"
+            : "HINDSIGHT_CC names '" + environment("HINDSIGHT_CC") + "', which is not an executable");
+  const std::string version = first_line(run({compiler, "--version"}).output);
+  std::string key = version + "\n" + processor_features();
+  for (const std::string& flag : flags) key += flag + " ";
+  const fs::path base = open_cache() / hash(key + "\n" + source);
+  if (auto handle = load(base, source)) return handle;
+  build(base, source, compiler);
+  if (auto handle = load(base, source)) return handle;
+  const char* why = dlerror();
+  throw ResourceError("cannot load the compiled kernels " + base.string() + ".so: " + (why ? why : "damaged file"));
+}
+
+}  // namespace
+
+void* Module::function(const std::string& name) const {
+  void* address = handle_ ? dlsym(handle_.get(), name.c_str()) : nullptr;
+  if (!address) throw Error(ExitCode::bug, "no compiled function '" + name + "'");
+  return address;
+}
+
+Module compile(const std::string& source, const Communicator& comm) {
+  std::shared_ptr<void> handle;
+  std::string failure;
+  for (int turn = 0; turn < 2; ++turn) {
+    if ((turn == 0) == comm.is_root()) {
+      try {
+        handle = compile_here(source);
+      } catch (const Error& error) {
+        failure = error.what();
+      }
+    }
+    comm.agree(failure, static_cast<int>(ExitCode::resource));
+  }
+  return Module(handle);
+}
+
+std::string compiler_report() {
+  const std::string compiler = find_compiler();
+  if (compiler.empty()) return "no C compiler found (install gcc or set HINDSIGHT_CC)";
+  std::string report = compiler + ": " + first_line(run({compiler, "--version"}).output) + ",";
+  for (const std::string& flag : flags) report += " " + flag;
+  return report;
+}
+
+std::string cache_folder() {
+  if (const std::string chosen = environment("HINDSIGHT_CACHE"); !chosen.empty()) return chosen;
+  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) return cache + "/hindsight";
+  if (const std::string home = environment("HOME"); !home.empty()) return home + "/.cache/hindsight";
+  return fmt::format("/tmp/hindsight-{}", geteuid());
+}
+
+}  // namespace hindsight::host

@@ -1,0 +1,187 @@
+#include "src/program/assemble.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "io/results/datasets.hpp"
+#include "solvers/equations/discretise.hpp"
+#include "solvers/equations/parser.hpp"
+
+namespace hindsight {
+namespace {
+
+class Assembler {
+ public:
+  explicit Assembler(const Case& c) : case_(c), graph_(*spec_.model.graph) {
+    if (c.grid) {
+      stencils_.dimensions = static_cast<int>(c.grid->axes.size());
+      stencils_.order = c.grid->order;
+      stencils_.face_mean = c.grid->harmonic_means ? FaceMean::harmonic : FaceMean::arithmetic;
+      for (const CaseAxis& axis : c.grid->axes) {
+        spec_.axes.push_back({axis.name, axis.cells, axis.from, axis.to, axis.periodic});
+        stencils_.spacing[spec_.axes.size() - 1] = spec_.axes.back().spacing();
+      }
+    }
+    spec_.model.dimensions = stencils_.dimensions;
+    for (const CaseFunction& f : c.functions)
+      functions_[f.name] = {f.name, f.arguments, f.body.text, f.body.place};
+  }
+
+  SimulationSpec assemble() {
+    read_parameters();
+    Model& model = spec_.model;
+    for (const CaseState& s : case_.state) model.fields.push_back(s.name);
+    for (const CaseState& s : case_.state) {
+      spec_.initial.push_back(expression(s.initial, point_scope(/*with_fields=*/false, /*with_time=*/false)));
+      const auto equation = std::find_if(case_.equations.begin(), case_.equations.end(),
+                                         [&](const CaseEquation& e) { return e.field == s.name; });
+      model.right_hand_sides.push_back(expression(equation->right_hand_side, full_scope()));
+    }
+    read_walls();
+    spec_.method = case_.time.method;
+    spec_.from = case_.time.from;
+    spec_.to = case_.time.to;
+    spec_.step = case_.time.step;
+    for (const CaseTerm& term : case_.objective) read_term(term);
+    for (const CaseUnknown& u : case_.unknowns) spec_.unknowns.push_back({u.name, kind_of(u)});
+    return std::move(spec_);
+  }
+
+ private:
+  Expr expression(const Text& text, const Scope& scope) {
+    const Expr e = parse(graph_, text.text, scope, text.place);
+    try {
+      return discretise({e}, stencils_)[0];
+    } catch (const InputError& error) {
+      throw InputError(text.place, error.what());
+    }
+  }
+
+  Scope full_scope() const {
+    Scope scope = point_scope(true, true);
+    scope.operators = true;
+    return scope;
+  }
+
+  /// What may be used at a single point: no neighbours.
+  Scope point_scope(bool with_fields, bool with_time) const {
+    const Model& model = spec_.model;
+    Scope scope;
+    scope.dimensions = stencils_.dimensions;
+    scope.operators = false;
+    scope.functions = functions_;
+    scope.scalars = model.scalars;
+    scope.fields = model.parameter_fields;
+    if (with_time) {
+      scope.scalars.emplace_back("t");
+      scope.scalars.insert(scope.scalars.end(), model.series.begin(), model.series.end());
+    }
+    if (with_fields) scope.fields.insert(scope.fields.begin(), model.fields.begin(), model.fields.end());
+    return scope;
+  }
+
+  void read_parameters() {
+    Scope coordinates;
+    coordinates.dimensions = stencils_.dimensions;
+    coordinates.operators = false;
+    coordinates.functions = functions_;
+    for (const CaseParameter& p : case_.parameters) {
+      switch (p.kind) {
+        case CaseParameter::Kind::scalar:
+          spec_.model.scalars.push_back(p.name);
+          spec_.scalar_values.push_back(p.value);
+          break;
+        case CaseParameter::Kind::series:
+          spec_.model.series.push_back(p.name);
+          spec_.series.push_back({p.name, p.times, p.values});
+          break;
+        case CaseParameter::Kind::field:
+          spec_.model.parameter_fields.push_back(p.name);
+          spec_.parameter_fields.push_back({p.name, expression(p.field, coordinates), {}});
+          break;
+        case CaseParameter::Kind::field_file:
+          spec_.model.parameter_fields.push_back(p.name);
+          spec_.parameter_fields.push_back(
+              {p.name, {}, [file = p.file, dataset = p.dataset](const Grid& grid, double* cells) {
+                 read_field(file, dataset, grid, cells);
+               }});
+          break;
+      }
+    }
+  }
+
+  /// Wall values are evaluated on walls: parameters, series, t and coordinates, but no fields.
+  void read_walls() {
+    bool any = false;
+    for (std::size_t a = 0; a < spec_.axes.size(); ++a) {
+      spec_.model.has_walls[a] = !spec_.axes[a].periodic;
+      any = any || !spec_.axes[a].periodic;
+    }
+    if (!any) return;
+    Scope scope = point_scope(false, true);
+    scope.fields.clear();
+    for (const std::string& field : spec_.model.fields) {
+      std::array<std::array<ModelWall, 2>, 3> walls;
+      for (std::size_t a = 0; a < spec_.axes.size(); ++a) {
+        if (spec_.axes[a].periodic) continue;
+        const CaseAxis& axis = case_.grid->axes[a];
+        for (std::size_t side = 0; side < 2; ++side) {
+          const auto own = axis.field_sides[side].find(field);
+          const EdgeRule& rule = own == axis.field_sides[side].end() ? axis.sides[side] : own->second;
+          walls[a][side] = {rule.edge == Edge::value ? WallRule::value : WallRule::slope,
+                            expression(rule.expression, scope)};
+        }
+      }
+      spec_.model.walls.push_back(walls);
+    }
+  }
+
+  void read_term(const CaseTerm& term) {
+    if (term.kind == CaseTerm::Kind::misfit) {
+      MisfitSpec misfit;
+      Scope scope = point_scope(true, false);
+      scope.fields = spec_.model.fields;
+      scope.dimensions = 0;
+      misfit.of = expression(term.expression, scope);
+      for (const Observation& o : term.observations) misfit.observations.push_back({o.time, o.at, o.value});
+      misfit.noise = term.noise;
+      misfit.logarithmic = term.log;
+      misfit.weight = term.weight;
+      spec_.misfits.push_back(misfit);
+      return;
+    }
+    Scope scope = full_scope();
+    if (term.kind == CaseTerm::Kind::penalty) scope.fields = spec_.model.parameter_fields;
+    spec_.integrals.push_back({expression(term.expression, scope),
+                               term.kind == CaseTerm::Kind::integral ? IntegralSpec::When::all_steps
+                                                                     : IntegralSpec::When::end,
+                               term.weight});
+  }
+
+  Unknown::Kind kind_of(const CaseUnknown& u) const {
+    if (u.initial) return Unknown::Kind::initial;
+    const auto p = std::find_if(case_.parameters.begin(), case_.parameters.end(),
+                                [&](const CaseParameter& parameter) { return parameter.name == u.name; });
+    if (p->kind == CaseParameter::Kind::scalar) return Unknown::Kind::scalar;
+    return p->kind == CaseParameter::Kind::series ? Unknown::Kind::series : Unknown::Kind::field;
+  }
+
+  const Case& case_;
+  SimulationSpec spec_;
+  Graph& graph_;
+  Stencils stencils_;
+  std::map<std::string, UserFunction> functions_;
+};
+
+}  // namespace
+
+SimulationSpec assemble(const Case& c) {
+  SimulationSpec spec = Assembler(c).assemble();
+  const double every = c.output.every;
+  if (every > 0)
+    for (std::int64_t i = 1; c.time.from + static_cast<double>(i) * every < c.time.to; ++i)
+      spec.landings.push_back(c.time.from + static_cast<double>(i) * every);
+  return spec;
+}
+
+}  // namespace hindsight

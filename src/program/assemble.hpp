@@ -1,0 +1,12 @@
+// From a case (texts) to a simulation (graphs and numbers).
+#pragma once
+
+#include "adjoint/simulation.hpp"
+#include "io/case/case.hpp"
+
+namespace hindsight {
+
+/// Parses and discretises every expression of a case. @throws InputError with the expression's place.
+SimulationSpec assemble(const Case& c);
+
+}  // namespace hindsight

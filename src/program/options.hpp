@@ -1,0 +1,28 @@
+// The command line as a plain struct.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hindsight {
+
+struct Options {
+  std::string verb;                 ///< empty: chosen from the case
+  std::string target;               ///< case file; kind of schedule; kind of template
+  std::vector<std::string> set;
+  std::string out;                  ///< run folder; empty: runs/CASE
+  std::string json;                 ///< file, or - for standard output
+  bool quiet = false;
+  std::string backend = "auto";
+  std::string petsc;
+  // schedule
+  std::int64_t steps = 0;
+  std::string slots = "host=1", cost;
+  std::string content = "state";
+  // check
+  bool break_gradient = false;      ///< hidden developer option
+};
+
+}  // namespace hindsight

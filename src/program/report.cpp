@@ -1,0 +1,161 @@
+#include "src/program/report.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "src/backend/host/compiler.hpp"
+#include "src/error.hpp"
+#include "src/program/verbs.hpp"
+
+namespace hindsight {
+
+std::string run_path(const Options& options, const Case& c) {
+  return options.out.empty() ? "runs/" + c.name : options.out;
+}
+
+OutputObserver::OutputObserver(const Session& session, const RunFolder& folder)
+    : session_(session), writer_(folder, session.simulation().grid(), [&] {
+        const Case& c = session.source();
+        std::vector<std::string> names = c.output.fields;
+        if (names.empty())
+          for (const CaseState& s : c.state) names.push_back(s.name);
+        for (const std::string& name : names)
+          shown_.push_back(static_cast<std::size_t>(
+              std::find_if(c.state.begin(), c.state.end(), [&](const CaseState& s) { return s.name == name; }) -
+              c.state.begin()));
+        return names;
+      }()) {
+  const SimulationSpec& spec = session.simulation().spec();
+  if (!spec.landings.empty()) at_.push_back(0);
+  for (const double t : spec.landings) at_.push_back(session.simulation().plan().state_at(t));
+  at_.push_back(session.simulation().plan().steps());
+}
+
+StateObserver OutputObserver::observer() {
+  return [this](std::int64_t k, double t, double* state) {
+    if (!std::binary_search(at_.begin(), at_.end(), k)) return;
+    const Layout& layout = session_.simulation().grid().layout();
+    std::vector<const double*> cells;
+    for (const std::size_t f : shown_)
+      cells.push_back(state + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+    writer_.write(k, t, cells);
+  };
+}
+
+void OutputObserver::finish() { writer_.finish(session_.source().name); }
+
+Json base_result(const std::string& verb, const Session& session, double objective) {
+  const Simulation& simulation = session.simulation();
+  Json json;
+  json["case"] = session.source().name;
+  json["verb"] = verb;
+  json["objective"] = objective;
+  for (const Misfit& misfit : simulation.misfits())
+    json["misfit"].push_back({{"values", misfit.count()},
+                              {"sum_of_squares", misfit.sum_of_squares()},
+                              {"rms", std::sqrt(misfit.sum_of_squares() / static_cast<double>(misfit.count()))},
+                              {"noise", misfit.noise()}});
+  json["steps"]["forward"] = simulation.plan().steps();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  json["memory"]["resident_peak"] = usage.ru_maxrss * std::int64_t{1024};
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  const std::time_t now = std::time(nullptr);
+  json["provenance"] = {{"program", "hindsight 0.1.0"},
+                        {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+                        {"host", host},
+                        {"ranks", session.communicator().size()},
+                        {"kernels", host::compiler_report()}};
+  return json;
+}
+
+Json counts_result(const Session& session, const DriverCounts& counts) {
+  const Simulation& simulation = session.simulation();
+  const CheckpointPlan& plan = session.plan();
+  const auto tier = static_cast<std::size_t>(Tier::host);
+  const std::int64_t slot =
+      plan.request.content == Content::record ? simulation.record_bytes() : simulation.state_bytes();
+  const std::int64_t n = simulation.plan().steps();
+  Json json;
+  json["steps"] = {{"forward", n}, {"recomputed", counts.plain + counts.recorded - n}, {"reversed", counts.reversed}};
+  json["memory"]["host"] = {{"budget", plan.budget_bytes},
+                            {"peak", simulation.working_bytes() + counts.peak[tier] * slot},
+                            {"working", simulation.working_bytes()},
+                            {"slots", counts.peak[tier]},
+                            {"slot_bytes", slot}};
+  json["plan"] = {{"schedule", plan.kind->name},
+                  {"content", plan.request.content == Content::record ? "record" : "state"},
+                  {"predicted", {{"plain", plan.plain}, {"recorded", n}, {"peak", plan.peak_bytes}}},
+                  {"actual", {{"plain", counts.plain}, {"recorded", counts.recorded}}}};
+  return json;
+}
+
+Json values_result(const Session& session, const RunFolder& folder, const std::string& file,
+                   const UnknownValues& values) {
+  const Simulation& simulation = session.simulation();
+  const auto& unknowns = simulation.spec().unknowns;
+  Json json = Json::object();
+  const bool needs_file = std::any_of(unknowns.begin(), unknowns.end(),
+                                      [](const Unknown& u) { return u.kind != Unknown::Kind::scalar; });
+  std::optional<FieldFile> output;
+  if (needs_file) output.emplace(folder, file, simulation.grid());
+  Memory cells(simulation.grid().layout().size);
+  for (std::size_t i = 0; i < unknowns.size(); ++i) {
+    const Unknown& u = unknowns[i];
+    if (u.kind == Unknown::Kind::scalar || (u.is_field() && simulation.grid().dimensions() == 0)) {
+      json[u.label()] = values[i][0];
+    } else {
+      UnknownValues only(values.size());
+      only[i] = values[i];
+      json[u.label()] = {{"norm", std::sqrt(session.dot(only, only))}, {"dataset", file + ":/" + u.label()}};
+    }
+    if (u.is_field()) {
+      simulation.padded(values[i], cells.data() + simulation.grid().layout().origin);
+      output->write_field("/" + u.label(), cells.data() + simulation.grid().layout().origin);
+    } else if (u.kind == Unknown::Kind::series) {
+      output->write_numbers("/" + u.label(), values[i]);
+    }
+  }
+  if (output) output->finish();
+  return json;
+}
+
+std::string misfit_text(const Session& session) {
+  std::string text;
+  std::size_t i = 0;
+  double total = 0.0;
+  for (const CaseTerm& term : session.source().objective) {
+    if (term.kind != CaseTerm::Kind::misfit) continue;
+    const Misfit& misfit = session.simulation().misfits()[i++];
+    const double squares = misfit.sum_of_squares();
+    total += squares;
+    text += fmt::format("misfit of {}{}: {} values, sum of squares {:.7g}, root mean square {:.4g}", term.expression.text,
+                        term.log ? " (logarithms)" : "", misfit.count(), squares,
+                        std::sqrt(squares / static_cast<double>(misfit.count())));
+    if (misfit.noise() != 1.0) text += fmt::format(" (noise {:.4g})", misfit.noise());
+    text += "\n";
+  }
+  if (i > 1) text += fmt::format("sum of squares, all together: {:.7g}\n", total);
+  return text;
+}
+
+void write_json(const Options& options, const Communicator& comm, const Json& json) {
+  if (options.json.empty() || !comm.is_root()) return;
+  if (options.json == "-") {
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  std::ofstream file(options.json);
+  file << json.dump(2) << "\n";
+  file.close();
+  if (!file) throw ResourceError("cannot write '" + options.json + "'");
+}
+
+}  // namespace hindsight

@@ -1,0 +1,54 @@
+// result.json and what a person reads after a run.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "io/results/field_writer.hpp"
+#include "src/program/options.hpp"
+#include "src/program/session.hpp"
+
+namespace hindsight {
+
+using Json = nlohmann::ordered_json;
+
+/// Names the folder: --out, or runs/CASE.
+std::string run_path(const Options& options, const Case& c);
+
+/// Seconds since construction.
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Writes states to fields.h5 at the case's output times.
+class OutputObserver {
+ public:
+  OutputObserver(const Session& session, const RunFolder& folder);
+  StateObserver observer();
+  void finish();
+
+ private:
+  const Session& session_;
+  std::vector<std::size_t> shown_;
+  std::vector<std::int64_t> at_;
+  FieldWriter writer_;
+};
+
+/// Objective, misfits, memory, provenance: what every result.json begins with.
+Json base_result(const std::string& verb, const Session& session, double objective);
+Json counts_result(const Session& session, const DriverCounts& counts);
+/// Per unknown: a value, or {norm, dataset}; writes `file` with fields and series. Collective.
+Json values_result(const Session& session, const RunFolder& folder, const std::string& file,
+                   const UnknownValues& values);
+/// "misfit of u: 21 values, sum of squares 1.23, ..." one line per misfit term.
+std::string misfit_text(const Session& session);
+/// A JSON text to --json's file or standard output, rank 0.
+void write_json(const Options& options, const Communicator& comm, const Json& json);
+
+}  // namespace hindsight

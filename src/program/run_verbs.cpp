@@ -1,0 +1,223 @@
+// run, gradient and invert: the verbs that write a run folder.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "adjoint/inversion/inversion.hpp"
+#include "src/program/report.hpp"
+#include "src/program/session.hpp"
+#include "src/program/verbs.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Maps between the unknowns (replicated scalars, fields by owner) and the optimiser's variables (each on one rank;
+/// logarithms where the case says so).
+class Variables {
+ public:
+  explicit Variables(Session& session) : session_(session) {
+    const auto& unknowns = session.source().unknowns;
+    for (std::size_t i = 0; i < unknowns.size(); ++i) {
+      // An ODE is replicated: its "fields" are numbers too.
+      const bool by_owner =
+          session.simulation().spec().unknowns[i].is_field() && session.simulation().grid().dimensions() > 0;
+      here_.push_back(by_owner || session.communicator().is_root());
+      replicated_.push_back(!by_owner);
+    }
+  }
+
+  std::vector<double> to_variables(const UnknownValues& values) const {
+    std::vector<double> all;
+    for_each([&](std::size_t i, std::size_t k) {
+      const double v = values[i][k];
+      if (log(i) && !(v > 0))
+        throw InputError(session_.source().unknowns[i].place, "scale: log needs positive values");
+      all.push_back(log(i) ? std::log(v) : v);
+    });
+    return all;
+  }
+
+  UnknownValues to_unknowns(const std::vector<double>& variables) const {
+    UnknownValues values = session_.simulation().values();
+    std::size_t next = 0;
+    for_each([&](std::size_t i, std::size_t k) {
+      values[i][k] = log(i) ? std::exp(variables[next]) : variables[next];
+      ++next;
+    });
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (replicated_[i])
+        MPI_Bcast(values[i].data(), static_cast<int>(values[i].size()), MPI_DOUBLE, 0,
+                  session_.communicator().handle());
+    return values;
+  }
+
+  /// Derivatives with respect to the variables: of logarithms p dJ/dp.
+  std::vector<double> gradient(const UnknownValues& values, const UnknownValues& gradient) const {
+    std::vector<double> all;
+    for_each([&](std::size_t i, std::size_t k) { all.push_back(gradient[i][k] * (log(i) ? values[i][k] : 1.0)); });
+    return all;
+  }
+
+  std::vector<double> bounds(bool upper) const {
+    std::vector<double> all;
+    const double infinity = std::numeric_limits<double>::infinity();
+    for_each([&](std::size_t i, std::size_t) {
+      const CaseUnknown& u = session_.source().unknowns[i];
+      const auto& bound = upper ? u.upper : u.lower;
+      all.push_back(!bound ? (upper ? infinity : -infinity) : log(i) ? std::log(*bound) : *bound);
+    });
+    return all;
+  }
+
+ private:
+  bool log(std::size_t i) const { return session_.source().unknowns[i].log_scale; }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    const UnknownValues& values = session_.simulation().values();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (std::size_t k = 0; here_[i] && k < values[i].size(); ++k) visit(i, k);
+  }
+
+  Session& session_;
+  std::vector<bool> here_, replicated_;
+};
+
+std::string table_line(const InversionIteration& now) {
+  return fmt::format("{:>9} {:>18.10g} {:>13.4e} {:>11.3e} {:>12}\n", now.iteration, now.objective, now.gradient_norm,
+                     now.step, now.evaluations);
+}
+
+std::string estimates_text(const Session& session, const UnknownValues& start, const UnknownValues& estimate) {
+  std::string text = fmt::format("{:<16} {:>14} {:>14}\n", "unknown", "start", "estimate");
+  for (std::size_t i = 0; i < estimate.size(); ++i) {
+    const std::string label = session.source().unknowns[i].label();
+    const bool single = !session.simulation().spec().unknowns[i].is_field() || session.simulation().grid().dimensions() == 0;
+    if (single && estimate[i].size() == 1) {
+      text += fmt::format("{:<16} {:>14.8g} {:>14.8g}\n", label, start[i][0], estimate[i][0]);
+    } else {
+      text += fmt::format("{:<16} {:>14} {:>14}\n", label, "field", "in estimate.h5");
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+ExitCode run_verb(const Options& options, const Communicator& comm) {
+  Session session(read_case(options.target, options.set), comm, false, false, options.quiet);
+  const RunFolder folder(run_path(options, session.source()), comm);
+  folder.write_text("case.yaml", session.source().resolved);
+  OutputObserver output(session, folder);
+  const Stopwatch watch;
+  const double objective = session.objective(output.observer());
+  const double seconds = watch.seconds();
+  output.finish();
+  Json json = base_result("run", session, objective);
+  json["seconds"] = {{"forward", seconds}};
+  folder.write_text("result.json", json.dump(2) + "\n");
+  write_json(options, comm, json);
+  if (!options.quiet && options.json != "-")
+    print(comm, fmt::format("{}: {} steps in {:.3g} s, objective {:.10g}\n{}results in {}\n", session.source().name,
+                            session.simulation().plan().steps(), seconds, objective, misfit_text(session),
+                            folder.path()));
+  return ExitCode::done;
+}
+
+ExitCode gradient_verb(const Options& options, const Communicator& comm) {
+  Session session(read_case(options.target, options.set), comm, true, false, options.quiet);
+  if (session.source().unknowns.empty())
+    throw InputError({options.target, 0, 0}, "a gradient needs unknowns: add them to the case");
+  const RunFolder folder(run_path(options, session.source()), comm);
+  folder.write_text("case.yaml", session.source().resolved);
+  OutputObserver output(session, folder);
+  const Stopwatch watch;
+  const Evaluation evaluation = session.gradient(output.observer());
+  const double seconds = watch.seconds();
+  output.finish();
+  Json json = base_result("gradient", session, evaluation.objective);
+  json["gradient"] = values_result(session, folder, "gradient.h5", evaluation.gradient);
+  json.merge_patch(counts_result(session, evaluation.counts));
+  json["seconds"] = {{"gradient", seconds}};
+  folder.write_text("result.json", json.dump(2) + "\n");
+  write_json(options, comm, json);
+  if (options.quiet || options.json == "-") return ExitCode::done;
+  std::string text = fmt::format("{}: objective {:.10g}\n", session.source().name, evaluation.objective);
+  for (const auto& [name, value] : json["gradient"].items())
+    text += value.is_number() ? fmt::format("  dJ/d{:<14} {:.10g}\n", name, value.get<double>())
+                              : fmt::format("  dJ/d{:<14} norm {:.10g}, in {}\n", name, value["norm"].get<double>(),
+                                            value["dataset"].get<std::string>());
+  text += fmt::format("{} steps forward, {} recomputed, {} reversed in {:.3g} s; schedule {}, {} of {} host memory\n",
+                      json["steps"]["forward"].get<std::int64_t>(), json["steps"]["recomputed"].get<std::int64_t>(),
+                      json["steps"]["reversed"].get<std::int64_t>(), seconds, session.plan().kind->name,
+                      bytes_text(json["memory"]["host"]["peak"].get<std::int64_t>()),
+                      bytes_text(session.plan().budget_bytes));
+  print(comm, text + misfit_text(session) + "results in " + folder.path() + "\n");
+  return ExitCode::done;
+}
+
+ExitCode invert_verb(const Options& options, const Communicator& comm) {
+  Session session(read_case(options.target, options.set), comm, true, false, options.quiet);
+  const Case& c = session.source();
+  if (c.unknowns.empty()) throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
+  const RunFolder folder(run_path(options, c), comm);
+  folder.write_text("case.yaml", c.resolved);
+  const Variables variables(session);
+  const UnknownValues start = session.simulation().values();
+  DriverCounts counts;
+  InversionProblem problem{variables.to_variables(start), variables.bounds(false), variables.bounds(true), {}};
+  problem.evaluate = [&](const std::vector<double>& at, std::vector<double>& gradient) {
+    const UnknownValues values = variables.to_unknowns(at);
+    session.simulation().set_values(values);
+    const Evaluation e = session.gradient({});
+    gradient = variables.gradient(values, e.gradient);
+    counts = e.counts;
+    return e.objective;
+  };
+  const CaseInversion settings = c.inversion.value_or(CaseInversion{});
+  const bool talks = !options.quiet && options.json != "-";
+  const std::string head = fmt::format("{:>9} {:>18} {:>13} {:>11} {:>12}\n", "iteration", "objective", "gradient norm",
+                                       "step", "evaluations");
+  if (talks) print(comm, c.name + "\n" + head);
+  const Stopwatch watch;
+  const InversionResult result =
+      invert(problem, {settings.method, settings.iterations, settings.gradient, settings.relative, options.petsc}, comm,
+             [&](const InversionIteration& now) {
+               if (talks) print(comm, table_line(now));
+             });
+  const double seconds = watch.seconds();
+  const UnknownValues estimate = variables.to_unknowns(result.variables);
+  session.simulation().set_values(estimate);
+  OutputObserver output(session, folder);
+  const double objective = session.objective(output.observer());
+  output.finish();
+
+  std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
+  for (const InversionIteration& i : result.history)
+    table += fmt::format("{},{:.17g},{:.17g},{:.17g},{}\n", i.iteration, i.objective, i.gradient_norm, i.step,
+                         i.evaluations);
+  folder.write_text("convergence.csv", table);
+  Json json = base_result("invert", session, objective);
+  json["estimate"] = values_result(session, folder, "estimate.h5", estimate);
+  json["inversion"] = {{"iterations", result.history.empty() ? 0 : result.history.back().iteration},
+                       {"evaluations", result.evaluations},
+                       {"converged", result.converged},
+                       {"reason", result.reason}};
+  json.merge_patch(counts_result(session, counts));
+  json["seconds"] = {{"inversion", seconds}};
+  folder.write_text("result.json", json.dump(2) + "\n");
+  write_json(options, comm, json);
+  if (talks)
+    print(comm, fmt::format("stopped: {} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n", result.reason,
+                            result.evaluations, seconds, estimates_text(session, start, estimate), misfit_text(session),
+                            folder.path()));
+  return ExitCode::done;
+}
+
+ExitCode default_verb(const Options& options, const Communicator& comm) {
+  const Case c = read_case(options.target, options.set);
+  if (c.inversion) return invert_verb(options, comm);
+  return c.unknowns.empty() ? run_verb(options, comm) : gradient_verb(options, comm);
+}
+
+}  // namespace hindsight

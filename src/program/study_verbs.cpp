@@ -1,0 +1,188 @@
+// plan, explain, schedule, info, init, schema: verbs that tell without running a case.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "adjoint/schedule/report.hpp"
+#include "solvers/equations/print.hpp"
+#include "solvers/steppers/reads.hpp"
+#include "src/backend/cuda/device.hpp"
+#include "src/backend/host/compiler.hpp"
+#include "src/program/report.hpp"
+#include "src/program/session.hpp"
+#include "src/program/verbs.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Doubles that a kernel must move per cell: each field read once, each output written once.
+std::pair<int, int> traffic(const KernelSpec& kernel) {
+  int reads = 0;
+  for (const Reach& r : reach(kernel.roots())) reads += r.read ? 1 : 0;
+  std::set<std::string> writes;
+  for (const KernelSpec::Output& o : kernel.outputs) writes.insert(o.field);
+  return {reads, static_cast<int>(writes.size())};
+}
+
+std::string kernel_text(const RungeKutta::Described& described) {
+  const KernelSpec& kernel = *described.kernel;
+  const auto [reads, writes] = traffic(kernel);
+  std::string text = fmt::format("{} kernel {}: {} flops, {} bytes read and {} written per cell\n", described.role,
+                                 kernel.name, flops(kernel.roots()), 8 * reads, 8 * writes);
+  for (const KernelSpec::Output& o : kernel.outputs) text += fmt::format("  {} = {}\n", o.field, to_text(o.value));
+  for (const KernelSpec::Sum& s : kernel.sums) text += fmt::format("  sum {} += {}\n", s.accumulator, to_text(s.value));
+  return text;
+}
+
+std::string equations_text(const SimulationSpec& spec, const Active& active) {
+  const Model& model = spec.model;
+  Graph& graph = *model.graph;
+  std::string text = "Equations, discretised (u[x+1] is the neighbour above in x)\n";
+  std::vector<Expr> lambdas;
+  std::vector<Seed> seeds;
+  for (std::size_t f = 0; f < model.fields.size(); ++f) {
+    text += fmt::format("  d({})/dt = {}\n", model.fields[f], to_text(model.right_hand_sides[f]));
+    lambdas.push_back(graph.field("lambda_" + model.fields[f]));
+    seeds.push_back({true, model.fields[f], "d_" + model.fields[f]});
+  }
+  std::vector<std::string> fields = model.fields;
+  for (const std::string& name : active.parameter_fields) {
+    fields.push_back(name);
+    seeds.push_back({true, name, "d_" + name});
+  }
+  std::vector<std::string> scalars = active.scalars;
+  scalars.insert(scalars.end(), active.series.begin(), active.series.end());
+  for (const std::string& name : scalars) seeds.push_back({false, name, "d_" + name});
+  const std::vector<Expr> tangents = tangent(model.right_hand_sides, seeds);
+  const Adjoint own = adjoint(model.right_hand_sides, lambdas, fields, scalars);
+  text += "\nTangent (d_ marks a direction)\n";
+  for (std::size_t f = 0; f < model.fields.size(); ++f)
+    text += fmt::format("  d(d_{})/dt = {}\n", model.fields[f], to_text(tangents[f]));
+  text += "\nAdjoint, as gathers (lambda_ marks a multiplier)\n";
+  for (std::size_t f = 0; f < model.fields.size(); ++f)
+    text += fmt::format("  -d(lambda_{})/dt = {}\n", model.fields[f], to_text(own.fields[f]));
+  for (std::size_t k = model.fields.size(); k < fields.size(); ++k)
+    text += fmt::format("  dJ/d{} = integral over time of {}\n", fields[k], to_text(own.fields[k]));
+  for (std::size_t p = 0; p < scalars.size(); ++p)
+    text += fmt::format("  dJ/d{} = sum over cells and time of {}\n", scalars[p], to_text(own.scalars[p]));
+  return text;
+}
+
+std::string memory_text(const Session& session) {
+  const Simulation& s = session.simulation();
+  const RungeKutta& stepper = s.stepper();
+  const auto& halo = s.grid().layout().halo;
+  return fmt::format(
+      "\nMemory plan (per rank, ghosts included; halo {} x {} x {})\n"
+      "  stored per checkpoint of a state     {}\n"
+      "  stored per checkpoint of a record    {}  (the state and {} stage inputs)\n"
+      "  working memory of a gradient         {}  (states in flight, one record, two adjoints, scratch)\n"
+      "  slopes: {}; stage adjoints: {}\n"
+      "  shared: a checkpoint and the live state are one buffer until the next step is taken\n",
+      halo[0], halo[1], halo[2], bytes_text(s.state_bytes()), bytes_text(s.record_bytes()), stepper.record_states(),
+      bytes_text(s.working_bytes()), stepper.keeps_slopes() ? "stored" : "not stored, recomputed from stage inputs",
+      stepper.keeps_stage_adjoints() ? "stored" : "not stored, recomputed from multipliers");
+}
+
+}  // namespace
+
+void print(const Communicator& comm, const std::string& text) {
+  if (!comm.is_root()) return;
+  fmt::print("{}", text);
+  std::fflush(stdout);
+}
+
+ExitCode explain_verb(const Options& options, const Communicator& comm) {
+  const Session session(read_case(options.target, options.set), comm, true, true, true);
+  const SimulationSpec& spec = session.simulation().spec();
+  Active active;
+  for (const Unknown& u : spec.unknowns) {
+    if (u.kind == Unknown::Kind::scalar) active.scalars.push_back(u.name);
+    if (u.kind == Unknown::Kind::series) active.series.push_back(u.name);
+    if (u.kind == Unknown::Kind::field) active.parameter_fields.push_back(u.name);
+  }
+  std::string text = session.source().name + ", " + spec.method + "\n\n" + equations_text(spec, active) + "\nKernels\n";
+  for (const RungeKutta::Described& d : session.simulation().stepper().describe()) text += kernel_text(d);
+  print(comm, text + memory_text(session));
+  return ExitCode::done;
+}
+
+ExitCode plan_verb(const Options& options, const Communicator& comm) {
+  const Session session(read_case(options.target, options.set), comm, true, false, true);
+  const CheckpointPlan& plan = session.plan();
+  const Simulation& s = session.simulation();
+  const std::int64_t n = s.plan().steps();
+  Json json = {{"case", session.source().name},
+               {"schedule", plan.kind->name},
+               {"content", plan.request.content == Content::record ? "record" : "state"},
+               {"steps", n},
+               {"slots", plan.request.capacities[Tier::host]},
+               {"plain", plan.plain},
+               {"recorded", n},
+               {"memory", {{"budget", plan.budget_bytes}, {"peak", plan.peak_bytes}, {"working", s.working_bytes()},
+                           {"state", s.state_bytes()}, {"record", s.record_bytes()}}}};
+  write_json(options, comm, json);
+  if (options.json == "-") return ExitCode::done;
+  print(comm, fmt::format("{}: {} steps, schedule {}{}\n"
+                          "  checkpoints        {} of {}, {} each\n"
+                          "  host memory        {} of {} ({} working)\n"
+                          "  forward steps      {} ({:.3f} per step), {} reversed\n",
+                          session.source().name, n, plan.kind->name, plan.automatic ? " (chosen automatically)" : "",
+                          plan.request.capacities[Tier::host],
+                          plan.request.content == Content::record ? "stage records" : "states",
+                          bytes_text(plan.request.content == Content::record ? s.record_bytes() : s.state_bytes()),
+                          bytes_text(plan.peak_bytes), bytes_text(plan.budget_bytes), bytes_text(s.working_bytes()),
+                          plan.plain + n, static_cast<double>(plan.plain + n) / static_cast<double>(n), n));
+  return ExitCode::done;
+}
+
+ExitCode schedule_verb(const Options& options, const Communicator& comm) {
+  const ScheduleKind& kind = schedule_kind(options.target);
+  ScheduleRequest request;
+  request.steps = options.steps;
+  request.capacities = parse_slots(options.slots);
+  request.content = options.content == "record" ? Content::record : Content::state;
+  if (options.steps < 1) throw InputError("--steps: at least 1 step is needed");
+  const ScheduleCosts costs = parse_costs(options.cost);
+  const ScheduleCounts counts = simulate(kind, request);
+  if (!options.json.empty()) {
+    write_json(options, comm, Json::parse(counts_json(kind.name, request, counts, costs)));
+    if (options.json == "-") return ExitCode::done;
+  }
+  print(comm, counts_table(kind.name, request, counts, costs));
+  return ExitCode::done;
+}
+
+ExitCode info_verb(const Options& options, const Communicator& comm) {
+  const cuda::DeviceReport device = cuda::report();
+  std::vector<std::string> methods, kinds;
+  for (const Tableau& t : tableaux()) methods.push_back(fmt::format("{} (order {})", t.name, t.order));
+  for (const ScheduleKind& k : schedules()) kinds.push_back(k.name);
+  const auto list = [](const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& n : names) text += (text.empty() ? "" : ", ") + n;
+    return text;
+  };
+  write_json(options, comm, {{"version", "0.1.0"}, {"methods", methods}, {"schedules", kinds}, {"cuda", device.sentence},
+                             {"cuda_toolkit", device.toolkit}, {"devices", device.devices},
+                             {"compiler", host::compiler_report()}, {"cache", host::cache_folder()},
+                             {"ranks", comm.size()}});
+  if (options.json == "-") return ExitCode::done;
+  print(comm, fmt::format("hindsight 0.1.0\nranks            {}\nmethods          {}\nschedules        {}\n"
+                          "kernel compiler  {}\nkernel cache     {}\nCUDA             {}\n",
+                          comm.size(), list(methods), list(kinds), host::compiler_report(), host::cache_folder(),
+                          device.sentence));
+  return ExitCode::done;
+}
+
+ExitCode init_verb(const Options& options, const Communicator& comm) {
+  print(comm, case_template(options.target));
+  return ExitCode::done;
+}
+
+ExitCode schema_verb(const Options&, const Communicator& comm) {
+  print(comm, case_schema());
+  return ExitCode::done;
+}
+
+}  // namespace hindsight

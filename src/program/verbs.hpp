@@ -1,0 +1,27 @@
+// What the program can be asked to do; each returns the exit code. Errors are thrown.
+#pragma once
+
+#include "src/communicator.hpp"
+#include "src/error.hpp"
+#include "src/program/options.hpp"
+
+namespace hindsight {
+
+ExitCode run_verb(const Options& options, const Communicator& comm);
+ExitCode gradient_verb(const Options& options, const Communicator& comm);
+ExitCode check_verb(const Options& options, const Communicator& comm);
+ExitCode invert_verb(const Options& options, const Communicator& comm);
+ExitCode plan_verb(const Options& options, const Communicator& comm);
+ExitCode explain_verb(const Options& options, const Communicator& comm);
+ExitCode schedule_verb(const Options& options, const Communicator& comm);
+ExitCode info_verb(const Options& options, const Communicator& comm);
+ExitCode init_verb(const Options& options, const Communicator& comm);
+ExitCode schema_verb(const Options& options, const Communicator& comm);
+
+/// What a case asks for when no verb is given: invert with an inversion, gradient with unknowns, else run.
+ExitCode default_verb(const Options& options, const Communicator& comm);
+
+/// Prints on rank 0.
+void print(const Communicator& comm, const std::string& text);
+
+}  // namespace hindsight
