@@ -13,21 +13,38 @@ Expr partial(Expr e, int i) {
   const Expr a = e.arg(0), b = e.arg(1);
   const Expr one = graph.constant(1.0);
   switch (e.node().op) {
-    case Op::neg: return graph.constant(-1.0);
-    case Op::add: return one;
-    case Op::sub: return i == 0 ? one : -one;
-    case Op::mul: return i == 0 ? b : a;
-    case Op::div: return i == 0 ? 1.0 / b : -(e / b);
-    case Op::pow: return i == 0 ? b * pow(a, b - 1.0) : e * log(a);
-    case Op::absolute: return graph.make(Op::sign, {a});
-    case Op::sqrt: return 0.5 / e;
-    case Op::exp: return e;
-    case Op::log: return 1.0 / a;
-    case Op::sin: return cos(a);
-    case Op::cos: return -sin(a);
-    case Op::tan: return 1.0 + e * e;
-    case Op::tanh: return 1.0 - e * e;
-    default: break;
+    case Op::neg:
+      return graph.constant(-1.0);
+    case Op::add:
+      return one;
+    case Op::sub:
+      return i == 0 ? one : -one;
+    case Op::mul:
+      return i == 0 ? b : a;
+    case Op::div:
+      return i == 0 ? 1.0 / b : -(e / b);
+    case Op::pow:
+      if (i == 0) return b * pow(a, b - 1.0);
+      return where(graph.make(Op::logical_not, {graph.make(Op::equal, {a, graph.constant(0.0)})}), e * log(a),
+                   graph.constant(0.0));
+    case Op::absolute:
+      return graph.make(Op::sign, {a});
+    case Op::sqrt:
+      return 0.5 / e;
+    case Op::exp:
+      return e;
+    case Op::log:
+      return 1.0 / a;
+    case Op::sin:
+      return cos(a);
+    case Op::cos:
+      return -sin(a);
+    case Op::tan:
+      return 1.0 + e * e;
+    case Op::tanh:
+      return 1.0 - e * e;
+    default:
+      break;
   }
   throw Error(ExitCode::bug, "derivative of an operation that has none here");
 }
@@ -40,10 +57,14 @@ struct Choice {
 
 Choice choice(Expr e) {
   switch (e.node().op) {
-    case Op::minimum: return {e.arg(0) <= e.arg(1), 0};
-    case Op::maximum: return {e.arg(0) >= e.arg(1), 0};
-    case Op::where: return {e.arg(0), 1};
-    default: return {};
+    case Op::minimum:
+      return {e.arg(0) <= e.arg(1), 0};
+    case Op::maximum:
+      return {e.arg(0) >= e.arg(1), 0};
+    case Op::where:
+      return {e.arg(0), 1};
+    default:
+      return {};
   }
 }
 
@@ -56,9 +77,44 @@ bool is_flat(Op op) {
     case Op::equal:
     case Op::logical_and:
     case Op::logical_or:
-    case Op::logical_not: return true;
-    default: return false;
+    case Op::logical_not:
+      return true;
+    default:
+      return false;
   }
+}
+
+/// Condition under which a derivative can be non-zero; 1 where nothing is known.
+Expr support(Expr d) {
+  Graph& graph = d.graph();
+  if (d.is_constant(0.0)) return d;
+  if (d.node().op == Op::where && d.arg(2).is_constant(0.0)) return d.arg(0);
+  return graph.constant(1.0);
+}
+
+Expr either(Expr a, Expr b) {
+  if (a.is_constant(1.0) || b.is_constant(1.0)) return a.graph().constant(1.0);
+  if (a.is_constant(0.0) || a.same_as(b)) return b;
+  return b.is_constant(0.0) ? a : a.graph().make(Op::logical_or, {a, b});
+}
+
+/// Sums and choices of derivatives that may be masked, as masks where(condition, d, 0) again when a condition is known:
+/// a factor that is not finite outside it then leaves the zero alone.
+Expr masked_sum(Expr a, Expr b) {
+  const Expr zero = a.graph().constant(0.0);
+  if (a.is_constant(0.0) || b.is_constant(0.0)) return a + b;
+  const Expr condition = either(support(a), support(b));
+  const bool alike = !condition.is_constant(1.0) && support(a).same_as(support(b));
+  if (alike) return where(condition, masked_sum(a.arg(1), b.arg(1)), zero);
+  return condition.is_constant(1.0) ? a + b : where(condition, a + b, zero);
+}
+
+Expr masked_choice(Expr condition, Expr yes, Expr no) {
+  Graph& graph = yes.graph();
+  if (yes.is_constant(0.0)) return where(graph.make(Op::logical_not, {condition}), no, yes);
+  const Expr supported = where(condition, support(yes), support(no));
+  const Expr d = where(condition, yes, no);
+  return no.is_constant(0.0) || supported.is_constant(1.0) ? d : where(supported, d, graph.constant(0.0));
 }
 
 Expr chain(Expr e, int i, Expr factor) {
@@ -88,10 +144,10 @@ std::vector<Expr> tangent(const std::vector<Expr>& roots, const std::vector<Seed
     } else if (node.op == Op::scalar) {
       if (const auto it = scalar_dual.find(node.symbol); it != scalar_dual.end()) result = graph.scalar(it->second);
     } else if (const Choice c = choice(e); c.condition.is_valid()) {
-      result = where(c.condition, dot.at(e.arg(c.first).id()), dot.at(e.arg(c.first + 1).id()));
+      result = masked_choice(c.condition, dot.at(e.arg(c.first).id()), dot.at(e.arg(c.first + 1).id()));
     } else if (!is_flat(node.op)) {
       for (int i = 0; i < arity(node.op); ++i)
-        if (const Expr d = dot.at(e.arg(i).id()); !d.is_constant(0.0)) result = result + chain(e, i, d);
+        if (const Expr d = dot.at(e.arg(i).id()); !d.is_constant(0.0)) result = masked_sum(result, chain(e, i, d));
     }
     dot.emplace(id, result);
   }
@@ -111,7 +167,7 @@ Adjoint adjoint(const std::vector<Expr>& roots, const std::vector<Expr>& lambdas
   const auto add = [&](Expr target, Expr value) {
     if (value.is_constant(0.0)) return;
     const auto [it, is_new] = bar.emplace(target.id(), value);
-    if (!is_new) it->second = it->second + value;
+    if (!is_new) it->second = masked_sum(it->second, value);
   };
   for (std::size_t r = 0; r < roots.size(); ++r) add(roots[r], lambdas[r]);
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {

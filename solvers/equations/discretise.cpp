@@ -16,20 +16,28 @@ Offset along(int axis, int cells) {
 /// Weights w_m, m = 1..order/2, of the staggered first derivative: sum w_m (f(m - 1/2) - f(1/2 - m)), unit spacing.
 std::vector<double> staggered_weights(int order) {
   switch (order) {
-    case 2: return {1.0};
-    case 4: return {9.0 / 8, -1.0 / 24};
-    case 6: return {75.0 / 64, -25.0 / 384, 3.0 / 640};
-    default: return {1225.0 / 1024, -245.0 / 3072, 49.0 / 5120, -5.0 / 7168};
+    case 2:
+      return {1.0};
+    case 4:
+      return {9.0 / 8, -1.0 / 24};
+    case 6:
+      return {75.0 / 64, -25.0 / 384, 3.0 / 640};
+    default:
+      return {1225.0 / 1024, -245.0 / 3072, 49.0 / 5120, -5.0 / 7168};
   }
 }
 
 /// Weights w_m, m = 1..order/2, of interpolation to a midpoint: sum w_m (f(m - 1/2) + f(1/2 - m)).
 std::vector<double> midpoint_weights(int order) {
   switch (order) {
-    case 2: return {1.0 / 2};
-    case 4: return {9.0 / 16, -1.0 / 16};
-    case 6: return {75.0 / 128, -25.0 / 256, 3.0 / 256};
-    default: return {1225.0 / 2048, -245.0 / 2048, 49.0 / 2048, -5.0 / 2048};
+    case 2:
+      return {1.0 / 2};
+    case 4:
+      return {9.0 / 16, -1.0 / 16};
+    case 6:
+      return {75.0 / 128, -25.0 / 256, 3.0 / 256};
+    default:
+      return {1225.0 / 2048, -245.0 / 2048, 49.0 / 2048, -5.0 / 2048};
   }
 }
 
@@ -40,9 +48,12 @@ class Discretiser {
   Expr lower(Expr e) const {
     const Node node = e.node();
     switch (node.op) {
-      case Op::derivative: return central(e.arg(0), node.axis, node.symbol);
-      case Op::upwind: return upwind_difference(e.arg(0), e.arg(1), node.axis);
-      default: return divergence(e.arg(0), e.arg(1));
+      case Op::derivative:
+        return central(e.arg(0), node.axis, node.symbol);
+      case Op::upwind:
+        return upwind_difference(e.arg(0), e.arg(1), node.axis);
+      default:
+        return divergence(e.arg(0), e.arg(1));
     }
   }
 
@@ -51,6 +62,7 @@ class Discretiser {
 
   /// Pairs of neighbours at equal distance are added (or subtracted) before they are weighted.
   Expr central(Expr a, int axis, int n) const {
+    if (shift(a, along(axis, 1)).same_as(a)) return a.graph().constant(0.0);
     const std::vector<double> w = central_weights(n, s_.order);
     const int half = s_.order / 2;
     const double scale = n == 1 ? 1.0 / spacing(axis) : 1.0 / (spacing(axis) * spacing(axis));
@@ -66,7 +78,9 @@ class Discretiser {
   Expr face_coefficient(Expr k, int axis) const {
     if (s_.face_mean == FaceMean::harmonic) {
       const Expr next = shift(k, along(axis, 1));
-      return 2.0 * (k * next) / (k + next);
+      const Expr sum = k + next, zero = k.graph().constant(0.0);
+      const Expr blocked = k.graph().make(Op::equal, {sum, zero});  // two insulating cells
+      return where(k.graph().make(Op::logical_not, {blocked}), 2.0 * (k * next) / sum, zero);
     }
     const std::vector<double> w = midpoint_weights(s_.order);
     Expr sum = k.graph().constant(0.0);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int deepest = 200;
 constexpr std::size_t most_nodes = 200000;
+constexpr int most_terms = 1000000;  ///< numbers, names and calls read, function bodies included
 
 struct Builtin {
   const char* name;
@@ -37,22 +38,35 @@ const std::vector<Builtin>& builtins() {
   return all;
 }
 
-const std::vector<std::string> operators = {"dx",  "dy",    "dz",  "dxx",  "dyy",
-                                            "dzz", "lap",   "grad2", "div", "grad", "upwind"};
+const std::vector<std::string> operators = {"dx",  "dy",    "dz",  "dxx",  "dyy",   "dzz",
+                                            "lap", "grad2", "div", "grad", "upwind"};
 const std::vector<std::string> axis_names = {"x", "y", "z"};
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// What one expression may cost, together with the functions that it calls.
+struct Budget {
+  std::size_t first_node = 0;
+  int terms = 0;
+};
+
 class Parser {
  public:
   using Locals = std::map<std::string, Expr>;
 
   Parser(Graph& graph, const std::string& text, const Scope& scope, const SourcePlace& place,
-         std::vector<std::string> calls, Locals locals, int depth)
-      : graph_(graph), text_(text), scope_(scope), place_(place), calls_(std::move(calls)), locals_(std::move(locals)),
-        depth_(depth), tokens_(tokenise(text, place)) {}
+         std::vector<std::string> calls, Locals locals, int depth, Budget& budget)
+      : graph_(graph),
+        text_(text),
+        scope_(scope),
+        place_(place),
+        calls_(std::move(calls)),
+        locals_(std::move(locals)),
+        depth_(depth),
+        budget_(budget),
+        tokens_(tokenise(text, place)) {}
 
   Expr parse_all() {
     if (peek().kind == Token::Kind::end) fail(peek(), "an expression is missing");
@@ -82,13 +96,19 @@ class Parser {
   struct Deeper {
     explicit Deeper(Parser& p) : parser(p) {
       if (++parser.depth_ > deepest) parser.fail(parser.peek(), "the expression is nested too deeply (200 levels)");
-      if (parser.graph_.size() > most_nodes) parser.fail(parser.peek(), "the expressions are too large (200000 nodes)");
     }
     ~Deeper() { --parser.depth_; }
     Deeper(const Deeper&) = delete;
     Deeper& operator=(const Deeper&) = delete;
     Parser& parser;
   };
+
+  /// Functions that call functions twice double the work at every level, and need not add nodes.
+  void spend() {
+    if (++budget_.terms > most_terms)
+      fail(peek(), "the expression is too long with its functions written out (1000000 terms)");
+    if (graph_.size() - budget_.first_node > most_nodes) fail(peek(), "the expression is too large (200000 nodes)");
+  }
 
   Expr disjunction() {
     Expr a = conjunction();
@@ -103,9 +123,9 @@ class Parser {
   }
 
   Expr negation() {
+    if (!accept("not")) return comparison();
     const Deeper deeper(*this);
-    if (accept("not")) return graph_.make(Op::logical_not, {negation()});
-    return comparison();
+    return graph_.make(Op::logical_not, {negation()});
   }
 
   Expr comparison() {
@@ -146,20 +166,23 @@ class Parser {
   }
 
   Expr sign() {
+    if (!is("-") && !is("+")) return power();
     const Deeper deeper(*this);
-    if (accept("-")) return -sign();
-    if (accept("+")) return sign();
-    return power();
+    const bool negative = take().text == "-";
+    const Expr e = sign();
+    return negative ? -e : e;
   }
 
   Expr power() {
     const Expr base = primary();
     if (!accept("^")) return base;
+    const Deeper deeper(*this);
     return pow(base, sign());
   }
 
   Expr primary() {
     const Deeper deeper(*this);
+    spend();
     const Token token = take();
     if (token.kind == Token::Kind::number) return graph_.constant(token.value);
     if (token.kind == Token::Kind::symbol && token.text == "(") {
@@ -180,8 +203,8 @@ class Parser {
     if (contains(scope_.scalars, text)) return graph_.scalar(text);
     if (contains(scope_.fields, text)) return graph_.field(text);
     if (contains(function_names(), text)) fail(token, "'" + text + "' is a function: write " + text + "(...)");
-    fail(token, "unknown name '" + text + "'" + did_you_mean(text, value_names()) + "; known here: " +
-                    (value_names().empty() ? "numbers only" : join(value_names())));
+    fail(token, "unknown name '" + text + "'" + did_you_mean(text, value_names()) +
+                    "; known here: " + (value_names().empty() ? "numbers only" : join(value_names())));
   }
 
   std::vector<std::string> value_names() const {
@@ -224,8 +247,8 @@ class Parser {
 
   void check_count(const Token& token, std::size_t given, std::size_t wanted) const {
     if (given != wanted)
-      fail(token, token.text + " takes " + std::to_string(wanted) + " argument" + (wanted == 1 ? "" : "s") +
-                      ", not " + std::to_string(given));
+      fail(token, token.text + " takes " + std::to_string(wanted) + " argument" + (wanted == 1 ? "" : "s") + ", not " +
+                      std::to_string(given));
   }
 
   Expr call_user(const Token& token, const UserFunction& function, const std::vector<Expr>& arguments) {
@@ -235,7 +258,7 @@ class Parser {
     for (std::size_t i = 0; i < arguments.size(); ++i) locals[function.arguments[i]] = arguments[i];
     std::vector<std::string> calls = calls_;
     calls.push_back(function.name);
-    return Parser(graph_, function.body, scope_, function.place, calls, locals, depth_).parse_all();
+    return Parser(graph_, function.body, scope_, function.place, calls, locals, depth_, budget_).parse_all();
   }
 
   Expr operation(const Token& token) {
@@ -303,6 +326,7 @@ class Parser {
   std::vector<std::string> calls_;
   Locals locals_;
   int depth_;
+  Budget& budget_;
   std::vector<Token> tokens_;
   std::size_t next_ = 0;
 };
@@ -310,14 +334,16 @@ class Parser {
 }  // namespace
 
 Expr parse(Graph& graph, const std::string& text, const Scope& scope, const SourcePlace& place) {
-  return Parser(graph, text, scope, place, {}, {}, 0).parse_all();
+  Budget budget{graph.size(), 0};
+  return Parser(graph, text, scope, place, {}, {}, 0, budget).parse_all();
 }
 
 const std::vector<std::string>& reserved_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all = operators;
     for (const Builtin& b : builtins()) all.emplace_back(b.name);
-    for (const char* word : {"x", "y", "z", "t", "h", "pi", "and", "or", "not", "dt", "dtt", "initial", "norm", "noise"})
+    for (const char* word :
+         {"x", "y", "z", "t", "h", "pi", "and", "or", "not", "dt", "dtt", "initial", "norm", "noise"})
       all.emplace_back(word);
     return all;
   }();

@@ -7,7 +7,16 @@
 namespace hindsight {
 namespace {
 
-enum Strength { strength_or, strength_and, strength_compare, strength_sum, strength_product, strength_sign, strength_power, strength_atom };
+enum Strength {
+  strength_or,
+  strength_and,
+  strength_compare,
+  strength_sum,
+  strength_product,
+  strength_sign,
+  strength_power,
+  strength_atom
+};
 
 constexpr std::size_t longest = 4000;  // longer parts are shown as (...)
 
@@ -23,27 +32,42 @@ std::string guard(const Piece& piece, int least) {
 std::string offset_text(const Offset& offset) {
   std::string inside;
   for (std::size_t a = 0; a < 3; ++a)
-    if (offset[a] != 0) inside += fmt::format("{}{}{:+d}", inside.empty() ? "" : ",", "xyz"[a], int{offset[a]});
+    if (offset[a] != 0)
+      inside += fmt::format(
+          "{}{}{:+d}", inside.empty() ? "" : ",", "xyz" [a], int { offset[a] });
   return inside.empty() ? "" : "[" + inside + "]";
 }
 
 const char* function_name(Op op) {
   switch (op) {
-    case Op::absolute: return "abs";
-    case Op::sign: return "sign";
-    case Op::sqrt: return "sqrt";
-    case Op::exp: return "exp";
-    case Op::log: return "log";
-    case Op::sin: return "sin";
-    case Op::cos: return "cos";
-    case Op::tan: return "tan";
-    case Op::tanh: return "tanh";
-    case Op::minimum: return "min";
-    case Op::maximum: return "max";
-    case Op::where: return "where";
-    case Op::pow: return "pow";
-    case Op::logical_not: return "not";
-    default: return "?";
+    case Op::absolute:
+      return "abs";
+    case Op::sign:
+      return "sign";
+    case Op::sqrt:
+      return "sqrt";
+    case Op::exp:
+      return "exp";
+    case Op::log:
+      return "log";
+    case Op::sin:
+      return "sin";
+    case Op::cos:
+      return "cos";
+    case Op::tan:
+      return "tan";
+    case Op::tanh:
+      return "tanh";
+    case Op::minimum:
+      return "min";
+    case Op::maximum:
+      return "max";
+    case Op::where:
+      return "where";
+    case Op::logical_not:
+      return "not";
+    default:
+      return "?";
   }
 }
 
@@ -65,34 +89,53 @@ class Printer {
     const auto infix = [&](const char* symbol, int strength, int right) {
       return Piece{guard(part(0), strength) + symbol + guard(part(1), right), strength};
     };
+    const auto compare = [&](const char* symbol) {
+      return Piece{guard(part(0), strength_sum) + symbol + guard(part(1), strength_sum), strength_compare};
+    };
     switch (node.op) {
-      case Op::constant: return {fmt::format("{:.6g}", node.value), node.value < 0 ? strength_sign : strength_atom};
-      case Op::scalar: return {graph_.scalars()[node.symbol], strength_atom};
-      case Op::field: return {graph_.fields()[node.symbol] + offset_text(node.offset), strength_atom};
-      case Op::coordinate: return {std::string(1, "xyz"[node.axis]) + offset_text(node.offset), strength_atom};
-      case Op::neg: return {"-" + guard(part(0), strength_product), strength_sign};
-      case Op::add: return infix(" + ", strength_sum, strength_sum);
-      case Op::sub: return infix(" - ", strength_sum, strength_product);
+      case Op::constant:
+        return {fmt::format("{:.6g}", node.value), node.value < 0 ? strength_sign : strength_atom};
+      case Op::scalar:
+        return {graph_.scalars()[node.symbol], strength_atom};
+      case Op::field:
+        return {graph_.fields()[node.symbol] + offset_text(node.offset), strength_atom};
+      case Op::coordinate:
+        return {std::string(1, "xyz"[node.axis]) + offset_text(node.offset), strength_atom};
+      case Op::neg:
+        return {"-" + guard(part(0), strength_product), strength_sign};
+      case Op::add:
+        return infix(" + ", strength_sum, strength_sum);
+      case Op::sub:
+        return infix(" - ", strength_sum, strength_product);
       case Op::mul:
         if (node.args[0] == node.args[1]) return {guard(part(0), strength_atom) + "^2", strength_power};
         return infix("*", strength_product, strength_sign);
-      case Op::div: return infix("/", strength_product, strength_power);
+      case Op::div:
+        return infix("/", strength_product, strength_power);
+      case Op::pow:
+        return {guard(part(0), strength_atom) + "^" + guard(part(1), strength_power), strength_power};
       case Op::fma: {
         const Piece product{guard(part(0), strength_product) + "*" + guard(part(1), strength_sign), strength_product};
         return {product.text + " + " + guard(part(2), strength_sum), strength_sum};
       }
-      case Op::less: return infix(" < ", strength_compare, strength_sum);
-      case Op::less_equal: return infix(" <= ", strength_compare, strength_sum);
-      case Op::equal: return infix(" == ", strength_compare, strength_sum);
-      case Op::logical_and: return infix(" and ", strength_and, strength_compare);
-      case Op::logical_or: return infix(" or ", strength_or, strength_and);
+      case Op::less:
+        return compare(" < ");
+      case Op::less_equal:
+        return compare(" <= ");
+      case Op::equal:
+        return compare(" == ");
+      case Op::logical_and:
+        return infix(" and ", strength_and, strength_compare);
+      case Op::logical_or:
+        return infix(" or ", strength_or, strength_and);
       case Op::derivative:
         return {fmt::format("d{}({})", std::string(node.symbol, "xyz"[node.axis]), part(0).text), strength_atom};
       case Op::div_grad:
         return {fmt::format("div({}*grad({}))", guard(part(0), strength_product), part(1).text), strength_atom};
       case Op::upwind:
         return {fmt::format("upwind({}, {}, {})", part(0).text, part(1).text, "xyz"[node.axis]), strength_atom};
-      default: break;
+      default:
+        break;
     }
     std::string text = function_name(node.op);
     text += "(";
@@ -106,7 +149,11 @@ class Printer {
 
 }  // namespace
 
-std::string to_text(Expr e) { return Printer(e.graph()).print(e.id()).text; }
+std::string to_text(Expr e) {
+  Printer printer(e.graph());
+  for (NodeId id : reachable({e})) printer.print(id);  // arguments first: no deep recursion
+  return printer.print(e.id()).text;
+}
 
 int flops(const std::vector<Expr>& roots) {
   if (roots.empty()) return 0;
