@@ -82,6 +82,7 @@ TEST(discretise, differences_along_each_axis_use_its_spacing) {
   PeriodicGrid grid;
   grid.cells = {8, 10, 12};
   grid.spacing = {0.5, 0.25, 2.0};
+  grid.coordinates_repeat = false;
   Graph graph;
   const Expr x = graph.coordinate(0), y = graph.coordinate(1), z = graph.coordinate(2);
   const Expr f = x * x + 3.0 * (y * y) + 5.0 * (z * z) + x * y * z;

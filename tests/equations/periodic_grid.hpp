@@ -23,6 +23,7 @@ inline double dot(const Values& a, const Values& b) {
 struct PeriodicGrid {
   std::array<int, 3> cells{1, 1, 1};
   std::array<double, 3> spacing{1.0, 1.0, 1.0};
+  bool coordinates_repeat = true;  ///< across the period, as those of a Grid do; or they go on beyond it
   std::map<std::string, Values> fields;
   std::map<std::string, double> scalars;
 
@@ -53,14 +54,18 @@ struct PeriodicGrid {
     if (roots.empty()) return out;
     const Graph& graph = roots[0].graph();
     int at[3];
-    const Bindings bindings{[&](int symbol) { return scalars.at(graph.scalars()[static_cast<std::size_t>(symbol)]); },
-                            [&](int symbol, Offset o) {
-                              const int i = wrap(at[0] + o[0], cells[0]), j = wrap(at[1] + o[1], cells[1]),
-                                        k = wrap(at[2] + o[2], cells[2]);
-                              return fields.at(graph.fields()[static_cast<std::size_t>(
-                                  symbol)])[static_cast<std::size_t>(i + cells[0] * (j + cells[1] * k))];
-                            },
-                            [&](int axis, int offset) { return coordinate(axis, at[axis] + offset); }};
+    const Bindings bindings{
+        [&](int symbol) { return scalars.at(graph.scalars()[static_cast<std::size_t>(symbol)]); },
+        [&](int symbol, Offset o) {
+          const int i = wrap(at[0] + o[0], cells[0]), j = wrap(at[1] + o[1], cells[1]),
+                    k = wrap(at[2] + o[2], cells[2]);
+          return fields.at(graph.fields()[static_cast<std::size_t>(symbol)])[static_cast<std::size_t>(
+              i + cells[0] * (j + cells[1] * k))];
+        },
+        [&](int axis, int offset) {
+          const int i = at[axis] + offset;
+          return coordinate(axis, coordinates_repeat ? wrap(i, cells[static_cast<std::size_t>(axis)]) : i);
+        }};
     for (at[2] = 0; at[2] < cells[2]; ++at[2])
       for (at[1] = 0; at[1] < cells[1]; ++at[1])
         for (at[0] = 0; at[0] < cells[0]; ++at[0]) {
