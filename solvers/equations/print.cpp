@@ -10,6 +10,7 @@ namespace {
 enum Strength {
   strength_or,
   strength_and,
+  strength_not,
   strength_compare,
   strength_sum,
   strength_product,
@@ -64,8 +65,6 @@ const char* function_name(Op op) {
       return "max";
     case Op::where:
       return "where";
-    case Op::logical_not:
-      return "not";
     default:
       return "?";
   }
@@ -125,9 +124,11 @@ class Printer {
       case Op::equal:
         return compare(" == ");
       case Op::logical_and:
-        return infix(" and ", strength_and, strength_compare);
+        return infix(" and ", strength_and, strength_not);
       case Op::logical_or:
         return infix(" or ", strength_or, strength_and);
+      case Op::logical_not:
+        return {"not " + guard(part(0), strength_not), strength_not};
       case Op::derivative:
         return {fmt::format("d{}({})", std::string(node.symbol, "xyz"[node.axis]), part(0).text), strength_atom};
       case Op::div_grad:

@@ -1,0 +1,275 @@
+// ranks: 1 2
+// Compiled kernels give the interpreter's bits.
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "solvers/equations/derive.hpp"
+#include "solvers/equations/discretise.hpp"
+#include "solvers/equations/kernel.hpp"
+#include "solvers/equations/simplify.hpp"
+#include "tests/equations/periodic_grid.hpp"
+#include "tests/equations/random_graph.hpp"
+
+namespace hindsight {
+namespace {
+
+using testing::Values;
+
+constexpr int halo = 4;
+
+/// Arrays with halos, all filled, and the tables that a launch reads.
+class Box {
+ public:
+  Box(const Graph& graph, std::array<int, 3> cells) : graph_(graph), cells_(cells) {
+    std::mt19937_64 engine(11);
+    std::uniform_real_distribution<double> uniform(0.2, 1.8);
+    const std::size_t size = static_cast<std::size_t>(width(0)) * width(1) * width(2);
+    for (std::size_t f = 0; f < graph.fields().size(); ++f) {
+      arrays_.emplace_back(size);
+      for (double& value : arrays_.back()) value = uniform(engine);
+    }
+    for (std::size_t s = 0; s < graph.scalars().size(); ++s) scalars_.push_back(uniform(engine));
+    for (int axis = 0; axis < 3; ++axis)
+      for (int i = 0; i < width(axis); ++i) x_[static_cast<std::size_t>(axis)].push_back(0.1 * (i - halo) + axis);
+  }
+
+  int width(int axis) const { return cells_[static_cast<std::size_t>(axis)] + 2 * halo; }
+  std::size_t index(int i, int j, int k) const {
+    return static_cast<std::size_t>(i + halo + width(0) * (j + halo + width(1) * (k + halo)));
+  }
+  const Values& array(const std::string& name) const {
+    return arrays_[static_cast<std::size_t>(graph_.field_index(name))];
+  }
+  std::size_t rows() const { return static_cast<std::size_t>(cells_[1] * cells_[2]); }
+
+  /// Values of the roots at a cell, from the arrays as they are now.
+  Values interpret_at(const std::vector<Expr>& roots, int i, int j, int k) const {
+    const int at[3] = {i, j, k};
+    return interpret(roots,
+                     {[&](int symbol) { return scalars_[static_cast<std::size_t>(symbol)]; },
+                      [&](int symbol, Offset o) {
+                        return arrays_[static_cast<std::size_t>(symbol)][index(i + o[0], j + o[1], k + o[2])];
+                      },
+                      [&](int axis, int offset) {
+                        return x_[static_cast<std::size_t>(axis)][static_cast<std::size_t>(at[axis] + offset + halo)];
+                      }});
+  }
+
+  void launch(KernelFunction kernel, std::vector<Values>& sums, SumRows rows) {
+    std::vector<double*> fields, accumulators;
+    for (Values& array : arrays_) fields.push_back(array.data() + index(0, 0, 0));
+    for (Values& sum : sums) accumulators.push_back(sum.data());
+    const double* coordinates[3] = {x_[0].data() + halo, x_[1].data() + halo, x_[2].data() + halo};
+    const Launch launch{fields.data(),
+                        scalars_.data(),
+                        coordinates,
+                        accumulators.data(),
+                        {0, 0, 0},
+                        {cells_[0], cells_[1], cells_[2]},
+                        width(0),
+                        std::int64_t{width(0)} * width(1),
+                        rows == SumRows::rows ? 1 : 0,
+                        rows == SumRows::rows ? cells_[1] : 0};
+    kernel(&launch);
+  }
+
+  template <class Function>
+  void for_each_cell(Function f) const {
+    for (int k = 0; k < cells_[2]; ++k)
+      for (int j = 0; j < cells_[1]; ++j)
+        for (int i = 0; i < cells_[0]; ++i) f(i, j, k);
+  }
+
+ private:
+  const Graph& graph_;
+  std::array<int, 3> cells_;
+  std::vector<Values> arrays_;
+  Values scalars_;
+  std::array<Values, 3> x_;
+};
+
+std::uint64_t bits(double value) {
+  return std::bit_cast<std::uint64_t>(value);
+}
+bool same(double a, double b) {
+  return bits(a) == bits(b) || (a != a && b != b);
+}
+
+/// Runs one kernel that writes `roots` to fields out0, out1, ... and compares every bit.
+void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<int, 3> cells) {
+  KernelSpec kernel{"kernel", {}, {}};
+  for (std::size_t r = 0; r < roots.size(); ++r) {
+    const std::string name = "out" + std::to_string(r);
+    (void)graph.field(name);
+    kernel.outputs.push_back({name, roots[r]});
+  }
+  Box box(graph, cells);
+  std::vector<Values> expected;
+  box.for_each_cell([&](int i, int j, int k) { expected.push_back(box.interpret_at(roots, i, j, k)); });
+  const KernelLibrary library({kernel}, SumRows::rows, Communicator(MPI_COMM_WORLD));
+  std::vector<Values> sums;
+  box.launch(library[0], sums, SumRows::rows);
+  std::size_t cell = 0;
+  box.for_each_cell([&](int i, int j, int k) {
+    for (std::size_t r = 0; r < roots.size(); ++r) {
+      const double got = box.array("out" + std::to_string(r))[box.index(i, j, k)];
+      ASSERT_TRUE(same(got, expected[cell][r]))
+          << r << " at " << i << "," << j << "," << k << ": " << got << " and " << expected[cell][r];
+    }
+    ++cell;
+  });
+}
+
+TEST(emit, every_operation_has_the_bits_of_the_interpreter) {
+  Graph graph;
+  const Expr u = graph.field("u", {1, 0, 0}), v = graph.field("v", {0, -1, 1}), p = graph.scalar("p");
+  const Expr d = u - v, c = u < v;
+  std::vector<Expr> roots = {-u,
+                             u + v,
+                             u - v,
+                             u * v,
+                             u / v,
+                             abs(d),
+                             sqrt(u),
+                             min(u, v),
+                             max(u, v),
+                             pow(u, v),
+                             exp(d),
+                             log(u),
+                             sin(d),
+                             cos(d),
+                             tan(d),
+                             tanh(d),
+                             c,
+                             u <= v,
+                             where(c, u, v),
+                             u * p,
+                             graph.coordinate(0, {2, 0, 0}) * u,
+                             graph.coordinate(1, {0, -1, 0}) * u,
+                             graph.coordinate(2) + v,
+                             graph.make(Op::sign, {d}),
+                             graph.make(Op::fma, {u, v, p}),
+                             graph.make(Op::equal, {c, graph.scalar("q") < p}),
+                             graph.make(Op::logical_and, {c, u < p}),
+                             graph.make(Op::logical_or, {c, u < p}),
+                             graph.make(Op::logical_not, {c}),
+                             p * p + 3.0,
+                             log(-u),
+                             u / (v - v * 1.0),
+                             sqrt(d),
+                             where(c, log(d), sqrt(d))};
+  expect_same_bits(graph, roots, {37, 3, 2});
+}
+
+TEST(emit, random_graphs_and_their_derivatives_have_the_bits_of_the_interpreter) {
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    Graph graph;
+    testing::RandomGraph random(graph, seed, 2);
+    std::vector<Expr> roots;
+    for (const testing::Twin& twin : random.twins(40)) roots.push_back(twin.expr);
+    roots.erase(roots.begin(), roots.end() - 6);
+    const Adjoint bar = adjoint({roots[5]}, {graph.constant(1.0)}, {"u", "v"}, {"p"});
+    for (Expr e : tangent(roots, {{true, "u", "du"}, {false, "p", "dp"}})) roots.push_back(e);
+    roots.insert(roots.end(), bar.fields.begin(), bar.fields.end());
+    roots.insert(roots.end(), bar.scalars.begin(), bar.scalars.end());
+    const std::vector<Reach> all = reach(roots);
+    const bool fits =
+        std::all_of(all.begin(), all.end(), [](const Reach& r) { return r.depth[0] <= halo && r.depth[1] <= halo; });
+    ASSERT_TRUE(fits);
+    expect_same_bits(graph, fuse_multiply_add(roots), {21, 3, 1});
+  }
+}
+
+TEST(emit, equations_and_their_adjoints_have_the_bits_of_the_interpreter) {
+  Graph graph;
+  const Expr u = graph.field("u"), v = graph.field("v"), a = graph.scalar("a");
+  const std::vector<Expr> right =
+      discretise({a * laplacian(u, 3) - u * v * v, div_grad(1.0 + u * u, v), upwind(u - v, u, 0)},
+                 {3, {0.1, 0.2, 0.3}, 4, FaceMean::arithmetic});
+  const Adjoint bar = adjoint({right[0]}, {graph.field("lambda")}, {"u", "v"}, {"a"});
+  std::vector<Expr> roots = right;
+  roots.insert(roots.end(), bar.fields.begin(), bar.fields.end());
+  roots.push_back(bar.scalars[0]);
+  expect_same_bits(graph, fuse_multiply_add(roots), {19, 5, 4});
+}
+
+TEST(emit, an_output_may_replace_a_field_that_is_read_at_the_cell_itself) {
+  Graph graph;
+  const Expr u = graph.field("u"), v = graph.field("v", {1, 0, 0});
+  Box box(graph, {300, 2, 1});
+  const KernelSpec kernel{"update", {{"u", u * v + 1.0}}, {}};
+  std::vector<double> expected;
+  box.for_each_cell([&](int i, int j, int k) { expected.push_back(box.interpret_at(kernel.roots(), i, j, k)[0]); });
+  const KernelLibrary library({kernel}, SumRows::rows, Communicator(MPI_COMM_WORLD));
+  std::vector<Values> sums;
+  box.launch(library[0], sums, SumRows::rows);
+  std::size_t cell = 0;
+  box.for_each_cell(
+      [&](int i, int j, int k) { EXPECT_EQ(bits(box.array("u")[box.index(i, j, k)]), bits(expected[cell++])); });
+}
+
+/// The documented order: lane = cell mod 8, lanes in order of cells, then pairs.
+double row_sum(const Values& summands) {
+  std::array<double, 8> lane{};
+  for (std::size_t i = 0; i < summands.size(); ++i) lane[i % 8] += summands[i];
+  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
+TEST(emit, sums_by_rows_have_a_fixed_order) {
+  for (int nx : {1, 5, 8, 255, 256, 257, 1000}) {
+    Graph graph;
+    const Expr u = graph.field("u"), v = graph.field("v"), e = u * v, s = u - v;
+    (void)graph.field("out");
+    const KernelSpec kernel{"sums", {{"out", u + v}}, {{1, e}, {0, s}}};
+    Box box(graph, {nx, 3, 2});
+    std::vector<Values> sums(2, Values(box.rows(), 0.5));
+    const KernelLibrary library({kernel}, SumRows::rows, Communicator(MPI_COMM_WORLD));
+    box.launch(library[0], sums, SumRows::rows);
+    for (int k = 0; k < 2; ++k)
+      for (int j = 0; j < 3; ++j) {
+        Values products, differences;
+        for (int i = 0; i < nx; ++i) {
+          const Values at = box.interpret_at({e, s}, i, j, k);
+          products.push_back(at[0]), differences.push_back(at[1]);
+        }
+        const auto row = static_cast<std::size_t>(j + 3 * k);
+        EXPECT_EQ(bits(sums[1][row]), bits(0.5 + row_sum(products))) << nx;
+        EXPECT_EQ(bits(sums[0][row]), bits(0.5 + row_sum(differences))) << nx;
+      }
+  }
+}
+
+TEST(emit, sums_by_cells_add_to_each_cell) {
+  Graph graph;
+  const Expr u = graph.field("u"), e = u * graph.field("v", {-1, 0, 0});
+  const KernelSpec kernel{"sums", {}, {{0, e}, {0, u}}};
+  Box box(graph, {45, 1, 1});
+  std::vector<Values> sums(1, Values(45, 0.25));
+  const KernelLibrary library({kernel}, SumRows::cells, Communicator(MPI_COMM_WORLD));
+  box.launch(library[0], sums, SumRows::cells);
+  for (int i = 0; i < 45; ++i) {
+    const Values at = box.interpret_at({e, u}, i, 0, 0);
+    EXPECT_EQ(bits(sums[0][static_cast<std::size_t>(i)]), bits((0.25 + at[0]) + at[1])) << i;
+  }
+}
+
+TEST(emit, the_source_depends_on_the_kernels_alone) {
+  const auto source = [](bool busy) {
+    Graph graph;
+    const Expr u = graph.field("u"), v = graph.field("v");
+    const Expr e = sin(u) * v + 1.0;
+    if (busy) (void)(exp(e) - cos(v));
+    return emit_c({{"k", {{"u", e}}, {}}}, SumRows::rows);
+  };
+  EXPECT_EQ(source(false), source(true));
+  EXPECT_EQ(source(false), source(false));
+}
+
+TEST(emit, operators_that_were_not_discretised_are_a_bug) {
+  Graph graph;
+  EXPECT_THROW(emit_c({{"k", {{"u", laplacian(graph.field("u"), 2)}}, {}}}, SumRows::rows), Error);
+}
+
+}  // namespace
+}  // namespace hindsight

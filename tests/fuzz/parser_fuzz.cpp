@@ -1,0 +1,59 @@
+// Any text either parses, discretises, differentiates and prints, or is refused with an InputError.
+// clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -I. tests/fuzz/parser_fuzz.cpp
+//   solvers/equations/{graph,simplify,interpret,lexer,parser,discretise,derive,print}.cpp
+//   src/{error,nearest_name}.cpp -lfmt
+#include <cstdint>
+#include <string>
+
+#include "solvers/equations/derive.hpp"
+#include "solvers/equations/discretise.hpp"
+#include "solvers/equations/interpret.hpp"
+#include "solvers/equations/parser.hpp"
+#include "solvers/equations/print.hpp"
+#include "solvers/equations/simplify.hpp"
+
+namespace {
+
+using namespace hindsight;
+
+/// The first line is the expression; each further line the body of a function f(s), g(s), h2(s, r).
+void parse_and_use(const std::string& text) {
+  std::vector<std::string> lines(4);
+  std::size_t line = 0;
+  for (char c : text) {
+    if (c == '\n' && line < 3) {
+      ++line;
+    } else {
+      lines[line] += c;
+    }
+  }
+  Scope scope;
+  scope.dimensions = 2;
+  scope.scalars = {"a", "t"};
+  scope.fields = {"u", "v"};
+  scope.functions["f"] = {"f", {"s"}, lines[1], {"case.yaml", 2, 1}};
+  scope.functions["g"] = {"g", {"s"}, lines[2], {"case.yaml", 3, 1}};
+  scope.functions["h2"] = {"h2", {"s", "r"}, lines[3], {"case.yaml", 4, 1}};
+  Graph graph;
+  const Expr e = parse(graph, lines[0], scope, {"case.yaml", 1, 1});
+  (void)to_text(e);
+  if (graph.size() > 300) return;  // nested operators grow fast: keep the rounds short
+  const std::vector<Expr> right = discretise({e}, {2, {0.1, 0.2, 1.0}, 2, FaceMean::arithmetic});
+  if (graph.size() > 20000) return;
+  const std::vector<Expr> dot = tangent(right, {{true, "u", "du"}, {false, "a", "da"}});
+  const Adjoint bar = adjoint(right, {graph.field("lambda")}, {"u", "v"}, {"a"});
+  std::vector<Expr> all = fuse_multiply_add({right[0], dot[0], bar.fields[0], bar.fields[1], bar.scalars[0]});
+  (void)interpret(all, {[](int) { return 0.5; }, [](int, Offset) { return 0.25; }, [](int, int) { return 1.0; }});
+  (void)flops(all);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    parse_and_use(std::string(reinterpret_cast<const char*>(data), size));
+  } catch (const InputError&) {
+    return 0;
+  }
+  return 0;
+}
