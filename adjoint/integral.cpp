@@ -92,7 +92,7 @@ Integral::Integral(const Model& model, const Active& active, IntegralSpec spec, 
   std::vector<Seed> wall_seeds(seeds.begin() + static_cast<std::ptrdiff_t>(fields.size()), seeds.end());
   dot_walls_ =
       std::make_unique<WallValues>(model, wall_expressions(model, stage, &wall_seeds), name + "_d", wall_kernels_);
-  wall_adjoint_ = std::make_unique<WallAdjoint>(model, active, std::vector<int>{stage}, wall_kernels_);
+  wall_adjoint_ = std::make_unique<WallAdjoint>(model, active, std::vector<int>{stage}, name + "_", wall_kernels_);
 }
 
 int Integral::sums() const { return 2 + 2 * static_cast<int>(active_.series.size()); }

@@ -100,7 +100,7 @@ RungeKutta::RungeKutta(const Model& model, const Tableau& tableau, const Active&
   if (wants.adjoint && !model.walls.empty()) {
     std::vector<int> labels(at(s));
     std::iota(labels.begin(), labels.end(), 1);
-    p.wall_adjoint = std::make_unique<WallAdjoint>(model, active, labels, p.wall_kernels);
+    p.wall_adjoint = std::make_unique<WallAdjoint>(model, active, labels, "", p.wall_kernels);
   }
 
   const auto field = [&](const std::string& name) { return int{graph.field(name).node().symbol}; };

@@ -18,9 +18,15 @@ std::string folder() {
   return path;
 }
 
-/// Runs the program in a process of its own, without this test's MPI environment. @returns its exit code.
+/// An environment without the marks that this test's own MPI has left.
+const std::string clean_environment =
+    "env -i PATH=\"$PATH\" HOME=\"$HOME\" HINDSIGHT_CACHE=\"$HINDSIGHT_CACHE\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" "
+    "OMPI_ALLOW_RUN_AS_ROOT=$OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=$OMPI_ALLOW_RUN_AS_ROOT_CONFIRM "
+    "OMPI_MCA_btl_vader_single_copy_mechanism=none ";
+
+/// Runs the program in a process of its own. @returns its exit code.
 int run(const std::string& arguments, int ranks = 1) {
-  std::string command = "env -u PMIX_RANK -u OMPI_COMM_WORLD_SIZE ";
+  std::string command = clean_environment;
   if (ranks > 1) command += "mpirun --oversubscribe -n " + std::to_string(ranks) + " ";
   command += std::string(HINDSIGHT_PROGRAM) + " " + arguments + " > " + folder() + "/output.txt 2>&1";
   const int status = std::system(command.c_str());
@@ -110,7 +116,7 @@ TEST(Program, ExitCodes) {
 }
 
 TEST(Program, MissingCompilerExitsWith6) {
-  const std::string command = "env HINDSIGHT_CC=no-such-cc HINDSIGHT_CACHE=" + folder() + "/empty-cache " +
+  const std::string command = clean_environment + "HINDSIGHT_CC=no-such-cc HINDSIGHT_CACHE=" + folder() + "/empty-cache " +
                               std::string(HINDSIGHT_PROGRAM) + " run " + source + "/cases/lynx-hare.yaml --out " + folder() +
                               "/cc > " + folder() + "/output.txt 2>&1";
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 6);
