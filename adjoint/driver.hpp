@@ -24,7 +24,7 @@ class ReversibleSteps {
   virtual Buffer initial_state() = 0;
   /// State k -> state k+1. `first` is true when this step has not been taken before in this gradient.
   virtual Buffer advance(std::int64_t k, const Buffer& state, bool first) = 0;
-  /// The same, keeping what reverse() needs in `record`.
+  /// The same, keeping what reverse() needs in `record`. A repeated step need not return the next state: nobody needs it.
   virtual Buffer record(std::int64_t k, const Buffer& state, bool first, StepRecord& record) = 0;
   /// The end is reached: sets the adjoint of the last state.
   virtual void turn(std::int64_t steps, const Buffer& last) = 0;

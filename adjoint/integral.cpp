@@ -92,7 +92,7 @@ Integral::Integral(const Model& model, const Active& active, IntegralSpec spec, 
   std::vector<Seed> wall_seeds(seeds.begin() + static_cast<std::ptrdiff_t>(fields.size()), seeds.end());
   dot_walls_ =
       std::make_unique<WallValues>(model, wall_expressions(model, stage, &wall_seeds), name + "_d", wall_kernels_);
-  wall_adjoint_ = std::make_unique<WallAdjoint>(model, active, std::vector<int>{stage}, wall_kernels_);
+  wall_adjoint_ = std::make_unique<WallAdjoint>(model, active, std::vector<int>{stage}, name + "_", wall_kernels_);
 }
 
 int Integral::sums() const { return 2 + 2 * static_cast<int>(active_.series.size()); }
@@ -121,8 +121,8 @@ void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, c
     kernels.push_back(add_kernel_);
   }
   const Communicator& comm = grid.communicator();
-  library_ = KernelLibrary(kernels, grid.dimensions() <= 1 ? SumRows::cells : SumRows::rows, comm);
-  wall_library_ = KernelLibrary(wall_kernels_, SumRows::cells, comm);
+  library_ = KernelLibrary(kernels, boxes_of(grid.dimensions()), comm);
+  wall_library_ = KernelLibrary(wall_kernels_, Boxes::line, comm);
   if (walls_) {
     walls_->prepare(wall_library_, tables);
     dot_walls_->prepare(wall_library_, tables);

@@ -18,6 +18,8 @@ constexpr std::int64_t finite_check_interval = 32;  // steps between two looks f
 
 using Kind = Unknown::Kind;
 
+double* stages_of(const StepRecord& record) { return record.stages ? record.stages.data() : nullptr; }
+
 std::vector<std::string> names_of(const std::vector<Unknown>& unknowns, Kind kind) {
   std::vector<std::string> names;
   for (const Unknown& u : unknowns)
@@ -107,7 +109,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     s.tangent_kernel = static_cast<int>(kernels.size());
     kernels.push_back(s.tangent);
   }
-  initial_library_ = KernelLibrary(kernels, grid_->dimensions() <= 1 ? SumRows::cells : SumRows::rows, comm);
+  initial_library_ = KernelLibrary(kernels, boxes_of(grid_->dimensions()), comm);
   mirror_walls_ = plain_walls(1, WallRule::slope);
   if (grid_->dimensions() > 0 && !s.parameter_fields.empty())
     parameter_exchange_ = std::make_unique<HaloExchange>(*grid_, 1, halo, true);
@@ -271,7 +273,7 @@ void Simulation::set_values(const UnknownValues& values) {
 std::int64_t Simulation::state_bytes() const {
   return state_doubles(*grid_, spec_.model.fields.size()) * static_cast<std::int64_t>(sizeof(double));
 }
-std::int64_t Simulation::record_bytes() const { return state_bytes() * stepper_->stages(); }
+std::int64_t Simulation::record_bytes() const { return state_bytes() * (1 + stepper_->record_states()); }
 std::int64_t Simulation::checkpoint_bytes() const {
   return std::max<std::int64_t>(0, state_count_ - live_states) * state_bytes() +
          std::max<std::int64_t>(0, record_count_ - 1) * (record_bytes() - state_bytes());
@@ -289,7 +291,7 @@ void Simulation::reserve(std::int64_t states, std::int64_t records) {
     states_ = std::make_unique<Pool>(states, doubles);
     state_count_ = states;
   }
-  if (records > 0 && records != record_count_) {
+  if (stepper_->record_states() > 0 && records > 0 && records != record_count_) {
     records_.reset();
     records_ = std::make_unique<Pool>(records, doubles * stepper_->record_states());
     record_count_ = records;
@@ -340,9 +342,10 @@ Buffer Simulation::advance(std::int64_t k, const Buffer& state, bool first) {
 
 Buffer Simulation::record(std::int64_t k, const Buffer& state, bool first, StepRecord& record) {
   if (first && k == 0) observe(0, state);
-  Buffer next = states_->acquire();
-  record = {state, records_->acquire()};
-  stepper_->record(*tables_, plan_->step(k), state.data(), next.data(), record.stages.data());
+  Buffer next = first ? states_->acquire() : Buffer();
+  record.base = state;
+  if (records_) record.stages = records_->acquire();
+  stepper_->record(*tables_, plan_->step(k), state.data(), first ? next.data() : nullptr, stages_of(record));
   if (first) observe(k + 1, next);
   return next;
 }
@@ -373,7 +376,7 @@ void Simulation::turn(std::int64_t steps, const Buffer& last) {
 }
 
 void Simulation::reverse(std::int64_t k, const StepRecord& record) {
-  stepper_->reverse(*tables_, plan_->step(k), record.base.data(), record.stages.data(), lambda_.data(),
+  stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(),
                     lambda_next_.data());
   std::swap(lambda_, lambda_next_);
   add_objective_adjoint(k, record.base.data());
@@ -530,7 +533,7 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction) {
     Buffer next = this->record(k, state, true, record);
     differentiate(k);
     Buffer next_dot = dots.acquire();
-    stepper_->tangent(*tables_, plan_->step(k), record.base.data(), record.stages.data(), dot.data(), next_dot.data());
+    stepper_->tangent(*tables_, plan_->step(k), record.base.data(), stages_of(record), dot.data(), next_dot.data());
     state = next;
     dot = next_dot;
   }

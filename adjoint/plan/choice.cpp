@@ -44,7 +44,7 @@ CheckpointPlan choose_schedule(const std::string& schedule, std::int64_t steps, 
   plan.request.capacities.slots[static_cast<std::size_t>(Tier::host)] =
       plan.request.content == Content::record ? steps - 1 : slots;
   std::string name = schedule;
-  if (plan.automatic) name = all_records || steps <= slots ? "store-all" : "revolve";
+  if (plan.automatic) name = all_records || steps - 1 <= slots ? "store-all" : "revolve";
   plan.kind = &schedule_kind(name);
   plan.plain = plan.kind->plain_steps(plan.request);
   const std::int64_t used = plan.kind->slots_used(plan.request);

@@ -18,6 +18,7 @@ struct Slot {
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
+// clang-format off
 struct Advance { std::int64_t from, to; };                     ///< live state moves forward, recording nothing
 struct Record { std::int64_t step; };                          ///< one step forward, keeping live what reversing needs
 struct Reverse { std::int64_t step; };                         ///< consumes the live record; adjoint moves one step back
@@ -27,6 +28,7 @@ struct Move { Slot from, to; };                                ///< slot -> free
 struct Release { Slot slot; };                                 ///< the slot is free
 struct Turn { std::int64_t steps; };                           ///< the end is reached: count known, adjoint seeded
 struct Done {};
+// clang-format on
 
 using Action = std::variant<Advance, Record, Reverse, Save, Load, Move, Release, Turn, Done>;
 

@@ -1,38 +1,48 @@
-// Only the initial state is kept; every step is reached from it: n(n-1)/2 plain steps.
+// No checkpoints but the initial state: every step is reached from there again.
+#include <limits>
+
 #include "adjoint/schedule/kinds.hpp"
 
 namespace hindsight {
 namespace {
 
-ActionStream steps_from_start(std::int64_t n) {
-  const Slot slot{Tier::host, 0};
-  co_yield Save{slot, 0, Content::state};
-  for (std::int64_t k = n; k-- > 0;) {
-    if (k < n - 1) co_yield Load{slot, 0, Content::state};
-    if (k > 0) co_yield Advance{0, k};
-    co_yield Record{k};
-    if (k == n - 1) co_yield Turn{n};
-    co_yield Reverse{k};
+ActionStream actions(std::int64_t steps) {
+  const Slot first{Tier::host, 0};
+  const bool keep = steps > 1;
+  if (keep) co_yield Save{first, 0, Content::state};
+  for (std::int64_t step = steps - 1; step >= 0; --step) {
+    if (step < steps - 1) co_yield Load{first, 0, Content::state};
+    if (step > 0) co_yield Advance{0, step};
+    co_yield Record{step};
+    if (step == steps - 1) co_yield Turn{steps};
+    co_yield Reverse{step};
   }
-  co_yield Release{slot};
+  if (keep) co_yield Release{first};
   co_yield Done{};
 }
 
 ActionStream start(const ScheduleRequest& request) {
-  host_slots(request, 1, "none");
-  return steps_from_start(request.steps);
+  take_host_slots("none", request, 1, 1);
+  return actions(request.steps);
 }
 
 std::int64_t plain_steps(const ScheduleRequest& request) {
-  return request.steps % 2 == 0 ? request.steps / 2 * (request.steps - 1) : (request.steps - 1) / 2 * request.steps;
+  take_host_slots("none", request, 1, 1);
+  const std::int64_t n = request.steps;
+  const std::int64_t half = n % 2 == 0 ? n / 2 : (n - 1) / 2;
+  const std::int64_t other = n % 2 == 0 ? n - 1 : n;
+  if (half > 0 && other > std::numeric_limits<std::int64_t>::max() / half) refuse_endless("none", n);
+  return half * other;
 }
 
-std::int64_t slots_used(const ScheduleRequest&) { return 1; }
+std::int64_t slots_used(const ScheduleRequest&) {
+  return 1;
+}
 
 }  // namespace
 
 ScheduleKind none_schedule() {
-  return {"none", "only the initial state; n(n-1)/2 repeated steps", start, plain_steps, slots_used};
+  return {"none", "keeps the initial state only and starts from it for every step", start, plain_steps, slots_used};
 }
 
 }  // namespace hindsight

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
-#include <map>
+#include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "src/error.hpp"
 #include "src/nearest_name.hpp"
@@ -13,107 +17,149 @@
 namespace hindsight {
 namespace {
 
-const std::vector<std::string> tier_names = {"device", "host", "disk"};
+using PerTier = std::array<std::int64_t, tier_count>;
 
-/// Calls set(name, number text) for each "name=number" of a comma-separated list.
-template <class Set>
-void for_each_pair(const std::string& text, const std::string& option, Set set) {
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
-    const std::size_t equals = part.find('=');
-    if (equals == std::string::npos) throw InputError(option + ": '" + part + "' is not of the form name=number");
-    set(part.substr(0, equals), part.substr(equals + 1));
+std::string tier_name(std::size_t tier) {
+  return to_text(static_cast<Tier>(tier));
+}
+
+nlohmann::ordered_json per_tier(const PerTier& values) {
+  nlohmann::ordered_json json;
+  for (std::size_t tier = 0; tier < tier_count; ++tier) json[tier_name(tier)] = values[tier];
+  return json;
+}
+
+struct Setting {
+  std::string name, value;
+};
+
+/// Splits "a=1,b=2"; nothing from "". `option` names the command-line option in messages.
+std::vector<Setting> split_settings(const std::string& option, const std::string& text,
+                                    const std::vector<std::string>& known) {
+  std::vector<Setting> settings;
+  std::set<std::string> seen;
+  for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string item = text.substr(begin, end - begin);
+    begin = end + 1;
+    const std::size_t equals = item.find('=');
+    if (equals == std::string::npos) {
+      throw InputError(option + " '" + text + "': '" + item + "' is not of the form name=number");
+    }
+    const std::string name = item.substr(0, equals);
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw InputError(option + " '" + text + "': unknown name '" + name + "'" + did_you_mean(name, known) +
+                       " (allowed: " + join(known) + ")");
+    }
+    if (!seen.insert(name).second) throw InputError(option + " '" + text + "': '" + name + "' is given twice");
+    settings.push_back({name, item.substr(equals + 1)});
   }
+  return settings;
 }
 
 template <class Number>
-Number parse_number(const std::string& text, const std::string& option) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0)
-    throw InputError(option + ": '" + text + "' is not a number of at least 0");
-  return value;
+bool parse_number(const std::string& text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && stop == end;
+}
+
+std::int64_t parse_slot_count(const std::string& text, const Setting& setting) {
+  if (setting.value == "unlimited") return -1;
+  std::int64_t slots = 0;
+  if (!parse_number(setting.value, slots) || slots < 0) {
+    throw InputError("--slots '" + text + "': " + setting.name + " is '" + setting.value +
+                     "', allowed are whole numbers from 0 and 'unlimited'");
+  }
+  return slots;
 }
 
 }  // namespace
 
 double total_cost(const ScheduleCounts& counts, const ScheduleCosts& costs) {
-  double cost = costs.forward * static_cast<double>(counts.plain) + costs.reverse * static_cast<double>(counts.reversed);
-  for (std::size_t t = 0; t < tier_count; ++t)
-    cost += costs.write[t] * static_cast<double>(counts.writes[t]) + costs.read[t] * static_cast<double>(counts.reads[t]);
-  return cost;
-}
-
-Capacities parse_slots(const std::string& text) {
-  Capacities capacities;
-  for_each_pair(text, "--slots", [&](const std::string& name, const std::string& number) {
-    for (std::size_t t = 0; t < tier_count; ++t)
-      if (name == tier_names[t]) {
-        capacities.slots[t] = parse_number<std::int64_t>(number, "--slots");
-        return;
-      }
-    throw InputError("--slots: unknown tier '" + name + "'" + did_you_mean(name, tier_names) + "; known: " +
-                     join(tier_names));
-  });
-  return capacities;
-}
-
-ScheduleCosts parse_costs(const std::string& text) {
-  ScheduleCosts costs;
-  std::map<std::string, double*> known = {{"forward", &costs.forward}, {"reverse", &costs.reverse}};
-  for (std::size_t t = 0; t < tier_count; ++t) {
-    known[tier_names[t] + ".write"] = &costs.write[t];
-    known[tier_names[t] + ".read"] = &costs.read[t];
+  double cost =
+      costs.forward * static_cast<double>(counts.plain) + costs.reverse * static_cast<double>(counts.reversed);
+  for (std::size_t tier = 0; tier < tier_count; ++tier) {
+    cost += costs.write[tier] * static_cast<double>(counts.writes[tier]);
+    cost += costs.read[tier] * static_cast<double>(counts.reads[tier]);
   }
-  std::vector<std::string> names;
-  for (const auto& [name, value] : known) names.push_back(name);
-  for_each_pair(text, "--cost", [&](const std::string& name, const std::string& number) {
-    const auto found = known.find(name);
-    if (found == known.end())
-      throw InputError("--cost: unknown cost '" + name + "'" + did_you_mean(name, names) + "; known: " + join(names));
-    *found->second = parse_number<double>(number, "--cost");
-  });
-  return costs;
+  return cost;
 }
 
 std::string counts_table(const std::string& name, const ScheduleRequest& request, const ScheduleCounts& counts,
                          const ScheduleCosts& costs) {
-  std::string text = fmt::format("{}, {} steps\n", name, request.steps);
-  const auto row = [&](const std::string& label, const std::string& value) {
-    text += fmt::format("  {:<26}{:>16}\n", label, value);
+  std::string text = fmt::format("schedule {}, {} steps\n", name, request.steps);
+  auto out = std::back_inserter(text);
+  const auto line = [&out](const char* what, std::int64_t value) {
+    fmt::format_to(out, "  {:<22}{:>20}\n", what, value);
   };
-  row("plain steps", std::to_string(counts.plain));
-  row("recorded steps", std::to_string(counts.recorded));
-  row("reversed steps", std::to_string(counts.reversed));
-  row("forward steps per step",
-      fmt::format("{:.3f}", static_cast<double>(counts.plain + counts.recorded) / static_cast<double>(request.steps)));
-  for (std::size_t t = 0; t < tier_count; ++t) {
-    if (counts.peak[t] == 0) continue;
-    row(tier_names[t] + " writes", std::to_string(counts.writes[t]));
-    row(tier_names[t] + " reads", std::to_string(counts.reads[t]));
-    row(tier_names[t] + " peak slots", std::to_string(counts.peak[t]));
+  line("plain steps", counts.plain);
+  line("recorded steps", counts.recorded);
+  line("reversed steps", counts.reversed);
+  line("total forward steps", counts.total());
+  fmt::format_to(out, "  {:<22}{:>20}\n", "cost", fmt::format("{:.15g}", total_cost(counts, costs)));
+  fmt::format_to(out, "  {:<8}{:>14}{:>14}{:>14}{:>14}\n", "tier", "slots", "peak", "writes", "reads");
+  for (std::size_t tier = 0; tier < tier_count; ++tier) {
+    const std::int64_t slots = request.capacities.slots[tier];
+    if (slots == 0) continue;
+    fmt::format_to(out, "  {:<8}{:>14}{:>14}{:>14}{:>14}\n", tier_name(tier),
+                   slots < 0 ? "unlimited" : std::to_string(slots), counts.peak[tier], counts.writes[tier],
+                   counts.reads[tier]);
   }
-  row("cost", fmt::format("{:.10g}", total_cost(counts, costs)));
   return text;
 }
 
 std::string counts_json(const std::string& name, const ScheduleRequest& request, const ScheduleCounts& counts,
                         const ScheduleCosts& costs) {
-  nlohmann::ordered_json json;
-  json["schedule"] = name;
-  json["steps"] = request.steps;
-  for (std::size_t t = 0; t < tier_count; ++t) json["slots"][tier_names[t]] = request.capacities.slots[t];
-  json["plain"] = counts.plain;
-  json["recorded"] = counts.recorded;
-  json["reversed"] = counts.reversed;
-  json["total"] = counts.plain + counts.recorded;
-  for (std::size_t t = 0; t < tier_count; ++t) {
-    json["writes"][tier_names[t]] = counts.writes[t];
-    json["reads"][tier_names[t]] = counts.reads[t];
-    json["peak"][tier_names[t]] = counts.peak[t];
+  nlohmann::ordered_json slots;
+  for (std::size_t tier = 0; tier < tier_count; ++tier) {
+    const std::int64_t given = request.capacities.slots[tier];
+    slots[tier_name(tier)] = given < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(given);
   }
-  json["cost"] = total_cost(counts, costs);
+  const nlohmann::ordered_json json{{"schedule", name},
+                                    {"steps", request.steps},
+                                    {"slots", slots},
+                                    {"plain", counts.plain},
+                                    {"recorded", counts.recorded},
+                                    {"reversed", counts.reversed},
+                                    {"total", counts.total()},
+                                    {"writes", per_tier(counts.writes)},
+                                    {"reads", per_tier(counts.reads)},
+                                    {"peak", per_tier(counts.peak)},
+                                    {"cost", total_cost(counts, costs)}};
   return json.dump(2) + "\n";
+}
+
+Capacities parse_slots(const std::string& text) {
+  std::vector<std::string> names;
+  for (std::size_t tier = 0; tier < tier_count; ++tier) names.push_back(tier_name(tier));
+  Capacities capacities;
+  for (const Setting& setting : split_settings("--slots", text, names)) {
+    const auto tier = std::find(names.begin(), names.end(), setting.name) - names.begin();
+    capacities.slots[static_cast<std::size_t>(tier)] = parse_slot_count(text, setting);
+  }
+  return capacities;
+}
+
+ScheduleCosts parse_costs(const std::string& text) {
+  ScheduleCosts costs;
+  std::vector<std::pair<std::string, double*>> targets{{"forward", &costs.forward}, {"reverse", &costs.reverse}};
+  for (std::size_t tier = 0; tier < tier_count; ++tier) {
+    targets.emplace_back(tier_name(tier) + ".write", &costs.write[tier]);
+    targets.emplace_back(tier_name(tier) + ".read", &costs.read[tier]);
+  }
+  std::vector<std::string> names;
+  for (const auto& target : targets) names.push_back(target.first);
+  for (const Setting& setting : split_settings("--cost", text, names)) {
+    const auto which = std::find(names.begin(), names.end(), setting.name) - names.begin();
+    double value = 0;
+    if (!parse_number(setting.value, value) || !std::isfinite(value) || value < 0) {
+      throw InputError("--cost '" + text + "': " + setting.name + " is '" + setting.value +
+                       "', allowed are finite numbers from 0");
+    }
+    *targets[static_cast<std::size_t>(which)].second = value;
+  }
+  return costs;
 }
 
 }  // namespace hindsight

@@ -1,4 +1,4 @@
-// Counts of a schedule, for people and for programs.
+// What a simulated schedule costs, for people and for scripts; and how slots and costs are written on a command line.
 #pragma once
 
 #include <array>
@@ -9,24 +9,29 @@
 
 namespace hindsight {
 
-/// Units are the user's own (one forward step = 1 by default). `reverse` covers recording and reversing one step.
+/// Costs of one operation, in any common unit.
 struct ScheduleCosts {
-  double forward = 1.0, reverse = 1.0;
+  double forward = 1;  ///< one plain step
+  double reverse = 1;  ///< recording and reversing one step
   std::array<double, tier_count> write{}, read{};
 };
 
-/// forward*plain + reverse*reversed + sum over tiers of writes*write + reads*read.
+/// forward * plain + reverse * reversed + sum over tiers of writes * write + reads * read.
 double total_cost(const ScheduleCounts& counts, const ScheduleCosts& costs);
 
-/// "host=10,disk=20". @throws InputError with what is allowed.
-Capacities parse_slots(const std::string& text);
-/// "forward=1,reverse=2,disk.write=5,disk.read=5". @throws InputError with what is allowed.
-ScheduleCosts parse_costs(const std::string& text);
-
+/// A readable table of several lines.
 std::string counts_table(const std::string& name, const ScheduleRequest& request, const ScheduleCounts& counts,
                          const ScheduleCosts& costs);
-/// {"schedule", "steps", "slots", "plain", "recorded", "reversed", "total", "writes", "reads", "peak", "cost"}.
+/// JSON: schedule, steps, slots, plain, recorded, reversed, total (plain and recorded), writes, reads and peak per
+/// tier, cost. Unlimited slots are null.
 std::string counts_json(const std::string& name, const ScheduleRequest& request, const ScheduleCounts& counts,
                         const ScheduleCosts& costs);
+
+/// "host=10,disk=20", "host=unlimited"; tiers that are not named have no slots ("": none has).
+/// @throws InputError on unknown tiers, repeated ones and numbers that are not whole or are negative.
+Capacities parse_slots(const std::string& text);
+/// "forward=1,reverse=2,disk.write=5,disk.read=5"; what is not named keeps its default ("": all do).
+/// @throws InputError on unknown or repeated names and on values that are not finite or are negative.
+ScheduleCosts parse_costs(const std::string& text);
 
 }  // namespace hindsight

@@ -15,19 +15,41 @@
 
 namespace hindsight {
 
-/// A synchronous generator of actions, written as a coroutine that co_yields them. Move-only; frames of nested
-/// generators are allocated once per nesting, never per action where that can be avoided.
+/// A generator of actions, written as a coroutine that co_yields them. Move-only. The coroutine runs ahead by up to
+/// `ahead` actions, so that an action costs a store and not a switch; what it says cannot depend on what is done with it.
 class ActionStream {
  public:
+  static constexpr std::size_t ahead = 64;
+
   struct promise_type {
-    const Action* current = nullptr;  // lives in the coroutine's frame until it is resumed
+    std::array<Action, ahead> buffer;
+    std::size_t filled = 0, taken = 0;
     std::exception_ptr error;
+
+    struct SuspendWhenFull {
+      bool is_full;
+      bool await_ready() const noexcept { return !is_full; }
+      void await_suspend(std::coroutine_handle<>) const noexcept {}
+      void await_resume() const noexcept {}
+    };
     ActionStream get_return_object() { return ActionStream(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
-    std::suspend_always yield_value(const Action& action) noexcept {
-      current = &action;
-      return {};
+    template <class Kind>
+    SuspendWhenFull yield_value(const Kind& action) noexcept {
+      store(buffer[filled++], action);
+      return {filled == ahead};
+    }
+    // Member by member: a block copy of what was just written in parts would stall the processor.
+    template <class Kind>
+    static void store(Action& to, const Kind& action) noexcept {
+      if constexpr (std::is_same_v<Kind, Save> || std::is_same_v<Kind, Load>) {
+        to.template emplace<Kind>(Slot{action.slot.tier, action.slot.index}, action.step, action.content);
+      } else if constexpr (std::is_same_v<Kind, Release>) {
+        to.template emplace<Kind>(Slot{action.slot.tier, action.slot.index});
+      } else {
+        to.template emplace<Kind>(action);
+      }
     }
     void return_void() {}
     void unhandled_exception() { error = std::current_exception(); }
@@ -47,14 +69,21 @@ class ActionStream {
 
   /// The next action, valid until the next call; Done is the last one, after it nullptr.
   const Action* next() {
-    if (!handle_ || handle_.done()) return nullptr;
-    handle_.resume();
-    if (!handle_.done()) return handle_.promise().current;
-    if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
-    return nullptr;
+    if (!handle_) return nullptr;
+    promise_type& promise = handle_.promise();
+    if (promise.taken == promise.filled && !refill()) return nullptr;
+    return &promise.buffer[promise.taken++];
   }
 
  private:
+  bool refill() {
+    promise_type& promise = handle_.promise();
+    promise.filled = promise.taken = 0;
+    if (!handle_.done()) handle_.resume();
+    if (promise.filled == 0 && promise.error) std::rethrow_exception(promise.error);
+    return promise.filled > 0;
+  }
+
   Handle handle_;
 };
 

@@ -1,15 +1,18 @@
-#include <limits>
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "adjoint/schedule/kinds.hpp"
+#include "adjoint/schedule/schedule.hpp"
 #include "src/error.hpp"
 #include "src/nearest_name.hpp"
 
 namespace hindsight {
 
 const std::vector<ScheduleKind>& schedules() {
-  static const std::vector<ScheduleKind> all = {store_all_schedule(), none_schedule(), uniform_schedule(),
-                                                revolve_schedule()};
-  return all;
+  static const std::vector<ScheduleKind> list{store_all_schedule(), none_schedule(), uniform_schedule(),
+                                              revolve_schedule()};
+  return list;
 }
 
 const ScheduleKind& schedule_kind(const std::string& name) {
@@ -18,18 +21,28 @@ const ScheduleKind& schedule_kind(const std::string& name) {
     if (kind.name == name) return kind;
     names.push_back(kind.name);
   }
-  throw InputError("unknown schedule '" + name + "'" + did_you_mean(name, names) + "; known: " + join(names));
+  throw InputError("unknown checkpoint schedule '" + name + "'" + did_you_mean(name, names) +
+                   " (allowed: " + join(names) + ")");
 }
 
-std::int64_t host_slots(const ScheduleRequest& request, std::int64_t least, const std::string& schedule) {
-  if (request.steps < 1) throw InputError("a schedule needs at least one step");
-  const std::int64_t slots = request.capacities[Tier::host];
-  if (slots < 0) return std::numeric_limits<std::int64_t>::max();
-  if (slots < least)
-    throw InputError("schedule " + schedule + " needs at least " + std::to_string(least) + " host slot" +
-                     (least == 1 ? "" : "s") + " for " + std::to_string(request.steps) + " steps, but has " +
-                     std::to_string(slots));
-  return slots;
+std::int64_t take_host_slots(const std::string& schedule, const ScheduleRequest& request, std::int64_t needed,
+                             std::int64_t useful) {
+  if (request.steps < 1) {
+    throw InputError("schedule " + schedule + ": the number of steps is " + std::to_string(request.steps) +
+                     ", at least 1 is needed");
+  }
+  const std::int64_t given = request.capacities[Tier::host];
+  if (given >= 0 && given < needed) {
+    throw InputError("schedule " + schedule + ": " + std::to_string(request.steps) + " steps need at least " +
+                     std::to_string(needed) + (needed == 1 ? " slot" : " slots") + " in host memory, " +
+                     std::to_string(given) + " are given");
+  }
+  return given < 0 ? useful : std::min(given, useful);
+}
+
+void refuse_endless(const std::string& schedule, std::int64_t steps) {
+  throw InputError("schedule " + schedule + ": " + std::to_string(steps) +
+                   " steps with so few slots take more plain steps than 64 bits count; give more slots");
 }
 
 }  // namespace hindsight

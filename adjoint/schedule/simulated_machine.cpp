@@ -5,134 +5,186 @@
 #include "src/error.hpp"
 
 namespace hindsight {
-
 namespace {
-template <class... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
+
+std::size_t at(Tier tier) {
+  return static_cast<std::size_t>(tier);
+}
+
+std::string name(Content content, std::int64_t step) {
+  return (content == Content::state ? "state " : "record ") + std::to_string(step);
+}
+
+std::string name(const char* what, std::optional<std::int64_t> step) {
+  return step ? std::string("the live ") + what + " is " + std::to_string(*step)
+              : std::string("there is no live ") + what;
+}
+
 }  // namespace
 
 SimulatedMachine::SimulatedMachine(std::int64_t steps, Capacities capacities)
     : steps_(steps), capacities_(capacities) {}
 
 void SimulatedMachine::refuse(const std::string& why) const {
-  throw Error(ExitCode::bug,
-              "schedule broken at action " + std::to_string(action_number_) + ", " + action_text_ + ": " + why);
+  throw Error(ExitCode::bug, "checkpoint schedule broken at action " + std::to_string(action_number_) + ", " +
+                                 to_text(action_) + ": " + why);
 }
 
-std::optional<SimulatedMachine::Held>& SimulatedMachine::slot(Slot slot) {
-  auto& tier = slots_[static_cast<std::size_t>(slot.tier)];
-  const std::int64_t capacity = capacities_[slot.tier];
-  if (slot.index < 0 || (capacity >= 0 && slot.index >= capacity))
-    refuse("there is no slot " + to_text(slot) + ": the tier has " + std::to_string(capacity));
-  if (slot.index >= static_cast<std::int64_t>(tier.size())) tier.resize(static_cast<std::size_t>(slot.index) + 1);
-  return tier[static_cast<std::size_t>(slot.index)];
-}
-
-void SimulatedMachine::fill(Slot where, Held held) {
-  auto& target = slot(where);
-  if (target) refuse("the slot is full");
-  target = held;
-  const auto t = static_cast<std::size_t>(where.tier);
-  counts_.peak[t] = std::max(counts_.peak[t], ++in_use_[t]);
-  ++counts_.writes[t];
-}
-
-SimulatedMachine::Held SimulatedMachine::read(Slot where) {
-  const auto& source = slot(where);
-  if (!source) refuse("the slot is empty");
-  ++counts_.reads[static_cast<std::size_t>(where.tier)];
-  return *source;
-}
-
-void SimulatedMachine::clear(Slot where) {
-  auto& target = slot(where);
-  if (!target) refuse("the slot is empty");
-  target.reset();
-  --in_use_[static_cast<std::size_t>(where.tier)];
-}
-
-void SimulatedMachine::move_live(std::int64_t from, std::int64_t to) {
-  if (live_record_ && !record_saved_) refuse("a live record that is still needed would be overwritten");
-  if (live_state_ != from)
-    refuse(live_state_ ? "the live state is " + std::to_string(*live_state_) : "there is no live state");
-  const std::int64_t end = front_ < 0 ? steps_ : front_;
-  if (to <= from || to > end) refuse("the live state would pass " + std::to_string(end));
-  live_state_ = to;
-  live_record_.reset();
+void SimulatedMachine::require(bool holds, const char* why) const {
+  if (!holds) refuse(why);
 }
 
 void SimulatedMachine::execute(const Action& action) {
   ++action_number_;
-  action_text_ = to_text(action);
-  if (done_) refuse("an action after Done");
-  std::visit(Overloaded{
-                 [&](const Advance& a) {
-                   if (front_ >= 0 && a.to >= front_) refuse("the advance passes the adjoint's front");
-                   move_live(a.from, a.to);
-                   counts_.plain += a.to - a.from;
-                 },
-                 [&](const Record& a) {
-                   move_live(a.step, a.step + 1);
-                   live_record_ = a.step;
-                   record_saved_ = false;
-                   ++counts_.recorded;
-                 },
-                 [&](const Reverse& a) {
-                   if (front_ < 0) refuse("reversing before Turn");
-                   if (a.step != front_ - 1) refuse("the next step to reverse is " + std::to_string(front_ - 1));
-                   if (live_record_ != a.step) refuse("its record is not live");
-                   live_record_.reset();
-                   front_ = a.step;
-                   ++counts_.reversed;
-                 },
-                 [&](const Save& a) {
-                   const auto& live = a.content == Content::state ? live_state_ : live_record_;
-                   if (live != a.step) refuse("this is not what is live");
-                   fill(a.slot, {a.step, a.content});
-                   if (a.content == Content::record) record_saved_ = true;
-                 },
-                 [&](const Load& a) {
-                   const Held held = read(a.slot);
-                   if (held.step != a.step || held.content != a.content) refuse("the slot holds something else");
-                   if (live_record_ && !record_saved_) refuse("a live record that is still needed would be overwritten");
-                   live_state_.reset();
-                   live_record_.reset();
-                   (a.content == Content::state ? live_state_ : live_record_) = a.step;
-                   record_saved_ = true;
-                 },
-                 [&](const Move& a) {
-                   const Held held = read(a.from);
-                   fill(a.to, held);
-                   clear(a.from);
-                 },
-                 [&](const Release& a) { clear(a.slot); },
-                 [&](const Turn& a) {
-                   if (front_ >= 0) refuse("a second Turn");
-                   if (a.steps != steps_ || live_state_ != steps_) refuse("the end is not reached");
-                   front_ = steps_;
-                 },
-                 [&](const Done&) {
-                   if (front_ != 0) refuse("steps are left to reverse");
-                   for (int tier = 0; tier < tier_count; ++tier)
-                     if (in_use_[static_cast<std::size_t>(tier)] > 0)
-                       refuse("slots of tier " + to_text(static_cast<Tier>(tier)) + " are still in use");
-                   done_ = true;
-                 },
-             },
-             action);
+  action_ = action;
+  require(!done_, "the schedule is done already");
+  std::visit([this](const auto& one) { apply(one); }, action);
+}
+
+/// What Advance and Record have in common: they start from the live state, stay behind the front, spoil no record.
+void SimulatedMachine::check_step_ahead(std::int64_t from, std::int64_t to) const {
+  if (live_state_ != from)
+    refuse("it starts from state " + std::to_string(from) + ", but " + name("state", live_state_));
+  if (front_ < 0 && to > steps_) refuse("it passes the end at state " + std::to_string(steps_));
+  if (front_ >= 0 && to > front_) refuse("it passes the adjoint's front at state " + std::to_string(front_));
+  if (record_needed_)
+    refuse("it overwrites the live record " + std::to_string(*live_record_) + ", which is still needed");
+}
+
+void SimulatedMachine::apply(const Advance& action) {
+  require(action.to > action.from, "it does not move forward");
+  check_step_ahead(action.from, action.to);
+  if (front_ >= 0 && action.to == front_)
+    refuse("it passes step " + std::to_string(front_ - 1) + ", the next to be reversed");
+  live_state_ = action.to;
+  live_record_.reset();
+  counts_.plain += action.to - action.from;
+}
+
+void SimulatedMachine::apply(const Record& action) {
+  check_step_ahead(action.step, action.step + 1);
+  live_state_ = action.step + 1;
+  live_record_ = action.step;
+  record_needed_ = true;
+  ++counts_.recorded;
+}
+
+void SimulatedMachine::apply(const Reverse& action) {
+  require(front_ >= 0, "nothing is reversed before Turn");
+  if (action.step != front_ - 1) refuse("the next step to be reversed is " + std::to_string(front_ - 1));
+  if (live_record_ != action.step) refuse("its record is not live: " + name("record", live_record_));
+  live_record_.reset();
+  record_needed_ = false;
+  --front_;
+  ++counts_.reversed;
+}
+
+void SimulatedMachine::apply(const Save& action) {
+  const bool state = action.content == Content::state;
+  const auto live = state ? live_state_ : live_record_;
+  if (live != action.step) {
+    refuse("it saves " + name(action.content, action.step) + ", but " + name(state ? "state" : "record", live));
+  }
+  fill(action.slot, {action.step, action.content});
+  if (!state) record_needed_ = false;
+}
+
+void SimulatedMachine::apply(const Load& action) {
+  const Held& held = full(action.slot);
+  if (held.step != action.step || held.content != action.content) {
+    refuse("the slot holds " + name(held.content, held.step));
+  }
+  ++counts_.reads[at(action.slot.tier)];
+  if (record_needed_)
+    refuse("it overwrites the live record " + std::to_string(*live_record_) + ", which is still needed");
+  live_state_.reset();
+  live_record_.reset();
+  (action.content == Content::state ? live_state_ : live_record_) = action.step;
+}
+
+void SimulatedMachine::apply(const Move& action) {
+  require(action.from.tier != action.to.tier, "it stays in its tier");
+  fill(action.to, full(action.from));
+  ++counts_.reads[at(action.from.tier)];
+  clear(action.from);
+}
+
+void SimulatedMachine::apply(const Release& action) {
+  const Held& held = full(action.slot);
+  if (held.content == Content::record && live_record_ == held.step) record_needed_ = true;
+  clear(action.slot);
+}
+
+void SimulatedMachine::apply(const Turn& action) {
+  require(front_ < 0, "the schedule has turned already");
+  if (action.steps != steps_) refuse("the number of steps is " + std::to_string(steps_));
+  if (live_state_ != steps_) refuse("the end is not reached: " + name("state", live_state_));
+  front_ = steps_;
+}
+
+void SimulatedMachine::apply(const Done&) {
+  require(front_ >= 0, "the schedule never turned");
+  if (front_ > 0) refuse("step " + std::to_string(front_ - 1) + " is not reversed");
+  for (std::size_t tier = 0; tier < slots_.size(); ++tier) {
+    if (in_use_[tier] == 0) continue;
+    const auto& all = slots_[tier];
+    const auto kept = std::find_if(all.begin(), all.end(), [](const auto& held) { return held.has_value(); });
+    const Slot leak{static_cast<Tier>(tier), kept - all.begin()};
+    refuse(to_text(leak) + " leaks: it still holds " + name((*kept)->content, (*kept)->step));
+  }
+  done_ = true;
+}
+
+/// The slot, which has to exist within the capacity; storage grows as slots are used.
+std::optional<SimulatedMachine::Held>& SimulatedMachine::slot(Slot slot) {
+  const std::int64_t capacity = capacities_[slot.tier];
+  if (slot.index < 0 || (capacity >= 0 && slot.index >= capacity)) {
+    refuse(to_text(slot) + " is beyond the capacity of " + std::to_string(capacity) + " slots");
+  }
+  auto& all = slots_[at(slot.tier)];
+  const auto index = static_cast<std::size_t>(slot.index);
+  if (index >= all.size()) all.resize(index + 1);
+  return all[index];
+}
+
+SimulatedMachine::Held& SimulatedMachine::full(Slot where) {
+  auto& held = slot(where);
+  if (!held) refuse(to_text(where) + " is empty");
+  return *held;
+}
+
+void SimulatedMachine::fill(Slot where, Held held) {
+  auto& free = slot(where);
+  if (free) refuse(to_text(where) + " is not free: it holds " + name(free->content, free->step));
+  free = held;
+  const std::size_t tier = at(where.tier);
+  ++counts_.writes[tier];
+  counts_.peak[tier] = std::max(counts_.peak[tier], ++in_use_[tier]);
+}
+
+void SimulatedMachine::clear(Slot where) {
+  slot(where).reset();
+  --in_use_[at(where.tier)];
 }
 
 void SimulatedMachine::finish() const {
-  if (!done_) throw Error(ExitCode::bug, "schedule broken: it ended without Done");
+  if (!done_) {
+    throw Error(ExitCode::bug, "checkpoint schedule broken: it ended after action " + std::to_string(action_number_) +
+                                   " without Done, " + std::to_string(counts_.reversed) + " of " +
+                                   std::to_string(steps_) + " steps reversed");
+  }
 }
 
 ScheduleCounts simulate(const ScheduleKind& kind, const ScheduleRequest& request) {
+  const std::int64_t predicted = kind.plain_steps(request);
   SimulatedMachine machine(request.steps, request.capacities);
   ActionStream stream = kind.start(request);
   while (const Action* action = stream.next()) machine.execute(*action);
   machine.finish();
+  if (machine.counts().plain != predicted) {
+    throw Error(ExitCode::bug, "checkpoint schedule " + kind.name + " predicted " + std::to_string(predicted) +
+                                   " plain steps and took " + std::to_string(machine.counts().plain));
+  }
   return machine.counts();
 }
 

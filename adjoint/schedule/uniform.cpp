@@ -1,70 +1,99 @@
-// Equal segments: their first states are kept in the first sweep, and all states of one segment while it is reversed.
-// With segments of about sqrt(n) steps: 2 sqrt(n) slots for one more sweep (Chen, Xu, Zhang, Guestrin 2016).
+// Checkpoints at equal distances, about sqrt(n), and a full store of one segment at a time: about 2 sqrt(n) slots for
+// one more sweep (Chen, Xu, Zhang, Guestrin 2016, arXiv:1604.06174).
 #include <algorithm>
 #include <cmath>
 
 #include "adjoint/schedule/kinds.hpp"
-#include "src/error.hpp"
 
 namespace hindsight {
 namespace {
 
-/// Slots that segments of `length` steps need: one per segment, and the states inside the one being reversed.
-std::int64_t slots_needed(std::int64_t n, std::int64_t length) { return (n + length - 1) / length + length - 1; }
+std::int64_t segments(std::int64_t steps, std::int64_t stride) {
+  return (steps - 1) / stride + 1;
+}
 
-/// Segment length near sqrt(n): always the one with the fewest slots, so that what fits at all fits here.
-std::int64_t segment_length(const ScheduleRequest& request) {
+/// The most slots in use at once: the checkpoints up to a segment and the states inside it. The state before a
+/// segment's last step is never kept: that step is recorded when it is first reached.
+std::int64_t slots_needed(std::int64_t steps, std::int64_t stride) {
+  const std::int64_t count = segments(steps, stride);
+  const std::int64_t last = steps - (count - 1) * stride;
+  const std::int64_t in_last = last == 1 ? count - 1 : count + last - 2;
+  const std::int64_t in_others = count == 1 ? 0 : count - 1 + std::max<std::int64_t>(0, stride - 2);
+  return std::max<std::int64_t>({1, in_last, in_others});
+}
+
+std::int64_t square_root_above(std::int64_t n) {
+  auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)));
+  while (root < (n - 1) / root + 1) ++root;
+  while (root > 1 && root - 1 >= (n - 1) / (root - 1) + 1) --root;
+  return root;
+}
+
+/// ceil(sqrt(n)) when that fits, else the stride that needs the fewest slots. @throws InputError when that is too many.
+std::int64_t choose_stride(const ScheduleRequest& request) {
   const std::int64_t n = request.steps;
-  const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)));
-  std::int64_t best = std::max<std::int64_t>(1, root - 1);
-  for (std::int64_t length = best; length <= root + 2; ++length)
-    if (slots_needed(n, length) < slots_needed(n, best)) best = length;
-  host_slots(request, slots_needed(n, best), "uniform");
+  take_host_slots("uniform", request, 1, 1);
+  const std::int64_t given = request.capacities[Tier::host];
+  const std::int64_t root = square_root_above(n);
+  if (given < 0 || slots_needed(n, root) <= given) return root;
+  std::int64_t best = root;
+  for (std::int64_t stride = 1; stride <= 2 * root; ++stride) {
+    if (slots_needed(n, stride) < slots_needed(n, best)) best = stride;
+  }
+  take_host_slots("uniform", request, slots_needed(n, best), slots_needed(n, best));
   return best;
 }
 
-ActionStream segments(std::int64_t n, std::int64_t length) {
-  const std::int64_t count = (n + length - 1) / length;
-  const auto boundary = [](std::int64_t segment) { return Slot{Tier::host, segment}; };
-  const auto inner = [=](std::int64_t offset) { return Slot{Tier::host, count + offset - 1}; };
-  for (std::int64_t s = 0; s < count; ++s) {
-    co_yield Save{boundary(s), s * length, Content::state};
-    if (s < count - 1) co_yield Advance{s * length, (s + 1) * length};
+Slot slot_of(std::int64_t index) {
+  return {Tier::host, index};
+}
+
+ActionStream actions(std::int64_t steps, std::int64_t stride) {
+  const std::int64_t count = segments(steps, stride);
+  for (std::int64_t segment = 0; segment < count - 1; ++segment) {
+    co_yield Save{slot_of(segment), segment * stride, Content::state};
+    co_yield Advance{segment * stride, (segment + 1) * stride};
   }
-  for (std::int64_t s = count; s-- > 0;) {
-    const std::int64_t first = s * length, last = std::min(n, first + length) - 1;
-    if (s < count - 1) co_yield Load{boundary(s), first, Content::state};
-    for (std::int64_t k = first; k < last; ++k) {
-      co_yield Advance{k, k + 1};
-      if (k + 1 < last) co_yield Save{inner(k + 1 - first), k + 1, Content::state};
+  for (std::int64_t segment = count - 1; segment >= 0; --segment) {
+    const bool is_last = segment == count - 1;
+    const std::int64_t first = segment * stride;
+    const std::int64_t end = is_last ? steps : first + stride;
+    if (!is_last) co_yield Load{slot_of(segment), first, Content::state};
+    for (std::int64_t step = first; step < end - 1; ++step) {
+      if (step > first || is_last) co_yield Save{slot_of(segment + step - first), step, Content::state};
+      co_yield Advance{step, step + 1};
     }
-    for (std::int64_t k = last; k >= first; --k) {
-      const Slot slot = k == first ? boundary(s) : inner(k - first);
-      if (k < last) co_yield Load{slot, k, Content::state};
-      co_yield Record{k};
-      if (k == n - 1) co_yield Turn{n};
-      co_yield Reverse{k};
-      if (k < last || k == first) co_yield Release{slot};
+    for (std::int64_t step = end - 1; step >= first; --step) {
+      const Slot slot = slot_of(segment + step - first);
+      if (step < end - 1) co_yield Load{slot, step, Content::state};
+      co_yield Record{step};
+      if (step == steps - 1) co_yield Turn{steps};
+      co_yield Reverse{step};
+      const bool kept = step < end - 1 || (step == first && !is_last);
+      if (kept) co_yield Release{slot};
     }
   }
   co_yield Done{};
 }
 
-ActionStream start(const ScheduleRequest& request) { return segments(request.steps, segment_length(request)); }
+ActionStream start(const ScheduleRequest& request) {
+  return actions(request.steps, choose_stride(request));
+}
 
 std::int64_t plain_steps(const ScheduleRequest& request) {
-  const std::int64_t n = request.steps, length = segment_length(request), count = (n + length - 1) / length;
-  return (count - 1) * length + (n - count);
+  const std::int64_t stride = choose_stride(request);
+  return request.steps - 1 + (segments(request.steps, stride) - 1) * (stride - 1);
 }
 
 std::int64_t slots_used(const ScheduleRequest& request) {
-  return slots_needed(request.steps, segment_length(request));
+  return slots_needed(request.steps, choose_stride(request));
 }
 
 }  // namespace
 
 ScheduleKind uniform_schedule() {
-  return {"uniform", "square root: 2 sqrt(n) slots for one more sweep", start, plain_steps, slots_used};
+  return {"uniform", "checkpoints about sqrt(n) steps apart: 2 sqrt(n) slots for one more sweep", start, plain_steps,
+          slots_used};
 }
 
 }  // namespace hindsight

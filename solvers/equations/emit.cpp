@@ -39,7 +39,7 @@ std::string literal(double value) {
 
 class KernelWriter {
  public:
-  KernelWriter(const KernelSpec& kernel, SumRows sum_rows) : kernel_(kernel), sum_rows_(sum_rows) {
+  KernelWriter(const KernelSpec& kernel, Boxes boxes) : kernel_(kernel), boxes_(boxes) {
     const std::vector<Expr> roots = kernel.roots();
     graph_ = &roots.front().graph();
     nodes_ = reachable(roots);
@@ -54,11 +54,18 @@ class KernelWriter {
       line(fmt::format("double* const o{} = L->fields[{}];", i, graph_->field_index(kernel_.outputs[i].field)));
     for (int axis : axes()) line(fmt::format("const double* const X{0} = L->coordinates[{0}];", axis));
     write_nodes(Level::launch);
+    if (boxes_ == Boxes::cell) {
+      line("const integer i = 0, row = 0; (void)i; (void)row;");
+      write_nodes(Level::row);
+      write_cell();
+      line("}");
+      return text_;
+    }
     line("for (integer k = L->lo[2]; k < L->hi[2]; ++k)");
     line("for (integer j = L->lo[1]; j < L->hi[1]; ++j) {");
     line("const integer row = L->stride_y * j + L->stride_z * k; (void)row;");
     write_nodes(Level::row);
-    if (kernel_.sums.empty() || sum_rows_ == SumRows::cells)
+    if (kernel_.sums.empty() || boxes_ == Boxes::line)
       write_plain_row();
     else
       write_row_with_sums();
@@ -152,16 +159,18 @@ class KernelWriter {
       line(fmt::format("o{}[row + i] = {};", i, name(kernel_.outputs[i].value.id())));
   }
 
-  /// One vectorised loop; sums go to one accumulator per cell.
-  void write_plain_row() {
-    for (std::size_t s = 0; s < kernel_.sums.size(); ++s)
-      line(fmt::format("double* const a{} = L->sums[{}];", s, kernel_.sums[s].accumulator));
-    line("#pragma GCC ivdep");
-    line("for (integer i = L->lo[0]; i < L->hi[0]; ++i) {");
+  /// What is done at one cell; sums go to one accumulator per cell.
+  void write_cell() {
     write_nodes(Level::cell);
     write_outputs();
     for (std::size_t s = 0; s < kernel_.sums.size(); ++s)
-      line(fmt::format("a{0}[i] += {1};", s, name(kernel_.sums[s].value.id())));
+      line(fmt::format("L->sums[{}][i] += {};", kernel_.sums[s].accumulator, name(kernel_.sums[s].value.id())));
+  }
+
+  void write_plain_row() {
+    line("#pragma GCC ivdep");
+    line("for (integer i = L->lo[0]; i < L->hi[0]; ++i) {");
+    write_cell();
     line("}");
   }
 
@@ -195,7 +204,7 @@ class KernelWriter {
   }
 
   const KernelSpec& kernel_;
-  SumRows sum_rows_;
+  Boxes boxes_;
   const Graph* graph_;
   std::vector<NodeId> nodes_;
   std::map<NodeId, Level> level_;
@@ -211,15 +220,15 @@ std::vector<Expr> KernelSpec::roots() const {
   return all;
 }
 
-std::string emit_c(const std::vector<KernelSpec>& kernels, SumRows sum_rows) {
+std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes) {
   std::string text = preamble;
-  for (const KernelSpec& kernel : kernels) text += KernelWriter(kernel, sum_rows).text();
+  for (const KernelSpec& kernel : kernels) text += KernelWriter(kernel, boxes).text();
   return text;
 }
 
-KernelLibrary::KernelLibrary(const std::vector<KernelSpec>& kernels, SumRows sum_rows, const Communicator& comm) {
+KernelLibrary::KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes, const Communicator& comm) {
   if (kernels.empty()) return;
-  module_ = host::compile(emit_c(kernels, sum_rows), comm);
+  module_ = host::compile(emit_c(kernels, boxes), comm);
   for (const KernelSpec& kernel : kernels)
     functions_.push_back(reinterpret_cast<KernelFunction>(module_.function(kernel.name)));
 }

@@ -40,19 +40,21 @@ struct Launch {
 
 using KernelFunction = void (*)(const Launch*);
 
-/// How a kernel's sums are kept: one accumulator per cell of the x axis (ODE and 1D), or one per row: cells are then
-/// added in eight interleaved partial sums, combined in a fixed order, so that the result depends on the row alone.
-enum class SumRows { cells, rows };
+/// What boxes a kernel meets, and how its sums are kept. One cell (ODE): no loops. A line (1D, walls): one accumulator per
+/// cell of the x axis. Rows (2D, 3D): one accumulator per row; cells are added in eight interleaved partial sums, combined
+/// in a fixed order, so that the result depends on the row alone.
+enum class Boxes { cell, line, rows };
+inline Boxes boxes_of(int dimensions) { return dimensions == 0 ? Boxes::cell : dimensions == 1 ? Boxes::line : Boxes::rows; }
 
 /// C source with one function per kernel, named as the kernel. Scalars, and what depends only on them or on y and z, are
 /// computed outside the row loop. Memory per cell: each field read once (offsets hit the cache), each output written once.
-std::string emit_c(const std::vector<KernelSpec>& kernels, SumRows sum_rows);
+std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes);
 
 /// Loaded kernels, in the order given.
 class KernelLibrary {
  public:
   KernelLibrary() = default;
-  KernelLibrary(const std::vector<KernelSpec>& kernels, SumRows sum_rows, const Communicator& comm);
+  KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes, const Communicator& comm);
   KernelFunction operator[](std::size_t i) const { return functions_[i]; }
   std::size_t size() const { return functions_.size(); }
 

@@ -20,11 +20,20 @@ Pass::Pass(const Grid& grid, KernelFunction kernel, std::vector<GhostGroup> grou
   rest_ = shell(interior_, ready_);
 }
 
-void Pass::run(const Tables& tables) const {
+void Pass::start(const Tables& tables) const {
   for (const Exchange& e : exchanges_) {
     for (std::size_t i = 0; i < e.cells.size(); ++i) e.cells[i] = tables.field(e.group.symbols[i]);
     e.halo.start(e.cells, *e.group.walls);
   }
+}
+
+void Pass::fill_ghosts(const Tables& tables) const {
+  start(tables);
+  for (const Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);
+}
+
+void Pass::run(const Tables& tables) const {
+  start(tables);
   tables.launch(kernel_, ready_);
   for (const Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);
   for (const Box& box : rest_) tables.launch(kernel_, box);

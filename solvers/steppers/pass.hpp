@@ -24,8 +24,11 @@ class Pass {
   Pass(const Grid& grid, KernelFunction kernel, std::vector<GhostGroup> groups);
   /// Allocates nothing.
   void run(const Tables& tables) const;
+  /// Only fills the ghosts.
+  void fill_ghosts(const Tables& tables) const;
 
  private:
+  void start(const Tables& tables) const;
   struct Exchange {
     GhostGroup group;
     mutable HaloExchange halo;

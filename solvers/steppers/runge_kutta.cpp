@@ -13,28 +13,33 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-bool depends_on_time(const Model& model) {
+bool depends_on_time(const Model& model, const std::vector<Expr>& expressions) {
+  for (const NodeId id : reachable(expressions)) {
+    const Node& node = (*model.graph)[id];
+    if (node.op != Op::scalar) continue;
+    const std::string& name = model.graph->scalars()[node.symbol];
+    if (name == "t" || std::find(model.series.begin(), model.series.end(), name) != model.series.end()) return true;
+  }
+  return false;
+}
+
+std::vector<Expr> all_wall_values(const Model& model) {
+  std::vector<Expr> values;
   for (const auto& field : model.walls)
     for (std::size_t a = 0; a < 3; ++a)
-      for (std::size_t s = 0; s < 2 && model.has_walls[a]; ++s)
-        for (NodeId id : reachable({field[a][s].value})) {
-          const Node& node = (*model.graph)[id];
-          if (node.op != Op::scalar) continue;
-          const std::string& name = model.graph->scalars()[node.symbol];
-          if (name == "t" || std::find(model.series.begin(), model.series.end(), name) != model.series.end())
-            return true;
-        }
-  return false;
+      for (std::size_t s = 0; s < 2 && model.has_walls[a]; ++s) values.push_back(field[a][s].value);
+  return values;
 }
 
 }  // namespace
 
 struct RungeKutta::Plan {
   Plan(const Model& model, const Tableau& tableau, const Active& active)
-      : kernels(model, tableau, active), time_dependent_walls(depends_on_time(model)) {}
+      : kernels(model, tableau, active), time_dependent_walls(depends_on_time(model, all_wall_values(model))),
+        time_dependent(time_dependent_walls || depends_on_time(model, model.right_hand_sides)) {}
 
   RungeKuttaKernels kernels;
-  bool time_dependent_walls;
+  bool time_dependent_walls, time_dependent;
   std::vector<KernelSpec> forward, tangent, wall_kernels;
   std::vector<ReverseStage> reverse;
   std::vector<WallValues> walls, dot_walls;  // per stage
@@ -95,7 +100,7 @@ RungeKutta::RungeKutta(const Model& model, const Tableau& tableau, const Active&
   if (wants.adjoint && !model.walls.empty()) {
     std::vector<int> labels(at(s));
     std::iota(labels.begin(), labels.end(), 1);
-    p.wall_adjoint = std::make_unique<WallAdjoint>(model, active, labels, p.wall_kernels);
+    p.wall_adjoint = std::make_unique<WallAdjoint>(model, active, labels, "", p.wall_kernels);
   }
 
   const auto field = [&](const std::string& name) { return int{graph.field(name).node().symbol}; };
@@ -136,6 +141,8 @@ RungeKutta::~RungeKutta() = default;
 
 int RungeKutta::sums() const { return plan_->kernels.sum_numbers().count(); }
 
+int RungeKutta::record_states() const { return plan_->kernels.is_pointwise() ? 0 : tableau_.stages() - 1; }
+
 bool RungeKutta::keeps_slopes() const {
   return !plan_->kernels.is_pointwise() && !plan_->kernels.eliminates_slopes();
 }
@@ -167,7 +174,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   Plan& p = *plan_;
   Graph& graph = *model_.graph;
   const Communicator& comm = grid.communicator();
-  const SumRows rows = grid.dimensions() <= 1 ? SumRows::cells : SumRows::rows;
+  const Boxes boxes = boxes_of(grid.dimensions());
   const int s = stages();
   const std::size_t n = model_.fields.size();
   p.values = series;
@@ -175,10 +182,10 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   p.state = state_doubles(grid, n);
   p.rows = grid.local_rows();
   p.dummy_knot = Memory(std::max<std::int64_t>(p.rows, 1));
-  p.forward_library = KernelLibrary(p.forward, rows, comm);
-  p.reverse_library = KernelLibrary(p.reverse_specs(), rows, comm);
-  p.tangent_library = KernelLibrary(p.tangent, rows, comm);
-  p.wall_library = KernelLibrary(p.wall_kernels, SumRows::cells, comm);
+  p.forward_library = KernelLibrary(p.forward, boxes, comm);
+  p.reverse_library = KernelLibrary(p.reverse_specs(), boxes, comm);
+  p.tangent_library = KernelLibrary(p.tangent, boxes, comm);
+  p.wall_library = KernelLibrary(p.wall_kernels, Boxes::line, comm);
   for (WallValues& w : p.walls) w.prepare(p.wall_library, tables);
   for (WallValues& w : p.dot_walls) w.prepare(p.wall_library, tables);
 
@@ -199,7 +206,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   tables.allocate(scratch);
   if (!p.kernels.is_pointwise())
     for (int i = 2; i <= s; ++i) p.stage_memory.emplace_back(p.state);
-  if (wants_.tangent)
+  if (wants_.tangent && !p.kernels.is_pointwise())
     for (int i = 2; i <= s; ++i) p.dot_memory.emplace_back(p.state);
 
   const std::array<int, 3> ring = ring_depth(model_, model_.right_hand_sides);
@@ -211,9 +218,8 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   for (std::size_t k = 0; k < p.forward.size(); ++k) {
     const int i = static_cast<int>(k) + 1;
     if (p.kernels.is_pointwise()) {
-      (k == 0 ? p.forward_passes : p.record_passes)
-          .emplace_back(grid, p.forward_library[k], std::vector<GhostGroup>{});
-      continue;
+      p.forward_passes.emplace_back(grid, p.forward_library[k], std::vector<GhostGroup>{});
+      break;
     }
     GhostGroup own = ghosts_for(p.forward[k], p.stage[k], walls_of(p.walls, i));
     p.forward_passes.emplace_back(grid, p.forward_library[k], std::vector<GhostGroup>{own});
@@ -271,38 +277,48 @@ void RungeKutta::parameters_changed(Tables& tables, bool with_tangent) const {
 void RungeKutta::set_stage_scalars(Tables& tables, StepTime time) const {
   const Plan& p = *plan_;
   tables.scalar(p.h) = time.h;
-  for (int i = 0; i < stages(); ++i) {
+  for (int i = 0; i < stages() && p.time_dependent; ++i) {
     const double t = time.t + tableau_.c[at(i)] * time.h;
     tables.scalar(p.t[at(i)]) = t;
     for (std::size_t q = 0; q < p.series.size(); ++q) tables.scalar(p.series[q][at(i)]) = p.values[q].at(t);
   }
 }
 
-void RungeKutta::run_forward(Tables& tables, StepTime time, double* u, double* next, double* stages_at,
-                             bool recording) const {
+void RungeKutta::bind_stages(Tables& tables, double* u, double* stages_at) const {
   const Plan& p = *plan_;
-  set_stage_scalars(tables, time);
   tables.bind_state(p.stage.front(), u);
-  tables.bind_state(p.stage.back(), next);
-  const int s = stages();
-  for (int i = 2; i <= s; ++i) {
-    if (recording) {
-      tables.bind_state(p.stage[at(i - 1)], stages_at + p.state * (i - 2));
-    } else if (!p.stage_memory.empty()) {
-      tables.bind_state(p.stage[at(i - 1)], p.stage_memory[at(i - 2)].data());
-    }
-  }
-  if (p.time_dependent_walls)
-    for (const WallValues& w : p.walls) w.evaluate(tables);
-  for (const Pass& pass : recording ? p.record_passes : p.forward_passes) pass.run(tables);
+  for (int i = 1; i <= static_cast<int>(p.stage_memory.size()); ++i)
+    tables.bind_state(p.stage[at(i)], stages_at ? stages_at + p.state * (i - 1) : p.stage_memory[at(i - 1)].data());
+}
+
+void RungeKutta::begin_forward(Tables& tables, StepTime time) const {
+  set_stage_scalars(tables, time);
+  if (plan_->time_dependent_walls)
+    for (const WallValues& w : plan_->walls) w.evaluate(tables);
 }
 
 void RungeKutta::step(Tables& tables, StepTime time, double* u, double* next) const {
-  run_forward(tables, time, u, next, nullptr, false);
+  begin_forward(tables, time);
+  bind_stages(tables, u, nullptr);
+  tables.bind_state(plan_->stage.back(), next);
+  for (const Pass& pass : plan_->forward_passes) pass.run(tables);
 }
 
 void RungeKutta::record(Tables& tables, StepTime time, double* u, double* next, double* stages_at) const {
-  run_forward(tables, time, u, next, stages_at, true);
+  if (plan_->kernels.is_pointwise()) {
+    if (next) step(tables, time, u, next);
+    return;
+  }
+  begin_forward(tables, time);
+  bind_stages(tables, u, stages_at);
+  const std::vector<Pass>& passes = plan_->record_passes;
+  for (std::size_t i = 0; i + 1 < passes.size(); ++i) passes[i].run(tables);
+  if (next) {
+    tables.bind_state(plan_->stage.back(), next);
+    passes.back().run(tables);
+  } else {
+    passes.back().fill_ghosts(tables);
+  }
 }
 
 void RungeKutta::bind_knots(Tables& tables, StepTime time) const {
@@ -328,8 +344,7 @@ void RungeKutta::reverse(Tables& tables, StepTime time, double* u, double* stage
   const Plan& p = *plan_;
   set_stage_scalars(tables, time);
   if (!p.active_series.empty()) bind_knots(tables, time);
-  tables.bind_state(p.stage.front(), u);
-  for (int i = 2; i <= stages(); ++i) tables.bind_state(p.stage[at(i - 1)], stages_at + p.state * (i - 2));
+  bind_stages(tables, u, stages_at);
   tables.bind_state(p.lambda, lambda);
   tables.bind_state(p.lambda_next, lambda_next);
   for (std::size_t k = 0; k < p.reverse_passes.size(); ++k) {
@@ -349,13 +364,10 @@ void RungeKutta::tangent(Tables& tables, StepTime time, double* u, double* stage
   for (std::size_t q = 0; q < p.series_dot.size(); ++q)
     for (int i = 0; i < stages(); ++i)
       tables.scalar(p.series_dot[q][at(i)]) = series_directions_[q].at(time.t + tableau_.c[at(i)] * time.h);
-  tables.bind_state(p.stage.front(), u);
+  bind_stages(tables, u, stages_at);
   tables.bind_state(p.dot_stage.front(), du);
   tables.bind_state(p.dot_stage.back(), dnext);
-  for (int i = 2; i <= stages(); ++i) {
-    tables.bind_state(p.stage[at(i - 1)], stages_at + p.state * (i - 2));
-    tables.bind_state(p.dot_stage[at(i - 1)], p.dot_memory[at(i - 2)].data());
-  }
+  for (std::size_t i = 0; i < p.dot_memory.size(); ++i) tables.bind_state(p.dot_stage[i + 1], p.dot_memory[i].data());
   if (p.time_dependent_walls)
     for (const WallValues& w : p.dot_walls) w.evaluate(tables);
   for (const Pass& pass : p.tangent_passes) pass.run(tables);

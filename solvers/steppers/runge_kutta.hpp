@@ -4,7 +4,7 @@
 // Adjoint, stage i = s..1, with lambda the adjoint of the new state: mu_i = b_i lambda + sum_{j>i} a_ji ybar_j,
 // ybar_i = h J(Y_i)^T mu_i, lambda' = lambda + sum_i ybar_i, and pbar += h mu_i dF/dp(Y_i). (Hager 2000; Sandu 2006.)
 // Slopes K and ybar are not kept where they follow from what is (tableau.hpp, Elimination).
-// A model that reads no neighbours takes its whole step in one kernel.
+// A model that reads no neighbours takes its whole step in one kernel, forward and backward.
 //
 // Memory per cell and field for RK4: forward 26 doubles read or written, adjoint 34 (8 bytes each).
 #pragma once
@@ -41,8 +41,9 @@ class RungeKutta {
   /// Ghost layers that its kernels read.
   std::array<int, 3> halo() const;
   int stages() const { return tableau_.stages(); }
-  /// States that a record holds beside the state it starts from: the inputs of stages 2 to s.
-  int record_states() const { return tableau_.stages() - 1; }
+  /// States that a record holds beside the state it starts from: the inputs of stages 2 to s; none for a model that reads
+  /// no neighbours, which recomputes them in registers.
+  int record_states() const;
   /// Number of sums (Tables): first the active scalars, in order; the rest belongs to the series.
   int sums() const;
   /// All kernels with their roles, for `hindsight explain`.
@@ -78,7 +79,8 @@ class RungeKutta {
 
   /// u(t) -> u(t+h). Exchanges ghosts of every stage's input.
   void step(Tables& tables, StepTime time, double* u, double* next) const;
-  /// The same step, bit for bit; keeps the stage inputs Y_2..Y_s in `stages` (record_states() states).
+  /// The same step, bit for bit; keeps the stage inputs Y_2..Y_s in `stages` (record_states() states). With next null the
+  /// new state is not computed: reversing does not need it.
   void record(Tables& tables, StepTime time, double* u, double* next, double* stages) const;
   /// Adjoint of the recorded step: lambda of the new state -> lambda of the old one. Adds to the sums.
   void reverse(Tables& tables, StepTime time, double* u, double* stages, double* lambda, double* lambda_next) const;
@@ -87,7 +89,8 @@ class RungeKutta {
 
  private:
   struct Plan;
-  void run_forward(Tables& tables, StepTime time, double* u, double* next, double* stages, bool recording) const;
+  void begin_forward(Tables& tables, StepTime time) const;
+  void bind_stages(Tables& tables, double* u, double* stages_at) const;
   void set_stage_scalars(Tables& tables, StepTime time) const;
   void bind_knots(Tables& tables, StepTime time) const;
 

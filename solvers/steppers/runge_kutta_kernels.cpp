@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <numeric>
 
 #include "solvers/equations/simplify.hpp"
 
@@ -63,7 +64,7 @@ Expr RungeKuttaKernels::combine_forward(int i, const std::string& field, Expr sl
 }
 
 std::vector<KernelSpec> RungeKuttaKernels::forward() const {
-  if (pointwise_) return forward_pointwise();
+  if (pointwise_) return {step_pointwise()};
   std::vector<KernelSpec> kernels;
   const int s = tableau_.stages();
   for (int i = 1; i <= s; ++i) {
@@ -80,11 +81,11 @@ std::vector<KernelSpec> RungeKuttaKernels::forward() const {
   return kernels;
 }
 
-std::vector<KernelSpec> RungeKuttaKernels::forward_pointwise() const {
-  KernelSpec step{"step", {}, {}}, record{"record", {}, {}};
+std::vector<Expr> RungeKuttaKernels::whole_step() const {
   const int s = tableau_.stages();
   std::vector<std::vector<Expr>> slopes;
-  std::map<int, Expr> value;  // of the symbols u@i, as far as they are known
+  std::map<int, Expr> value;  // of the symbols u@2, u@3, ... as expressions of u@1
+  std::vector<Expr> next;
   for (int i = 1; i <= s; ++i) {
     const std::vector<Expr> own = at_stage(model_, model_.right_hand_sides, std::to_string(i));
     slopes.push_back(substitute(own, [&](const Node& node) {
@@ -97,15 +98,21 @@ std::vector<KernelSpec> RungeKuttaKernels::forward_pointwise() const {
       for (int j = i; j >= 1; --j) sum = sum + forward_rows_[at(i - 1)][at(j - 1)] * slopes[at(j - 1)][f];
       const Expr result = h_ * sum + graph_.field(StageNames::stage(name, 1));
       if (i < s) {
-        record.outputs.push_back({StageNames::stage(name, i + 1), result});
         value[graph_.field(StageNames::stage(name, i + 1)).node().symbol] = result;
       } else {
-        step.outputs.push_back({StageNames::next(name), result});
-        record.outputs.push_back(step.outputs.back());
+        next.push_back(result);
       }
     }
   }
-  return {finished(step), finished(record)};
+  return next;
+}
+
+KernelSpec RungeKuttaKernels::step_pointwise() const {
+  KernelSpec kernel{"step", {}, {}};
+  const std::vector<Expr> next = whole_step();
+  for (std::size_t f = 0; f < next.size(); ++f)
+    kernel.outputs.push_back({StageNames::next(model_.fields[f]), next[f]});
+  return finished(kernel);
 }
 
 Adjoint RungeKuttaKernels::gather(int i, const std::vector<Expr>& seeds) const {
@@ -192,7 +199,7 @@ void RungeKuttaKernels::reverse_walls(ReverseStage& stage, int row, const Adjoin
 }
 
 std::vector<ReverseStage> RungeKuttaKernels::reverse() const {
-  if (pointwise_) return reverse_pointwise();
+  if (pointwise_) return {{0, reverse_pointwise(), {}, {}}};
   std::vector<ReverseStage> stages;
   const int s = tableau_.stages();
   bool walls = false;
@@ -213,56 +220,66 @@ std::vector<ReverseStage> RungeKuttaKernels::reverse() const {
   return stages;
 }
 
-std::vector<ReverseStage> RungeKuttaKernels::reverse_pointwise() const {
-  const int s = tableau_.stages();
+KernelSpec RungeKuttaKernels::reverse_pointwise() const {
+  const SumNumbers numbers = sum_numbers();
   const std::size_t n = model_.fields.size();
+  std::vector<Expr> lambdas;
+  std::vector<std::string> fields, scalars = active_.scalars;
+  for (const std::string& name : model_.fields) {
+    lambdas.push_back(graph_.field(StageNames::lambda(name)));
+    fields.push_back(StageNames::stage(name, 1));
+  }
+  for (const std::string& name : active_.parameter_fields) fields.push_back(name);
+  for (const std::string& name : active_.series)
+    for (int i = 1; i <= numbers.stages; ++i) scalars.push_back(StageNames::stage(name, i));
+  const Adjoint own = adjoint(whole_step(), lambdas, fields, scalars);
   KernelSpec kernel{"reverse", {}, {}};
-  std::vector<std::vector<Expr>> ybar(at(s));
-  std::map<int, Expr> sums;
-  std::vector<Expr> bars(active_.parameter_fields.size(), graph_.constant(0.0));
-  for (int i = s; i >= 1; --i) {
-    std::vector<Expr> seeds;
-    for (std::size_t f = 0; f < n; ++f) {
-      Expr mu = tableau_.b[at(i - 1)] * graph_.field(StageNames::lambda(model_.fields[f]));
-      for (int j = i + 1; j <= s; ++j) mu = mu + tableau_.a[at(j - 1)][at(i - 1)] * ybar[at(j - 1)][f];
-      seeds.push_back(mu);
-    }
-    const Adjoint own = gather(i, seeds);
-    for (std::size_t f = 0; f < n; ++f) ybar[at(i - 1)].push_back(h_ * own.fields[f]);
-    for (std::size_t k = 0; k < bars.size(); ++k) bars[k] = bars[k] + own.fields[n + k];
-    KernelSpec part;
-    add_sums(part, i, own);
-    for (const KernelSpec::Sum& sum : part.sums) {
-      const auto [it, is_new] = sums.emplace(sum.accumulator, sum.value);
-      if (!is_new) it->second = it->second + sum.value;
-    }
-  }
-  for (std::size_t f = 0; f < n; ++f) {
-    Expr sum = graph_.field(StageNames::lambda(model_.fields[f]));
-    for (int i = s; i >= 1; --i) sum = sum + ybar[at(i - 1)][f];
-    kernel.outputs.push_back({StageNames::lambda_next(model_.fields[f]), sum});
-  }
-  for (std::size_t k = 0; k < bars.size(); ++k) {
+  for (std::size_t f = 0; f < n; ++f) kernel.outputs.push_back({StageNames::lambda_next(model_.fields[f]), own.fields[f]});
+  for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
     const std::string bar = StageNames::bar(active_.parameter_fields[k]);
-    if (!bars[k].is_constant(0.0)) kernel.outputs.push_back({bar, graph_.field(bar) + h_ * bars[k]});
+    if (!own.fields[n + k].is_constant(0.0)) kernel.outputs.push_back({bar, graph_.field(bar) + own.fields[n + k]});
   }
-  for (const auto& [number, value] : sums) kernel.sums.push_back({number, value});
-  return {{0, finished(kernel), {}, {}}};
+  std::size_t next = 0;
+  for (int p = 0; p < numbers.scalars; ++p, ++next)
+    if (!own.scalars[next].is_constant(0.0)) kernel.sums.push_back({numbers.scalar(p), own.scalars[next]});
+  for (int q = 0; q < numbers.series; ++q)
+    for (int i = 1; i <= numbers.stages; ++i, ++next)
+      for (int knot = 0; knot < 2 && !own.scalars[next].is_constant(0.0); ++knot)
+        kernel.sums.push_back({numbers.knot(q, i, knot),
+                               graph_.scalar(StageNames::weight(active_.series[at(q)], i, knot)) * own.scalars[next]});
+  return finished(kernel);
+}
+
+std::vector<Seed> RungeKuttaKernels::tangent_seeds(const std::vector<int>& stages) const {
+  std::vector<Seed> seeds;
+  for (const int i : stages) {
+    for (const std::string& name : model_.fields)
+      seeds.push_back({true, StageNames::stage(name, i), StageNames::dot(StageNames::stage(name, i))});
+    for (const std::string& name : active_.series)
+      seeds.push_back({false, StageNames::stage(name, i), StageNames::dot(StageNames::stage(name, i))});
+  }
+  for (const std::string& name : active_.parameter_fields) seeds.push_back({true, name, StageNames::dot(name)});
+  for (const std::string& name : active_.scalars) seeds.push_back({false, name, StageNames::dot(name)});
+  return seeds;
+}
+
+KernelSpec RungeKuttaKernels::tangent_pointwise() const {
+  std::vector<int> stages(at(tableau_.stages()));
+  std::iota(stages.begin(), stages.end(), 1);
+  const std::vector<Expr> dots = hindsight::tangent(whole_step(), tangent_seeds(stages));
+  KernelSpec kernel{"tangent", {}, {}};
+  for (std::size_t f = 0; f < dots.size(); ++f)
+    kernel.outputs.push_back({StageNames::dot(StageNames::next(model_.fields[f])), dots[f]});
+  return finished(kernel);
 }
 
 std::vector<KernelSpec> RungeKuttaKernels::tangent() const {
+  if (pointwise_) return {tangent_pointwise()};
   std::vector<KernelSpec> kernels;
   const int s = tableau_.stages();
   for (int i = 1; i <= s; ++i) {
-    std::vector<Seed> seeds;
-    for (const std::string& name : model_.fields)
-      seeds.push_back({true, StageNames::stage(name, i), StageNames::dot(StageNames::stage(name, i))});
-    for (const std::string& name : active_.parameter_fields) seeds.push_back({true, name, StageNames::dot(name)});
-    for (const std::string& name : active_.scalars) seeds.push_back({false, name, StageNames::dot(name)});
-    for (const std::string& name : active_.series)
-      seeds.push_back({false, StageNames::stage(name, i), StageNames::dot(StageNames::stage(name, i))});
     const std::vector<Expr> slopes =
-        hindsight::tangent(at_stage(model_, model_.right_hand_sides, std::to_string(i)), seeds);
+        hindsight::tangent(at_stage(model_, model_.right_hand_sides, std::to_string(i)), tangent_seeds({i}));
     KernelSpec kernel{fmt::format("tangent{}", i), {}, {}};
     for (std::size_t f = 0; f < model_.fields.size(); ++f) {
       const std::string& name = model_.fields[f];

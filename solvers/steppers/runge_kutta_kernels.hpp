@@ -47,11 +47,11 @@ class RungeKuttaKernels {
  public:
   RungeKuttaKernels(const Model& model, const Tableau& tableau, const Active& active);
 
-  /// One kernel per stage; for pointwise models one that steps and one that also writes the stage inputs.
+  /// One kernel per stage; for pointwise models one for the whole step.
   std::vector<KernelSpec> forward() const;
   /// Stages s to 1; for pointwise models one kernel, stage 0.
   std::vector<ReverseStage> reverse() const;
-  /// One kernel per stage, after the stage inputs are known.
+  /// One kernel per stage, after the stage inputs are known; for pointwise models one.
   std::vector<KernelSpec> tangent() const;
 
   bool is_pointwise() const { return pointwise_; }
@@ -66,8 +66,12 @@ class RungeKuttaKernels {
   void reverse_walls(ReverseStage& stage, int row, const Adjoint& gather) const;
   Adjoint gather(int i, const std::vector<Expr>& seeds) const;
   void add_sums(KernelSpec& kernel, int i, const Adjoint& gather) const;
-  std::vector<KernelSpec> forward_pointwise() const;
-  std::vector<ReverseStage> reverse_pointwise() const;
+  /// Pointwise models: the new state as one expression of the old one, and kernels of that map and its derivatives.
+  std::vector<Expr> whole_step() const;
+  KernelSpec step_pointwise() const;
+  KernelSpec reverse_pointwise() const;
+  KernelSpec tangent_pointwise() const;
+  std::vector<Seed> tangent_seeds(const std::vector<int>& stages) const;
 
   const Model& model_;
   const Tableau& tableau_;

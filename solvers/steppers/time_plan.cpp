@@ -21,6 +21,7 @@ TimePlan::TimePlan(double from, double to, double step, std::vector<double> land
     const double count = std::max(1.0, std::ceil((ends_[i] - ends_[i - 1]) / step * (1 - 1e-12)));
     if (!(first_step_.back() + count < 9e15)) throw InputError("time.step is so short that the steps cannot be counted");
     first_step_.push_back(first_step_.back() + static_cast<std::int64_t>(count));
+    lengths_.push_back((ends_[i] - ends_[i - 1]) / count);
   }
 }
 
@@ -30,18 +31,11 @@ std::size_t TimePlan::stretch(std::int64_t k) const {
   return static_cast<std::size_t>(after - first_step_.begin()) - 1;
 }
 
-double TimePlan::time(std::int64_t k) const {
-  const std::size_t s = stretch(k);
-  if (k == steps()) return ends_.back();
-  const auto count = static_cast<double>(first_step_[s + 1] - first_step_[s]);
-  return ends_[s] + (ends_[s + 1] - ends_[s]) * (static_cast<double>(k - first_step_[s]) / count);
-}
+double TimePlan::time(std::int64_t k) const { return k == steps() ? ends_.back() : step(k).t; }
 
 StepTime TimePlan::step(std::int64_t k) const {
   const std::size_t s = stretch(k);
-  const auto count = static_cast<double>(first_step_[s + 1] - first_step_[s]);
-  const double length = ends_[s + 1] - ends_[s];
-  return {ends_[s] + length * (static_cast<double>(k - first_step_[s]) / count), length / count};
+  return {ends_[s] + static_cast<double>(k - first_step_[s]) * lengths_[s], lengths_[s]};
 }
 
 std::int64_t TimePlan::state_at(double time) const {

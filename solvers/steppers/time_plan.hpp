@@ -26,6 +26,7 @@ class TimePlan {
   std::size_t stretch(std::int64_t k) const;
   std::vector<double> ends_;              // times where stretches begin, and the end
   std::vector<std::int64_t> first_step_;  // of each stretch, and the total
+  std::vector<double> lengths_;           // of the steps of each stretch
   double tolerance_ = 0.0;
 };
 

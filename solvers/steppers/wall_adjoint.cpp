@@ -9,7 +9,7 @@
 namespace hindsight {
 
 WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages,
-                         std::vector<KernelSpec>& kernels)
+                         const std::string& prefix, std::vector<KernelSpec>& kernels)
     : model_(model), active_(active) {
   Graph& graph = *model.graph;
   const Expr h = graph.scalar("h");
@@ -18,7 +18,7 @@ WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::ve
       for (int side = 0; side < 2; ++side) {
         const auto a = static_cast<std::size_t>(axis);
         if (!model.has_walls[a]) continue;
-        const std::string name = fmt::format("{}_{}{}", model.fields[f], "xyz"[axis], side);
+        const std::string name = fmt::format("{}{}_{}{}", prefix, model.fields[f], "xyz"[axis], side);
         const Expr bar = graph.field("wallbar_" + name);
         Face face;
         face.field = f;

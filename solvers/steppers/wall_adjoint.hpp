@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <vector>
 
 #include "solvers/equations/kernel.hpp"
@@ -15,8 +16,9 @@ namespace hindsight {
 /// arrays are added in global order.
 class WallAdjoint {
  public:
-  /// @param stages labels of the stages whose wall values are differentiated.
-  WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages,
+  /// @param stages labels of the stages whose wall values are differentiated. @param prefix distinguishes the symbols of
+  /// this set. Adds its kernels to `kernels`.
+  WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages, const std::string& prefix,
               std::vector<KernelSpec>& kernels);
 
   /// Allocates for a field's walls on this rank; returns where transposed rules of this stage put Ebar.

@@ -56,7 +56,7 @@ class Box {
                       }});
   }
 
-  void launch(KernelFunction kernel, std::vector<Values>& sums, SumRows rows) {
+  void launch(KernelFunction kernel, std::vector<Values>& sums, Boxes rows) {
     std::vector<double*> fields, accumulators;
     for (Values& array : arrays_) fields.push_back(array.data() + index(0, 0, 0));
     for (Values& sum : sums) accumulators.push_back(sum.data());
@@ -69,8 +69,8 @@ class Box {
                         {cells_[0], cells_[1], cells_[2]},
                         width(0),
                         std::int64_t{width(0)} * width(1),
-                        rows == SumRows::rows ? 1 : 0,
-                        rows == SumRows::rows ? cells_[1] : 0};
+                        rows == Boxes::rows ? 1 : 0,
+                        rows == Boxes::rows ? cells_[1] : 0};
     kernel(&launch);
   }
 
@@ -107,9 +107,9 @@ void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<i
   Box box(graph, cells);
   std::vector<Values> expected;
   box.for_each_cell([&](int i, int j, int k) { expected.push_back(box.interpret_at(roots, i, j, k)); });
-  const KernelLibrary library({kernel}, SumRows::rows, Communicator(MPI_COMM_WORLD));
+  const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD));
   std::vector<Values> sums;
-  box.launch(library[0], sums, SumRows::rows);
+  box.launch(library[0], sums, Boxes::rows);
   std::size_t cell = 0;
   box.for_each_cell([&](int i, int j, int k) {
     for (std::size_t r = 0; r < roots.size(); ++r) {
@@ -216,9 +216,9 @@ TEST(emit, an_output_may_replace_a_field_that_is_read_at_the_cell_itself) {
   const KernelSpec kernel{"update", {{"u", u * v + 1.0}}, {}};
   std::vector<double> expected;
   box.for_each_cell([&](int i, int j, int k) { expected.push_back(box.interpret_at(kernel.roots(), i, j, k)[0]); });
-  const KernelLibrary library({kernel}, SumRows::rows, Communicator(MPI_COMM_WORLD));
+  const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD));
   std::vector<Values> sums;
-  box.launch(library[0], sums, SumRows::rows);
+  box.launch(library[0], sums, Boxes::rows);
   std::size_t cell = 0;
   box.for_each_cell(
       [&](int i, int j, int k) { EXPECT_EQ(bits(box.array("u")[box.index(i, j, k)]), bits(expected[cell++])); });
@@ -239,8 +239,8 @@ TEST(emit, sums_by_rows_have_a_fixed_order) {
     const KernelSpec kernel{"sums", {{"out", u + v}}, {{1, e}, {0, s}}};
     Box box(graph, {nx, 3, 2});
     std::vector<Values> sums(2, Values(box.rows(), 0.5));
-    const KernelLibrary library({kernel}, SumRows::rows, Communicator(MPI_COMM_WORLD));
-    box.launch(library[0], sums, SumRows::rows);
+    const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD));
+    box.launch(library[0], sums, Boxes::rows);
     for (int k = 0; k < 2; ++k)
       for (int j = 0; j < 3; ++j) {
         Values products, differences;
@@ -261,8 +261,8 @@ TEST(emit, sums_by_cells_add_to_each_cell) {
   const KernelSpec kernel{"sums", {}, {{0, e}, {0, u}}};
   Box box(graph, {45, 1, 1});
   std::vector<Values> sums(1, Values(45, 0.25));
-  const KernelLibrary library({kernel}, SumRows::cells, Communicator(MPI_COMM_WORLD));
-  box.launch(library[0], sums, SumRows::cells);
+  const KernelLibrary library({kernel}, Boxes::line, Communicator(MPI_COMM_WORLD));
+  box.launch(library[0], sums, Boxes::line);
   for (int i = 0; i < 45; ++i) {
     const Values at = box.interpret_at({e, u}, i, 0, 0);
     EXPECT_EQ(bits(sums[0][static_cast<std::size_t>(i)]), bits((0.25 + at[0]) + at[1])) << i;
@@ -275,7 +275,7 @@ TEST(emit, the_source_depends_on_the_kernels_alone) {
     const Expr u = graph.field("u"), v = graph.field("v");
     const Expr e = sin(u) * v + 1.0;
     if (busy) (void)(exp(e) - cos(v));
-    return emit_c({{"k", {{"u", e}}, {}}}, SumRows::rows);
+    return emit_c({{"k", {{"u", e}}, {}}}, Boxes::rows);
   };
   EXPECT_EQ(source(false), source(true));
   EXPECT_EQ(source(false), source(false));
@@ -283,7 +283,7 @@ TEST(emit, the_source_depends_on_the_kernels_alone) {
 
 TEST(emit, operators_that_were_not_discretised_are_a_bug) {
   Graph graph;
-  EXPECT_THROW(emit_c({{"k", {{"u", laplacian(graph.field("u"), 2)}}, {}}}, SumRows::rows), Error);
+  EXPECT_THROW(emit_c({{"k", {{"u", laplacian(graph.field("u"), 2)}}, {}}}, Boxes::rows), Error);
 }
 
 }  // namespace

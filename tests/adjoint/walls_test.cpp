@@ -1,0 +1,85 @@
+// ranks: 1 2 3 4
+// Gradients through walls: values and slopes that depend on unknowns, on time and on place; corners; parameter fields.
+#include <cmath>
+
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+void check_everywhere(const std::string& text, double largest_step = 1e-2) {
+  Session serial(test::text_case(text), test::self(), true, false, true);
+  const Evaluation reference = serial.gradient({});
+  Session session(test::text_case(text), test::world(), true, true, true);
+  test::expect_right_gradient(session, largest_step);
+  const Evaluation mine = session.gradient({});
+  test::expect_same_bits(session, mine, reference);
+}
+
+TEST(Walls, ScalarsAndSeriesInWallValues1D) {
+  check_everywhere(R"yaml(
+case: rod
+grid: {x: {cells: 24, to: 1, boundary: {lower: {value: "a*sin(3*t) + s"}, upper: {slope: "b*t"}}}}
+parameters: {a: 0.7, b: 0.4, D: 0.05, s: {series: {times: [0, 0.2, 0.5], values: [0.1, 0.5, 0.2]}}}
+state: {u: {initial: "x*(1 - x)"}}
+equations: {dt(u): "D*dxx(u) - u*dx(u) + 0.1*u^2"}
+time: {step: 0.01, to: 0.4}
+objective: [{final: "u^2"}, {integral: "u^3 + s*u"}, {integral: "0.1*grad2(u)"}]
+unknowns: {a: {}, b: {}, D: {}, s: {}, initial(u): {}}
+checkpoints: {schedule: revolve, host: 4 slots}
+)yaml");
+}
+
+TEST(Walls, PlaceDependentValuesAndParameterField2D) {
+  check_everywhere(R"yaml(
+case: plate
+grid:
+  x: {cells: 13, to: 1, boundary: {lower: {value: "a*y + b*y^2*t"}, upper: {slope: "c*cos(y)"}}}
+  y: {cells: 16, to: 2, boundary: {value: "a*x"}}
+parameters: {a: 0.7, b: 0.4, c: 0.3, kappa: {field: "0.05*(1 + 0.5*sin(3*x + y))"}}
+state: {u: {initial: "sin(3*x)*y"}, v: {initial: "0.1*x + a"}}
+equations:
+  dt(u): "div(kappa*grad(u)) - u*dx(u) + v"
+  dt(v): "div((1 + v^2)*grad(u))*0.01 + 0.1*dx(dy(v))*kappa"
+time: {method: ssprk3, step: 0.01, to: 0.1}
+objective: [{final: "u^2 + v^2"}, {integral: "grad2(u)*0.01 + u*v"}, {penalty: "grad2(kappa) + kappa^2"}]
+unknowns: {a: {}, b: {}, c: {}, kappa: {}, initial(v): {}}
+checkpoints: {schedule: revolve, host: 3 slots}
+)yaml",
+                   1e-3);
+}
+
+TEST(Walls, MixedAxes3DWithDopri5) {
+  check_everywhere(R"yaml(
+case: box
+grid:
+  x: {cells: 8, to: 1, boundary: periodic}
+  y: {cells: 9, to: 1, boundary: {value: "a*sin(2*pi*x)*z"}}
+  z: {cells: 10, to: 1, boundary: {lower: {slope: "b*y"}, upper: {value: "a + t"}}}
+parameters: {a: 0.7, b: 0.4}
+state: {u: {initial: "sin(2*pi*x)*y*z"}}
+equations: {dt(u): "0.01*lap(u) + 0.1*dy(dz(u))*u - upwind(u, u, z)"}
+time: {method: dopri5, step: 0.01, to: 0.05}
+objective: [{final: "u^2"}]
+unknowns: {a: {}, b: {}, initial(u): {}}
+)yaml");
+}
+
+TEST(Walls, FourthOrderAndFieldRules) {
+  check_everywhere(R"yaml(
+case: two
+grid:
+  order: 4
+  x: {cells: 20, to: 1, boundary: {lower: {value: 0, fields: {v: {slope: "a"}}}, upper: {slope: 0}}}
+parameters: {a: 0.3}
+state: {u: {initial: "sin(pi*x)"}, v: {initial: "cos(pi*x)"}}
+equations: {dt(u): "0.02*dxx(u) + u*v", dt(v): "0.02*dxx(v) - dx(u*v)"}
+time: {method: heun, step: 0.01, to: 0.2}
+objective: [{final: "u^2*v"}]
+unknowns: {a: {}, initial(u): {}}
+checkpoints: {schedule: uniform, host: 20 slots}
+)yaml");
+}
+
+}  // namespace
+}  // namespace hindsight

@@ -1,0 +1,127 @@
+// The shipped cases, through the program: derivatives are right with 1 and 3 ranks, inversions reach published numbers.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace hindsight {
+namespace {
+
+const std::string source = HINDSIGHT_SOURCE_DIR;
+
+std::string folder() {
+  const std::string path = ::testing::TempDir() + "/hindsight-cases";
+  std::filesystem::create_directories(path);
+  return path;
+}
+
+/// An environment without the marks that this test's own MPI has left.
+const std::string clean_environment =
+    "env -i PATH=\"$PATH\" HOME=\"$HOME\" HINDSIGHT_CACHE=\"$HINDSIGHT_CACHE\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" "
+    "OMPI_ALLOW_RUN_AS_ROOT=$OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=$OMPI_ALLOW_RUN_AS_ROOT_CONFIRM "
+    "OMPI_MCA_btl_vader_single_copy_mechanism=none ";
+
+/// Runs the program in a process of its own. @returns its exit code.
+int run(const std::string& arguments, int ranks = 1) {
+  std::string command = clean_environment;
+  if (ranks > 1) command += "mpirun --oversubscribe -n " + std::to_string(ranks) + " ";
+  command += std::string(HINDSIGHT_PROGRAM) + " " + arguments + " > " + folder() + "/output.txt 2>&1";
+  const int status = std::system(command.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+std::string output() {
+  std::ifstream file(folder() + "/output.txt");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+nlohmann::json result(const std::string& run_folder) {
+  std::ifstream file(run_folder + "/result.json");
+  return nlohmann::json::parse(file);
+}
+
+class EveryCase : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(EveryCase, DerivativesAreRightWithOneAndThreeRanks) {
+  for (const int ranks : {1, 3})
+    EXPECT_EQ(run("check " + source + "/cases/" + GetParam() + ".yaml", ranks), 0) << output();
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, EveryCase,
+                         ::testing::Values("lynx-hare", "school-influenza", "gray-scott", "heat-conductivity", "burgers",
+                                           "advection-3d", "lorenz96"));
+
+TEST(Check, BrokenDerivativesExitWith4) {
+  EXPECT_EQ(run("check " + source + "/cases/burgers.yaml --break-gradient"), 4) << output();
+}
+
+TEST(Inversion, LynxHareReachesThePublishedEstimates) {
+  const std::string out = folder() + "/lynx";
+  ASSERT_EQ(run(source + "/cases/lynx-hare.yaml --out " + out), 0) << output();
+  const nlohmann::json json = result(out);
+  EXPECT_NEAR(2 * json["objective"].get<double>(), 2.018661, 1e-6);
+  const std::pair<const char*, double> expected[] = {{"alpha", 0.540159}, {"beta", 0.0271654}, {"gamma", 0.796386},
+                                                     {"delta", 0.0236946}, {"u0", 34.6024}, {"v0", 5.84451}};
+  for (const auto& [name, value] : expected)
+    EXPECT_NEAR(json["estimate"][name].get<double>(), value, 2e-5 * value) << name;
+  EXPECT_NE(output().find("2.018661"), std::string::npos);
+}
+
+TEST(Inversion, SchoolInfluenzaReachesThePublishedEstimates) {
+  const std::string out = folder() + "/school";
+  ASSERT_EQ(run(source + "/cases/school-influenza.yaml --out " + out, 2), 0) << output();
+  const nlohmann::json json = result(out);
+  EXPECT_NEAR(2 * json["objective"].get<double>(), 4121.94, 0.005);
+  EXPECT_NEAR(json["estimate"]["beta"].get<double>(), 1.669226, 2e-6);
+  EXPECT_NEAR(json["estimate"]["gamma"].get<double>(), 0.4434502, 1e-6);
+}
+
+TEST(Inversion, HeatConductivityReachesTheNoise) {
+  const std::string out = folder() + "/heat";
+  ASSERT_EQ(run(source + "/cases/heat-conductivity.yaml --out " + out), 0) << output();
+  const nlohmann::json misfit = result(out)["misfit"][0];
+  EXPECT_NEAR(misfit["rms"].get<double>() / misfit["noise"].get<double>(), 1.0, 0.05);
+  if (std::system("/usr/bin/python3 -c 'import h5py, matplotlib, yaml' 2>/dev/null") != 0) GTEST_SKIP() << "no h5py";
+  ASSERT_EQ(std::system((source + "/scripts/plot-conductivity " + out + " " + out + "/k.png > " + out + "/factor.txt").c_str()),
+            0);
+  std::ifstream file(out + "/factor.txt");
+  std::string line;
+  std::getline(file, line);
+  EXPECT_GE(std::stod(line.substr(line.find(':') + 1)), 3.0) << line;
+}
+
+TEST(Program, DivergenceNamesFieldStepAndPlaceAndExits3) {
+  const std::string out = folder() + "/diverged";
+  EXPECT_EQ(run("run " + source + "/cases/gray-scott.yaml --set grid.x.cells=2048 --set time.to=20 --out " + out, 2), 3);
+  EXPECT_NE(output().find("field 'u' is not finite after step"), std::string::npos) << output();
+  EXPECT_NE(output().find("x = "), std::string::npos) << output();
+  EXPECT_FALSE(std::filesystem::exists(out + "/result.json"));
+  EXPECT_FALSE(std::filesystem::exists(out + "/fields.h5"));
+}
+
+TEST(Program, ExitCodes) {
+  EXPECT_EQ(run("schema"), 0);
+  EXPECT_EQ(run("init pde"), 0);
+  EXPECT_EQ(run("info"), 0);
+  EXPECT_EQ(run("gradeint x.yaml"), 2);
+  EXPECT_EQ(run("gradient nothing.yaml", 3), 2);
+  EXPECT_EQ(run("schedule revolve --steps 10 --slots host=0"), 2);
+  EXPECT_EQ(run("run " + source + "/cases/lynx-hare.yaml --backend cuda --out " + folder() + "/c"), 6);
+  EXPECT_EQ(run("run " + source + "/cases/lynx-hare.yaml --out /proc/nowhere"), 6);
+  EXPECT_EQ(run("plan " + source + "/cases/gray-scott.yaml --set 'checkpoints.host=10 slots'"), 0) << output();
+  EXPECT_EQ(run("explain " + source + "/cases/burgers.yaml"), 0) << output();
+}
+
+TEST(Program, MissingCompilerExitsWith6) {
+  const std::string command = clean_environment + "HINDSIGHT_CC=no-such-cc HINDSIGHT_CACHE=" + folder() + "/empty-cache " +
+                              std::string(HINDSIGHT_PROGRAM) + " run " + source + "/cases/lynx-hare.yaml --out " + folder() +
+                              "/cc > " + folder() + "/output.txt 2>&1";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 6);
+  EXPECT_NE(output().find("HINDSIGHT_CC"), std::string::npos) << output();
+}
+
+}  // namespace
+}  // namespace hindsight
