@@ -7,6 +7,8 @@
 namespace hindsight {
 namespace {
 
+constexpr std::size_t most_nodes = 200000;
+
 Offset along(int axis, int cells) {
   Offset offset{0, 0, 0};
   offset[static_cast<std::size_t>(axis)] = static_cast<std::int8_t>(cells);
@@ -157,6 +159,7 @@ std::vector<Expr> discretise(const std::vector<Expr>& roots, const Stencils& ste
   if (stencils.face_mean == FaceMean::harmonic && stencils.order > 2)
     throw InputError("harmonic face means are second order: use them with grid order 2");
   Graph& graph = roots.front().graph();
+  const std::size_t before = graph.size();
   const Discretiser discretiser(stencils);
   std::unordered_map<NodeId, Expr> made;
   for (NodeId id : reachable(roots)) {
@@ -166,6 +169,8 @@ std::vector<Expr> discretise(const std::vector<Expr>& roots, const Stencils& ste
     Expr result = args.empty() ? Expr(&graph, id) : graph.make(node.op, args, node.axis, node.symbol);
     const Op op = result.node().op;
     if (op == Op::derivative || op == Op::upwind || op == Op::div_grad) result = discretiser.lower(result);
+    if (graph.size() - before > most_nodes)
+      throw InputError("the discretised equations are too large (200000 nodes): nest fewer derivatives");
     made.emplace(id, result);
   }
   std::vector<Expr> out;

@@ -129,15 +129,20 @@ class Parser {
   }
 
   Expr comparison() {
-    Expr a = sum();
-    if (accept("<")) return a < sum();
-    if (accept("<=")) return a <= sum();
-    if (accept(">")) return a > sum();
-    if (accept(">=")) return a >= sum();
-    if (accept("==")) return graph_.make(Op::equal, {a, sum()});
-    if (accept("!=")) return graph_.make(Op::logical_not, {graph_.make(Op::equal, {a, sum()})});
-    return a;
+    const Expr a = sum();
+    if (!is_comparison()) return a;
+    const std::string symbol = take().text;
+    const Expr b = sum();
+    if (is_comparison()) fail(peek(), "comparisons do not chain: write a < b and b < c");
+    if (symbol == "<") return a < b;
+    if (symbol == "<=") return a <= b;
+    if (symbol == ">") return a > b;
+    if (symbol == ">=") return a >= b;
+    const Expr equal = graph_.make(Op::equal, {a, b});
+    return symbol == "==" ? equal : graph_.make(Op::logical_not, {equal});
   }
+
+  bool is_comparison() const { return is("<") || is("<=") || is(">") || is(">=") || is("==") || is("!="); }
 
   Expr sum() {
     Expr a = product();

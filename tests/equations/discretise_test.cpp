@@ -203,5 +203,12 @@ TEST(discretise, upwind_orders_are_one_and_three) {
     }
 }
 
+TEST(discretise, derivatives_nested_too_deeply_are_an_error) {
+  Graph graph;
+  Expr e = graph.field("u");
+  for (int i = 0; i < 60; ++i) e = laplacian(e * e, 3);
+  EXPECT_THROW(discretise({e}, {3, {1.0, 1.0, 1.0}, 2, FaceMean::arithmetic}), InputError);
+}
+
 }  // namespace
 }  // namespace hindsight
