@@ -1,0 +1,223 @@
+// Bad cases are refused before anything runs: with the line, what is wrong, what is allowed, and the nearest name.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "io/case/case.hpp"
+#include "src/program/assemble.hpp"
+
+namespace hindsight {
+namespace {
+
+/// A good case; tests replace one line of it.
+const std::vector<std::string> good = {
+    /* 1 */ "case: good",
+    /* 2 */ "grid: {x: {cells: 16, to: 1, boundary: {value: 0}}, y: {cells: 16, to: 1}}",
+    /* 3 */ "parameters: {D: 0.1, k: 0.5, kappa: {field: \"1 + x\"}}",
+    /* 4 */ "state: {u: {initial: \"sin(pi*x)\"}, v: {initial: 0}}",
+    /* 5 */ "functions: {\"f(a, b)\": \"a*b^2\"}",
+    /* 6 */ "equations: {dt(u): \"D*lap(u) - k*u\", dt(v): \"div(kappa*grad(v)) + f(u, v)\"}",
+    /* 7 */ "time: {method: rk4, step: 0.001, to: 1}",
+    /* 8 */ "objective: [{final: \"u^2\"}, {penalty: \"kappa^2\"}]",
+    /* 9 */ "unknowns: {D: {scale: log}, kappa: {}, initial(u): {}}",
+    /* 10 */ "checkpoints: {schedule: auto, host: 1 GiB}",
+    /* 11 */ "inversion: {iterations: 10}",
+    /* 12 */ "output: {every: 0.1, fields: [u]}",
+};
+
+struct Bad {
+  int line;              ///< replaced, 1-based
+  std::string text;      ///< in its place
+  std::string message;   ///< expected in the error
+  bool elsewhere = false;  ///< the error's place is not this line (a data file, another line, the whole case)
+};
+
+std::string folder() {
+  static const std::string path = [] {
+    const std::string p = ::testing::TempDir() + "/hindsight-bad-cases";
+    std::filesystem::create_directories(p);
+    const auto write = [&](const std::string& name, const std::string& text) { std::ofstream(p + "/" + name) << text; };
+    write("good.csv", "time,x,y,value\n0.5,0.5,0.5,1\n");
+    write("missing.csv", "time,x,value\n0.5,0.5,1\n");
+    write("nan.csv", "time,x,y,value\n0.5,0.5,0.5,1\n0.6,0.5,0.5,nan\n");
+    write("text.csv", "time,x,y,value\n0.5,0.5,0.5,high\n");
+    write("ragged.csv", "time,x,y,value\n0.5,0.5,0.5\n");
+    write("empty.csv", "time,x,y,value\n");
+    write("nothing.csv", "");
+    write("late.csv", "time,x,y,value\n1.5,0.5,0.5,1\n");
+    write("outside.csv", "time,x,y,value\n0.5,1.5,0.5,1\n");
+    write("negative.csv", "time,x,y,value\n0.5,0.5,0.5,-1\n");
+    return p;
+  }();
+  return path;
+}
+
+std::string misfit(const std::string& file, const std::string& more = "") {
+  return "objective: [{misfit: {of: u, data: " + file + more + "}}]";
+}
+
+std::vector<Bad> bad_cases() {
+  return {
+      {1, "cas: good", "missing key 'case'", true},
+      {1, "case: good\ncase: again", "duplicate key 'case'", true},
+      {2, "gird: {x: {cells: 16}}", "unknown key 'gird'; did you mean 'grid'?", true},
+      {2, "grid: {x: {cells: -4, to: 1}}", "cells must be from 1"},
+      {2, "grid: {x: {cells: 0, to: 1}}", "cells must be from 1"},
+      {2, "grid: {x: {cells: many, to: 1}}", "must be a number"},
+      {2, "grid: {x: {cells: 2.5, to: 1}}", "whole number"},
+      {2, "grid: {x: {to: 1}}", "missing key 'cells' in grid.x"},
+      {2, "grid: {y: {cells: 4}}", "needs the axes before it"},
+      {2, "grid: {x: {cells: 4, from: 2, to: 1}}", "to must exceed from"},
+      {2, "grid: {x: {cells: 4, boundary: periodc}}", "did you mean 'periodic'?"},
+      {2, "grid: {x: {cells: 4, boundary: {value: 0, slope: 0}}}", "either value or slope"},
+      {2, "grid: {x: {cells: 4, boundary: {lower: {value: 0}}}}", "needs both lower and upper"},
+      {2, "grid: {x: {cells: 4, boundary: {value: 0, fields: {w: {value: 1}}}}}", "'w' is not a state"},
+      {2, "grid: {x: {cells: 16, boundary: {value: \"u\"}}, y: {cells: 16}}", "unknown name 'u'"},
+      {2, "grid: {x: {cells: 16}, order: 3}", "allowed: 2, 4, 6, 8"},
+      {2, "grid: {x: {cells: 16}, y: {cells: 16}, order: 4, means: harmonic}", "second order", true},
+      {3, "parameters: {D: 0.1, D: 0.2, k: 0.5, kappa: {field: 1}}", "duplicate key 'D'"},
+      {3, "parameters: {D: large, k: 0.5, kappa: {field: 1}}", "must be a number"},
+      {3, "parameters: {D: 0.1, k: 0.5, kappa: {feld: \"1\"}}", "did you mean 'field'?"},
+      {3, "parameters: {D: 0.1, k: 0.5, sin: 1, kappa: {field: 1}}", "'sin' has a meaning of its own"},
+      {3, "parameters: {D: 0.1, k: 0.5, u: 1, kappa: {field: 1}}", "already the name of a parameter", true},
+      {3, "parameters: {D: 0.1, k: 0.5, kappa: {field: \"1 + D\"}}", "unknown name 'D'"},
+      {3, "parameters: {D: 0.1, k: 0.5, kappa: {file: nowhere.h5, dataset: k}}", "cannot read"},
+      {3, "parameters: {D: 0.1, k: {series: {times: [1, 0], values: [1, 2]}}, kappa: {field: 1}}", "must increase"},
+      {4, "state: {u: {intial: 0}, v: {initial: 0}}", "missing key 'initial' in state.u"},
+      {4, "state: {u: {initial: 0, more: 1}, v: {initial: 0}}", "unknown key 'more' in state.u"},
+      {4, "state: {u: {initial: \"sin(pi*x\"}, v: {initial: 0}}", "expected ')'"},
+      {4, "state: {u: {initial: \"lap(v)\"}, v: {initial: 0}}", "cannot be used here"},
+      {4, "state: {u: {initial: 0}, v: {initial: 0}, w: {initial: 0}}", "has no equation dt(w)"},
+      {5, "functions: {\"f(a, b)\": \"f(a, b)\"}", "calls itself"},
+      {5, "functions: {\"f(a)\": \"a\"}", "f takes 1 argument, not 2", true},
+      {6, "equations: {dt(u): \"D*lap(u) - kk*u\", dt(v): 0}", "unknown name 'kk'; did you mean 'k'?"},
+      {6, "equations: {dt(u): \"D*lpa(u)\", dt(v): 0}", "unknown function 'lpa'; did you mean 'lap'?"},
+      {6, "equations: {dt(u): \"D*(lap(u)\", dt(v): 0}", "expected ')'"},
+      {6, "equations: {dt(u): \"D*dz(u)\", dt(v): 0}", "no axis 'z'"},
+      {6, "equations: {dt(u): \"2u\", dt(v): 0}", "malformed number"},
+      {6, "equations: {dt(u): \"\", dt(v): 0}", "an expression is missing"},
+      {6, "equations: {dt(u): \"div(u)\", dt(v): 0}", "must contain grad"},
+      {6, "equations: {dt(u): \"max(u)\", dt(v): 0}", "max takes 2 arguments, not 1"},
+      {6, "equations: {du: 0, dt(v): 0}", "an equation is written dt(field)"},
+      {6, "equations: {dt(w): 0, dt(v): 0}", "'w' is not a state"},
+      {7, "time: {method: rk5, step: 0.001, to: 1}", "did you mean 'rk4'?"},
+      {7, "time: {step: 2, to: 1}", "overshoots the end"},
+      {7, "time: {step: -1, to: 1}", "must be positive"},
+      {7, "time: {step: .nan, to: 1}", "not a number"},
+      {7, "time: {step: 0.1, from: 2, to: 1}", "must be later than"},
+      {7, "time: {step: 0.1}", "missing key 'to' in time"},
+      {8, "objective: [{fnal: u}]", "did you mean 'final'?"},
+      {8, "objective: [{final: u, integral: u}]", "one of final, integral, misfit, penalty"},
+      {8, "objective: [{penalty: \"u\"}]", "unknown name 'u'"},
+      {8, "objective: {final: u}", "must be a list"},
+      {8, misfit("nowhere.csv"), "cannot read", true},
+      {8, misfit("missing.csv"), "no column 'y'", true},
+      {8, misfit("nan.csv"), "nan.csv:3: column 'value': 'nan' is not a finite number", true},
+      {8, misfit("text.csv"), "'high' is not a finite number", true},
+      {8, misfit("ragged.csv"), "ragged.csv:2: this row has 3 entries, the header has 4", true},
+      {8, misfit("empty.csv"), "no observations"},
+      {8, misfit("nothing.csv"), "an empty table", true},
+      {8, misfit("late.csv"), "late.csv:2: the observation's time lies outside the run", true},
+      {8, misfit("outside.csv"), "outside.csv:2: the observation's x lies outside the grid", true},
+      {8, misfit("negative.csv", ", log: true"), "needs positive observations", true},
+      {8, misfit("good.csv", ", noise: 0"), "noise must be positive"},
+      {8, misfit("good.csv", ", log: maybe"), "must be true or false"},
+      {9, "unknowns: {DD: {}}", "did you mean 'D'?"},
+      {9, "unknowns: {initial(w): {}}", "neither a parameter nor initial(state)"},
+      {9, "unknowns: {D: {bounds: [1, 0]}}", "lower bound must be below"},
+      {9, "unknowns: {D: {bounds: [1, 2]}}", "outside its bounds"},
+      {9, "unknowns: {D: {scale: log, bounds: [-1, 2]}}", "needs positive bounds"},
+      {9, "unknowns: {D: {prior: {mean: 0, sd: 0}}}", "sd must be positive"},
+      {9, "unknowns: {D: {scale: cubic}}", "allowed: linear, log"},
+      {10, "checkpoints: {host: 1 Gib}", "is no size"},
+      {10, "checkpoints: {host: 1.5 slots}", "whole number of slots"},
+      {10, "checkpoints: {schedule: revolv}", "did you mean 'revolve'?"},
+      {11, "inversion: {iterations: 0}", "at least 1"},
+      {12, "output: {every: 0}", "must be positive"},
+      {12, "output: {fields: [w]}", "allowed: u, v"},
+      {12, "output: [", "not valid YAML", true},
+      {12, "output: " + std::string(100, '['), "nested too deeply"},
+  };
+}
+
+std::string text_with(const Bad& bad) {
+  std::string text;
+  for (std::size_t i = 0; i < good.size(); ++i)
+    text += (static_cast<int>(i) + 1 == bad.line ? bad.text : good[i]) + "\n";
+  return text;
+}
+
+TEST(BadCases, TheGoodOneIsGood) { EXPECT_NO_THROW(assemble(parse_case("good.yaml", text_with({0, "", ""}), {}))); }
+
+TEST(BadCases, AreRefusedWithTheirLine) {
+  EXPECT_GE(bad_cases().size(), 40U);
+  for (const Bad& bad : bad_cases()) {
+    SCOPED_TRACE(bad.text);
+    try {
+      assemble(parse_case(folder() + "/bad.yaml", text_with(bad), {}));
+      ADD_FAILURE() << "accepted";
+    } catch (const InputError& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find(bad.message), std::string::npos) << message;
+      const std::string place = bad.elsewhere ? "" : "bad.yaml:" + std::to_string(bad.line) + ":";
+      EXPECT_NE(message.find(place), std::string::npos) << message;
+      EXPECT_EQ(error.code(), ExitCode::bad_input);
+    }
+  }
+}
+
+TEST(BadCases, ColumnsPointAtTheName) {
+  try {
+    assemble(parse_case("bad.yaml", text_with({6, "equations: {dt(u): \"D*lap(u) - kk*u\", dt(v): 0}", ""}), {}));
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()).substr(0, 14), "bad.yaml:6:32:") << error.what();
+  }
+}
+
+TEST(BadCases, Overrides) {
+  const std::string text = text_with({0, "", ""});
+  const auto message = [&](const std::string& set) -> std::string {
+    try {
+      assemble(parse_case("good.yaml", text, {set}));
+      return "";
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(message("time.step=0.0005"), "");
+  EXPECT_EQ(message("objective.0.final=v^2"), "");
+  EXPECT_EQ(message("parameters.D.value=0.2"), "");
+  EXPECT_NE(message("time.stp=1").find("--set time.stp=1: unknown key 'stp'"), std::string::npos) << message("time.stp=1");
+  EXPECT_NE(message("time.stp=1").find("did you mean 'step'?"), std::string::npos);
+  EXPECT_NE(message("time.step").find("key=value"), std::string::npos);
+  EXPECT_NE(message("objective.7.final=u").find("not an index"), std::string::npos);
+}
+
+TEST(BadCases, OdesHaveNoSpace) {
+  const auto message = [](const std::string& text) -> std::string {
+    try {
+      assemble(parse_case("ode.yaml", text, {}));
+      return "";
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  };
+  const std::string rest = "\ntime: {step: 0.1, to: 1}\n";
+  EXPECT_NE(message("case: ode\nstate: {u: {initial: 1}}\nequations: {dt(u): \"dx(u)\"}" + rest).find("needs a grid"),
+            std::string::npos);
+  EXPECT_NE(message("case: ode\nparameters: {k: {field: 1}}\nstate: {u: {initial: 1}}\nequations: {dt(u): k}" + rest)
+                .find("has no grid"),
+            std::string::npos);
+  EXPECT_NE(message("case: ode\nparameters: {k: 1}\nstate: {u: {initial: 1}}\nequations: {dt(u): k}" + rest +
+                    "unknowns: {k: {}}\n")
+                .find("need an objective"),
+            std::string::npos);
+  EXPECT_NE(message("case: ode\nstate: {u: {initial: 1}}\nequations: {dt(u): 1}" + rest + "inversion: {}\n")
+                .find("needs unknowns"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace hindsight
