@@ -1,0 +1,44 @@
+// Timing by medians, and tables of what was wanted beside what was measured.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hindsight::bench {
+
+constexpr int repetitions = 7;
+
+/// Seconds of one call.
+double seconds_of(const std::function<void()>& work);
+
+/// Medians of `repetitions` rounds in which every piece of work is timed once, in turn, so that drift hits all alike.
+/// Each is run once before, uncounted.
+std::vector<double> medians(const std::vector<std::function<void()>>& works);
+
+/// Bytes per second of one core on arrays of 256 MiB, touched before: copy (2 words per element), triad (3 words).
+struct Bandwidth {
+  double copy = 0.0, triad = 0.0;
+};
+Bandwidth measure_bandwidth();
+
+/// A printed table that is also written as JSON.
+class Report {
+ public:
+  explicit Report(std::string title) : title_(std::move(title)) {}
+  /// `wanted` in words, e.g. "at most 20"; may be empty.
+  void add(const std::string& what, double value, const std::string& unit, const std::string& wanted = "");
+  /// Prints the table; writes JSON to argv[1] when given.
+  void finish(int argc, char** argv) const;
+
+ private:
+  struct Row {
+    std::string what;
+    double value;
+    std::string unit, wanted;
+  };
+  std::string title_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace hindsight::bench
