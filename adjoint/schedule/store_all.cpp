@@ -4,23 +4,21 @@
 namespace hindsight {
 namespace {
 
-Slot slot_of(std::int64_t step) {
-  return {Tier::host, step};
-}
+// Slots are written in place: copying one that was just made would cost more than all the rest.
 
 ActionStream states(std::int64_t steps) {
   for (std::int64_t step = 0; step < steps - 1; ++step) {
-    co_yield Save{slot_of(step), step, Content::state};
+    co_yield Save{{Tier::host, step}, step, Content::state};
     co_yield Advance{step, step + 1};
   }
   co_yield Record{steps - 1};
   co_yield Turn{steps};
   co_yield Reverse{steps - 1};
   for (std::int64_t step = steps - 2; step >= 0; --step) {
-    co_yield Load{slot_of(step), step, Content::state};
+    co_yield Load{{Tier::host, step}, step, Content::state};
     co_yield Record{step};
     co_yield Reverse{step};
-    co_yield Release{slot_of(step)};
+    co_yield Release{{Tier::host, step}};
   }
   co_yield Done{};
 }
@@ -28,15 +26,15 @@ ActionStream states(std::int64_t steps) {
 ActionStream records(std::int64_t steps) {
   for (std::int64_t step = 0; step < steps - 1; ++step) {
     co_yield Record{step};
-    co_yield Save{slot_of(step), step, Content::record};
+    co_yield Save{{Tier::host, step}, step, Content::record};
   }
   co_yield Record{steps - 1};
   co_yield Turn{steps};
   co_yield Reverse{steps - 1};
   for (std::int64_t step = steps - 2; step >= 0; --step) {
-    co_yield Load{slot_of(step), step, Content::record};
+    co_yield Load{{Tier::host, step}, step, Content::record};
     co_yield Reverse{step};
-    co_yield Release{slot_of(step)};
+    co_yield Release{{Tier::host, step}};
   }
   co_yield Done{};
 }
