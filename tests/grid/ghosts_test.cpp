@@ -192,13 +192,15 @@ TEST(Grid, BlocksCoverTheDomainOnce) {
     });
     world().sum(count);
     for (const double c : count) ASSERT_EQ(c, 1.0);
-    if (grid.dimensions() > 1) EXPECT_EQ(grid.ranks_per_axis()[0], 1);
+    EXPECT_TRUE(grid.dimensions() == 1 || grid.ranks_per_axis()[0] == 1);
   }
 }
 
 TEST(Grid, TooManyRanksOrTooFewCellsAreRefused) {
   EXPECT_THROW(Grid({{"x", 3, 0, 1, true}}, world(), {4, 0, 0}), InputError);
-  if (world().size() > 2) EXPECT_THROW(Grid({{"x", 4, 0, 1, true}}, world(), {2, 0, 0}), InputError);
+  if (world().size() > 2) {
+    EXPECT_THROW(Grid({{"x", 4, 0, 1, true}}, world(), {2, 0, 0}), InputError);
+  }
 }
 
 TEST(OrderedSum, DoesNotShowTheRanks) {
