@@ -12,8 +12,7 @@ constexpr std::int64_t report_interval = 16;  // steps between two calls of the 
 /// The state of a sweep: what is live, what the slots hold.
 class Sweep {
  public:
-  Sweep(ReversibleSteps& steps, CheckpointSlots& slots,
-        const std::function<void(std::int64_t, std::int64_t)>& progress)
+  Sweep(ReversibleSteps& steps, CheckpointSlots& slots, const std::function<void(std::int64_t, std::int64_t)>& progress)
       : steps_(steps), slots_(slots), progress_(progress), live_(steps.initial_state()) {}
 
   void operator()(const Advance& a) {

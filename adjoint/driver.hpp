@@ -24,7 +24,8 @@ class ReversibleSteps {
   virtual Buffer initial_state() = 0;
   /// State k -> state k+1. `first` is true when this step has not been taken before in this gradient.
   virtual Buffer advance(std::int64_t k, const Buffer& state, bool first) = 0;
-  /// The same, keeping what reverse() needs in `record`. A repeated step need not return the next state: nobody needs it.
+  /// The same, keeping what reverse() needs in `record`. A repeated step need not return the next state: nobody needs
+  /// it.
   virtual Buffer record(std::int64_t k, const Buffer& state, bool first, StepRecord& record) = 0;
   /// The end is reached: sets the adjoint of the last state.
   virtual void turn(std::int64_t steps, const Buffer& last) = 0;
@@ -53,7 +54,8 @@ class CheckpointSlots {
   std::array<std::vector<StepRecord>, tier_count> slots_;
 };
 
-/// Runs all actions. @param slots at least as many as the schedule uses; empty before and after. @param progress called every few steps with (steps done forward, steps reversed); may be empty.
+/// Runs all actions. @param slots at least as many as the schedule uses; empty before and after. @param progress called
+/// every few steps with (steps done forward, steps reversed); may be empty.
 DriverCounts drive(ActionStream stream, ReversibleSteps& steps, CheckpointSlots& slots,
                    const std::function<void(std::int64_t, std::int64_t)>& progress);
 

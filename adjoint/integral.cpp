@@ -95,7 +95,9 @@ Integral::Integral(const Model& model, const Active& active, IntegralSpec spec, 
   wall_adjoint_ = std::make_unique<WallAdjoint>(model, active, std::vector<int>{stage}, name + "_", wall_kernels_);
 }
 
-int Integral::sums() const { return 2 + 2 * static_cast<int>(active_.series.size()); }
+int Integral::sums() const {
+  return 2 + 2 * static_cast<int>(active_.series.size());
+}
 
 std::array<int, 3> Integral::halo() const {
   return add(deepest({&value_kernel_, &adjoint_kernel_, &tangent_kernel_}, {}).depth,
@@ -139,11 +141,11 @@ void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, c
   const std::vector<FieldWalls>* dot_walls = dot_walls_ ? &dot_walls_->walls() : &zero_walls_;
   const std::array<int, 3> ring = ring_depth(model_, {spec_.integrand});
   const std::vector<int> state_symbols = symbols(graph, states), dot_symbols = symbols(graph, dots);
-  value_pass_ = std::make_unique<Pass>(
-      grid, library_[0], std::vector<GhostGroup>{ghosts_for(value_kernel_, state_symbols, walls)});
-  tangent_pass_ = std::make_unique<Pass>(
-      grid, library_[1], std::vector<GhostGroup>{ghosts_for(tangent_kernel_, state_symbols, walls),
-                                                 ghosts_for(tangent_kernel_, dot_symbols, dot_walls)});
+  value_pass_ = std::make_unique<Pass>(grid, library_[0],
+                                       std::vector<GhostGroup>{ghosts_for(value_kernel_, state_symbols, walls)});
+  tangent_pass_ = std::make_unique<Pass>(grid, library_[1],
+                                         std::vector<GhostGroup>{ghosts_for(tangent_kernel_, state_symbols, walls),
+                                                                 ghosts_for(tangent_kernel_, dot_symbols, dot_walls)});
   if (has_adjoint) {
     std::vector<GhostGroup> groups{ghosts_for(adjoint_kernel_, state_symbols, walls, ring)};
     if (reads_neighbours_) groups.push_back(ghosts_for(adjoint_kernel_, symbols(graph, {"ones"}), &zero_walls_, ring));
@@ -198,8 +200,8 @@ void Integral::add_adjoint(Tables& tables, std::int64_t k) {
   if (!counts_at(k) || !adjoint_pass_) return;
   set_scalars(tables, k);
   for (std::size_t q = 0; q < active_.series.size(); ++q) {
-    const auto series = std::find_if(series_.begin(), series_.end(),
-                                     [&](const Series& s) { return s.name == active_.series[q]; });
+    const auto series =
+        std::find_if(series_.begin(), series_.end(), [&](const Series& s) { return s.name == active_.series[q]; });
     places_[q] = series->place(plan_->time(k));
     const bool has_upper = places_[q].knot + 1 < series->values.size();
     double* const knot = series_sums_[q] + static_cast<std::int64_t>(places_[q].knot) * grid_->local_rows();
@@ -233,8 +235,12 @@ void Integral::add_wall_sums(std::vector<double>& scalars, std::vector<std::vect
   if (wall_adjoint_ && wall_gather_) wall_adjoint_->add_sums(*grid_, scalars, knots);
 }
 
-double Integral::value() const { return grid_sum(*grid_, rows_.data()); }
-double Integral::tangent_value() const { return grid_sum(*grid_, tangent_rows_.data()); }
+double Integral::value() const {
+  return grid_sum(*grid_, rows_.data());
+}
+double Integral::tangent_value() const {
+  return grid_sum(*grid_, tangent_rows_.data());
+}
 
 void Integral::reset() {
   rows_.clear();

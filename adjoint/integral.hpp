@@ -17,7 +17,7 @@ namespace hindsight {
 
 struct IntegralSpec {
   enum class When { end, all_steps };
-  Expr integrand;  ///< discretised; of fields, parameters, series, t and coordinates
+  Expr integrand;         ///< discretised; of fields, parameters, series, t and coordinates
   When when = When::end;  ///< all_steps: trapezoid rule on the steps
   double weight = 1.0;
 };
@@ -46,8 +46,8 @@ class Integral {
   void add_wall_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const;
 
   void set_series(std::size_t series, const std::vector<double>& values) { series_[series].values = values; }
-  double value() const;           ///< collective
-  double tangent_value() const;   ///< collective
+  double value() const;          ///< collective
+  double tangent_value() const;  ///< collective
   void reset();
   const KernelSpec& kernel() const { return value_kernel_; }
 

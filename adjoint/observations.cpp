@@ -70,7 +70,9 @@ void Misfit::locate(const PointObservation& observation) {
   }
 }
 
-bool Misfit::counts_at(std::int64_t k) const { return std::binary_search(state_.begin(), state_.end(), k); }
+bool Misfit::counts_at(std::int64_t k) const {
+  return std::binary_search(state_.begin(), state_.end(), k);
+}
 
 std::pair<std::size_t, std::size_t> Misfit::range(std::int64_t k) const {
   const auto [first, last] = std::equal_range(state_.begin(), state_.end(), k);
@@ -159,7 +161,9 @@ double Misfit::sum_of_squares() const {
   return sum;
 }
 
-double Misfit::value() const { return 0.5 * spec_.weight * sum_of_squares() / (spec_.noise * spec_.noise); }
+double Misfit::value() const {
+  return 0.5 * spec_.weight * sum_of_squares() / (spec_.noise * spec_.noise);
+}
 
 void Misfit::reset() {
   std::fill(simulated_.begin(), simulated_.end(), 0.0);

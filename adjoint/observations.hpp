@@ -20,7 +20,7 @@ struct PointObservation {
 
 /// One misfit term: 1/2 sum ((simulated - observed)/noise)^2, of logarithms if `logarithmic`.
 struct MisfitSpec {
-  Expr of;  ///< an expression of fields at the point (no neighbours)
+  Expr of;                                     ///< an expression of fields at the point (no neighbours)
   std::vector<PointObservation> observations;  ///< sorted by time
   double noise = 1.0;
   bool logarithmic = false;
@@ -68,11 +68,11 @@ class Misfit {
   MisfitSpec spec_;
   const Grid* grid_ = nullptr;
   Expr value_, dot_;
-  std::vector<Expr> partials_;           // with respect to fields, then active scalars
+  std::vector<Expr> partials_;  // with respect to fields, then active scalars
   std::vector<int> lambda_;
-  std::vector<std::int64_t> state_;      // of each observation
+  std::vector<std::int64_t> state_;  // of each observation
   std::size_t corners_each_ = 1;
-  std::vector<Corner> corners_;          // corners_each_ per observation
+  std::vector<Corner> corners_;  // corners_each_ per observation
   std::vector<double> simulated_;
   std::vector<std::vector<double>> scalar_parts_;  // [active scalar][corner]
 };

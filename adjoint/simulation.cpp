@@ -18,7 +18,9 @@ constexpr std::int64_t finite_check_interval = 32;  // steps between two looks f
 
 using Kind = Unknown::Kind;
 
-double* stages_of(const StepRecord& record) { return record.stages ? record.stages.data() : nullptr; }
+double* stages_of(const StepRecord& record) {
+  return record.stages ? record.stages.data() : nullptr;
+}
 
 std::vector<std::string> names_of(const std::vector<Unknown>& unknowns, Kind kind) {
   std::vector<std::string> names;
@@ -128,7 +130,8 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   }
   for (Integral& integral : integrals_) integral.prepare(*grid_, *plan_, *tables_, spec_.series, knots);
   for (Misfit& misfit : misfits_) misfit.prepare(*grid_, *plan_);
-  adjoint_pool_ = std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0, state_doubles(*grid_, model.fields.size()));
+  adjoint_pool_ =
+      std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0, state_doubles(*grid_, model.fields.size()));
 
   // First values: parameters as given, unknown initial states from their expressions.
   for (std::size_t i = 0; i < model.scalars.size(); ++i)
@@ -148,8 +151,12 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   tables_->bind_state(s.first, start.data());
   for (const Unknown& u : spec_.unknowns) {
     switch (u.kind) {
-      case Kind::scalar: values_.push_back({spec_.scalar_values[index_of(model.scalars, u.name)]}); break;
-      case Kind::series: values_.push_back(spec_.series[index_of(model.series, u.name)].values); break;
+      case Kind::scalar:
+        values_.push_back({spec_.scalar_values[index_of(model.scalars, u.name)]});
+        break;
+      case Kind::series:
+        values_.push_back(spec_.series[index_of(model.series, u.name)].values);
+        break;
       case Kind::field:
         values_.push_back(unpadded(tables_->field(s.parameter_fields[index_of(model.parameter_fields, u.name)])));
         break;
@@ -237,7 +244,9 @@ void Simulation::padded(const std::vector<double>& values, double* cell) const {
       std::copy_n(from, n[0], cell + layout.stride_y * j + layout.stride_z * k);
 }
 
-const double* Simulation::parameter_field(std::size_t i) const { return tables_->field(symbols_->parameter_fields[i]); }
+const double* Simulation::parameter_field(std::size_t i) const {
+  return tables_->field(symbols_->parameter_fields[i]);
+}
 
 void Simulation::set_values(const UnknownValues& values) {
   const Model& model = spec_.model;
@@ -273,7 +282,9 @@ void Simulation::set_values(const UnknownValues& values) {
 std::int64_t Simulation::state_bytes() const {
   return state_doubles(*grid_, spec_.model.fields.size()) * static_cast<std::int64_t>(sizeof(double));
 }
-std::int64_t Simulation::record_bytes() const { return state_bytes() * (1 + stepper_->record_states()); }
+std::int64_t Simulation::record_bytes() const {
+  return state_bytes() * (1 + stepper_->record_states());
+}
 std::int64_t Simulation::checkpoint_bytes() const {
   return std::max<std::int64_t>(0, state_count_ - live_states) * state_bytes() +
          std::max<std::int64_t>(0, record_count_ - 1) * (record_bytes() - state_bytes());
@@ -459,8 +470,12 @@ UnknownValues Simulation::collect_gradient() {
   bool finite = true;
   for (const Unknown& u : spec_.unknowns) {
     switch (u.kind) {
-      case Kind::scalar: gradient.push_back({scalars[index_of(active_.scalars, u.name)]}); break;
-      case Kind::series: gradient.push_back(knots[index_of(active_.series, u.name)]); break;
+      case Kind::scalar:
+        gradient.push_back({scalars[index_of(active_.scalars, u.name)]});
+        break;
+      case Kind::series:
+        gradient.push_back(knots[index_of(active_.series, u.name)]);
+        break;
       case Kind::field:
         gradient.push_back(unpadded(tables_->field(symbols_->bars[index_of(active_.parameter_fields, u.name)])));
         break;
@@ -506,8 +521,7 @@ void Simulation::initial_tangent(const UnknownValues& direction, double* state) 
     tables_->launch(initial_library_[static_cast<std::size_t>(symbols_->tangent_kernel)], grid_->interior());
   for (std::size_t i = 0; i < spec_.unknowns.size(); ++i)
     if (spec_.unknowns[i].kind == Kind::initial)
-      padded(direction[i],
-             tables_->field(symbols_->dot_first[index_of(spec_.model.fields, spec_.unknowns[i].name)]));
+      padded(direction[i], tables_->field(symbols_->dot_first[index_of(spec_.model.fields, spec_.unknowns[i].name)]));
 }
 
 std::pair<double, double> Simulation::tangent(const UnknownValues& direction) {
@@ -523,7 +537,8 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction) {
     tables_->bind_state(symbols_->objective, state.data());
     tables_->bind_state(symbols_->dot_objective, dot.data());
     for (const Series& s : series_directions_)
-      if (const int symbol = spec_.model.graph->scalar_index(StageNames::dot(StageNames::stage(s.name, 0))); symbol >= 0)
+      if (const int symbol = spec_.model.graph->scalar_index(StageNames::dot(StageNames::stage(s.name, 0)));
+          symbol >= 0)
         tables_->scalar(symbol) = s.at(plan_->time(k));
     for (Integral& integral : integrals_) integral.tangent(*tables_, k);
     for (Misfit& misfit : misfits_) misfit_derivative += misfit.tangent(*tables_, k);

@@ -38,11 +38,11 @@ struct SimulationSpec {
   std::string method = "rk4";
   std::vector<Axis> axes;
   double from = 0.0, to = 1.0, step = 1.0;
-  std::vector<double> landings;         ///< times that states must land on: outputs (observations are added)
-  std::vector<double> scalar_values;    ///< parallel to model.scalars
-  std::vector<Series> series;           ///< parallel to model.series
+  std::vector<double> landings;                  ///< times that states must land on: outputs (observations are added)
+  std::vector<double> scalar_values;             ///< parallel to model.scalars
+  std::vector<Series> series;                    ///< parallel to model.series
   std::vector<ParameterField> parameter_fields;  ///< parallel to model.parameter_fields
-  std::vector<Expr> initial;            ///< parallel to model.fields; of scalars, parameter fields and coordinates
+  std::vector<Expr> initial;  ///< parallel to model.fields; of scalars, parameter fields and coordinates
   std::vector<Unknown> unknowns;
   std::vector<IntegralSpec> integrals;
   std::vector<MisfitSpec> misfits;
@@ -148,9 +148,9 @@ class Simulation final : private ReversibleSteps {
   KernelLibrary initial_library_;
   std::unique_ptr<HaloExchange> parameter_exchange_;
   std::vector<FieldWalls> mirror_walls_;
-  std::vector<Memory> initial_fields_;   // unknown initial states, in the order of the unknowns
-  std::vector<Memory> scalar_sums_;      // rows, per active scalar
-  std::vector<Memory> series_sums_;      // knots x rows, per active series
+  std::vector<Memory> initial_fields_;  // unknown initial states, in the order of the unknowns
+  std::vector<Memory> scalar_sums_;     // rows, per active scalar
+  std::vector<Memory> series_sums_;     // knots x rows, per active series
   std::unique_ptr<Pool> states_, records_;
   std::unique_ptr<CheckpointSlots> slots_;
   std::int64_t slot_count_ = -1;

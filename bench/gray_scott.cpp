@@ -21,10 +21,10 @@ void one_rank(int argc, char** argv) {
   Session small(gray_scott(256, 100, 0.05), self, true, false, true);
   const std::int64_t doubles = std::int64_t{2} * cells * cells;
   const Memory from(doubles), to(doubles);
-  const std::vector<double> t = medians(
-      {[&] { large.objective({}); },
-       [&] { std::memcpy(to.data(), from.data(), static_cast<std::size_t>(doubles) * sizeof(double)); },
-       [&] { small.objective({}); }, [&] { small.gradient({}); }});
+  const std::vector<double> t =
+      medians({[&] { large.objective({}); },
+               [&] { std::memcpy(to.data(), from.data(), static_cast<std::size_t>(doubles) * sizeof(double)); },
+               [&] { small.objective({}); }, [&] { small.gradient({}); }});
   const Bandwidth bandwidth = measure_bandwidth();
   const double per_cell = 1e9 / (static_cast<double>(cells) * cells);
   const double step = t[0] / steps * per_cell, copy = t[1] * per_cell;

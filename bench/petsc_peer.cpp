@@ -1,5 +1,5 @@
-// PETSc's own time stepper and adjoint on the same problem and scheme, as a PETSc user would write them: a periodic DMDA
-// with two unknowns per node, a right-hand side over its arrays, an assembled Jacobian. Both sides in one run.
+// PETSc's own time stepper and adjoint on the same problem and scheme, as a PETSc user would write them: a periodic
+// DMDA with two unknowns per node, a right-hand side over its arrays, an assembled Jacobian. Both sides in one run.
 #include <petscdmda.h>
 #include <petscts.h>
 

@@ -19,8 +19,12 @@ inline Case text_case(const std::string& text, const std::vector<std::string>& s
   return parse_case("test.yaml", text, set);
 }
 
-inline Communicator world() { return Communicator(MPI_COMM_WORLD); }
-inline Communicator self() { return Communicator(MPI_COMM_SELF); }
+inline Communicator world() {
+  return Communicator(MPI_COMM_WORLD);
+}
+inline Communicator self() {
+  return Communicator(MPI_COMM_SELF);
+}
 
 /// The cells that this rank owns, taken from the values of a run on one rank (x fastest).
 inline std::vector<double> owned_part(const Grid& grid, const std::vector<double>& all) {
@@ -29,8 +33,8 @@ inline std::vector<double> owned_part(const Grid& grid, const std::vector<double
   for (std::int64_t k = 0; k < n[2]; ++k)
     for (std::int64_t j = 0; j < n[1]; ++j)
       for (std::int64_t i = 0; i < n[0]; ++i)
-        part.push_back(all[static_cast<std::size_t>(first[0] + i +
-                                                    global[0] * (first[1] + j + global[1] * (first[2] + k)))]);
+        part.push_back(
+            all[static_cast<std::size_t>(first[0] + i + global[0] * (first[1] + j + global[1] * (first[2] + k)))]);
   return part;
 }
 

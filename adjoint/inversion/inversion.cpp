@@ -109,18 +109,30 @@ PetscErrorCode report(Tao tao, void* pointer) {
 
 std::string reason_text(TaoConvergedReason reason) {
   switch (reason) {
-    case TAO_CONVERGED_GATOL: return "the gradient is small enough";
-    case TAO_CONVERGED_GRTOL: return "the gradient is small compared with the objective";
-    case TAO_CONVERGED_GTTOL: return "the gradient has fallen by the factor asked for";
-    case TAO_CONVERGED_STEPTOL: return "the steps have become negligible";
-    case TAO_CONVERGED_MINF: return "the objective is below the value asked for";
-    case TAO_CONVERGED_USER: return "stopped by the user";
-    case TAO_DIVERGED_MAXITS: return "the number of iterations is used up";
-    case TAO_DIVERGED_NAN: return "a value is not finite";
-    case TAO_DIVERGED_MAXFCN: return "the number of evaluations is used up";
-    case TAO_DIVERGED_LS_FAILURE: return "the line search found no better point (round-off, or a rough objective)";
-    case TAO_DIVERGED_TR_REDUCTION: return "the trust region has become too small";
-    default: return "the optimiser stopped for a reason of its own";
+    case TAO_CONVERGED_GATOL:
+      return "the gradient is small enough";
+    case TAO_CONVERGED_GRTOL:
+      return "the gradient is small compared with the objective";
+    case TAO_CONVERGED_GTTOL:
+      return "the gradient has fallen by the factor asked for";
+    case TAO_CONVERGED_STEPTOL:
+      return "the steps have become negligible";
+    case TAO_CONVERGED_MINF:
+      return "the objective is below the value asked for";
+    case TAO_CONVERGED_USER:
+      return "stopped by the user";
+    case TAO_DIVERGED_MAXITS:
+      return "the number of iterations is used up";
+    case TAO_DIVERGED_NAN:
+      return "a value is not finite";
+    case TAO_DIVERGED_MAXFCN:
+      return "the number of evaluations is used up";
+    case TAO_DIVERGED_LS_FAILURE:
+      return "the line search found no better point (round-off, or a rough objective)";
+    case TAO_DIVERGED_TR_REDUCTION:
+      return "the trust region has become too small";
+    default:
+      return "the optimiser stopped for a reason of its own";
   }
 }
 

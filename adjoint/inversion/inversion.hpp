@@ -15,7 +15,8 @@ namespace hindsight {
 struct InversionProblem {
   std::vector<double> start;         ///< local variables; replicated unknowns belong to rank 0
   std::vector<double> lower, upper;  ///< +-infinity where unbounded
-  /// Objective and local gradient at local variables. Collective. May throw; NumericsError makes the line search retreat.
+  /// Objective and local gradient at local variables. Collective. May throw; NumericsError makes the line search
+  /// retreat.
   std::function<double(const std::vector<double>&, std::vector<double>&)> evaluate;
 };
 
@@ -23,7 +24,7 @@ struct InversionSettings {
   std::string method = "lbfgs";  ///< lbfgs, blmvm: TAO's blmvm; bqnls; bncg
   std::int64_t iterations = 100;
   double gradient = 1e-6, relative = 0.0;
-  std::string petsc_options;     ///< as on PETSc's command line
+  std::string petsc_options;  ///< as on PETSc's command line
 };
 
 struct InversionIteration {

@@ -33,10 +33,10 @@ CheckpointPlan choose_schedule(const std::string& schedule, std::int64_t steps, 
   const std::int64_t total = budget.slots ? needs.working + *budget.slots * needs.state : budget.bytes.value_or(0);
   const std::int64_t least = needs.working + needs.state;
   if (total < least)
-    throw InputError(fmt::format("checkpoints.host: {} is too little: a gradient needs {} of working memory and at "
-                                 "least one checkpoint of {}, together {}",
-                                 bytes_text(total), bytes_text(needs.working), bytes_text(needs.state),
-                                 bytes_text(least)));
+    throw InputError(
+        fmt::format("checkpoints.host: {} is too little: a gradient needs {} of working memory and at "
+                    "least one checkpoint of {}, together {}",
+                    bytes_text(total), bytes_text(needs.working), bytes_text(needs.state), bytes_text(least)));
   const std::int64_t slots = (total - needs.working) / needs.state;
   const bool all_records = steps - 1 <= (total - needs.working) / needs.record;
   plan.request.steps = steps;

@@ -24,10 +24,10 @@ struct HostBudget {
 
 struct CheckpointPlan {
   const ScheduleKind* kind = nullptr;
-  ScheduleRequest request;       ///< capacities are what the schedule will use
-  std::int64_t plain = 0;        ///< predicted plain steps
+  ScheduleRequest request;  ///< capacities are what the schedule will use
+  std::int64_t plain = 0;   ///< predicted plain steps
   std::int64_t budget_bytes = 0;
-  std::int64_t peak_bytes = 0;   ///< predicted, working memory included
+  std::int64_t peak_bytes = 0;  ///< predicted, working memory included
   bool automatic = false;
 };
 

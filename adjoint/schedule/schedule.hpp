@@ -16,7 +16,8 @@
 namespace hindsight {
 
 /// A generator of actions, written as a coroutine that co_yields them. Move-only. The coroutine runs ahead by up to
-/// `ahead` actions, so that an action costs a store and not a switch; what it says cannot depend on what is done with it.
+/// `ahead` actions, so that an action costs a store and not a switch; what it says cannot depend on what is done with
+/// it.
 class ActionStream {
  public:
   static constexpr std::size_t ahead = 64;
@@ -95,8 +96,8 @@ struct Capacities {
 
 /// What a schedule is asked to do.
 struct ScheduleRequest {
-  std::int64_t steps = 1;  ///< n >= 1
-  Capacities capacities;   ///< slots include the one that holds the initial state
+  std::int64_t steps = 1;            ///< n >= 1
+  Capacities capacities;             ///< slots include the one that holds the initial state
   Content content = Content::state;  ///< store-all: whether its slots keep states or stage records
 };
 

@@ -70,6 +70,8 @@ inline void Buffer::reset() {
   pool_ = nullptr;
 }
 
-inline double* Buffer::data() const { return pool_->memory_.data() + index_ * pool_->each_; }
+inline double* Buffer::data() const {
+  return pool_->memory_.data() + index_ * pool_->each_;
+}
 
 }  // namespace hindsight

@@ -103,8 +103,7 @@ void read_equations(Value equations, Case& result) {
 void read_time(Value time, Case& result) {
   CaseTime& t = result.time;
   t.place = time.place();
-  if (auto v = time.find("method"))
-    t.method = v->one_of({"euler", "midpoint", "heun", "ssprk3", "rk4", "dopri5"});
+  if (auto v = time.find("method")) t.method = v->one_of({"euler", "midpoint", "heun", "ssprk3", "rk4", "dopri5"});
   if (auto v = time.find("from")) t.from = v->number();
   Value step = time.at("step"), to = time.at("to");
   t.step = step.number();
@@ -197,8 +196,7 @@ Case parse_case(const std::string& path, const std::string& text, const std::vec
       throw InputError(p.place, "parameter '" + p.name + "' is a field, but the case has no grid");
   if (!result.unknowns.empty() && result.objective.empty())
     throw InputError(result.unknowns[0].place, "unknowns need an objective");
-  if (result.inversion && result.unknowns.empty())
-    throw InputError({path, 0, 0}, "an inversion needs unknowns");
+  if (result.inversion && result.unknowns.empty()) throw InputError({path, 0, 0}, "an inversion needs unknowns");
   result.resolved = to_yaml(path, text, overrides);
   return result;
 }

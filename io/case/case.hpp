@@ -42,8 +42,8 @@ struct CaseAxis {
 
 struct CaseGrid {
   std::vector<CaseAxis> axes;
-  int order = 2;                   ///< grid.order: 2, 4, 6, 8
-  bool harmonic_means = false;     ///< grid.means: arithmetic | harmonic
+  int order = 2;                ///< grid.order: 2, 4, 6, 8
+  bool harmonic_means = false;  ///< grid.means: arithmetic | harmonic
 };
 
 /// One parameter. Exactly one kind.
@@ -51,9 +51,9 @@ struct CaseParameter {
   enum class Kind { scalar, field, field_file, series };
   std::string name;
   Kind kind = Kind::scalar;
-  double value = 0.0;               ///< scalar
-  Text field;                       ///< field: an expression of coordinates
-  std::string file, dataset;        ///< field_file: HDF5, absolute or relative to the case file (resolved here)
+  double value = 0.0;                 ///< scalar
+  Text field;                         ///< field: an expression of coordinates
+  std::string file, dataset;          ///< field_file: HDF5, absolute or relative to the case file (resolved here)
   std::vector<double> times, values;  ///< series: knots, increasing; linear in between, constant outside
   SourcePlace place;
 };
@@ -91,10 +91,10 @@ struct Observation {
 struct CaseTerm {
   enum class Kind { final, integral, misfit, penalty };
   Kind kind = Kind::final;
-  Text expression;        ///< final, integral, penalty; misfit: `of`, a field or an expression of fields
-  double weight = 1.0;    ///< `weight:`, any kind
+  Text expression;      ///< final, integral, penalty; misfit: `of`, a field or an expression of fields
+  double weight = 1.0;  ///< `weight:`, any kind
   // misfit: J = 1/2 sum ((simulated - observed)/noise)^2, of logarithms with log: true
-  std::string data;       ///< resolved path, for messages
+  std::string data;                       ///< resolved path, for messages
   std::vector<Observation> observations;  ///< sorted by time, then in file order
   double noise = 1.0;
   bool log = false;
@@ -106,8 +106,8 @@ struct Prior {
 };
 
 struct CaseUnknown {
-  std::string name;       ///< parameter, or state for initial(...)
-  bool initial = false;   ///< initial(name)
+  std::string name;      ///< parameter, or state for initial(...)
+  bool initial = false;  ///< initial(name)
   std::optional<double> lower, upper;
   bool log_scale = false;
   std::optional<Prior> prior;
@@ -131,21 +131,21 @@ struct CaseCheckpoints {
 };
 
 struct CaseInversion {
-  std::string method = "lbfgs";   ///< lbfgs (the same as blmvm), bqnls, bncg; PETSc options reach TAO's other methods
+  std::string method = "lbfgs";  ///< lbfgs (the same as blmvm), bqnls, bncg; PETSc options reach TAO's other methods
   std::int64_t iterations = 100;
-  double gradient = 1e-6;         ///< stop when |gradient| (scaled, projected) falls below
-  double relative = 0.0;          ///< stop when it fell by this factor
+  double gradient = 1e-6;  ///< stop when |gradient| (scaled, projected) falls below
+  double relative = 0.0;   ///< stop when it fell by this factor
 };
 
 struct CaseOutput {
-  double every = 0.0;             ///< time between outputs; 0: only the end
+  double every = 0.0;               ///< time between outputs; 0: only the end
   std::vector<std::string> fields;  ///< empty: all
 };
 
 struct Case {
   std::string name;
-  std::string file;               ///< path of the case file
-  std::optional<CaseGrid> grid;   ///< absent: an ODE
+  std::string file;              ///< path of the case file
+  std::optional<CaseGrid> grid;  ///< absent: an ODE
   std::vector<CaseParameter> parameters;
   std::vector<CaseState> state;
   std::vector<CaseFunction> functions;
@@ -156,13 +156,14 @@ struct Case {
   CaseCheckpoints checkpoints;
   std::optional<CaseInversion> inversion;
   CaseOutput output;
-  std::string resolved;           ///< the case with overrides applied, as YAML, for the run folder
+  std::string resolved;  ///< the case with overrides applied, as YAML, for the run folder
 };
 
 /// Reads and checks a case file. Everything that can be known without parsing expressions is checked here: unknown,
 /// missing and duplicate keys, types, ranges, names used twice or reserved, equations without state and states without
 /// equation, unknowns that are no parameter or state, data files (columns, numbers, NaN, times inside the run).
-/// @param overrides "time.step=0.25" style; applied before checking; an override of a key that cannot exist is an error.
+/// @param overrides "time.step=0.25" style; applied before checking; an override of a key that cannot exist is an
+/// error.
 /// @throws InputError with file, line, column, allowed values and the nearest name.
 Case read_case(const std::string& path, const std::vector<std::string>& overrides);
 

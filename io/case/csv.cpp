@@ -51,8 +51,8 @@ bool Table::has(const std::string& column) const {
 std::vector<double> Table::numbers(const std::string& column) const {
   const auto found = std::find(names_.begin(), names_.end(), column);
   if (found == names_.end())
-    throw InputError({path_, 0, 0}, "no column '" + column + "'" + did_you_mean(column, names_) + "; columns: " +
-                                        join(names_));
+    throw InputError({path_, 0, 0},
+                     "no column '" + column + "'" + did_you_mean(column, names_) + "; columns: " + join(names_));
   const auto index = static_cast<std::size_t>(found - names_.begin());
   std::vector<double> values;
   for (std::size_t row = 0; row < cells_.size(); ++row) {

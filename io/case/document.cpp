@@ -90,8 +90,8 @@ void apply_override(YAML::Node root, const std::string& text) {
     YAML::Node child;
     if (node.IsSequence()) {
       if (!is_index(keys[i]) || keys[i].size() > 9 || std::stoul(keys[i]) >= node.size())
-        throw InputError(place, "'" + keys[i] + "' is not an index of the list (0 to " +
-                                    std::to_string(node.size() - 1) + ")");
+        throw InputError(
+            place, "'" + keys[i] + "' is not an index of the list (0 to " + std::to_string(node.size() - 1) + ")");
       if (last) {
         node[std::stoul(keys[i])] = value;
         return;
@@ -136,7 +136,9 @@ SourcePlace Value::place() const {
   return {source_->path, 0, 0};
 }
 
-void Value::fail(const std::string& message) const { throw InputError(place(), message); }
+void Value::fail(const std::string& message) const {
+  throw InputError(place(), message);
+}
 
 void Value::require_map() const {
   if (!node_.IsMap()) fail((path_.empty() ? "the case" : path_) + " must be a map (key: value)");

@@ -46,9 +46,9 @@ class Value {
 
   std::vector<Value> items() const;  ///< of a list
 
-  std::string text() const;             ///< a string
-  Text expression() const;              ///< a string or number, as written
-  double number() const;                ///< finite
+  std::string text() const;  ///< a string
+  Text expression() const;   ///< a string or number, as written
+  double number() const;     ///< finite
   double number_or_infinity() const;
   std::int64_t integer() const;
   bool boolean() const;

@@ -13,10 +13,18 @@ Json object(const Json& properties, const std::vector<std::string>& required = {
   return json;
 }
 
-Json map_of(const Json& value) { return {{"type", "object"}, {"additionalProperties", value}}; }
-Json either(const std::vector<Json>& kinds) { return {{"anyOf", kinds}}; }
-Json reference(const std::string& name) { return {{"$ref", "#/$defs/" + name}}; }
-Json choice(const std::vector<std::string>& names) { return {{"enum", names}}; }
+Json map_of(const Json& value) {
+  return {{"type", "object"}, {"additionalProperties", value}};
+}
+Json either(const std::vector<Json>& kinds) {
+  return {{"anyOf", kinds}};
+}
+Json reference(const std::string& name) {
+  return {{"$ref", "#/$defs/" + name}};
+}
+Json choice(const std::vector<std::string>& names) {
+  return {{"enum", names}};
+}
 
 const Json number = {{"type", "number"}};
 const Json text = {{"type", "string"}};
@@ -43,18 +51,27 @@ Json definitions() {
                                                  {"dataset", text},
                                                  {"series", series},
                                                  {"time", text}})});
-  const Json misfit = object({{"of", text}, {"data", text}, {"noise", {{"type", "number"}, {"exclusiveMinimum", 0}}},
-                              {"log", {{"type", "boolean"}}}, {"time", text}, {"value", text}, {"x", text}, {"y", text},
+  const Json misfit = object({{"of", text},
+                              {"data", text},
+                              {"noise", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+                              {"log", {{"type", "boolean"}}},
+                              {"time", text},
+                              {"value", text},
+                              {"x", text},
+                              {"y", text},
                               {"z", text}},
                              {"of", "data"});
-  const Json term = object({{"final", expression}, {"integral", expression}, {"penalty", expression},
-                            {"misfit", misfit}, {"weight", {{"type", "number"}, {"minimum", 0}}}});
-  const Json unknown = either(
-      {{{"type", "null"}},
-       object({{"bounds", {{"type", "array"}, {"items", number}, {"minItems", 2}, {"maxItems", 2}}},
-               {"scale", choice({"linear", "log"})},
-               {"prior", object({{"mean", number}, {"sd", {{"type", "number"}, {"exclusiveMinimum", 0}}}},
-                                {"mean", "sd"})}})});
+  const Json term = object({{"final", expression},
+                            {"integral", expression},
+                            {"penalty", expression},
+                            {"misfit", misfit},
+                            {"weight", {{"type", "number"}, {"minimum", 0}}}});
+  const Json unknown =
+      either({{{"type", "null"}},
+              object({{"bounds", {{"type", "array"}, {"items", number}, {"minItems", 2}, {"maxItems", 2}}},
+                      {"scale", choice({"linear", "log"})},
+                      {"prior", object({{"mean", number}, {"sd", {{"type", "number"}, {"exclusiveMinimum", 0}}}},
+                                       {"mean", "sd"})}})});
   return {{"axis", axis}, {"parameter", parameter}, {"term", term}, {"unknown", unknown}};
 }
 
@@ -65,21 +82,27 @@ std::string case_schema() {
   Json schema = object(
       {{"case", text},
        {"description", text},
-       {"grid", object({{"x", axis}, {"y", axis}, {"z", axis}, {"order", {{"enum", {2, 4, 6, 8}}}},
+       {"grid", object({{"x", axis},
+                        {"y", axis},
+                        {"z", axis},
+                        {"order", {{"enum", {2, 4, 6, 8}}}},
                         {"means", choice({"arithmetic", "harmonic"})}},
                        {"x"})},
        {"parameters", map_of(reference("parameter"))},
        {"state", map_of(object({{"initial", expression}}, {"initial"}))},
        {"functions", map_of(expression)},
-       {"equations", {{"type", "object"}, {"patternProperties", {{"^dt\\(\\w+\\)$", expression}}},
-                      {"additionalProperties", false}}},
+       {"equations",
+        {{"type", "object"}, {"patternProperties", {{"^dt\\(\\w+\\)$", expression}}}, {"additionalProperties", false}}},
        {"time", object({{"method", choice({"euler", "midpoint", "heun", "ssprk3", "rk4", "dopri5"})},
-                        {"from", number}, {"step", {{"type", "number"}, {"exclusiveMinimum", 0}}}, {"to", number}},
+                        {"from", number},
+                        {"step", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+                        {"to", number}},
                        {"step", "to"})},
        {"objective", {{"type", "array"}, {"items", reference("term")}}},
        {"unknowns", map_of(reference("unknown"))},
        {"checkpoints", object({{"schedule", choice({"auto", "store-all", "none", "uniform", "revolve"})},
-                               {"host", size}, {"device", size},
+                               {"host", size},
+                               {"device", size},
                                {"disk", either({size, object({{"size", size}, {"directory", text}}, {"size"})})}})},
        {"inversion", object({{"method", choice({"lbfgs", "blmvm", "bqnls", "bncg"})},
                              {"iterations", {{"type", "integer"}, {"minimum", 1}}},

@@ -95,8 +95,8 @@ CaseBudget read_budget(const Value& value) {
   std::string unit(end, text.data() + text.size());
   unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size() : unit.find_first_not_of(' '));
   static const std::vector<std::pair<std::string, double>> units = {
-      {"", 1},      {"B", 1},           {"KiB", 1024.0},  {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
-      {"kB", 1e3},  {"KB", 1e3},        {"MB", 1e6},      {"GB", 1e9},        {"TB", 1e12},          {"slots", 0},
+      {"", 1},     {"B", 1},    {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
+      {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6},     {"GB", 1e9},        {"TB", 1e12},          {"slots", 0},
       {"slot", 0}};
   const auto known = std::find_if(units.begin(), units.end(), [&](const auto& u) { return u.first == unit; });
   if (error != std::errc() || known == units.end() || !(number >= 0) || number > 9e15)
@@ -163,8 +163,8 @@ CaseGrid read_grid(Value grid) {
   for (const std::string& name : axis_names) {
     auto found = grid.find(name);
     if (!found) continue;
-    if (result.axes.size() != static_cast<std::size_t>(std::find(axis_names.begin(), axis_names.end(), name) -
-                                                       axis_names.begin()))
+    if (result.axes.size() !=
+        static_cast<std::size_t>(std::find(axis_names.begin(), axis_names.end(), name) - axis_names.begin()))
       found->fail("axis " + name + " needs the axes before it (x, then y, then z)");
     CaseAxis axis;
     axis.name = name;
@@ -261,8 +261,7 @@ void read_unknown(Value entry, CaseUnknown& unknown) {
   }
   if (auto scale = entry.find("scale")) {
     unknown.log_scale = scale->one_of({"linear", "log"}) == "log";
-    if (unknown.log_scale && unknown.lower && !(*unknown.lower > 0))
-      scale->fail("scale: log needs positive bounds");
+    if (unknown.log_scale && unknown.lower && !(*unknown.lower > 0)) scale->fail("scale: log needs positive bounds");
   }
   if (auto prior = entry.find("prior")) {
     Prior p;

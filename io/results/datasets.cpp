@@ -91,7 +91,8 @@ void FieldFile::write(const std::string& path, const Hdf5Space& space, const Hdf
   Hdf5Dataset dataset(H5Dcreate2(file_, path.c_str(), H5T_IEEE_F64LE, space, links, H5P_DEFAULT, H5P_DEFAULT),
                       "create dataset " + path + " in", path_);
   const Hdf5Properties transfer = collective_transfer(path_);
-  if (H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, transfer, data) < 0) fail_hdf5("write " + path + " to", path_);
+  if (H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, transfer, data) < 0)
+    fail_hdf5("write " + path + " to", path_);
   dataset.close(path_);
 }
 

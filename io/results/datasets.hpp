@@ -11,8 +11,8 @@
 
 namespace hindsight {
 
-/// A file opened by all ranks through MPI-IO. Datasets of a grid have its shape, slowest axis first ([z][y][x]); an ODE's
-/// are single values. All calls are collective; errors on any rank end all (ResourceError).
+/// A file opened by all ranks through MPI-IO. Datasets of a grid have its shape, slowest axis first ([z][y][x]); an
+/// ODE's are single values. All calls are collective; errors on any rank end all (ResourceError).
 class FieldFile {
  public:
   /// Creates NAME.partial in the folder, with the coordinates of the cell centres as /x, /y, /z.
@@ -35,8 +35,8 @@ class FieldFile {
   Hdf5File file_;
 };
 
-/// Reads one field of the grid's shape, each rank its part. Collective. @throws InputError naming file, dataset and both
-/// shapes when they differ, or what is missing.
+/// Reads one field of the grid's shape, each rank its part. Collective. @throws InputError naming file, dataset and
+/// both shapes when they differ, or what is missing.
 void read_field(const std::string& file, const std::string& dataset, const Grid& grid, double* cells);
 
 }  // namespace hindsight

@@ -5,12 +5,17 @@
 namespace hindsight {
 namespace {
 
-std::string output_name(const std::string& field, std::size_t i) { return fmt::format("{}/{:06}", field, i); }
+std::string output_name(const std::string& field, std::size_t i) {
+  return fmt::format("{}/{:06}", field, i);
+}
 
 }  // namespace
 
 FieldWriter::FieldWriter(const RunFolder& folder, const Grid& grid, std::vector<std::string> fields)
-    : folder_(folder), grid_(grid), fields_(std::move(fields)), values_(fields_.size()),
+    : folder_(folder),
+      grid_(grid),
+      fields_(std::move(fields)),
+      values_(fields_.size()),
       file_(folder, "fields.h5", grid) {}
 
 void FieldWriter::write(std::int64_t step, double time, const std::vector<const double*>& cells) {

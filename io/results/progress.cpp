@@ -15,7 +15,9 @@ std::string duration_text(double seconds) {
 }
 
 Progress::Progress(bool enabled, int rank) : enabled_(enabled && rank == 0 && isatty(2) != 0) {}
-Progress::~Progress() { finish(); }
+Progress::~Progress() {
+  finish();
+}
 
 void Progress::phase(const std::string& name, std::int64_t total, const std::string& unit) {
   finish();

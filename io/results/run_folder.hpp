@@ -7,8 +7,8 @@
 
 namespace hindsight {
 
-/// Files appear under their final names only when whole: each is written as NAME.partial, flushed, and renamed. Files of
-/// an earlier run in the same folder are removed when the run starts.
+/// Files appear under their final names only when whole: each is written as NAME.partial, flushed, and renamed. Files
+/// of an earlier run in the same folder are removed when the run starts.
 class RunFolder {
  public:
   /// Creates the folder. Collective. @throws ResourceError when it cannot be written.

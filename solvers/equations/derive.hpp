@@ -20,7 +20,8 @@ std::vector<Expr> tangent(const std::vector<Expr>& roots, const std::vector<Seed
 
 /// Transposed derivative, as gathers.
 struct Adjoint {
-  std::vector<Expr> fields;   ///< per requested field f: fbar[j] = sum_s dF[j-s]/df_s * lambda[j-s], lambda summed over roots
+  std::vector<Expr>
+      fields;  ///< per requested field f: fbar[j] = sum_s dF[j-s]/df_s * lambda[j-s], lambda summed over roots
   std::vector<Expr> scalars;  ///< per requested scalar p: the cell's summand lambda[i] * dF[i]/dp (sum it over cells)
 };
 

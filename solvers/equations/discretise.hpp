@@ -25,7 +25,8 @@ std::vector<double> central_weights(int derivative, int order);
 /// the chosen face mean of k; orders 4 to 8 with arithmetic means interpolate k and differentiate u at faces to that
 /// order). upwind: order 2 means first-order one-sided differences chosen by the sign of the velocity at the cell;
 /// order 4 and more the third-order upwind-biased difference.
-/// @throws InputError for harmonic means with order above 2, and for derivatives nested so deeply that the graph explodes.
+/// @throws InputError for harmonic means with order above 2, and for derivatives nested so deeply that the graph
+/// explodes.
 std::vector<Expr> discretise(const std::vector<Expr>& roots, const Stencils& stencils);
 
 }  // namespace hindsight

@@ -27,7 +27,9 @@ struct launch {
 };
 )";
 
-std::string name(NodeId id) { return fmt::format("v{}", id); }
+std::string name(NodeId id) {
+  return fmt::format("v{}", id);
+}
 
 /// Exact and portable: hexadecimal floating point.
 std::string literal(double value) {
@@ -109,39 +111,69 @@ class KernelWriter {
     const Node& node = (*graph_)[id];
     const std::string a = name(node.args[0]), b = name(node.args[1]), c = name(node.args[2]);
     switch (node.op) {
-      case Op::constant: return literal(node.value);
-      case Op::scalar: return fmt::format("S[{}]", node.symbol);
-      case Op::field: return fmt::format("f{}[{}]", node.symbol, index(node.offset));
+      case Op::constant:
+        return literal(node.value);
+      case Op::scalar:
+        return fmt::format("S[{}]", node.symbol);
+      case Op::field:
+        return fmt::format("f{}[{}]", node.symbol, index(node.offset));
       case Op::coordinate:
-        return fmt::format("X{}[{} + {}]", node.axis, "ijk"[node.axis], int{node.offset[node.axis]});
-      case Op::neg: return "-" + a;
-      case Op::add: return a + " + " + b;
-      case Op::sub: return a + " - " + b;
-      case Op::mul: return a + " * " + b;
-      case Op::div: return a + " / " + b;
-      case Op::pow: return fmt::format("pow({}, {})", a, b);
-      case Op::fma: return fmt::format("__builtin_fma({}, {}, {})", a, b, c);
-      case Op::minimum: return fmt::format("({0} <= {1} ? {0} : {1})", a, b);
-      case Op::maximum: return fmt::format("({0} >= {1} ? {0} : {1})", a, b);
-      case Op::absolute: return fmt::format("__builtin_fabs({})", a);
-      case Op::sign: return fmt::format("(({0} > 0.0 ? 1.0 : 0.0) - ({0} < 0.0 ? 1.0 : 0.0))", a);
-      case Op::sqrt: return fmt::format("__builtin_sqrt({})", a);
-      case Op::exp: return fmt::format("exp({})", a);
-      case Op::log: return fmt::format("log({})", a);
-      case Op::sin: return fmt::format("sin({})", a);
-      case Op::cos: return fmt::format("cos({})", a);
-      case Op::tan: return fmt::format("tan({})", a);
-      case Op::tanh: return fmt::format("tanh({})", a);
-      case Op::less: return fmt::format("({} < {} ? 1.0 : 0.0)", a, b);
-      case Op::less_equal: return fmt::format("({} <= {} ? 1.0 : 0.0)", a, b);
-      case Op::equal: return fmt::format("({} == {} ? 1.0 : 0.0)", a, b);
-      case Op::logical_and: return fmt::format("({} != 0.0 & {} != 0.0 ? 1.0 : 0.0)", a, b);
-      case Op::logical_or: return fmt::format("({} != 0.0 | {} != 0.0 ? 1.0 : 0.0)", a, b);
-      case Op::logical_not: return fmt::format("({} == 0.0 ? 1.0 : 0.0)", a);
-      case Op::where: return fmt::format("({} != 0.0 ? {} : {})", a, b, c);
+        return fmt::format(
+            "X{}[{} + {}]", node.axis, "ijk" [node.axis], int { node.offset[node.axis] });
+      case Op::neg:
+        return "-" + a;
+      case Op::add:
+        return a + " + " + b;
+      case Op::sub:
+        return a + " - " + b;
+      case Op::mul:
+        return a + " * " + b;
+      case Op::div:
+        return a + " / " + b;
+      case Op::pow:
+        return fmt::format("pow({}, {})", a, b);
+      case Op::fma:
+        return fmt::format("__builtin_fma({}, {}, {})", a, b, c);
+      case Op::minimum:
+        return fmt::format("({0} <= {1} ? {0} : {1})", a, b);
+      case Op::maximum:
+        return fmt::format("({0} >= {1} ? {0} : {1})", a, b);
+      case Op::absolute:
+        return fmt::format("__builtin_fabs({})", a);
+      case Op::sign:
+        return fmt::format("(({0} > 0.0 ? 1.0 : 0.0) - ({0} < 0.0 ? 1.0 : 0.0))", a);
+      case Op::sqrt:
+        return fmt::format("__builtin_sqrt({})", a);
+      case Op::exp:
+        return fmt::format("exp({})", a);
+      case Op::log:
+        return fmt::format("log({})", a);
+      case Op::sin:
+        return fmt::format("sin({})", a);
+      case Op::cos:
+        return fmt::format("cos({})", a);
+      case Op::tan:
+        return fmt::format("tan({})", a);
+      case Op::tanh:
+        return fmt::format("tanh({})", a);
+      case Op::less:
+        return fmt::format("({} < {} ? 1.0 : 0.0)", a, b);
+      case Op::less_equal:
+        return fmt::format("({} <= {} ? 1.0 : 0.0)", a, b);
+      case Op::equal:
+        return fmt::format("({} == {} ? 1.0 : 0.0)", a, b);
+      case Op::logical_and:
+        return fmt::format("({} != 0.0 & {} != 0.0 ? 1.0 : 0.0)", a, b);
+      case Op::logical_or:
+        return fmt::format("({} != 0.0 | {} != 0.0 ? 1.0 : 0.0)", a, b);
+      case Op::logical_not:
+        return fmt::format("({} == 0.0 ? 1.0 : 0.0)", a);
+      case Op::where:
+        return fmt::format("({} != 0.0 ? {} : {})", a, b, c);
       case Op::derivative:
       case Op::div_grad:
-      case Op::upwind: break;
+      case Op::upwind:
+        break;
     }
     throw Error(ExitCode::bug, "kernel '" + kernel_.name + "' has an operator that was not discretised");
   }

@@ -50,7 +50,8 @@ int arity(Op op) {
     case Op::constant:
     case Op::scalar:
     case Op::field:
-    case Op::coordinate: return 0;
+    case Op::coordinate:
+      return 0;
     case Op::neg:
     case Op::absolute:
     case Op::sign:
@@ -62,10 +63,13 @@ int arity(Op op) {
     case Op::tan:
     case Op::tanh:
     case Op::logical_not:
-    case Op::derivative: return 1;
+    case Op::derivative:
+      return 1;
     case Op::fma:
-    case Op::where: return 3;
-    default: return 2;
+    case Op::where:
+      return 3;
+    default:
+      return 2;
   }
 }
 
@@ -119,44 +123,112 @@ Expr Graph::make(Op op, const std::vector<Expr>& args, int axis, int symbol) {
   return intern(node);
 }
 
-int Graph::scalar_index(std::string_view name) const { return find(scalars_, name); }
-int Graph::field_index(std::string_view name) const { return find(fields_, name); }
+int Graph::scalar_index(std::string_view name) const {
+  return find(scalars_, name);
+}
+int Graph::field_index(std::string_view name) const {
+  return find(fields_, name);
+}
 
 namespace {
-Expr unary(Op op, Expr a) { return a.graph().make(op, {a}); }
-Expr binary(Op op, Expr a, Expr b) { return a.graph().make(op, {a, b}); }
-Expr number(Expr like, double value) { return like.graph().constant(value); }
+Expr unary(Op op, Expr a) {
+  return a.graph().make(op, {a});
+}
+Expr binary(Op op, Expr a, Expr b) {
+  return a.graph().make(op, {a, b});
+}
+Expr number(Expr like, double value) {
+  return like.graph().constant(value);
+}
 }  // namespace
 
-Expr operator+(Expr a, Expr b) { return binary(Op::add, a, b); }
-Expr operator-(Expr a, Expr b) { return binary(Op::sub, a, b); }
-Expr operator*(Expr a, Expr b) { return binary(Op::mul, a, b); }
-Expr operator/(Expr a, Expr b) { return binary(Op::div, a, b); }
-Expr operator-(Expr a) { return unary(Op::neg, a); }
-Expr operator+(Expr a, double b) { return a + number(a, b); }
-Expr operator-(Expr a, double b) { return a - number(a, b); }
-Expr operator*(Expr a, double b) { return a * number(a, b); }
-Expr operator/(Expr a, double b) { return a / number(a, b); }
-Expr operator+(double a, Expr b) { return number(b, a) + b; }
-Expr operator-(double a, Expr b) { return number(b, a) - b; }
-Expr operator*(double a, Expr b) { return number(b, a) * b; }
-Expr operator/(double a, Expr b) { return number(b, a) / b; }
-Expr operator<(Expr a, Expr b) { return binary(Op::less, a, b); }
-Expr operator<=(Expr a, Expr b) { return binary(Op::less_equal, a, b); }
-Expr operator>(Expr a, Expr b) { return binary(Op::less, b, a); }
-Expr operator>=(Expr a, Expr b) { return binary(Op::less_equal, b, a); }
-Expr sqrt(Expr a) { return unary(Op::sqrt, a); }
-Expr exp(Expr a) { return unary(Op::exp, a); }
-Expr log(Expr a) { return unary(Op::log, a); }
-Expr sin(Expr a) { return unary(Op::sin, a); }
-Expr cos(Expr a) { return unary(Op::cos, a); }
-Expr tan(Expr a) { return unary(Op::tan, a); }
-Expr tanh(Expr a) { return unary(Op::tanh, a); }
-Expr abs(Expr a) { return unary(Op::absolute, a); }
-Expr min(Expr a, Expr b) { return binary(Op::minimum, a, b); }
-Expr max(Expr a, Expr b) { return binary(Op::maximum, a, b); }
-Expr where(Expr condition, Expr yes, Expr no) { return yes.graph().make(Op::where, {condition, yes, no}); }
-Expr pow(Expr a, double b) { return pow(a, number(a, b)); }
+Expr operator+(Expr a, Expr b) {
+  return binary(Op::add, a, b);
+}
+Expr operator-(Expr a, Expr b) {
+  return binary(Op::sub, a, b);
+}
+Expr operator*(Expr a, Expr b) {
+  return binary(Op::mul, a, b);
+}
+Expr operator/(Expr a, Expr b) {
+  return binary(Op::div, a, b);
+}
+Expr operator-(Expr a) {
+  return unary(Op::neg, a);
+}
+Expr operator+(Expr a, double b) {
+  return a + number(a, b);
+}
+Expr operator-(Expr a, double b) {
+  return a - number(a, b);
+}
+Expr operator*(Expr a, double b) {
+  return a * number(a, b);
+}
+Expr operator/(Expr a, double b) {
+  return a / number(a, b);
+}
+Expr operator+(double a, Expr b) {
+  return number(b, a) + b;
+}
+Expr operator-(double a, Expr b) {
+  return number(b, a) - b;
+}
+Expr operator*(double a, Expr b) {
+  return number(b, a) * b;
+}
+Expr operator/(double a, Expr b) {
+  return number(b, a) / b;
+}
+Expr operator<(Expr a, Expr b) {
+  return binary(Op::less, a, b);
+}
+Expr operator<=(Expr a, Expr b) {
+  return binary(Op::less_equal, a, b);
+}
+Expr operator>(Expr a, Expr b) {
+  return binary(Op::less, b, a);
+}
+Expr operator>=(Expr a, Expr b) {
+  return binary(Op::less_equal, b, a);
+}
+Expr sqrt(Expr a) {
+  return unary(Op::sqrt, a);
+}
+Expr exp(Expr a) {
+  return unary(Op::exp, a);
+}
+Expr log(Expr a) {
+  return unary(Op::log, a);
+}
+Expr sin(Expr a) {
+  return unary(Op::sin, a);
+}
+Expr cos(Expr a) {
+  return unary(Op::cos, a);
+}
+Expr tan(Expr a) {
+  return unary(Op::tan, a);
+}
+Expr tanh(Expr a) {
+  return unary(Op::tanh, a);
+}
+Expr abs(Expr a) {
+  return unary(Op::absolute, a);
+}
+Expr min(Expr a, Expr b) {
+  return binary(Op::minimum, a, b);
+}
+Expr max(Expr a, Expr b) {
+  return binary(Op::maximum, a, b);
+}
+Expr where(Expr condition, Expr yes, Expr no) {
+  return yes.graph().make(Op::where, {condition, yes, no});
+}
+Expr pow(Expr a, double b) {
+  return pow(a, number(a, b));
+}
 
 Expr pow(Expr a, Expr b) {
   if (b.is_constant()) {
@@ -178,7 +250,9 @@ Expr pow(Expr a, Expr b) {
   return binary(Op::pow, a, b);
 }
 
-Expr derivative(Expr a, int axis, int order) { return a.graph().make(Op::derivative, {a}, axis, order); }
+Expr derivative(Expr a, int axis, int order) {
+  return a.graph().make(Op::derivative, {a}, axis, order);
+}
 
 Expr laplacian(Expr a, int dimensions) {
   Expr sum = derivative(a, 0, 2);
@@ -192,8 +266,12 @@ Expr grad2(Expr a, int dimensions) {
   return sum;
 }
 
-Expr div_grad(Expr k, Expr a) { return binary(Op::div_grad, k, a); }
-Expr upwind(Expr velocity, Expr a, int axis) { return a.graph().make(Op::upwind, {velocity, a}, axis); }
+Expr div_grad(Expr k, Expr a) {
+  return binary(Op::div_grad, k, a);
+}
+Expr upwind(Expr velocity, Expr a, int axis) {
+  return a.graph().make(Op::upwind, {velocity, a}, axis);
+}
 
 std::vector<NodeId> reachable(const std::vector<Expr>& roots) {
   if (roots.empty()) return {};

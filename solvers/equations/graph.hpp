@@ -19,11 +19,32 @@ enum class Op : std::uint8_t {
   field,       ///< symbol: index into Graph::fields(), read at `offset` cells from here
   coordinate,  ///< axis: cell-centre coordinate, read at `offset` (only the entry of its own axis is used)
   // arithmetic
-  neg, add, sub, mul, div, pow, fma, minimum, maximum, absolute, sign,
+  neg,
+  add,
+  sub,
+  mul,
+  div,
+  pow,
+  fma,
+  minimum,
+  maximum,
+  absolute,
+  sign,
   // functions
-  sqrt, exp, log, sin, cos, tan, tanh,
+  sqrt,
+  exp,
+  log,
+  sin,
+  cos,
+  tan,
+  tanh,
   // conditions: 1 or 0
-  less, less_equal, equal, logical_and, logical_or, logical_not,
+  less,
+  less_equal,
+  equal,
+  logical_and,
+  logical_or,
+  logical_not,
   where,  ///< args: condition, value if condition != 0, value otherwise
   // continuous operators, gone after discretise()
   derivative,  ///< d^n/d(axis)^n of args[0]; n = symbol (1 or 2)
@@ -104,7 +125,9 @@ class Graph {
   std::vector<std::string> fields_;
 };
 
-inline const Node& Expr::node() const { return (*graph_)[id_]; }
+inline const Node& Expr::node() const {
+  return (*graph_)[id_];
+}
 
 Expr operator+(Expr a, Expr b);
 Expr operator-(Expr a, Expr b);
@@ -158,8 +181,8 @@ std::vector<Expr> substitute(const std::vector<Expr>& roots, Replace replace);
 /// Which cells an expression reads of one field: the largest offset per axis and direction, and whether any single
 /// read is off centre in more than one axis (then ghost corners are needed).
 struct Reach {
-  bool read = false;                      ///< read at all
-  std::array<int, 3> depth{0, 0, 0};      ///< max |offset| per axis
+  bool read = false;                  ///< read at all
+  std::array<int, 3> depth{0, 0, 0};  ///< max |offset| per axis
   bool corners = false;
 };
 

@@ -40,14 +40,17 @@ struct Launch {
 
 using KernelFunction = void (*)(const Launch*);
 
-/// What boxes a kernel meets, and how its sums are kept. One cell (ODE): no loops. A line (1D, walls): one accumulator per
-/// cell of the x axis. Rows (2D, 3D): one accumulator per row; cells are added in eight interleaved partial sums, combined
-/// in a fixed order, so that the result depends on the row alone.
+/// What boxes a kernel meets, and how its sums are kept. One cell (ODE): no loops. A line (1D, walls): one accumulator
+/// per cell of the x axis. Rows (2D, 3D): one accumulator per row; cells are added in eight interleaved partial sums,
+/// combined in a fixed order, so that the result depends on the row alone.
 enum class Boxes { cell, line, rows };
-inline Boxes boxes_of(int dimensions) { return dimensions == 0 ? Boxes::cell : dimensions == 1 ? Boxes::line : Boxes::rows; }
+inline Boxes boxes_of(int dimensions) {
+  return dimensions == 0 ? Boxes::cell : dimensions == 1 ? Boxes::line : Boxes::rows;
+}
 
-/// C source with one function per kernel, named as the kernel. Scalars, and what depends only on them or on y and z, are
-/// computed outside the row loop. Memory per cell: each field read once (offsets hit the cache), each output written once.
+/// C source with one function per kernel, named as the kernel. Scalars, and what depends only on them or on y and z,
+/// are computed outside the row loop. Memory per cell: each field read once (offsets hit the cache), each output
+/// written once.
 std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes);
 
 /// Loaded kernels, in the order given.

@@ -38,8 +38,8 @@ struct Model {
   int dimensions = 0;
   std::vector<std::string> fields;
   std::vector<Expr> right_hand_sides;
-  std::vector<std::string> scalars;           ///< scalar parameters
-  std::vector<std::string> series;            ///< time series
+  std::vector<std::string> scalars;  ///< scalar parameters
+  std::vector<std::string> series;   ///< time series
   std::vector<std::string> parameter_fields;
   /// walls[field][axis][side]; empty on fully periodic grids and ODEs
   std::vector<std::array<std::array<ModelWall, 2>, 3>> walls;
@@ -56,6 +56,8 @@ struct Active {
 
 /// Renames the state fields, the time and the series of an expression to those of one stage: u -> u@i, t -> t@i.
 std::vector<Expr> at_stage(const Model& model, const std::vector<Expr>& expressions, const std::string& stage);
-inline std::string staged(const std::string& name, const std::string& stage) { return name + "@" + stage; }
+inline std::string staged(const std::string& name, const std::string& stage) {
+  return name + "@" + stage;
+}
 
 }  // namespace hindsight

@@ -21,11 +21,11 @@ struct UserFunction {
 
 /// What names mean inside an expression. A name stands for one thing only.
 struct Scope {
-  int dimensions = 0;                      ///< coordinates x, y, z exist up to this; 0 for an ODE
-  std::vector<std::string> scalars;        ///< parameters and time series, t included where it is allowed
-  std::vector<std::string> fields;         ///< state fields and parameter fields allowed here
+  int dimensions = 0;                ///< coordinates x, y, z exist up to this; 0 for an ODE
+  std::vector<std::string> scalars;  ///< parameters and time series, t included where it is allowed
+  std::vector<std::string> fields;   ///< state fields and parameter fields allowed here
   std::map<std::string, UserFunction> functions;
-  bool operators = true;                   ///< whether dx, lap, ... may be used here
+  bool operators = true;  ///< whether dx, lap, ... may be used here
 };
 
 /// Grammar, loosest first: or; and; not; comparisons < <= > >= == !=; + -; * /; unary + -; ^ (right-associative, binds
@@ -33,7 +33,8 @@ struct Scope {
 /// min max sqrt exp log sin cos tan tanh where; operators dx dy dz dxx dyy dzz lap grad2 div(k*grad(u))
 /// upwind(c, u, axis). Axis names are x, y, z.
 /// @param place of the first character of `text`; columns in errors count from there.
-/// @throws InputError with line and column: syntax (what was expected), unknown name (nearest name and what is allowed),
+/// @throws InputError with line and column: syntax (what was expected), unknown name (nearest name and what is
+/// allowed),
 ///   wrong number of arguments, operator without a grid, an axis that the grid lacks, nesting deeper than 200, more
 ///   than 200000 nodes or, with functions written out, a million terms.
 Expr parse(Graph& graph, const std::string& text, const Scope& scope, const SourcePlace& place);

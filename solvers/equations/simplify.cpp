@@ -7,8 +7,12 @@
 namespace hindsight {
 namespace {
 
-bool is_mask(Expr e) { return e.node().op == Op::where && e.arg(2).is_constant(0.0); }
-bool is_neg(Expr e) { return e.node().op == Op::neg; }
+bool is_mask(Expr e) {
+  return e.node().op == Op::where && e.arg(2).is_constant(0.0);
+}
+bool is_neg(Expr e) {
+  return e.node().op == Op::neg;
+}
 bool has_exact_reciprocal(double c) {
   int exponent = 0;
   return std::isnormal(c) && std::fabs(std::frexp(c, &exponent)) == 0.5 && std::isnormal(1.0 / c);
@@ -76,17 +80,23 @@ Expr simplify_local(Graph& graph, Op op, const std::vector<Expr>& args, int, int
     return graph.constant(apply(op, v[0], v[1], v[2]));
   }
   switch (op) {
-    case Op::add: return simplify_add(args[0], args[1]);
-    case Op::sub: return simplify_sub(args[0], args[1]);
-    case Op::mul: return simplify_mul(args[0], args[1]);
-    case Op::div: return simplify_div(args[0], args[1]);
-    case Op::where: return simplify_where(args[0], args[1], args[2]);
+    case Op::add:
+      return simplify_add(args[0], args[1]);
+    case Op::sub:
+      return simplify_sub(args[0], args[1]);
+    case Op::mul:
+      return simplify_mul(args[0], args[1]);
+    case Op::div:
+      return simplify_div(args[0], args[1]);
+    case Op::where:
+      return simplify_where(args[0], args[1], args[2]);
     case Op::neg:
       if (is_neg(args[0])) return args[0].arg(0);
       if (is_mask(args[0])) return where(args[0].arg(0), -args[0].arg(1), args[0].arg(2));
       if (args[0].node().op == Op::sub) return args[0].arg(1) - args[0].arg(0);
       return {};
-    default: return {};
+    default:
+      return {};
   }
 }
 

@@ -48,9 +48,9 @@ WallLayout wall_layout(const Grid& grid, int axis);
 void fill_walls(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential, const FieldWalls& walls,
                 double* field);
 
-/// Transpose of fill_walls for one axis: adds each ghost's value into the interior cell and the wall value it came from,
-/// then clears the ghost. wall_bar[side], when not null, has the layout of wall_layout and is added to
-/// (value: += 2 g; slope: -+ (2m+1) h g).
+/// Transpose of fill_walls for one axis: adds each ghost's value into the interior cell and the wall value it came
+/// from, then clears the ghost. wall_bar[side], when not null, has the layout of wall_layout and is added to (value: +=
+/// 2 g; slope: -+ (2m+1) h g).
 void transpose_walls(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential,
                      const FieldWalls& walls, double* field, const std::array<double*, 2>& wall_bar);
 

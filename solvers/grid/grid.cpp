@@ -10,7 +10,9 @@
 namespace hindsight {
 namespace {
 
-std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+std::int64_t round_up(std::int64_t n, std::int64_t to) {
+  return (n + to - 1) / to * to;
+}
 
 /// Share of `cells` that place `p` of `ranks` owns: first cell and count.
 std::pair<std::int64_t, std::int64_t> share(std::int64_t cells, int ranks, int p) {
@@ -19,7 +21,9 @@ std::pair<std::int64_t, std::int64_t> share(std::int64_t cells, int ranks, int p
 }
 
 /// Thinnest block on a split axis: as thick as its ghosts.
-bool fits(std::int64_t cells, int ranks, int halo) { return ranks == 1 || cells / ranks >= std::max(1, halo); }
+bool fits(std::int64_t cells, int ranks, int halo) {
+  return ranks == 1 || cells / ranks >= std::max(1, halo);
+}
 
 /// Ranks per axis with the smallest halo surface, or {0,0,0} when no division fits.
 std::array<int, 3> divide(const Index3& cells, const std::array<int, 3>& halo, int dimensions, int ranks) {
@@ -49,8 +53,9 @@ Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> 
   for (std::size_t a = 0; a < 3; ++a) {
     if (a >= axes_.size()) halo[a] = 0;
     if (halo[a] > global_[a])
-      throw InputError("axis " + axes_[a].name + " has " + std::to_string(global_[a]) + " cells, but the stencils reach " +
-                       std::to_string(halo[a]) + " cells: use more cells or a lower grid.order");
+      throw InputError("axis " + axes_[a].name + " has " + std::to_string(global_[a]) +
+                       " cells, but the stencils reach " + std::to_string(halo[a]) +
+                       " cells: use more cells or a lower grid.order");
   }
   layout_.halo = halo;
   ranks_ = divide(global_, halo, d, comm.size());
@@ -108,8 +113,12 @@ double Grid::cell_volume() const {
   return volume;
 }
 
-std::int64_t Grid::local_rows() const { return dimensions() <= 1 ? local_[0] : local_[1] * local_[2]; }
-std::int64_t Grid::global_rows() const { return dimensions() <= 1 ? global_[0] : global_[1] * global_[2]; }
+std::int64_t Grid::local_rows() const {
+  return dimensions() <= 1 ? local_[0] : local_[1] * local_[2];
+}
+std::int64_t Grid::global_rows() const {
+  return dimensions() <= 1 ? global_[0] : global_[1] * global_[2];
+}
 
 std::int64_t Grid::global_row(std::int64_t local_row) const {
   if (dimensions() <= 1) return first_[0] + local_row;

@@ -1,8 +1,8 @@
 // Cartesian grids in blocks over MPI ranks.
 //
-// Cell-centred: n cells from `from` to `to`, h = (to - from)/n, centres at from + (i + 1/2) h. Axis 0 (x) is the fastest
-// in memory. In 2D and 3D x is never split over ranks, so a row (all cells of one (y, z)) belongs to one rank; in 1D x
-// is split and a "row" is one cell. No axes at all: an ODE, one cell, which every rank holds (replicated).
+// Cell-centred: n cells from `from` to `to`, h = (to - from)/n, centres at from + (i + 1/2) h. Axis 0 (x) is the
+// fastest in memory. In 2D and 3D x is never split over ranks, so a row (all cells of one (y, z)) belongs to one rank;
+// in 1D x is split and a "row" is one cell. No axes at all: an ODE, one cell, which every rank holds (replicated).
 #pragma once
 
 #include <array>
@@ -67,8 +67,8 @@ class Grid {
   /// Rank that owns the neighbouring block on a split axis, or MPI_PROC_NULL at a wall.
   int neighbour(int axis, int side) const;
 
-  /// Cell-centre coordinates of an axis: pointer to local cell 0, valid from -halo to cells + halo - 1. Ghost entries of
-  /// periodic axes hold the coordinate of the cell that they mirror, of others the extrapolated one. nullptr beyond
+  /// Cell-centre coordinates of an axis: pointer to local cell 0, valid from -halo to cells + halo - 1. Ghost entries
+  /// of periodic axes hold the coordinate of the cell that they mirror, of others the extrapolated one. nullptr beyond
   /// dimensions().
   const double* coordinates(int axis) const;
 

@@ -157,7 +157,9 @@ HaloExchange::~HaloExchange() = default;
 HaloExchange::HaloExchange(HaloExchange&&) noexcept = default;
 HaloExchange& HaloExchange::operator=(HaloExchange&&) noexcept = default;
 
-bool HaloExchange::is_local() const { return plan_->sides.empty(); }
+bool HaloExchange::is_local() const {
+  return plan_->sides.empty();
+}
 
 void HaloExchange::start(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls) {
   const int d = plan_->grid.dimensions();

@@ -75,8 +75,7 @@ void WallGather::run(const Tables& tables) const {
       const auto a = static_cast<std::size_t>(axis);
       std::array<int, 3> tangential{0, 0, 0};
       for (std::size_t lower = 0; lower < a; ++lower) tangential[lower] = depth_[lower];
-      if (depth_[a] > 0)
-        transpose_walls(grid_, axis, depth_[a], tangential, *target.walls, cells, target.wall_bar[a]);
+      if (depth_[a] > 0) transpose_walls(grid_, axis, depth_[a], tangential, *target.walls, cells, target.wall_bar[a]);
     }
   }
   for (const Box& box : edge_) tables.launch(add_kernel_, box);

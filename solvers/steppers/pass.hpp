@@ -45,8 +45,8 @@ class Pass {
 class WallGather {
  public:
   struct Target {
-    int ghost = 0;                     ///< symbol of a work array: zero except while this runs
-    const FieldWalls* walls = nullptr;  ///< rules of the array that the gather belongs to
+    int ghost = 0;                                     ///< symbol of a work array: zero except while this runs
+    const FieldWalls* walls = nullptr;                 ///< rules of the array that the gather belongs to
     std::array<std::array<double*, 2>, 3> wall_bar{};  ///< where derivatives with respect to wall values add up
   };
   /// @param ring writes every target's gather; @param add adds the targets to the outputs. @param depth of the ring on

@@ -11,7 +11,9 @@
 namespace hindsight {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
 
 bool depends_on_time(const Model& model, const std::vector<Expr>& expressions) {
   for (const NodeId id : reachable(expressions)) {
@@ -35,7 +37,8 @@ std::vector<Expr> all_wall_values(const Model& model) {
 
 struct RungeKutta::Plan {
   Plan(const Model& model, const Tableau& tableau, const Active& active)
-      : kernels(model, tableau, active), time_dependent_walls(depends_on_time(model, all_wall_values(model))),
+      : kernels(model, tableau, active),
+        time_dependent_walls(depends_on_time(model, all_wall_values(model))),
         time_dependent(time_dependent_walls || depends_on_time(model, model.right_hand_sides)) {}
 
   RungeKuttaKernels kernels;
@@ -48,12 +51,12 @@ struct RungeKutta::Plan {
 
   // symbols
   int h = 0;
-  std::vector<int> t;                               // per stage
-  std::vector<std::vector<int>> stage, dot_stage;   // [stage][field]; the last entry is the new state
+  std::vector<int> t;                              // per stage
+  std::vector<std::vector<int>> stage, dot_stage;  // [stage][field]; the last entry is the new state
   std::vector<int> lambda, lambda_next, work;
-  std::vector<std::vector<int>> series, series_dot;              // [series][stage]
-  std::vector<std::array<std::vector<int>, 2>> series_weight;    // [active series][knot][stage]
-  std::vector<std::size_t> active_series;                        // index into model.series
+  std::vector<std::vector<int>> series, series_dot;            // [series][stage]
+  std::vector<std::array<std::vector<int>, 2>> series_weight;  // [active series][knot][stage]
+  std::vector<std::size_t> active_series;                      // index into model.series
 
   KernelLibrary forward_library, reverse_library, tangent_library, wall_library;
   std::vector<Pass> forward_passes, record_passes, reverse_passes, tangent_passes;
@@ -78,8 +81,12 @@ struct RungeKutta::Plan {
 };
 
 RungeKutta::RungeKutta(const Model& model, const Tableau& tableau, const Active& active, Wants wants)
-    : model_(model), tableau_(tableau), active_(active), wants_(wants),
-      plan_(std::make_unique<Plan>(model, tableau_, active_)), series_sums_(active.series.size(), nullptr) {
+    : model_(model),
+      tableau_(tableau),
+      active_(active),
+      wants_(wants),
+      plan_(std::make_unique<Plan>(model, tableau_, active_)),
+      series_sums_(active.series.size(), nullptr) {
   Plan& p = *plan_;
   Graph& graph = *model.graph;
   const int s = tableau.stages();
@@ -95,7 +102,8 @@ RungeKutta::RungeKutta(const Model& model, const Tableau& tableau, const Active&
     for (const std::string& name : active.scalars) seeds.push_back({false, name, StageNames::dot(name)});
     for (const std::string& name : active.series)
       seeds.push_back({false, StageNames::stage(name, i), StageNames::dot(StageNames::stage(name, i))});
-    p.dot_walls.emplace_back(model, wall_expressions(model, i, &seeds), "dot" + std::to_string(i) + "_", p.wall_kernels);
+    p.dot_walls.emplace_back(model, wall_expressions(model, i, &seeds), "dot" + std::to_string(i) + "_",
+                             p.wall_kernels);
   }
   if (wants.adjoint && !model.walls.empty()) {
     std::vector<int> labels(at(s));
@@ -110,8 +118,8 @@ RungeKutta::RungeKutta(const Model& model, const Tableau& tableau, const Active&
   p.series_dot.resize(active.series.size());
   p.series_weight.resize(active.series.size());
   for (const std::string& name : active.series)
-    p.active_series.push_back(static_cast<std::size_t>(
-        std::find(model.series.begin(), model.series.end(), name) - model.series.begin()));
+    p.active_series.push_back(
+        static_cast<std::size_t>(std::find(model.series.begin(), model.series.end(), name) - model.series.begin()));
   for (int i = 1; i <= s + 1; ++i) {
     std::vector<int> own, dot;
     for (const std::string& name : model.fields) {
@@ -139,9 +147,13 @@ RungeKutta::RungeKutta(const Model& model, const Tableau& tableau, const Active&
 
 RungeKutta::~RungeKutta() = default;
 
-int RungeKutta::sums() const { return plan_->kernels.sum_numbers().count(); }
+int RungeKutta::sums() const {
+  return plan_->kernels.sum_numbers().count();
+}
 
-int RungeKutta::record_states() const { return plan_->kernels.is_pointwise() ? 0 : tableau_.stages() - 1; }
+int RungeKutta::record_states() const {
+  return plan_->kernels.is_pointwise() ? 0 : tableau_.stages() - 1;
+}
 
 bool RungeKutta::keeps_slopes() const {
   return !plan_->kernels.is_pointwise() && !plan_->kernels.eliminates_slopes();
@@ -165,8 +177,8 @@ std::array<int, 3> RungeKutta::halo() const {
   const Plan& p = *plan_;
   std::array<int, 3> depth = deeper(deepest(pointers(p.forward), {}).depth, deepest(pointers(p.tangent), {}).depth);
   if (wants_.adjoint)
-    depth = deeper(depth, add(deepest(pointers(p.reverse_specs()), {}).depth,
-                              ring_depth(model_, model_.right_hand_sides)));
+    depth =
+        deeper(depth, add(deepest(pointers(p.reverse_specs()), {}).depth, ring_depth(model_, model_.right_hand_sides)));
   return depth;
 }
 
@@ -247,8 +259,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
     const KernelFunction ring_kernel = p.reverse_library[kernel++], add_kernel = p.reverse_library[kernel++];
     std::vector<WallGather::Target> targets;
     for (std::size_t f = 0; f < n; ++f)
-      targets.push_back({graph.field_index(StageNames::ghost(model_.fields[f])),
-                         &(*walls_of(p.walls, stage.stage))[f],
+      targets.push_back({graph.field_index(StageNames::ghost(model_.fields[f])), &(*walls_of(p.walls, stage.stage))[f],
                          p.wall_adjoint->prepare(f, p.wall_library, knots, tables)});
     for (const std::string& name : active_.parameter_fields)
       targets.push_back({graph.field_index(StageNames::ghost(name)), p.mirror_walls.data(), {}});
@@ -256,8 +267,9 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   }
   for (std::size_t k = 0; k < p.tangent.size(); ++k) {
     const int i = static_cast<int>(k) + 1;
-    p.tangent_passes.emplace_back(grid, p.tangent_library[k],
-                                  std::vector<GhostGroup>{ghosts_for(p.tangent[k], p.dot_stage[k], walls_of(p.dot_walls, i))});
+    p.tangent_passes.emplace_back(
+        grid, p.tangent_library[k],
+        std::vector<GhostGroup>{ghosts_for(p.tangent[k], p.dot_stage[k], walls_of(p.dot_walls, i))});
   }
 }
 
@@ -382,6 +394,8 @@ void RungeKutta::clear_sums() const {
   if (plan_->wall_adjoint) plan_->wall_adjoint->clear();
 }
 
-void RungeKutta::set_series(std::size_t series, const std::vector<double>& values) { plan_->values[series].values = values; }
+void RungeKutta::set_series(std::size_t series, const std::vector<double>& values) {
+  plan_->values[series].values = values;
+}
 
 }  // namespace hindsight

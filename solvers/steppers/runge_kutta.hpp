@@ -41,8 +41,8 @@ class RungeKutta {
   /// Ghost layers that its kernels read.
   std::array<int, 3> halo() const;
   int stages() const { return tableau_.stages(); }
-  /// States that a record holds beside the state it starts from: the inputs of stages 2 to s; none for a model that reads
-  /// no neighbours, which recomputes them in registers.
+  /// States that a record holds beside the state it starts from: the inputs of stages 2 to s; none for a model that
+  /// reads no neighbours, which recomputes them in registers.
   int record_states() const;
   /// Number of sums (Tables): first the active scalars, in order; the rest belongs to the series.
   int sums() const;
@@ -79,8 +79,8 @@ class RungeKutta {
 
   /// u(t) -> u(t+h). Exchanges ghosts of every stage's input.
   void step(Tables& tables, StepTime time, double* u, double* next) const;
-  /// The same step, bit for bit; keeps the stage inputs Y_2..Y_s in `stages` (record_states() states). With next null the
-  /// new state is not computed: reversing does not need it.
+  /// The same step, bit for bit; keeps the stage inputs Y_2..Y_s in `stages` (record_states() states). With next null
+  /// the new state is not computed: reversing does not need it.
   void record(Tables& tables, StepTime time, double* u, double* next, double* stages) const;
   /// Adjoint of the recorded step: lambda of the new state -> lambda of the old one. Adds to the sums.
   void reverse(Tables& tables, StepTime time, double* u, double* stages, double* lambda, double* lambda_next) const;

@@ -19,12 +19,18 @@ KernelSpec finished(KernelSpec kernel) {
   return kernel;
 }
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
 
 }  // namespace
 
 RungeKuttaKernels::RungeKuttaKernels(const Model& model, const Tableau& tableau, const Active& active)
-    : model_(model), tableau_(tableau), active_(active), graph_(*model.graph), h_(graph_.scalar("h")),
+    : model_(model),
+      tableau_(tableau),
+      active_(active),
+      graph_(*model.graph),
+      h_(graph_.scalar("h")),
       pointwise_(model.is_pointwise()) {
   const int s = tableau.stages();
   for (int i = 1; i < s; ++i) forward_rows_.push_back(tableau.a[at(i)]);
@@ -110,8 +116,7 @@ std::vector<Expr> RungeKuttaKernels::whole_step() const {
 KernelSpec RungeKuttaKernels::step_pointwise() const {
   KernelSpec kernel{"step", {}, {}};
   const std::vector<Expr> next = whole_step();
-  for (std::size_t f = 0; f < next.size(); ++f)
-    kernel.outputs.push_back({StageNames::next(model_.fields[f]), next[f]});
+  for (std::size_t f = 0; f < next.size(); ++f) kernel.outputs.push_back({StageNames::next(model_.fields[f]), next[f]});
   return finished(kernel);
 }
 
@@ -234,7 +239,8 @@ KernelSpec RungeKuttaKernels::reverse_pointwise() const {
     for (int i = 1; i <= numbers.stages; ++i) scalars.push_back(StageNames::stage(name, i));
   const Adjoint own = adjoint(whole_step(), lambdas, fields, scalars);
   KernelSpec kernel{"reverse", {}, {}};
-  for (std::size_t f = 0; f < n; ++f) kernel.outputs.push_back({StageNames::lambda_next(model_.fields[f]), own.fields[f]});
+  for (std::size_t f = 0; f < n; ++f)
+    kernel.outputs.push_back({StageNames::lambda_next(model_.fields[f]), own.fields[f]});
   for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
     const std::string bar = StageNames::bar(active_.parameter_fields[k]);
     if (!own.fields[n + k].is_constant(0.0)) kernel.outputs.push_back({bar, graph_.field(bar) + own.fields[n + k]});

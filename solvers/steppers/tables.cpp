@@ -20,11 +20,17 @@ Memory::Memory(std::int64_t doubles) : size_(doubles) {
   clear();
 }
 
-void Memory::clear() { std::fill_n(data_.get(), size_, 0.0); }
-void Memory::Free::operator()(double* p) const { std::free(p); }
+void Memory::clear() {
+  std::fill_n(data_.get(), size_, 0.0);
+}
+void Memory::Free::operator()(double* p) const {
+  std::free(p);
+}
 
 Tables::Tables(const Graph& graph, const Grid& grid, int sums)
-    : grid_(grid), fields_(graph.fields().size(), nullptr), scalars_(graph.scalars().size(), 0.0),
+    : grid_(grid),
+      fields_(graph.fields().size(), nullptr),
+      scalars_(graph.scalars().size(), 0.0),
       sums_(static_cast<std::size_t>(sums), nullptr) {
   for (int axis = 0; axis < 3; ++axis) coordinates_[static_cast<std::size_t>(axis)] = grid.coordinates(axis);
 }
@@ -39,9 +45,16 @@ void Tables::allocate(const std::vector<int>& symbols) {
 Launch Tables::launch_block(const Box& box) const {
   const Layout& layout = grid_.layout();
   const bool rows_are_cells = grid_.dimensions() <= 1;
-  return {fields_.data(), scalars_.data(), coordinates_.data(), sums_.data(),
-          {box.lo[0], box.lo[1], box.lo[2]}, {box.hi[0], box.hi[1], box.hi[2]}, layout.stride_y, layout.stride_z,
-          rows_are_cells ? 0 : 1, rows_are_cells ? 0 : grid_.cells()[1]};
+  return {fields_.data(),
+          scalars_.data(),
+          coordinates_.data(),
+          sums_.data(),
+          {box.lo[0], box.lo[1], box.lo[2]},
+          {box.hi[0], box.hi[1], box.hi[2]},
+          layout.stride_y,
+          layout.stride_z,
+          rows_are_cells ? 0 : 1,
+          rows_are_cells ? 0 : grid_.cells()[1]};
 }
 
 void Tables::launch(KernelFunction kernel, const Box& box) const {

@@ -19,7 +19,8 @@ TimePlan::TimePlan(double from, double to, double step, std::vector<double> land
   first_step_.push_back(0);
   for (std::size_t i = 1; i < ends_.size(); ++i) {
     const double count = std::max(1.0, std::ceil((ends_[i] - ends_[i - 1]) / step * (1 - 1e-12)));
-    if (!(first_step_.back() + count < 9e15)) throw InputError("time.step is so short that the steps cannot be counted");
+    if (!(first_step_.back() + count < 9e15))
+      throw InputError("time.step is so short that the steps cannot be counted");
     first_step_.push_back(first_step_.back() + static_cast<std::int64_t>(count));
     lengths_.push_back((ends_[i] - ends_[i - 1]) / count);
   }
@@ -31,7 +32,9 @@ std::size_t TimePlan::stretch(std::int64_t k) const {
   return static_cast<std::size_t>(after - first_step_.begin()) - 1;
 }
 
-double TimePlan::time(std::int64_t k) const { return k == steps() ? ends_.back() : step(k).t; }
+double TimePlan::time(std::int64_t k) const {
+  return k == steps() ? ends_.back() : step(k).t;
+}
 
 StepTime TimePlan::step(std::int64_t k) const {
   const std::size_t s = stretch(k);

@@ -75,8 +75,7 @@ std::array<std::array<double*, 2>, 3> WallAdjoint::prepare(std::size_t field, co
       face.bar = Memory(layout.size);
       face.unused_knot = Memory(layout.size);
       for (std::size_t p = 0; p < face.scalar_symbols.size(); ++p) face.scalar_sums.emplace_back(layout.size);
-      for (const std::size_t count : knots)
-        face.knot_sums.emplace_back(layout.size * static_cast<std::int64_t>(count));
+      for (const std::size_t count : knots) face.knot_sums.emplace_back(layout.size * static_cast<std::int64_t>(count));
     }
     tables.bind(face.bar_symbol, face.bar.data() + layout.origin);
     for (std::size_t p = 0; p < face.scalar_symbols.size(); ++p)
@@ -143,7 +142,8 @@ void WallAdjoint::add_sums(const Grid& grid, std::vector<double>& scalars,
     const std::int64_t size = wall_layout(grid, face.axis).size;
     for (std::size_t q = 0; q < face.series_symbols.size(); ++q)
       for (std::size_t k = 0; k < knots[q].size(); ++k)
-        knots[q][k] += total(grid, face, here ? face.knot_sums[q].data() + size * static_cast<std::int64_t>(k) : nullptr);
+        knots[q][k] +=
+            total(grid, face, here ? face.knot_sums[q].data() + size * static_cast<std::int64_t>(k) : nullptr);
   }
 }
 

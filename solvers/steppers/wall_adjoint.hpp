@@ -16,8 +16,8 @@ namespace hindsight {
 /// arrays are added in global order.
 class WallAdjoint {
  public:
-  /// @param stages labels of the stages whose wall values are differentiated. @param prefix distinguishes the symbols of
-  /// this set. Adds its kernels to `kernels`.
+  /// @param stages labels of the stages whose wall values are differentiated. @param prefix distinguishes the symbols
+  /// of this set. Adds its kernels to `kernels`.
   WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages, const std::string& prefix,
               std::vector<KernelSpec>& kernels);
 

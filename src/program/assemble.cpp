@@ -23,8 +23,7 @@ class Assembler {
       }
     }
     spec_.model.dimensions = stencils_.dimensions;
-    for (const CaseFunction& f : c.functions)
-      functions_[f.name] = {f.name, f.arguments, f.body.text, f.body.place};
+    for (const CaseFunction& f : c.functions) functions_[f.name] = {f.name, f.arguments, f.body.text, f.body.place};
   }
 
   SimulationSpec assemble() {
@@ -152,10 +151,9 @@ class Assembler {
     }
     Scope scope = full_scope();
     if (term.kind == CaseTerm::Kind::penalty) scope.fields = spec_.model.parameter_fields;
-    spec_.integrals.push_back({expression(term.expression, scope),
-                               term.kind == CaseTerm::Kind::integral ? IntegralSpec::When::all_steps
-                                                                     : IntegralSpec::When::end,
-                               term.weight});
+    spec_.integrals.push_back(
+        {expression(term.expression, scope),
+         term.kind == CaseTerm::Kind::integral ? IntegralSpec::When::all_steps : IntegralSpec::When::end, term.weight});
   }
 
   Unknown::Kind kind_of(const CaseUnknown& u) const {

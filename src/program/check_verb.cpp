@@ -21,10 +21,11 @@ struct CheckResult {
   std::string unknown;
   std::vector<double> steps, zeroth, first;  ///< step sizes and remainders of order 0 and 1
   double zeroth_order = 0.0, first_order = 0.0, dot_error = 0.0;
-  int halvings = 0;     ///< in the best stretch
-  bool exact = false;   ///< no remainder above round-off: the objective is linear in this unknown
+  int halvings = 0;    ///< in the best stretch
+  bool exact = false;  ///< no remainder above round-off: the objective is linear in this unknown
   bool passed() const {
-    const bool orders = first_order >= required_order && halvings >= required_halvings && std::fabs(zeroth_order - 1) < 0.1;
+    const bool orders =
+        first_order >= required_order && halvings >= required_halvings && std::fabs(zeroth_order - 1) < 0.1;
     return (exact || orders) && dot_error < required_dot;
   }
 };
@@ -72,7 +73,8 @@ void find_orders(CheckResult& r, double objective) {
       if (std::fabs(order(r.zeroth, i) - 1) > std::fabs(zeroth - 1)) zeroth = order(r.zeroth, i);
     }
     const bool both_good = first >= required_order && r.first_order >= required_order;
-    if (r.halvings == 0 || (both_good ? std::fabs(zeroth - 1) < std::fabs(r.zeroth_order - 1) : first > r.first_order)) {
+    if (r.halvings == 0 ||
+        (both_good ? std::fabs(zeroth - 1) < std::fabs(r.zeroth_order - 1) : first > r.first_order)) {
       r.first_order = first;
       r.zeroth_order = zeroth;
       r.halvings = required_halvings;
@@ -132,10 +134,12 @@ ExitCode check_verb(const Options& options, const Communicator& comm) {
   for (std::size_t i = 0; i < (count == 1 ? 1 : count + 1); ++i) {
     const CheckResult r = check(session, base, i);
     passed = passed && r.passed();
-    const std::string orders = r.exact ? fmt::format("{:>8} {:>8} {:>9}", "linear", "exact", "-")
-                                       : fmt::format("{:>8.3f} {:>8.3f} {:>9}", r.zeroth_order, r.first_order, r.halvings);
+    const std::string orders = r.exact
+                                   ? fmt::format("{:>8} {:>8} {:>9}", "linear", "exact", "-")
+                                   : fmt::format("{:>8.3f} {:>8.3f} {:>9}", r.zeroth_order, r.first_order, r.halvings);
     if (talks)
-      print(comm, fmt::format("{:<16} {} {:>20.2e}  {}\n", r.unknown, orders, r.dot_error, r.passed() ? "ok" : "FAILED"));
+      print(comm,
+            fmt::format("{:<16} {} {:>20.2e}  {}\n", r.unknown, orders, r.dot_error, r.passed() ? "ok" : "FAILED"));
     json["unknowns"].push_back({{"unknown", r.unknown},
                                 {"order0", r.zeroth_order},
                                 {"order1", r.first_order},

@@ -54,8 +54,9 @@ struct Choice {
 Choice parse(int argc, char** argv, Options& options, bool is_root) {
   CLI::App app{"Hindsight: simulations and their exact gradients"};
   app.set_help_flag("-h,--help", "print this help");
-  app.footer("Without a verb: hindsight CASE inverts when the case has an inversion, differentiates when it has unknowns,\n"
-             "and simulates otherwise.");
+  app.footer(
+      "Without a verb: hindsight CASE inverts when the case has an inversion, differentiates when it has unknowns,\n"
+      "and simulates otherwise.");
   app.require_subcommand(1);
   Choice choice;
   for (const VerbEntry& entry : verbs()) {
@@ -71,8 +72,7 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
       sub->add_option("--content", options.content, "store-all: keep states or records")
           ->check(CLI::IsMember({"state", "record"}));
     }
-    if (entry.run == check_verb)
-      sub->add_flag("--break-gradient", options.break_gradient)->group("");
+    if (entry.run == check_verb) sub->add_flag("--break-gradient", options.break_gradient)->group("");
     sub->callback([&choice, &options, &entry] {
       choice.verb = entry.run;
       options.verb = entry.name;
@@ -117,8 +117,8 @@ int run(int argc, char** argv) {
   return static_cast<int>(choice.verb(options, comm));
 }
 
-/// Ends all ranks. When every rank fails alike, rank 0 speaks for all; when one fails alone it speaks for itself and the
-/// others are stopped.
+/// Ends all ranks. When every rank fails alike, rank 0 speaks for all; when one fails alone it speaks for itself and
+/// the others are stopped.
 [[noreturn]] void end_with(const std::string& message, ExitCode code) {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

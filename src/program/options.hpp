@@ -9,11 +9,11 @@
 namespace hindsight {
 
 struct Options {
-  std::string verb;                 ///< empty: chosen from the case
-  std::string target;               ///< case file; kind of schedule; kind of template
+  std::string verb;    ///< empty: chosen from the case
+  std::string target;  ///< case file; kind of schedule; kind of template
   std::vector<std::string> set;
-  std::string out;                  ///< run folder; empty: runs/CASE
-  std::string json;                 ///< file, or - for standard output
+  std::string out;   ///< run folder; empty: runs/CASE
+  std::string json;  ///< file, or - for standard output
   bool quiet = false;
   std::string backend = "auto";
   std::string petsc;
@@ -22,7 +22,7 @@ struct Options {
   std::string slots = "host=1", cost;
   std::string content = "state";
   // check
-  bool break_gradient = false;      ///< hidden developer option
+  bool break_gradient = false;  ///< hidden developer option
 };
 
 }  // namespace hindsight

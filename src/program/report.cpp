@@ -48,7 +48,9 @@ StateObserver OutputObserver::observer() {
   };
 }
 
-void OutputObserver::finish() { writer_.finish(session_.source().name); }
+void OutputObserver::finish() {
+  writer_.finish(session_.source().name);
+}
 
 Json base_result(const std::string& verb, const Session& session, double objective) {
   const Simulation& simulation = session.simulation();
@@ -102,8 +104,8 @@ Json values_result(const Session& session, const RunFolder& folder, const std::s
   const Simulation& simulation = session.simulation();
   const auto& unknowns = simulation.spec().unknowns;
   Json json = Json::object();
-  const bool needs_file = std::any_of(unknowns.begin(), unknowns.end(),
-                                      [](const Unknown& u) { return u.kind != Unknown::Kind::scalar; });
+  const bool needs_file =
+      std::any_of(unknowns.begin(), unknowns.end(), [](const Unknown& u) { return u.kind != Unknown::Kind::scalar; });
   std::optional<FieldFile> output;
   if (needs_file) output.emplace(folder, file, simulation.grid());
   Memory cells(simulation.grid().layout().size);
@@ -136,8 +138,8 @@ std::string misfit_text(const Session& session) {
     const Misfit& misfit = session.simulation().misfits()[i++];
     const double squares = misfit.sum_of_squares();
     total += squares;
-    text += fmt::format("misfit of {}{}: {} values, sum of squares {:.7g}, root mean square {:.4g}", term.expression.text,
-                        term.log ? " (logarithms)" : "", misfit.count(), squares,
+    text += fmt::format("misfit of {}{}: {} values, sum of squares {:.7g}, root mean square {:.4g}",
+                        term.expression.text, term.log ? " (logarithms)" : "", misfit.count(), squares,
                         std::sqrt(squares / static_cast<double>(misfit.count())));
     if (misfit.noise() != 1.0) text += fmt::format(" (noise {:.4g})", misfit.noise());
     text += "\n";

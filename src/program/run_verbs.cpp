@@ -31,8 +31,7 @@ class Variables {
     std::vector<double> all;
     for_each([&](std::size_t i, std::size_t k) {
       const double v = values[i][k];
-      if (log(i) && !(v > 0))
-        throw InputError(session_.source().unknowns[i].place, "scale: log needs positive values");
+      if (log(i) && !(v > 0)) throw InputError(session_.source().unknowns[i].place, "scale: log needs positive values");
       all.push_back(log(i) ? std::log(v) : v);
     });
     return all;
@@ -92,7 +91,8 @@ std::string estimates_text(const Session& session, const UnknownValues& start, c
   std::string text = fmt::format("{:<16} {:>14} {:>14}\n", "unknown", "start", "estimate");
   for (std::size_t i = 0; i < estimate.size(); ++i) {
     const std::string label = session.source().unknowns[i].label();
-    const bool single = !session.simulation().spec().unknowns[i].is_field() || session.simulation().grid().dimensions() == 0;
+    const bool single =
+        !session.simulation().spec().unknowns[i].is_field() || session.simulation().grid().dimensions() == 0;
     if (single && estimate[i].size() == 1) {
       text += fmt::format("{:<16} {:>14.8g} {:>14.8g}\n", label, start[i][0], estimate[i][0]);
     } else {
@@ -118,9 +118,9 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   folder.write_text("result.json", json.dump(2) + "\n");
   write_json(options, comm, json);
   if (!options.quiet && options.json != "-")
-    print(comm, fmt::format("{}: {} steps in {:.3g} s, objective {:.10g}\n{}results in {}\n", session.source().name,
-                            session.simulation().plan().steps(), seconds, objective, misfit_text(session),
-                            folder.path()));
+    print(comm,
+          fmt::format("{}: {} steps in {:.3g} s, objective {:.10g}\n{}results in {}\n", session.source().name,
+                      session.simulation().plan().steps(), seconds, objective, misfit_text(session), folder.path()));
   return ExitCode::done;
 }
 

@@ -20,7 +20,8 @@ double sum_over_cells(const Grid& grid, Summand summand) {
   const std::int64_t row_length = grid.dimensions() <= 1 ? 1 : grid.cells()[0];
   std::vector<double> rows(static_cast<std::size_t>(grid.local_rows()), 0.0);
   for (std::size_t r = 0; r < rows.size(); ++r)
-    for (std::int64_t i = 0; i < row_length; ++i) rows[r] += summand(r * static_cast<std::size_t>(row_length) + static_cast<std::size_t>(i));
+    for (std::int64_t i = 0; i < row_length; ++i)
+      rows[r] += summand(r * static_cast<std::size_t>(row_length) + static_cast<std::size_t>(i));
   return grid_sum(grid, rows.data());
 }
 
@@ -72,9 +73,9 @@ double Session::objective(const StateObserver& observer) {
 Evaluation Session::gradient(const StateObserver& observer) {
   const std::int64_t total = plan_.plain + 2 * simulation_->plan().steps();
   progress_.phase("gradient", total);
-  GradientResult result = simulation_->gradient(
-      *plan_.kind, plan_.request, observer,
-      [&](std::int64_t forward, std::int64_t reversed) { progress_.update(forward + reversed); });
+  GradientResult result =
+      simulation_->gradient(*plan_.kind, plan_.request, observer,
+                            [&](std::int64_t forward, std::int64_t reversed) { progress_.update(forward + reversed); });
   progress_.finish();
   Evaluation evaluation{result.objective, std::move(result.gradient), result.counts};
   evaluation.objective += add_priors(&evaluation.gradient);

@@ -119,8 +119,12 @@ ExitCode plan_verb(const Options& options, const Communicator& comm) {
                {"slots", plan.request.capacities[Tier::host]},
                {"plain", plan.plain},
                {"recorded", n},
-               {"memory", {{"budget", plan.budget_bytes}, {"peak", plan.peak_bytes}, {"working", s.working_bytes()},
-                           {"state", s.state_bytes()}, {"record", s.record_bytes()}}}};
+               {"memory",
+                {{"budget", plan.budget_bytes},
+                 {"peak", plan.peak_bytes},
+                 {"working", s.working_bytes()},
+                 {"state", s.state_bytes()},
+                 {"record", s.record_bytes()}}}};
   write_json(options, comm, json);
   if (options.json == "-") return ExitCode::done;
   print(comm, fmt::format("{}: {} steps, schedule {}{}\n"
@@ -163,10 +167,16 @@ ExitCode info_verb(const Options& options, const Communicator& comm) {
     for (const std::string& n : names) text += (text.empty() ? "" : ", ") + n;
     return text;
   };
-  write_json(options, comm, {{"version", "0.1.0"}, {"methods", methods}, {"schedules", kinds}, {"cuda", device.sentence},
-                             {"cuda_toolkit", device.toolkit}, {"devices", device.devices},
-                             {"compiler", host::compiler_report()}, {"cache", host::cache_folder()},
-                             {"ranks", comm.size()}});
+  write_json(options, comm,
+             {{"version", "0.1.0"},
+              {"methods", methods},
+              {"schedules", kinds},
+              {"cuda", device.sentence},
+              {"cuda_toolkit", device.toolkit},
+              {"devices", device.devices},
+              {"compiler", host::compiler_report()},
+              {"cache", host::cache_folder()},
+              {"ranks", comm.size()}});
   if (options.json == "-") return ExitCode::done;
   print(comm, fmt::format("hindsight 0.1.0\nranks            {}\nmethods          {}\nschedules        {}\n"
                           "kernel compiler  {}\nkernel cache     {}\nCUDA             {}\n",

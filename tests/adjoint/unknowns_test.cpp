@@ -48,8 +48,9 @@ parameters: {D: 0.1, a: 0.5}
 state: {u: {initial: "1 + 0.5*cos(pi*x)"}}
 equations: {dt(u): "D*dxx(u) - a*u*(u - 1)"}
 time: {step: 0.01, to: 1}
-objective: [{misfit: {of: "u^2 + a", data: )yaml" + data + R"yaml(, noise: 0.1, log: true}}, {misfit: {of: u, data: )yaml" +
-                                  data + R"yaml(, noise: 0.2}, weight: 0.5}]
+objective: [{misfit: {of: "u^2 + a", data: )yaml" +
+                                  data + R"yaml(, noise: 0.1, log: true}}, {misfit: {of: u, data: )yaml" + data +
+                                  R"yaml(, noise: 0.2}, weight: 0.5}]
 unknowns: {D: {}, a: {}, initial(u): {}}
 )yaml"),
                   test::self(), true, true, true);

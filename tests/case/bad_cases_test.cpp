@@ -27,9 +27,9 @@ const std::vector<std::string> good = {
 };
 
 struct Bad {
-  int line;              ///< replaced, 1-based
-  std::string text;      ///< in its place
-  std::string message;   ///< expected in the error
+  int line;                ///< replaced, 1-based
+  std::string text;        ///< in its place
+  std::string message;     ///< expected in the error
   bool elsewhere = false;  ///< the error's place is not this line (a data file, another line, the whole case)
 };
 
@@ -148,7 +148,9 @@ std::string text_with(const Bad& bad) {
   return text;
 }
 
-TEST(BadCases, TheGoodOneIsGood) { EXPECT_NO_THROW(assemble(parse_case("good.yaml", text_with({0, "", ""}), {}))); }
+TEST(BadCases, TheGoodOneIsGood) {
+  EXPECT_NO_THROW(assemble(parse_case("good.yaml", text_with({0, "", ""}), {})));
+}
 
 TEST(BadCases, AreRefusedWithTheirLine) {
   EXPECT_GE(bad_cases().size(), 40U);
@@ -189,7 +191,8 @@ TEST(BadCases, Overrides) {
   EXPECT_EQ(message("time.step=0.0005"), "");
   EXPECT_EQ(message("objective.0.final=v^2"), "");
   EXPECT_EQ(message("parameters.D.value=0.2"), "");
-  EXPECT_NE(message("time.stp=1").find("--set time.stp=1: unknown key 'stp'"), std::string::npos) << message("time.stp=1");
+  EXPECT_NE(message("time.stp=1").find("--set time.stp=1: unknown key 'stp'"), std::string::npos)
+      << message("time.stp=1");
   EXPECT_NE(message("time.stp=1").find("did you mean 'step'?"), std::string::npos);
   EXPECT_NE(message("time.step").find("key=value"), std::string::npos);
   EXPECT_NE(message("objective.7.final=u").find("not an index"), std::string::npos);

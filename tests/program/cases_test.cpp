@@ -51,8 +51,8 @@ TEST_P(EveryCase, DerivativesAreRightWithOneAndThreeRanks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, EveryCase,
-                         ::testing::Values("lynx-hare", "school-influenza", "gray-scott", "heat-conductivity", "burgers",
-                                           "advection-3d", "lorenz96"));
+                         ::testing::Values("lynx-hare", "school-influenza", "gray-scott", "heat-conductivity",
+                                           "burgers", "advection-3d", "lorenz96"));
 
 TEST(Check, BrokenDerivativesExitWith4) {
   EXPECT_EQ(run("check " + source + "/cases/burgers.yaml --break-gradient"), 4) << output();
@@ -63,8 +63,8 @@ TEST(Inversion, LynxHareReachesThePublishedEstimates) {
   ASSERT_EQ(run(source + "/cases/lynx-hare.yaml --out " + out), 0) << output();
   const nlohmann::json json = result(out);
   EXPECT_NEAR(2 * json["objective"].get<double>(), 2.018661, 1e-6);
-  const std::pair<const char*, double> expected[] = {{"alpha", 0.540159}, {"beta", 0.0271654}, {"gamma", 0.796386},
-                                                     {"delta", 0.0236946}, {"u0", 34.6024}, {"v0", 5.84451}};
+  const std::pair<const char*, double> expected[] = {{"alpha", 0.540159},  {"beta", 0.0271654}, {"gamma", 0.796386},
+                                                     {"delta", 0.0236946}, {"u0", 34.6024},     {"v0", 5.84451}};
   for (const auto& [name, value] : expected)
     EXPECT_NEAR(json["estimate"][name].get<double>(), value, 2e-5 * value) << name;
   EXPECT_NE(output().find("2.018661"), std::string::npos);
@@ -85,7 +85,8 @@ TEST(Inversion, HeatConductivityReachesTheNoise) {
   const nlohmann::json misfit = result(out)["misfit"][0];
   EXPECT_NEAR(misfit["rms"].get<double>() / misfit["noise"].get<double>(), 1.0, 0.05);
   if (std::system("/usr/bin/python3 -c 'import h5py, matplotlib, yaml' 2>/dev/null") != 0) GTEST_SKIP() << "no h5py";
-  ASSERT_EQ(std::system((source + "/scripts/plot-conductivity " + out + " " + out + "/k.png > " + out + "/factor.txt").c_str()),
+  ASSERT_EQ(std::system(
+                (source + "/scripts/plot-conductivity " + out + " " + out + "/k.png > " + out + "/factor.txt").c_str()),
             0);
   std::ifstream file(out + "/factor.txt");
   std::string line;
@@ -95,7 +96,8 @@ TEST(Inversion, HeatConductivityReachesTheNoise) {
 
 TEST(Program, DivergenceNamesFieldStepAndPlaceAndExits3) {
   const std::string out = folder() + "/diverged";
-  EXPECT_EQ(run("run " + source + "/cases/gray-scott.yaml --set grid.x.cells=2048 --set time.to=20 --out " + out, 2), 3);
+  EXPECT_EQ(run("run " + source + "/cases/gray-scott.yaml --set grid.x.cells=2048 --set time.to=20 --out " + out, 2),
+            3);
   EXPECT_NE(output().find("field 'u' is not finite after step"), std::string::npos) << output();
   EXPECT_NE(output().find("x = "), std::string::npos) << output();
   EXPECT_FALSE(std::filesystem::exists(out + "/result.json"));
@@ -116,9 +118,9 @@ TEST(Program, ExitCodes) {
 }
 
 TEST(Program, MissingCompilerExitsWith6) {
-  const std::string command = clean_environment + "HINDSIGHT_CC=no-such-cc HINDSIGHT_CACHE=" + folder() + "/empty-cache " +
-                              std::string(HINDSIGHT_PROGRAM) + " run " + source + "/cases/lynx-hare.yaml --out " + folder() +
-                              "/cc > " + folder() + "/output.txt 2>&1";
+  const std::string command = clean_environment + "HINDSIGHT_CC=no-such-cc HINDSIGHT_CACHE=" + folder() +
+                              "/empty-cache " + std::string(HINDSIGHT_PROGRAM) + " run " + source +
+                              "/cases/lynx-hare.yaml --out " + folder() + "/cc > " + folder() + "/output.txt 2>&1";
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 6);
   EXPECT_NE(output().find("HINDSIGHT_CC"), std::string::npos) << output();
 }

@@ -27,7 +27,8 @@ unknowns: {p1: {}, p2: {}, initial(y1): {}, initial(y2): {}, initial(y3): {}}
     const double expected[] = {-0.12837865465635068, 0.018036760854797133, 0.40725736067362153, 0.50887894141043004,
                                0.035278985373485183};
     EXPECT_NEAR(e.objective, 0.53087859062954515, 1e-11);
-    for (std::size_t i = 0; i < 5; ++i) EXPECT_NEAR(e.gradient[i][0], expected[i], 1e-11 * std::fabs(expected[i]) + 1e-12);
+    for (std::size_t i = 0; i < 5; ++i)
+      EXPECT_NEAR(e.gradient[i][0], expected[i], 1e-11 * std::fabs(expected[i]) + 1e-12);
   }
 }
 

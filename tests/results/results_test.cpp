@@ -14,7 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Communicator world() { return Communicator(MPI_COMM_WORLD); }
+Communicator world() {
+  return Communicator(MPI_COMM_WORLD);
+}
 std::string folder(const std::string& name) {
   return ::testing::TempDir() + "/hindsight-results-" + std::to_string(world().size()) + "-" + name;
 }
@@ -29,9 +31,9 @@ std::vector<double> some_field(const Grid& grid, double phase) {
   for (std::int64_t k = 0; k < grid.cells()[2]; ++k)
     for (std::int64_t j = 0; j < grid.cells()[1]; ++j)
       for (std::int64_t i = 0; i < grid.cells()[0]; ++i)
-        memory[static_cast<std::size_t>(grid.layout().at(i, j, k))] =
-            phase + static_cast<double>(grid.first()[0] + i) + 100 * static_cast<double>(grid.first()[1] + j) +
-            1e4 * static_cast<double>(grid.first()[2] + k);
+        memory[static_cast<std::size_t>(grid.layout().at(i, j, k))] = phase + static_cast<double>(grid.first()[0] + i) +
+                                                                      100 * static_cast<double>(grid.first()[1] + j) +
+                                                                      1e4 * static_cast<double>(grid.first()[2] + k);
   return memory;
 }
 
@@ -110,10 +112,12 @@ TEST(Results, OthersCanReadFields) {
     writer.finish("test");
     if (world().is_root()) {
       const std::string clean = "env -i PATH=\"$PATH\" ";
-      if (std::system((clean + "/usr/bin/python3 -c 'import h5py' 2> /dev/null").c_str()) != 0) GTEST_SKIP() << "no h5py";
+      if (std::system((clean + "/usr/bin/python3 -c 'import h5py' 2> /dev/null").c_str()) != 0)
+        GTEST_SKIP() << "no h5py";
       const std::string shapes[] = {"11", "9,11", "7,9,11"};
-      EXPECT_EQ(std::system((clean + "/usr/bin/python3 " + folder("look") + ".py " + run.path() + " " +
-                             shapes[dimensions - 1]).c_str()),
+      EXPECT_EQ(std::system(
+                    (clean + "/usr/bin/python3 " + folder("look") + ".py " + run.path() + " " + shapes[dimensions - 1])
+                        .c_str()),
                 0);
       EXPECT_EQ(std::system((clean + "h5dump -H " + run.file("fields.h5") + " > /dev/null").c_str()), 0);
     }

@@ -39,7 +39,8 @@ TEST(Orders, MethodsAndTheirAdjoints) {
       SCOPED_TRACE(p.name + " " + t.name);
       const double step = t.order >= 4 ? 0.125 : 0.015625;
       const Evaluation coarse = evaluate(p, t.name, step), fine = evaluate(p, t.name, step / 2);
-      const double order = std::log2(std::fabs(coarse.objective - p.objective) / std::fabs(fine.objective - p.objective));
+      const double order =
+          std::log2(std::fabs(coarse.objective - p.objective) / std::fabs(fine.objective - p.objective));
       const double adjoint_order =
           std::log2(std::fabs(coarse.gradient[0][0] - p.slope) / std::fabs(fine.gradient[0][0] - p.slope));
       EXPECT_NEAR(order, t.order, 0.3);
@@ -52,8 +53,11 @@ double space_error(int order, int cells, bool diffusion) {
   const std::string right = diffusion ? "0.1*dxx(u)" : "-dx(u)";
   const std::string exact = diffusion ? "exp(-0.1*4*pi^2*0.1)*sin(2*pi*x)" : "sin(2*pi*(x - 0.1))";
   Session session(test::text_case("case: space\ngrid: {x: {cells: 8, to: 1}}\nstate: {u: {initial: \"sin(2*pi*x)\"}}\n"
-                                  "equations: {dt(u): \"" + right + "\"}\ntime: {step: 2e-4, to: 0.1}\n"
-                                  "objective: [{final: \"(u - (" + exact + "))^2\"}]\n",
+                                  "equations: {dt(u): \"" +
+                                      right +
+                                      "\"}\ntime: {step: 2e-4, to: 0.1}\n"
+                                      "objective: [{final: \"(u - (" +
+                                      exact + "))^2\"}]\n",
                                   {"grid.x.cells=" + std::to_string(cells), "grid.order=" + std::to_string(order)}),
                   test::self(), false, false, true);
   return std::sqrt(session.objective({}));
@@ -63,7 +67,8 @@ TEST(Orders, Space) {
   for (const bool diffusion : {true, false})
     for (const int order : {2, 4, 6, 8}) {
       const int cells = order >= 6 ? 10 : 20;
-      const double measured = std::log2(space_error(order, cells, diffusion) / space_error(order, 2 * cells, diffusion));
+      const double measured =
+          std::log2(space_error(order, cells, diffusion) / space_error(order, 2 * cells, diffusion));
       EXPECT_NEAR(measured, order, 0.35) << (diffusion ? "diffusion " : "advection ") << order;
     }
 }
@@ -71,9 +76,11 @@ TEST(Orders, Space) {
 TEST(Orders, HeatModesBetweenWalls) {
   const auto error = [](const std::string& wall, const std::string& mode, int cells) {
     Session session(
-        test::text_case("case: walls\ngrid: {x: {cells: 8, to: 1, boundary: {" + wall + ": 0}}}\nstate: {u: {initial: \"" +
-                            mode + "\"}}\nequations: {dt(u): \"0.1*dxx(u)\"}\ntime: {step: 2e-4, to: 0.2}\nobjective: "
-                                   "[{final: \"(u - exp(-0.1*pi^2*0.2)*" + mode + ")^2\"}]\n",
+        test::text_case("case: walls\ngrid: {x: {cells: 8, to: 1, boundary: {" + wall +
+                            ": 0}}}\nstate: {u: {initial: \"" + mode +
+                            "\"}}\nequations: {dt(u): \"0.1*dxx(u)\"}\ntime: {step: 2e-4, to: 0.2}\nobjective: "
+                            "[{final: \"(u - exp(-0.1*pi^2*0.2)*" +
+                            mode + ")^2\"}]\n",
                         {"grid.x.cells=" + std::to_string(cells)}),
         test::self(), false, false, true);
     return std::sqrt(session.objective({}));

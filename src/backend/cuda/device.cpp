@@ -12,8 +12,9 @@ DeviceReport report() {
   cudaDeviceProp properties;
   if (count == 0 || cudaGetDeviceProperties(&properties, 0) != cudaSuccess)
     return {true, 0, "Built with the CUDA toolkit; no device was found."};
-  return {true, count, "Built with the CUDA toolkit; " + std::to_string(count) + " device(s), the first is " +
-                           properties.name + "."};
+  return {
+      true, count,
+      "Built with the CUDA toolkit; " + std::to_string(count) + " device(s), the first is " + properties.name + "."};
 }
 
 }  // namespace hindsight::cuda

@@ -24,8 +24,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // -fno-math-errno and -fno-trapping-math change no result: they let sqrt and selects vectorise.
-const std::vector<std::string> flags = {"-std=gnu11",      "-O3",     "-march=native", "-ffp-contract=off",
-                                        "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-w"};
+const std::vector<std::string> flags = {
+    "-std=gnu11", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC",
+    "-shared",    "-w"};
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -83,7 +84,9 @@ Outcome run(const std::vector<std::string>& command) {
   return outcome;
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
 
 /// What -march=native depends on.
 std::string processor_features() {
@@ -112,7 +115,8 @@ void write_file(const fs::path& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
-  if (!file) throw ResourceError("cannot write " + path.string() + " (disk full?); set HINDSIGHT_CACHE to another folder");
+  if (!file)
+    throw ResourceError("cannot write " + path.string() + " (disk full?); set HINDSIGHT_CACHE to another folder");
 }
 
 /// Creates the folder when missing; refuses one that others could have put code into.
@@ -121,7 +125,8 @@ fs::path open_cache() {
   std::error_code error;
   fs::create_directories(folder.parent_path(), error);
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    throw ResourceError("cannot create the kernel cache " + folder.string() + "; set HINDSIGHT_CACHE to another folder");
+    throw ResourceError("cannot create the kernel cache " + folder.string() +
+                        "; set HINDSIGHT_CACHE to another folder");
   struct stat info {};
   if (lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
     throw ResourceError("the kernel cache " + folder.string() + " is not a folder");
@@ -143,7 +148,8 @@ std::shared_ptr<void> load(const fs::path& base, const std::string& source) {
 
 void build(const fs::path& base, const std::string& source, const std::string& compiler) {
   std::string scratch = base.string() + ".XXXXXX";
-  if (!mkdtemp(scratch.data())) throw ResourceError("cannot write into the kernel cache " + base.parent_path().string());
+  if (!mkdtemp(scratch.data()))
+    throw ResourceError("cannot write into the kernel cache " + base.parent_path().string());
   const fs::path folder = scratch;
   try {
     write_file(folder / "kernel.c", source);

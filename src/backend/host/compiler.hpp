@@ -24,8 +24,8 @@ class Module {
 /// others find what it made (or compile for themselves where they do not share its disk).
 ///
 /// The cache is keyed by source, compiler version, flags and processor features. An entry is written under a temporary
-/// name and renamed, so that concurrent processes see all of it or nothing; its checksum is compared before it is loaded.
-/// The folder must belong to the user and be writable by nobody else.
+/// name and renamed, so that concurrent processes see all of it or nothing; its checksum is compared before it is
+/// loaded. The folder must belong to the user and be writable by nobody else.
 ///
 /// Environment: HINDSIGHT_CC names the compiler (default: the first of cc, gcc, clang); HINDSIGHT_CACHE the folder
 /// (default: $XDG_CACHE_HOME/hindsight, ~/.cache/hindsight, or /tmp/hindsight-UID without a home).
