@@ -17,7 +17,7 @@ class Memory {
  public:
   Memory() = default;
   explicit Memory(std::int64_t doubles);
-  double* data() const { return data_.get(); }
+  double* data() const { return block_.get() + offset_; }
   std::int64_t size() const { return size_; }
   void clear();
 
@@ -25,8 +25,8 @@ class Memory {
   struct Free {
     void operator()(double* p) const;
   };
-  std::unique_ptr<double, Free> data_;
-  std::int64_t size_ = 0;
+  std::unique_ptr<double, Free> block_;
+  std::int64_t offset_ = 0, size_ = 0;
 };
 
 /// The tables of one simulation on one rank. Grows while it is set up; nothing in it moves or grows while stepping.
