@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "solvers/equations/derive.hpp"
-#include "solvers/equations/simplify.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/runge_kutta_kernels.hpp"
 #include "src/ordered_sum.hpp"
@@ -14,15 +13,6 @@ namespace hindsight {
 namespace {
 
 constexpr int stage = 0;  // the name under which states are bound for objective terms
-
-KernelSpec fused(KernelSpec kernel) {
-  if (kernel.roots().empty()) return kernel;
-  const std::vector<Expr> roots = fuse_multiply_add(kernel.roots());
-  std::size_t i = 0;
-  for (KernelSpec::Output& output : kernel.outputs) output.value = roots[i++];
-  for (KernelSpec::Sum& sum : kernel.sums) sum.value = roots[i++];
-  return kernel;
-}
 
 std::vector<int> symbols(Graph& graph, const std::vector<std::string>& names) {
   std::vector<int> all;

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "solvers/equations/derive.hpp"
-#include "solvers/equations/simplify.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/runge_kutta_kernels.hpp"
 #include "src/error.hpp"
@@ -31,15 +30,6 @@ std::vector<std::string> names_of(const std::vector<Unknown>& unknowns, Kind kin
 
 std::size_t index_of(const std::vector<std::string>& names, const std::string& name) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-}
-
-KernelSpec fused(KernelSpec kernel) {
-  if (kernel.roots().empty()) return kernel;
-  const std::vector<Expr> roots = fuse_multiply_add(kernel.roots());
-  std::size_t i = 0;
-  for (KernelSpec::Output& output : kernel.outputs) output.value = roots[i++];
-  for (KernelSpec::Sum& sum : kernel.sums) sum.value = roots[i++];
-  return kernel;
 }
 
 }  // namespace

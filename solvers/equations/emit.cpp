@@ -5,6 +5,7 @@
 #include <set>
 
 #include "solvers/equations/kernel.hpp"
+#include "solvers/equations/simplify.hpp"
 #include "src/error.hpp"
 
 namespace hindsight {
@@ -250,6 +251,14 @@ std::vector<Expr> KernelSpec::roots() const {
   for (const Output& output : outputs) all.push_back(output.value);
   for (const Sum& sum : sums) all.push_back(sum.value);
   return all;
+}
+
+KernelSpec fused(KernelSpec kernel) {
+  const std::vector<Expr> roots = fuse_multiply_add(kernel.roots());
+  std::size_t i = 0;
+  for (KernelSpec::Output& output : kernel.outputs) output.value = roots[i++];
+  for (KernelSpec::Sum& sum : kernel.sums) sum.value = roots[i++];
+  return kernel;
 }
 
 std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes) {

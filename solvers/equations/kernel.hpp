@@ -27,6 +27,10 @@ struct KernelSpec {
   std::vector<Expr> roots() const;
 };
 
+/// The kernel with multiply-adds fused in everything it computes (simplify.hpp): the last thing done before it is
+/// emitted.
+KernelSpec fused(KernelSpec kernel);
+
 /// The arguments of one launch, shared with the generated C (see emit_c). Tables are indexed by the graph's symbols.
 struct Launch {
   double* const* fields;             ///< local cell (0,0,0) of each field symbol's array

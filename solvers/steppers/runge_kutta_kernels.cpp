@@ -5,19 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "solvers/equations/simplify.hpp"
-
 namespace hindsight {
 namespace {
-
-/// Fuses multiply-adds in everything the kernel computes.
-KernelSpec finished(KernelSpec kernel) {
-  const std::vector<Expr> fused = fuse_multiply_add(kernel.roots());
-  std::size_t i = 0;
-  for (KernelSpec::Output& output : kernel.outputs) output.value = fused[i++];
-  for (KernelSpec::Sum& sum : kernel.sums) sum.value = fused[i++];
-  return kernel;
-}
 
 std::size_t at(int i) {
   return static_cast<std::size_t>(i);
@@ -82,7 +71,7 @@ std::vector<KernelSpec> RungeKuttaKernels::forward() const {
                                 combine_forward(i, name, slopes[f], false)});
       if (!forward_elimination_.useful && i < s) kernel.outputs.push_back({StageNames::slope(name, i), slopes[f]});
     }
-    kernels.push_back(finished(kernel));
+    kernels.push_back(fused(kernel));
   }
   return kernels;
 }
@@ -117,7 +106,7 @@ KernelSpec RungeKuttaKernels::step_pointwise() const {
   KernelSpec kernel{"step", {}, {}};
   const std::vector<Expr> next = whole_step();
   for (std::size_t f = 0; f < next.size(); ++f) kernel.outputs.push_back({StageNames::next(model_.fields[f]), next[f]});
-  return finished(kernel);
+  return fused(kernel);
 }
 
 Adjoint RungeKuttaKernels::gather(int i, const std::vector<Expr>& seeds) const {
@@ -175,7 +164,7 @@ KernelSpec RungeKuttaKernels::reverse_main(int row, const Adjoint& gather) const
     if (!own.is_constant(0.0)) kernel.outputs.push_back({bar, graph_.field(bar) + h_ * own});
   }
   add_sums(kernel, i, gather);
-  return finished(kernel);
+  return fused(kernel);
 }
 
 void RungeKuttaKernels::reverse_walls(ReverseStage& stage, int row, const Adjoint& gather) const {
@@ -199,8 +188,8 @@ void RungeKuttaKernels::reverse_walls(ReverseStage& stage, int row, const Adjoin
     stage.ring.outputs.push_back({StageNames::ghost(name), own});
     add(StageNames::bar(name), h_ * graph_.field(StageNames::ghost(name)));
   }
-  stage.ring = finished(stage.ring);
-  stage.add = finished(stage.add);
+  stage.ring = fused(stage.ring);
+  stage.add = fused(stage.add);
 }
 
 std::vector<ReverseStage> RungeKuttaKernels::reverse() const {
@@ -253,7 +242,7 @@ KernelSpec RungeKuttaKernels::reverse_pointwise() const {
       for (int knot = 0; knot < 2 && !own.scalars[next].is_constant(0.0); ++knot)
         kernel.sums.push_back({numbers.knot(q, i, knot),
                                graph_.scalar(StageNames::weight(active_.series[at(q)], i, knot)) * own.scalars[next]});
-  return finished(kernel);
+  return fused(kernel);
 }
 
 std::vector<Seed> RungeKuttaKernels::tangent_seeds(const std::vector<int>& stages) const {
@@ -276,7 +265,7 @@ KernelSpec RungeKuttaKernels::tangent_pointwise() const {
   KernelSpec kernel{"tangent", {}, {}};
   for (std::size_t f = 0; f < dots.size(); ++f)
     kernel.outputs.push_back({StageNames::dot(StageNames::next(model_.fields[f])), dots[f]});
-  return finished(kernel);
+  return fused(kernel);
 }
 
 std::vector<KernelSpec> RungeKuttaKernels::tangent() const {
@@ -294,7 +283,7 @@ std::vector<KernelSpec> RungeKuttaKernels::tangent() const {
       if (!forward_elimination_.useful && i < s)
         kernel.outputs.push_back({StageNames::dot(StageNames::slope(name, i)), slopes[f]});
     }
-    kernels.push_back(finished(kernel));
+    kernels.push_back(fused(kernel));
   }
   return kernels;
 }

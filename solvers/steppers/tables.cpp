@@ -10,8 +10,8 @@
 namespace hindsight {
 namespace {
 
-/// Large blocks all begin on a huge page; used from there, their cells would fall into the same cache sets. Each begins a
-/// different number of cache lines later instead (in doubles, below 4 KiB).
+/// Large blocks all begin on a huge page; used from there, their cells would fall into the same cache sets. Each begins
+/// a different number of cache lines later instead (in doubles, below 4 KiB).
 std::int64_t next_stagger() {
   static std::atomic<std::int64_t> count{0};
   return 8 * (count.fetch_add(1) * 19 % 64);

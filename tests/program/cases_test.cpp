@@ -117,6 +117,24 @@ TEST(Program, ExitCodes) {
   EXPECT_EQ(run("explain " + source + "/cases/burgers.yaml"), 0) << output();
 }
 
+/// Two ranks run one command, a third another. @returns the exit code of them all.
+int run_apart(const std::string& two, const std::string& third) {
+  const std::string command = clean_environment + "timeout 60 mpirun --oversubscribe -n 2 " + two + " : -n 1 " + third +
+                              " > " + folder() + "/output.txt 2>&1";
+  return WEXITSTATUS(std::system(command.c_str()));
+}
+
+TEST(Program, AFailureOnOneRankEndsAll) {
+  const std::string program = HINDSIGHT_PROGRAM, out = folder() + "/apart";
+  const std::string good = program + " run " + source + "/cases/gray-scott.yaml --out " + out;
+  std::filesystem::remove_all(out);
+  EXPECT_EQ(run_apart(good, "env HINDSIGHT_CACHE=/proc/nowhere " + good), 6) << output();
+  EXPECT_NE(output().find("/proc/nowhere"), std::string::npos) << output();
+  EXPECT_EQ(run_apart(good, program + " run " + folder() + "/no-such-case.yaml --out " + out), 2) << output();
+  EXPECT_NE(output().find("no-such-case.yaml"), std::string::npos) << output();
+  EXPECT_FALSE(std::filesystem::exists(out + "/result.json"));
+}
+
 TEST(Program, MissingCompilerExitsWith6) {
   const std::string command = clean_environment + "HINDSIGHT_CC=no-such-cc HINDSIGHT_CACHE=" + folder() +
                               "/empty-cache " + std::string(HINDSIGHT_PROGRAM) + " run " + source +
