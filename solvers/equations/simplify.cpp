@@ -112,10 +112,10 @@ std::vector<Expr> fuse_multiply_add(const std::vector<Expr>& roots) {
     if (node.op == Op::add || node.op == Op::sub) {
       const Expr a = args[0], b = args[1];
       const bool subtract = node.op == Op::sub;
-      if (a.node().op == Op::mul) {
-        result = graph.make(Op::fma, {a.arg(0), a.arg(1), subtract ? -b : b});
-      } else if (b.node().op == Op::mul) {
+      if (b.node().op == Op::mul) {
         result = graph.make(Op::fma, {subtract ? -b.arg(0) : b.arg(0), b.arg(1), a});
+      } else if (a.node().op == Op::mul) {
+        result = graph.make(Op::fma, {a.arg(0), a.arg(1), subtract ? -b : b});
       } else {
         result = graph.make(node.op, args);
       }

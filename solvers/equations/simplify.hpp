@@ -15,7 +15,8 @@ namespace hindsight {
 /// Expr when no rule applies.
 Expr simplify_local(Graph& graph, Op op, const std::vector<Expr>& args, int axis, int symbol);
 
-/// a*b + c, c + a*b, a*b - c and c - a*b become fma nodes (when both sides are products: the left one is fused).
+/// a*b + c, c + a*b, a*b - c and c - a*b become fma nodes (when both sides are products the right one is fused:
+/// in sums that grow it is known last).
 /// Structural: independent of how often a product is used. Run once on a kernel's roots, after all derivatives.
 std::vector<Expr> fuse_multiply_add(const std::vector<Expr>& roots);
 

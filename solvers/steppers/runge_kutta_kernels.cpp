@@ -89,9 +89,10 @@ std::vector<Expr> RungeKuttaKernels::whole_step() const {
     }));
     for (std::size_t f = 0; f < model_.fields.size(); ++f) {
       const std::string& name = model_.fields[f];
-      Expr sum = graph_.constant(0.0);
-      for (int j = i; j >= 1; --j) sum = sum + forward_rows_[at(i - 1)][at(j - 1)] * slopes[at(j - 1)][f];
-      const Expr result = h_ * sum + graph_.field(StageNames::stage(name, 1));
+      // Written so that the slope that is known last waits for one multiply-add only.
+      Expr result = graph_.field(StageNames::stage(name, 1));
+      for (int j = 1; j <= i; ++j)
+        result = forward_rows_[at(i - 1)][at(j - 1)] * h_ * slopes[at(j - 1)][f] + result;
       if (i < s) {
         value[graph_.field(StageNames::stage(name, i + 1)).node().symbol] = result;
       } else {
@@ -139,7 +140,7 @@ KernelSpec RungeKuttaKernels::reverse_main(int row, const Adjoint& gather) const
   KernelSpec kernel{fmt::format("reverse{}", i), {}, {}};
   for (std::size_t f = 0; f < model_.fields.size(); ++f) {
     const std::string& name = model_.fields[f];
-    const Expr lambda = graph_.field(StageNames::lambda(name)), ybar = h_ * gather.fields[f];
+    const Expr lambda = graph_.field(StageNames::lambda(name)), own_ybar = factors[at(row)] * h_ * gather.fields[f];
     Expr result;
     if (reverse_elimination_.useful) {
       double own = base(row);
@@ -149,12 +150,12 @@ KernelSpec RungeKuttaKernels::reverse_main(int row, const Adjoint& gather) const
         own -= g * base(c);
         others = others + g * graph_.field(StageNames::mu(name, s - 1 - c));
       }
-      result = factors[at(row)] * ybar + (others + own * lambda);
+      result = own_ybar + (others + own * lambda);
     } else {
-      Expr sum = factors[at(row)] * ybar;
+      Expr sum = own_ybar;
       for (int c = row - 1; c >= 0; --c) sum = sum + factors[at(c)] * graph_.field(StageNames::ybar(name, s - c));
       result = sum + base(row) * lambda;
-      if (i > 1) kernel.outputs.push_back({StageNames::ybar(name, i), ybar});
+      if (i > 1) kernel.outputs.push_back({StageNames::ybar(name, i), h_ * gather.fields[f]});
     }
     kernel.outputs.push_back({i > 1 ? StageNames::mu(name, i - 1) : StageNames::lambda_next(name), result});
   }

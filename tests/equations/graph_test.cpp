@@ -134,7 +134,7 @@ TEST_F(graph, fuse_forms) {
   EXPECT_TRUE(fused(c + u * v).same_as(fma(u, v, c)));
   EXPECT_TRUE(fused(u * v - c).same_as(fma(u, v, -c)));
   EXPECT_TRUE(fused(c - u * v).same_as(fma(-u, v, c)));
-  EXPECT_TRUE(fused(u * v + b * c).same_as(fma(u, v, b * c))) << "the left product is fused";
+  EXPECT_TRUE(fused(u * v + b * c).same_as(fma(b, c, u * v))) << "the right product is fused";
 }
 
 TEST_F(graph, text_is_readable) {
