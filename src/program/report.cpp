@@ -7,16 +7,39 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include "src/backend/host/compiler.hpp"
 #include "src/error.hpp"
 #include "src/program/verbs.hpp"
 
 namespace hindsight {
+namespace {
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+}  // namespace
 
 std::string run_path(const Options& options, const Case& c) {
   return options.out.empty() ? "runs/" + c.name : options.out;
+}
+
+RunLog::RunLog(const RunFolder& folder, const std::string& verb, const Session& session) {
+  if (session.communicator().is_root()) file_.open(folder.file("log.jsonl"));
+  Json details = {{"verb", verb},
+                  {"case", session.source().name},
+                  {"ranks", session.communicator().size()},
+                  {"steps", session.simulation().plan().steps()}};
+  if (session.plan().kind != nullptr) details["schedule"] = session.plan().kind->name;
+  event("started", details);
+}
+
+void RunLog::event(const std::string& name, Json details) {
+  if (!file_.is_open()) return;
+  Json line = {{"time", utc_now()}, {"event", name}};
+  line.update(details);
+  file_ << line.dump() << std::endl;
 }
 
 OutputObserver::OutputObserver(const Session& session, const RunFolder& folder)
@@ -69,9 +92,8 @@ Json base_result(const std::string& verb, const Session& session, double objecti
   json["memory"]["resident_peak"] = usage.ru_maxrss * std::int64_t{1024};
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  const std::time_t now = std::time(nullptr);
   json["provenance"] = {{"program", "hindsight 0.1.0"},
-                        {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+                        {"date", utc_now()},
                         {"host", host},
                         {"ranks", session.communicator().size()},
                         {"kernels", host::compiler_report()}};

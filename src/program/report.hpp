@@ -1,6 +1,8 @@
 // result.json and what a person reads after a run.
 #pragma once
 
+#include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -22,6 +24,16 @@ class Stopwatch {
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// log.jsonl: what happened when, one JSON object a line, each on disk before the next. Rank 0 writes.
+class RunLog {
+ public:
+  RunLog(const RunFolder& folder, const std::string& verb, const Session& session);
+  void event(const std::string& name, Json details = Json::object());
+
+ private:
+  std::ofstream file_;
 };
 
 /// Writes states to fields.h5 at the case's output times.

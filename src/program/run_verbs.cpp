@@ -108,6 +108,7 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   Session session(read_case(options.target, options.set), comm, false, false, options.quiet);
   const RunFolder folder(run_path(options, session.source()), comm);
   folder.write_text("case.yaml", session.source().resolved);
+  RunLog log(folder, "run", session);
   OutputObserver output(session, folder);
   const Stopwatch watch;
   const double objective = session.objective(output.observer());
@@ -116,6 +117,7 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   Json json = base_result("run", session, objective);
   json["seconds"] = {{"forward", seconds}};
   folder.write_text("result.json", json.dump(2) + "\n");
+  log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
   write_json(options, comm, json);
   if (!options.quiet && options.json != "-")
     print(comm,
@@ -130,6 +132,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
     throw InputError({options.target, 0, 0}, "a gradient needs unknowns: add them to the case");
   const RunFolder folder(run_path(options, session.source()), comm);
   folder.write_text("case.yaml", session.source().resolved);
+  RunLog log(folder, "gradient", session);
   OutputObserver output(session, folder);
   const Stopwatch watch;
   const Evaluation evaluation = session.gradient(output.observer());
@@ -140,6 +143,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   json.merge_patch(counts_result(session, evaluation.counts));
   json["seconds"] = {{"gradient", seconds}};
   folder.write_text("result.json", json.dump(2) + "\n");
+  log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
   write_json(options, comm, json);
   if (options.quiet || options.json == "-") return ExitCode::done;
   std::string text = fmt::format("{}: objective {:.10g}\n", session.source().name, evaluation.objective);
@@ -162,6 +166,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   if (c.unknowns.empty()) throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
   const RunFolder folder(run_path(options, c), comm);
   folder.write_text("case.yaml", c.resolved);
+  RunLog log(folder, "invert", session);
   const Variables variables(session);
   const UnknownValues start = session.simulation().values();
   DriverCounts counts;
@@ -183,6 +188,10 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const InversionResult result =
       invert(problem, {settings.method, settings.iterations, settings.gradient, settings.relative, options.petsc}, comm,
              [&](const InversionIteration& now) {
+               log.event("iteration", {{"iteration", now.iteration},
+                                       {"objective", now.objective},
+                                       {"gradient_norm", now.gradient_norm},
+                                       {"evaluations", now.evaluations}});
                if (talks) print(comm, table_line(now));
              });
   const double seconds = watch.seconds();
@@ -206,6 +215,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   json.merge_patch(counts_result(session, counts));
   json["seconds"] = {{"inversion", seconds}};
   folder.write_text("result.json", json.dump(2) + "\n");
+  log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
   write_json(options, comm, json);
   if (talks)
     print(comm, fmt::format("stopped: {} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n", result.reason,
