@@ -52,7 +52,7 @@ struct Choice {
 };
 
 Choice parse(int argc, char** argv, Options& options, bool is_root) {
-  CLI::App app{"Hindsight: simulations and their exact gradients"};
+  CLI::App app{"Hindsight: simulations and their exact gradients", "hindsight"};
   app.set_help_flag("-h,--help", "print this help");
   app.footer(
       "Without a verb: hindsight CASE inverts when the case has an inversion, differentiates when it has unknowns,\n"

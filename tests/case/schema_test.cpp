@@ -1,0 +1,53 @@
+// The printed JSON Schema accepts every shipped case and every template, and refuses what the reader refuses.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "io/case/case.hpp"
+#include "src/program/assemble.hpp"
+
+namespace hindsight {
+namespace {
+
+const char* const validate = R"py(
+import json, pathlib, sys, jsonschema, yaml
+
+class Loader(yaml.SafeLoader):
+    pass
+
+# YAML 1.2 numbers such as 1e-3, which the reader accepts.
+Loader.add_implicit_resolver('tag:yaml.org,2002:float', __import__('re').compile(r'^[-+]?[0-9][0-9.]*[eE][-+]?[0-9]+$'),
+                             list('-+0123456789'))
+schema = json.load(open(sys.argv[1]))
+validator = jsonschema.Draft202012Validator(schema)
+for path in sys.argv[2:]:
+    validator.validate(yaml.load(open(path), Loader))
+bad = yaml.load(open(sys.argv[2]), Loader)
+bad['tmie'] = {}
+assert not validator.is_valid(bad)
+)py";
+
+TEST(Schema, AcceptsTheShippedCases) {
+  if (std::system("/usr/bin/python3 -c 'import jsonschema, yaml' 2> /dev/null") != 0) GTEST_SKIP() << "no jsonschema";
+  const std::string folder = ::testing::TempDir() + "/hindsight-schema";
+  ASSERT_EQ(std::system(("mkdir -p " + folder).c_str()), 0);
+  std::ofstream(folder + "/schema.json") << case_schema();
+  std::ofstream(folder + "/validate.py") << validate;
+  std::ofstream(folder + "/ode.yaml") << case_template("ode");
+  std::ofstream(folder + "/pde.yaml") << case_template("pde");
+  EXPECT_EQ(
+      std::system(("/usr/bin/python3 " + folder + "/validate.py " + folder + "/schema.json " + folder + "/*.yaml " +
+                   HINDSIGHT_SOURCE_DIR + "/cases/*.yaml " + HINDSIGHT_SOURCE_DIR + "/cases/data/*.yaml")
+                      .c_str()),
+      0);
+}
+
+TEST(Schema, TemplatesAreGoodCases) {
+  for (const char* kind : {"ode", "pde"})
+    EXPECT_NO_THROW(assemble(parse_case("template.yaml", case_template(kind), {})));
+  EXPECT_THROW(case_template("odd"), InputError);
+}
+
+}  // namespace
+}  // namespace hindsight
