@@ -12,11 +12,13 @@ enum class Tier : std::uint8_t { device, host, disk };
 inline constexpr int tier_count = 3;
 enum class Content : std::uint8_t { state, record };
 
+/// One word: it is written and copied for every action.
 struct Slot {
-  Tier tier = Tier::host;
-  std::int64_t index = 0;
+  Tier tier : 8 = Tier::host;
+  std::int64_t index : 56 = 0;
   friend bool operator==(const Slot&, const Slot&) = default;
 };
+static_assert(sizeof(Slot) == 8);
 
 // clang-format off
 struct Advance { std::int64_t from, to; };                     ///< live state moves forward, recording nothing
