@@ -26,7 +26,7 @@ Integral::Integral(const Model& model, const Active& active, IntegralSpec spec, 
     : model_(model), active_(active), spec_(std::move(spec)), first_sum_(first_sum) {
   Graph& graph = *model.graph;
   const std::string name = "term" + std::to_string(number);
-  const Expr weight = graph.scalar("weight");
+  const Expr weight = graph.scalar("@weight");
   weight_ = weight.node().symbol;
   h_ = graph.scalar("h").node().symbol;
   t_ = graph.scalar(StageNames::stage("t", stage)).node().symbol;
@@ -49,7 +49,7 @@ Integral::Integral(const Model& model, const Active& active, IntegralSpec spec, 
     seeds.push_back({false, scalars.back(), StageNames::dot(scalars.back())});
   }
   // A gather must not reach beyond walls: there the multiplier is an array of ones that ends in zeros.
-  const Expr multiplier = reads_neighbours_ ? weight * graph.field("ones") : weight;
+  const Expr multiplier = reads_neighbours_ ? weight * graph.field("@ones") : weight;
   const Adjoint own = adjoint({g}, {multiplier}, fields, scalars);
 
   value_kernel_ = fused({name + "_value", {}, {{first_sum_, weight * g}}});
@@ -138,7 +138,7 @@ void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, c
                                                                  ghosts_for(tangent_kernel_, dot_symbols, dot_walls)});
   if (has_adjoint) {
     std::vector<GhostGroup> groups{ghosts_for(adjoint_kernel_, state_symbols, walls, ring)};
-    if (reads_neighbours_) groups.push_back(ghosts_for(adjoint_kernel_, symbols(graph, {"ones"}), &zero_walls_, ring));
+    if (reads_neighbours_) groups.push_back(ghosts_for(adjoint_kernel_, symbols(graph, {"@ones"}), &zero_walls_, ring));
     adjoint_pass_ = std::make_unique<Pass>(grid, library_[2], groups);
   }
   if (!has_ring) return;

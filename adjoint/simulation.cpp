@@ -80,7 +80,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     s.bars.push_back(field(StageNames::bar(name)));
     s.dot_parameter_fields.push_back(field(StageNames::dot(name)));
   }
-  s.ones = field("ones");
+  s.ones = field("@ones");
   build_parameters();
 
   plan_ = std::make_unique<TimePlan>(spec_.from, spec_.to, spec_.step, landings);

@@ -18,7 +18,8 @@ TimePlan::TimePlan(double from, double to, double step, std::vector<double> land
   ends_.push_back(to);
   first_step_.push_back(0);
   for (std::size_t i = 1; i < ends_.size(); ++i) {
-    const double count = std::max(1.0, std::ceil((ends_[i] - ends_[i - 1]) / step * (1 - 1e-12)));
+    const double slack = 1e-12 + 4e-16 * std::max(std::fabs(from), std::fabs(to)) / step;  // round-off of the times
+    const double count = std::max(1.0, std::ceil((ends_[i] - ends_[i - 1]) / step * (1 - 1e-12) - slack));
     if (!(first_step_.back() + count < 9e15))
       throw InputError("time.step is so short that the steps cannot be counted");
     first_step_.push_back(first_step_.back() + static_cast<std::int64_t>(count));
