@@ -9,9 +9,14 @@
 namespace hindsight {
 namespace {
 
+/// Walked from the called function down, so that the last one kept says most.
 herr_t innermost(unsigned, const H5E_error2_t* error, void* reason) {
-  if (error->desc != nullptr) *static_cast<std::string*>(reason) = error->desc;
+  if (error->desc != nullptr && *error->desc != '\0') *static_cast<std::string*>(reason) = error->desc;
   return 0;
+}
+
+void check(herr_t status, const std::string& what, const std::string& file) {
+  if (status < 0) fail_hdf5(what, file);
 }
 
 struct Shape {
@@ -35,6 +40,15 @@ Hdf5Space space_of(const std::vector<hsize_t>& sizes, const std::string& file) {
   return {H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), "describe a dataset of", file};
 }
 
+void select_block(const Hdf5Space& space, const Shape& shape, const std::string& file) {
+  check(H5Sselect_hyperslab(space, H5S_SELECT_SET, shape.first.data(), nullptr, shape.local.data(), nullptr),
+        "select this rank's part of", file);
+}
+
+void select_nothing(const Hdf5Space& space, const std::string& file) {
+  check(H5Sselect_none(space), "select nothing of", file);
+}
+
 std::vector<double> packed(const Grid& grid, const double* cells) {
   std::vector<double> values;
   const Layout& layout = grid.layout();
@@ -49,17 +63,18 @@ std::vector<double> packed(const Grid& grid, const double* cells) {
 Hdf5Properties parallel_access(const Communicator& comm, const std::string& file) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "prepare", file);
-  if (H5Pset_fapl_mpio(access, comm.handle(), MPI_INFO_NULL) < 0) fail_hdf5("open", file);
+  check(H5Pset_fapl_mpio(access, comm.handle(), MPI_INFO_NULL), "open", file);
   return access;
 }
 
 Hdf5Properties collective_transfer(const std::string& file) {
   Hdf5Properties transfer(H5Pcreate(H5P_DATASET_XFER), "prepare", file);
-  if (H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE) < 0) fail_hdf5("prepare", file);
+  check(H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE), "prepare", file);
   return transfer;
 }
 
 std::string text_of(const std::vector<hsize_t>& sizes) {
+  if (sizes.empty()) return "of a single value";
   std::string text;
   for (const hsize_t n : sizes) text += (text.empty() ? "" : " x ") + std::to_string(n);
   return text;
@@ -69,7 +84,7 @@ std::string text_of(const std::vector<hsize_t>& sizes) {
 
 void fail_hdf5(const std::string& what, const std::string& file) {
   std::string reason;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, &reason);
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, innermost, &reason);
   throw ResourceError("cannot " + what + " '" + file + "'" + (reason.empty() ? "" : ": " + reason));
 }
 
@@ -87,22 +102,21 @@ FieldFile::FieldFile(const RunFolder& folder, const std::string& name, const Gri
 
 void FieldFile::write(const std::string& path, const Hdf5Space& space, const Hdf5Space& memory, const double* data) {
   Hdf5Properties links(H5Pcreate(H5P_LINK_CREATE), "prepare", path_);
-  H5Pset_create_intermediate_group(links, 1);
+  check(H5Pset_create_intermediate_group(links, 1), "prepare", path_);
   Hdf5Dataset dataset(H5Dcreate2(file_, path.c_str(), H5T_IEEE_F64LE, space, links, H5P_DEFAULT, H5P_DEFAULT),
                       "create dataset " + path + " in", path_);
   const Hdf5Properties transfer = collective_transfer(path_);
-  if (H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, transfer, data) < 0)
-    fail_hdf5("write " + path + " to", path_);
+  check(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, transfer, data), "write " + path + " to", path_);
   dataset.close(path_);
 }
 
 void FieldFile::write_field(const std::string& path, const double* cells) {
   const Shape shape = shape_of(*grid_);
   Hdf5Space space = space_of(shape.global, path_), memory = space_of(shape.local, path_);
-  H5Sselect_hyperslab(space, H5S_SELECT_SET, shape.first.data(), nullptr, shape.local.data(), nullptr);
+  select_block(space, shape, path_);
   if (grid_->dimensions() == 0 && !folder_->communicator().is_root()) {
-    H5Sselect_none(space);
-    H5Sselect_none(memory);
+    select_nothing(space, path_);
+    select_nothing(memory, path_);
   }
   write(path, space, memory, packed(*grid_, cells).data());
 }
@@ -110,8 +124,8 @@ void FieldFile::write_field(const std::string& path, const double* cells) {
 void FieldFile::write_numbers(const std::string& path, const std::vector<double>& values) {
   Hdf5Space space = space_of({values.size()}, path_), memory = space_of({values.size()}, path_);
   if (!folder_->communicator().is_root()) {
-    H5Sselect_none(space);
-    H5Sselect_none(memory);
+    select_nothing(space, path_);
+    select_nothing(memory, path_);
   }
   write(path, space, memory, values.data());
 }
@@ -119,10 +133,10 @@ void FieldFile::write_numbers(const std::string& path, const std::vector<double>
 void FieldFile::write_attribute(const std::string& name, const std::string& value) {
   Hdf5Space space(H5Screate(H5S_SCALAR), "describe an attribute of", path_);
   Hdf5Type type(H5Tcopy(H5T_C_S1), "describe an attribute of", path_);
-  H5Tset_size(type, std::max<std::size_t>(1, value.size()));
+  check(H5Tset_size(type, std::max<std::size_t>(1, value.size())), "describe an attribute of", path_);
   Hdf5Attribute attribute(H5Acreate2(file_, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT),
                           "create an attribute of", path_);
-  if (H5Awrite(attribute, type, value.c_str()) < 0) fail_hdf5("write an attribute of", path_);
+  check(H5Awrite(attribute, type, value.c_str()), "write an attribute of", path_);
 }
 
 void FieldFile::finish() {
@@ -139,17 +153,19 @@ void read_field(const std::string& file, const std::string& dataset, const Grid&
   const hid_t found = H5Dopen2(handle, dataset.c_str(), H5P_DEFAULT);
   if (found < 0) throw InputError("'" + file + "' has no dataset '" + dataset + "'");
   const Hdf5Dataset data(found, "open", file);
+  const Hdf5Type type(H5Dget_type(data), "read", file);
+  if (const H5T_class_t kind = H5Tget_class(type); kind != H5T_FLOAT && kind != H5T_INTEGER)
+    throw InputError("dataset '" + dataset + "' of '" + file + "' does not hold numbers");
   const Hdf5Space space(H5Dget_space(data), "read", file);
   std::vector<hsize_t> sizes(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
-  H5Sget_simple_extent_dims(space, sizes.data(), nullptr);
+  check(H5Sget_simple_extent_dims(space, sizes.data(), nullptr), "read", file);
   if (sizes != shape.global)
     throw InputError("dataset '" + dataset + "' of '" + file + "' has shape " + text_of(sizes) + ", the grid " +
                      text_of(shape.global) + " (slowest axis first)");
   const Hdf5Space memory = space_of(shape.local, file);
-  H5Sselect_hyperslab(space, H5S_SELECT_SET, shape.first.data(), nullptr, shape.local.data(), nullptr);
+  select_block(space, shape, file);
   std::vector<double> values(static_cast<std::size_t>(grid.interior().cells()));
-  if (H5Dread(data, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, values.data()) < 0)
-    fail_hdf5("read " + dataset + " of", file);
+  check(H5Dread(data, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, values.data()), "read " + dataset + " of", file);
   const Layout& layout = grid.layout();
   const double* from = values.data();
   for (std::int64_t k = 0; k < grid.cells()[2]; ++k)

@@ -36,7 +36,7 @@ class FieldFile {
 };
 
 /// Reads one field of the grid's shape, each rank its part. Collective. @throws InputError naming file, dataset and
-/// both shapes when they differ, or what is missing.
+/// both shapes when they differ, or what is missing, or that the dataset does not hold numbers.
 void read_field(const std::string& file, const std::string& dataset, const Grid& grid, double* cells);
 
 }  // namespace hindsight

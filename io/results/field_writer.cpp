@@ -40,40 +40,36 @@ void FieldWriter::finish(const std::string& case_name) {
   if (grid_.dimensions() > 0) folder_.write_text("fields.xdmf", xdmf());
 }
 
-/// Cell-centred values on a uniform mesh of nodes. 1D is shown as one row of cells.
+/// Cell-centred values on a uniform mesh. It always has three axes, missing ones being one cell thick: of what
+/// ParaView's two readers accept, this alone keeps x along x (they lay a 2DCoRectMesh into the plane of y and z).
 std::string FieldWriter::xdmf() const {
-  const int shown = grid_.dimensions() == 3 ? 3 : 2;
-  std::string nodes, origin, spacing, shape;
-  for (int axis = shown; axis-- > 0;) {
+  std::string nodes, origin, spacing, stored;
+  for (int axis = 3; axis-- > 0;) {
     const auto a = static_cast<std::size_t>(axis);
     const bool real = axis < grid_.dimensions();
     const std::int64_t cells = grid_.global_cells()[a];
     const double h = real ? grid_.axes()[a].spacing() : grid_.axes()[0].spacing();
     nodes += fmt::format(" {}", cells + 1);
-    shape += fmt::format(" {}", cells);
+    stored += fmt::format(" {}", cells);
     origin += fmt::format(" {:.17g}", real ? grid_.axes()[a].from : 0.0);
     spacing += fmt::format(" {:.17g}", h);
   }
-  std::string stored;
-  for (int axis = grid_.dimensions(); axis-- > 0;)
-    stored += fmt::format(" {}", grid_.global_cells()[static_cast<std::size_t>(axis)]);
   std::string text =
       "<?xml version=\"1.0\"?>\n<Xdmf Version=\"3.0\">\n<Domain>\n"
       "<Grid Name=\"fields\" GridType=\"Collection\" CollectionType=\"Temporal\">\n";
   for (std::size_t i = 0; i < times_.size(); ++i) {
     text += fmt::format(
         "<Grid Name=\"state\" GridType=\"Uniform\">\n<Time Value=\"{:.17g}\"/>\n"
-        "<Topology TopologyType=\"{}DCoRectMesh\" Dimensions=\"{}\"/>\n<Geometry GeometryType=\"{}\">\n"
-        "<DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n"
-        "<DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n</Geometry>\n",
-        times_[i], shown, nodes.substr(1), shown == 3 ? "ORIGIN_DXDYDZ" : "ORIGIN_DXDY", shown, origin.substr(1), shown,
-        spacing.substr(1));
+        "<Topology TopologyType=\"3DCoRectMesh\" Dimensions=\"{}\"/>\n<Geometry GeometryType=\"ORIGIN_DXDYDZ\">\n"
+        "<DataItem Dimensions=\"3\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n"
+        "<DataItem Dimensions=\"3\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n</Geometry>\n",
+        times_[i], nodes.substr(1), origin.substr(1), spacing.substr(1));
     for (const std::string& field : fields_)
       text += fmt::format(
           "<Attribute Name=\"{}\" AttributeType=\"Scalar\" Center=\"Cell\">\n"
           "<DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"HDF\">fields.h5:/{}</DataItem>\n"
           "</Attribute>\n",
-          field, grid_.dimensions() == 1 ? shape.substr(1) : stored.substr(1), output_name(field, i));
+          field, stored.substr(1), output_name(field, i));
     text += "</Grid>\n";
   }
   return text + "</Grid>\n</Domain>\n</Xdmf>\n";

@@ -14,6 +14,16 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
+std::string progress_line(const std::string& name, const std::string& unit, std::int64_t done, std::int64_t total,
+                          double seconds) {
+  const double rate = static_cast<double>(done) / std::max(seconds, 1e-9);
+  const double part = static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(total, 1));
+  const std::string line =
+      fmt::format("{}  {}/{} {}  {:.0f} %  {:.4g} {}/s", name, done, total, unit, 100 * part, rate, unit);
+  if (done <= 0) return line;
+  return line + "  ETA " + duration_text(static_cast<double>(std::max<std::int64_t>(0, total - done)) / rate);
+}
+
 Progress::Progress(bool enabled, int rank) : enabled_(enabled && rank == 0 && isatty(2) != 0) {}
 Progress::~Progress() {
   finish();
@@ -43,11 +53,7 @@ void Progress::update(std::int64_t done) {
 }
 
 void Progress::print(std::int64_t done, double seconds) {
-  const double rate = static_cast<double>(done) / std::max(seconds, 1e-9);
-  const double left = static_cast<double>(std::max<std::int64_t>(0, total_ - done)) / std::max(rate, 1e-9);
-  fmt::print(stderr, "\r\033[K{}  {}/{} {}  {:.0f} %  {:.4g} {}/s  ETA {}", name_, done, total_, unit_,
-             100.0 * static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(total_, 1)), rate, unit_,
-             duration_text(left));
+  fmt::print(stderr, "\r\033[K{}", progress_line(name_, unit_, done, total_, seconds));
   std::fflush(stderr);
   line_open_ = true;
 }

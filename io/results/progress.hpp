@@ -10,6 +10,10 @@ namespace hindsight {
 /// "42 s", "17 min", "3.2 h".
 std::string duration_text(double seconds);
 
+/// "forward  1200/2000 steps  60 %  350 steps/s  ETA 2 s", without the ETA while nothing is done.
+std::string progress_line(const std::string& name, const std::string& unit, std::int64_t done, std::int64_t total,
+                          double seconds);
+
 /// Prints "forward  1200/2000 steps  60 %  350 steps/s  ETA 2 s" on stderr, rewriting the line, at most ten times a
 /// second; prints nothing when stderr is no terminal, on ranks other than 0, or when quiet. update() costs a few
 /// nanoseconds when it is not time to print.

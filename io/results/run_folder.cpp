@@ -51,10 +51,10 @@ RunFolder::RunFolder(std::string path, const Communicator& comm) : path_(std::mo
     if (!std::filesystem::is_directory(path_))
       throw ResourceError("cannot create the run folder '" + path_ + "': " + error.message());
     if (access(path_.c_str(), W_OK) != 0) fail("write into the run folder", path_);
-    for (const char* name : result_files) {
-      std::filesystem::remove(file(name), error);
-      std::filesystem::remove(partial(name), error);
-    }
+    for (const char* name : result_files)
+      for (const std::string& old : {file(name), partial(name)})
+        if (std::filesystem::remove(old, error); error)
+          throw ResourceError("cannot remove '" + old + "' of an earlier run: " + error.message());
   });
 }
 
@@ -72,7 +72,7 @@ void RunFolder::write_text(const std::string& name, const std::string& text) con
       }
       done += static_cast<std::size_t>(n);
     }
-    close(file);
+    if (close(file) != 0) fail("write", path);
   });
   publish(name);
 }
