@@ -2,18 +2,22 @@
 
 #include <algorithm>
 
-#include "src/error.hpp"
-
 namespace hindsight {
 namespace {
 
 constexpr std::int64_t report_interval = 16;  // steps between two calls of the progress observer
 
-/// The state of a sweep: what is live, what the slots hold.
+/// The state of a sweep: what is live.
 class Sweep {
  public:
-  Sweep(ReversibleSteps& steps, CheckpointSlots& slots, const std::function<void(std::int64_t, std::int64_t)>& progress)
-      : steps_(steps), slots_(slots), progress_(progress), live_(steps.initial_state()) {}
+  Sweep(ActionStream& stream, bool is_online, ReversibleSteps& steps, Checkpoints& checkpoints,
+        const std::function<void(std::int64_t, std::int64_t)>& progress)
+      : stream_(stream),
+        end_is_open_(is_online),
+        steps_(steps),
+        checkpoints_(checkpoints),
+        progress_(progress),
+        live_(steps.initial_state()) {}
 
   void operator()(const Advance& a) {
     for (std::int64_t k = a.from; k < a.to; ++k) {
@@ -21,11 +25,18 @@ class Sweep {
       ++counts_.plain;
       report();
     }
+    live_step_ = a.to;
+    if (end_is_open_) look_for_end();
   }
   void operator()(const Record& a) {
-    live_ = steps_.record(a.step, live_, !turned_, record_);
+    const std::int64_t step = a.step;
+    const Action* following = turned_ ? stream_.peek() : nullptr;
+    const bool wanted = following == nullptr || !std::holds_alternative<Reverse>(*following);
+    live_ = steps_.record(step, live_, !turned_, wanted, record_);
+    live_step_ = step + 1;
     ++counts_.recorded;
     report();
+    if (end_is_open_) look_for_end();
   }
   void operator()(const Reverse& a) {
     steps_.reverse(a.step, record_);
@@ -34,27 +45,31 @@ class Sweep {
     report();
   }
   void operator()(const Save& a) {
-    slots_[a.slot] = a.content == Content::record ? record_ : StepRecord{live_, {}};
-    const auto tier = static_cast<std::size_t>(a.slot.tier);
-    counts_.peak[tier] = std::max(counts_.peak[tier], ++in_use_[tier]);
+    if (a.content == Content::record) {
+      checkpoints_.save(a.slot, record_);
+      ++counts_.kept;
+    } else {  // a live record holds the state that it starts from
+      checkpoints_.save(a.slot, {a.step == live_step_ ? live_ : record_.base, {}});
+    }
+    ++counts_.writes[static_cast<std::size_t>(a.slot.tier)];
   }
   void operator()(const Load& a) {
+    ++counts_.reads[static_cast<std::size_t>(a.slot.tier)];
     if (a.content == Content::record) {
-      record_ = slots_[a.slot];
+      record_ = checkpoints_.load(a.slot);
     } else {
-      live_ = slots_[a.slot].base;
+      live_.reset();
+      live_ = checkpoints_.load(a.slot).base;
+      live_step_ = a.step;
     }
   }
   void operator()(const Move& a) {
-    slots_[a.to] = std::exchange(slots_[a.from], {});
-    --in_use_[static_cast<std::size_t>(a.from.tier)];
-    const auto tier = static_cast<std::size_t>(a.to.tier);
-    counts_.peak[tier] = std::max(counts_.peak[tier], ++in_use_[tier]);
+    checkpoints_.save(a.to, checkpoints_.load(a.from));
+    checkpoints_.release(a.from);
+    ++counts_.reads[static_cast<std::size_t>(a.from.tier)];
+    ++counts_.writes[static_cast<std::size_t>(a.to.tier)];
   }
-  void operator()(const Release& a) {
-    slots_[a.slot] = {};
-    --in_use_[static_cast<std::size_t>(a.slot.tier)];
-  }
+  void operator()(const Release& a) { checkpoints_.release(a.slot); }
   void operator()(const Turn& a) {
     turned_ = true;
     steps_.turn(a.steps, live_);
@@ -65,28 +80,38 @@ class Sweep {
   const DriverCounts& counts() const { return counts_; }
 
  private:
+  void look_for_end() {
+    if (!steps_.is_last(live_step_)) return;
+    stream_.finish_at(live_step_);
+    end_is_open_ = false;
+  }
   void report() {
     const std::int64_t done = counts_.plain + counts_.recorded;
     if ((done + counts_.reversed) % report_interval == 0 && progress_) progress_(done, counts_.reversed);
   }
 
+  ActionStream& stream_;
+  bool end_is_open_;
   ReversibleSteps& steps_;
-  CheckpointSlots& slots_;
+  Checkpoints& checkpoints_;
   const std::function<void(std::int64_t, std::int64_t)>& progress_;
   Buffer live_;
+  std::int64_t live_step_ = 0;
   StepRecord record_;
   bool turned_ = false;
-  std::array<std::int64_t, tier_count> in_use_{};
   DriverCounts counts_;
 };
 
 }  // namespace
 
-DriverCounts drive(ActionStream stream, ReversibleSteps& steps, CheckpointSlots& slots,
+DriverCounts drive(ActionStream stream, bool is_online, ReversibleSteps& steps, Checkpoints& checkpoints,
                    const std::function<void(std::int64_t, std::int64_t)>& progress) {
-  Sweep sweep(steps, slots, progress);
+  checkpoints.clear();
+  Sweep sweep(stream, is_online, steps, checkpoints, progress);
   while (const Action* action = stream.next()) std::visit(sweep, *action);
-  return sweep.counts();
+  DriverCounts counts = sweep.counts();
+  counts.peak = checkpoints.peak();
+  return counts;
 }
 
 }  // namespace hindsight

@@ -1,21 +1,13 @@
 // Executes a schedule's actions on a time-stepping problem. Knows no schedule, no tier and no field.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "adjoint/schedule/schedule.hpp"
-#include "adjoint/store/pool.hpp"
+#include "adjoint/store/checkpoints.hpp"
 
 namespace hindsight {
-
-/// What reversing a step needs: the state it starts from and its stages.
-struct StepRecord {
-  Buffer base, stages;
-};
 
 /// A problem whose steps can be repeated and reversed. States are passed in and returned.
 class ReversibleSteps {
@@ -24,39 +16,23 @@ class ReversibleSteps {
   virtual Buffer initial_state() = 0;
   /// State k -> state k+1. `first` is true when this step has not been taken before in this gradient.
   virtual Buffer advance(std::int64_t k, const Buffer& state, bool first) = 0;
-  /// The same, keeping what reverse() needs in `record`. A repeated step need not return the next state: nobody needs
-  /// it.
-  virtual Buffer record(std::int64_t k, const Buffer& state, bool first, StepRecord& record) = 0;
+  /// The same, keeping what reverse() needs in `record`. The next state may be left out unless it is `wanted`.
+  virtual Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) = 0;
+  /// Whether state k, reached for the first time, is the last one.
+  virtual bool is_last(std::int64_t k) const = 0;
   /// The end is reached: sets the adjoint of the last state.
   virtual void turn(std::int64_t steps, const Buffer& last) = 0;
   /// Adjoint of state k+1 -> adjoint of state k.
   virtual void reverse(std::int64_t k, const StepRecord& record) = 0;
 };
 
-/// Steps executed, and slots used at most, per tier.
-struct DriverCounts {
-  std::int64_t plain = 0, recorded = 0, reversed = 0;
-  std::array<std::int64_t, tier_count> peak{};
-};
+/// Steps executed, transfers, and units used at most, per tier.
+using DriverCounts = ScheduleCounts;
 
-/// What the slots of all tiers hold; made before the first step, so that nothing is allocated while stepping.
-class CheckpointSlots {
- public:
-  explicit CheckpointSlots(const Capacities& capacities) {
-    for (std::size_t t = 0; t < tier_count; ++t)
-      slots_[t].resize(static_cast<std::size_t>(std::max<std::int64_t>(0, capacities.slots[t])));
-  }
-  StepRecord& operator[](Slot slot) {
-    return slots_[static_cast<std::size_t>(slot.tier)].at(static_cast<std::size_t>(slot.index));
-  }
-
- private:
-  std::array<std::vector<StepRecord>, tier_count> slots_;
-};
-
-/// Runs all actions. @param slots at least as many as the schedule uses; empty before and after. @param progress called
+/// Runs all actions. @param checkpoints at least as many slots as the schedule uses; empty before and after.
+/// @param is_online the stream is to be told the number of steps when the last one is reached. @param progress called
 /// every few steps with (steps done forward, steps reversed); may be empty.
-DriverCounts drive(ActionStream stream, ReversibleSteps& steps, CheckpointSlots& slots,
+DriverCounts drive(ActionStream stream, bool is_online, ReversibleSteps& steps, Checkpoints& checkpoints,
                    const std::function<void(std::int64_t, std::int64_t)>& progress);
 
 }  // namespace hindsight

@@ -178,8 +178,17 @@ void Integral::set_scalars(Tables& tables, std::int64_t k) const {
   }
 }
 
+double Integral::alone_at(Tables& tables, std::int64_t k) {
+  reset();
+  add_value(tables, k);
+  return value();
+}
+
 void Integral::observe(Tables& tables, std::int64_t k) {
-  if (!counts_at(k)) return;
+  if (counts_at(k)) add_value(tables, k);
+}
+
+void Integral::add_value(Tables& tables, std::int64_t k) {
   set_scalars(tables, k);
   if (walls_) walls_->evaluate(tables);
   tables.bind_sum(first_sum_, rows_.data());

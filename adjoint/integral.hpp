@@ -38,6 +38,8 @@ class Integral {
   bool counts_at(std::int64_t k) const;
   /// Adds to the term. The state is bound under stage "0".
   void observe(Tables& tables, std::int64_t k);
+  /// The integral of state k alone, whatever counts. Forgets what was added before. Collective.
+  double alone_at(Tables& tables, std::int64_t k);
   /// Adds dJ/du_k to lambda and derivatives to the sums of parameters (bound in `tables`).
   void add_adjoint(Tables& tables, std::int64_t k);
   /// Adds to the directional derivative; directions are bound under the d() names.
@@ -53,6 +55,7 @@ class Integral {
 
  private:
   void set_scalars(Tables& tables, std::int64_t k) const;
+  void add_value(Tables& tables, std::int64_t k);
 
   const Model& model_;
   Active active_;

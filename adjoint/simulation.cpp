@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
 
 #include "solvers/equations/derive.hpp"
@@ -16,10 +18,6 @@ namespace {
 constexpr std::int64_t finite_check_interval = 32;  // steps between two looks for values that are not finite
 
 using Kind = Unknown::Kind;
-
-double* stages_of(const StepRecord& record) {
-  return record.stages ? record.stages.data() : nullptr;
-}
 
 std::vector<std::string> names_of(const std::vector<Unknown>& unknowns, Kind kind) {
   std::vector<std::string> names;
@@ -59,6 +57,12 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     integrals_.emplace_back(model, active_, spec_.integrals[i], static_cast<int>(i), sums);
     sums += integrals_.back().sums();
     halo = deeper(halo, integrals_.back().halo());
+  }
+  if (spec_.until) {
+    const IntegralSpec square{spec_.until->quantity * spec_.until->quantity, IntegralSpec::When::end, 1.0};
+    stop_.emplace(model, active_, square, static_cast<int>(spec_.integrals.size()), sums);
+    sums += stop_->sums();
+    halo = deeper(halo, stop_->halo());
   }
   std::vector<double> landings = spec_.landings;
   for (const MisfitSpec& misfit : spec_.misfits) {
@@ -119,6 +123,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     stepper_->bind_series_sums(q, knots.back());
   }
   for (Integral& integral : integrals_) integral.prepare(*grid_, *plan_, *tables_, spec_.series, knots);
+  if (stop_) stop_->prepare(*grid_, *plan_, *tables_, spec_.series, knots);
   for (Misfit& misfit : misfits_) misfit.prepare(*grid_, *plan_);
   adjoint_pool_ =
       std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0, state_doubles(*grid_, model.fields.size()));
@@ -136,7 +141,8 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     }
     exchange_parameter_field(s.parameter_fields[i]);
   }
-  reserve(live_states, 0);
+  stages_.resize(static_cast<std::size_t>(stepper_->record_states()), nullptr);
+  reserve(0);
   const Buffer start = initial_state();
   tables_->bind_state(s.first, start.data());
   for (const Unknown& u : spec_.unknowns) {
@@ -165,7 +171,7 @@ Simulation::~Simulation() {
   lambda_.reset();
   lambda_next_.reset();
   last_good_.reset();
-  slots_.reset();
+  checkpoints_.reset();
 }
 
 void Simulation::build_parameters() {
@@ -253,6 +259,7 @@ void Simulation::set_values(const UnknownValues& values) {
         spec_.series[q].values = values[i];
         stepper_->set_series(q, values[i]);
         for (Integral& integral : integrals_) integral.set_series(q, values[i]);
+        if (stop_) stop_->set_series(q, values[i]);
         break;
       }
       case Kind::field: {
@@ -275,28 +282,26 @@ std::int64_t Simulation::state_bytes() const {
 std::int64_t Simulation::record_bytes() const {
   return state_bytes() * (1 + stepper_->record_states());
 }
-std::int64_t Simulation::checkpoint_bytes() const {
-  return std::max<std::int64_t>(0, state_count_ - live_states) * state_bytes() +
-         std::max<std::int64_t>(0, record_count_ - 1) * (record_bytes() - state_bytes());
-}
 std::int64_t Simulation::working_bytes() const {
   const std::int64_t own = tables_->bytes() + stepper_->scratch_bytes() + live_states * state_bytes();
   return wants_.adjoint ? own + 2 * state_bytes() + (record_bytes() - state_bytes()) : own;
 }
 
-void Simulation::reserve(std::int64_t states, std::int64_t records) {
-  const std::int64_t doubles = state_doubles(*grid_, spec_.model.fields.size());
+/// A pool for the states at work, one record's stages, and `units` of checkpoints. Never shrinks to less than the former.
+void Simulation::reserve(std::int64_t units) {
+  const std::int64_t count = live_states + (wants_.adjoint || wants_.tangent ? stepper_->record_states() : 0) + units;
   last_good_.reset();
-  if (states > state_count_ || (states < state_count_ && states > live_states)) {
-    states_.reset();
-    states_ = std::make_unique<Pool>(states, doubles);
-    state_count_ = states;
-  }
-  if (stepper_->record_states() > 0 && records > 0 && records != record_count_) {
-    records_.reset();
-    records_ = std::make_unique<Pool>(records, doubles * stepper_->record_states());
-    record_count_ = records;
-  }
+  if (state_count_ == count || (units == 0 && state_count_ > count)) return;
+  checkpoints_.reset();
+  states_.reset();
+  states_ = std::make_unique<Pool>(count, state_doubles(*grid_, spec_.model.fields.size()));
+  state_count_ = count;
+}
+
+double* const* Simulation::stages_of(const StepRecord& record) {
+  if (!record.stages) return nullptr;
+  record.stages.data(stages_.data());
+  return stages_.data();
 }
 
 Buffer Simulation::initial_state() {
@@ -313,7 +318,16 @@ Buffer Simulation::initial_state() {
   return state;
 }
 
+/// Whether the run ends with state k.
+void Simulation::look_for_end(std::int64_t k, const Buffer& state) {
+  if (k == 0 || has_fixed_end_) return;
+  tables_->bind_state(symbols_->objective, state.data());
+  const double norm = std::sqrt(stop_->alone_at(*tables_, k));
+  if (spec_.until->below ? norm < spec_.until->limit : norm > spec_.until->limit) plan_->end_at(k);
+}
+
 void Simulation::observe(std::int64_t k, const Buffer& state) {
+  if (stop_) look_for_end(k, state);
   if (k % finite_check_interval == 0 || k == plan_->steps()) check_finite(k, state);
   bool bound = false;
   const auto bind = [&] {
@@ -341,12 +355,13 @@ Buffer Simulation::advance(std::int64_t k, const Buffer& state, bool first) {
   return next;
 }
 
-Buffer Simulation::record(std::int64_t k, const Buffer& state, bool first, StepRecord& record) {
+Buffer Simulation::record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) {
   if (first && k == 0) observe(0, state);
-  Buffer next = first ? states_->acquire() : Buffer();
+  Buffer next = first || wanted ? states_->acquire() : Buffer();
+  record = {};  // before the next is taken
   record.base = state;
-  if (records_) record.stages = records_->acquire();
-  stepper_->record(*tables_, plan_->step(k), state.data(), first ? next.data() : nullptr, stages_of(record));
+  if (!stages_.empty()) record.stages = states_->acquire(static_cast<int>(stages_.size()));
+  stepper_->record(*tables_, plan_->step(k), state.data(), next ? next.data() : nullptr, stages_of(record));
   if (first) observe(k + 1, next);
   return next;
 }
@@ -392,6 +407,7 @@ void Simulation::reset_sums() {
   for (Misfit& misfit : misfits_) misfit.reset();
   stepper_->clear_sums();
   last_good_.reset();
+  if (!has_fixed_end_) plan_->reopen();
 }
 
 double Simulation::objective() const {
@@ -414,27 +430,87 @@ double Simulation::run(const StateObserver& observer, const ProgressObserver& pr
   return objective();
 }
 
-void Simulation::reserve_checkpoints(const ScheduleRequest& request) {
-  const std::int64_t slots = request.capacities[Tier::host];
-  if (slots != slot_count_) slots_ = std::make_unique<CheckpointSlots>(request.capacities);
-  slot_count_ = slots;
-  reserve(slots + live_states, request.content == Content::record ? slots + 1 : 1);
-}
-
-GradientResult Simulation::gradient(const ScheduleKind& kind, const ScheduleRequest& request,
-                                    const StateObserver& observer, const ProgressObserver& progress) {
-  reserve_checkpoints(request);
+void Simulation::reserve_checkpoints(std::int64_t host_units, const std::array<SlotStore*, tier_count>& others) {
+  reserve(host_units);
+  checkpoints_ = std::make_unique<Checkpoints>(host_units, record_units(), *states_, others);
   if (!lambda_) lambda_ = adjoint_pool_->acquire();
   if (!lambda_next_) lambda_next_ = adjoint_pool_->acquire();
+}
+
+GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, const StateObserver& observer,
+                                    const ProgressObserver& progress) {
   observer_ = &observer;
   reset_sums();
   GradientResult result;
-  result.counts = drive(kind.start(request), *this, *slots_, progress);
+  result.counts = drive(schedule.actions(), is_online, *this, *checkpoints_, progress);
   observer_ = nullptr;
   last_good_.reset();
   result.objective = objective();
   result.gradient = collect_gradient();
   return result;
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Seconds of one call of `work`: the median of five batches, each long enough to be timed.
+template <class Work>
+double seconds_of(const Communicator& comm, int repeats, const Work& work) {
+  std::array<double, 5> samples{};
+  constexpr double enough = 1e-3;
+  std::int64_t batch = 1;
+  for (std::size_t i = 0; i < samples.size();) {
+    const Clock::time_point begin = Clock::now();
+    for (std::int64_t k = 0; k < batch; ++k) work();
+    const double seconds = comm.max(std::chrono::duration<double>(Clock::now() - begin).count());
+    if (seconds < enough && batch < 4096) {
+      batch *= 4;
+      continue;
+    }
+    samples[i++] = seconds / static_cast<double>(batch);
+    if (static_cast<int>(i) >= repeats) {
+      std::sort(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(i));
+      return samples[i / 2];
+    }
+  }
+  std::sort(samples.begin(), samples.end());
+  return samples[samples.size() / 2];
+}
+
+}  // namespace
+
+StepSeconds Simulation::measure(int repeats) {
+  if (!lambda_) lambda_ = adjoint_pool_->acquire();
+  if (!lambda_next_) lambda_next_ = adjoint_pool_->acquire();
+  std::fill_n(lambda_.data(), state_doubles(*grid_, spec_.model.fields.size()), 1.0);
+  Buffer state = initial_state();
+  StepRecord live;
+  StepSeconds seconds;
+  const StepTime time = plan_->step(0);
+  const auto take = [&](bool wanted) { const Buffer next = record(0, state, false, wanted, live); };
+  seconds.forward = seconds_of(comm_, repeats, [&] { const Buffer next = advance(0, state, false); });
+  seconds.record = seconds_of(comm_, repeats, [&] { take(true); });
+  seconds.record_last = seconds_of(comm_, repeats, [&] { take(false); });
+  seconds.reverse = seconds_of(comm_, repeats, [&] {
+    stepper_->reverse(*tables_, time, live.base.data(), stages_of(live), lambda_.data(), lambda_next_.data());
+  });
+  return seconds;
+}
+
+std::pair<double, double> Simulation::measure(SlotStore& store, int repeats) {
+  const Buffer state = initial_state();
+  double write = 0.0, read = 0.0;
+  for (int i = 0; i < repeats; ++i) {
+    const Buffer next = advance(0, state, false);
+    const Clock::time_point begin = Clock::now();
+    store.write(0, next.data());
+    const Clock::time_point middle = Clock::now();
+    store.read(0, next.data());
+    write += std::chrono::duration<double>(middle - begin).count() / repeats;
+    read += std::chrono::duration<double>(Clock::now() - middle).count() / repeats;
+  }
+  return {comm_.max(write), comm_.max(read)};
 }
 
 UnknownValues Simulation::collect_gradient() {
@@ -515,7 +591,7 @@ void Simulation::initial_tangent(const UnknownValues& direction, double* state) 
 }
 
 std::pair<double, double> Simulation::tangent(const UnknownValues& direction) {
-  reserve(live_states, 1);
+  reserve(0);
   reset_sums();
   set_directions(direction);
   stepper_->parameters_changed(*tables_, true);
@@ -535,7 +611,7 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction) {
   };
   for (std::int64_t k = 0; k < plan_->steps(); ++k) {
     StepRecord record;
-    Buffer next = this->record(k, state, true, record);
+    Buffer next = this->record(k, state, true, true, record);
     differentiate(k);
     Buffer next_dot = dots.acquire();
     stepper_->tangent(*tables_, plan_->step(k), record.base.data(), stages_of(record), dot.data(), next_dot.data());

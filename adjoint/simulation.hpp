@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,14 @@ struct Unknown {
   bool is_field() const { return kind == Kind::field || kind == Kind::initial; }
 };
 
+/// The run ends with the first state (not the initial one) whose norm, the root of the integral of the square, is below
+/// (or above) the limit.
+struct StopSpec {
+  Expr quantity;  ///< discretised; of fields, parameters, series, t and coordinates
+  double limit = 0.0;
+  bool below = true;
+};
+
 /// Everything about a simulation except where it runs. Plain data.
 struct SimulationSpec {
   Model model;
@@ -46,6 +55,7 @@ struct SimulationSpec {
   std::vector<Unknown> unknowns;
   std::vector<IntegralSpec> integrals;
   std::vector<MisfitSpec> misfits;
+  std::optional<StopSpec> until;  ///< then `to` is the latest end
 };
 
 /// One block per unknown: a scalar's value, a series' knots (the same on every rank), or a field's owned cells (x
@@ -60,6 +70,14 @@ struct GradientResult {
   double objective = 0.0;
   UnknownValues gradient;  ///< plain partial derivatives
   DriverCounts counts;
+};
+
+/// What one operation takes.
+struct StepSeconds {
+  double forward = 0.0;      ///< a plain step
+  double record = 0.0;       ///< recording a step and going on
+  double record_last = 0.0;  ///< recording a step to reverse it at once
+  double reverse = 0.0;
 };
 
 class Simulation final : private ReversibleSteps {
@@ -86,16 +104,22 @@ class Simulation final : private ReversibleSteps {
   std::int64_t state_bytes() const;
   std::int64_t record_bytes() const;
   std::int64_t working_bytes() const;
-  /// Bytes allocated for states and records beyond the working memory, and the most that were in use.
-  std::int64_t checkpoint_bytes() const;
 
   /// Forward only. @returns the objective. @throws NumericsError naming field, step and place when it diverges.
   double run(const StateObserver& observer, const ProgressObserver& progress);
-  /// Allocates and touches the memory of gradients with this request, unless it is there already.
-  void reserve_checkpoints(const ScheduleRequest& request);
-  /// Forward and backward on a schedule with the given numbers of slots.
-  GradientResult gradient(const ScheduleKind& kind, const ScheduleRequest& request, const StateObserver& observer,
+  /// The units of one state that a record of a step takes in host memory.
+  std::int64_t record_units() const { return 1 + stepper_->record_states(); }
+  /// Allocates and touches the memory of gradients on a schedule that uses at most these units of host memory, unless it
+  /// is there already. @param others stores of the other tiers; must outlive the gradients.
+  void reserve_checkpoints(std::int64_t host_units, const std::array<SlotStore*, tier_count>& others);
+  /// Forward and backward on a schedule, within what was reserved. @param is_online see drive().
+  GradientResult gradient(const Schedule& schedule, bool is_online, const StateObserver& observer,
                           const ProgressObserver& progress);
+  /// Measures single steps from the initial state, all ranks at once; `repeats` of each at least. Collective, the same on
+  /// all ranks.
+  StepSeconds measure(int repeats);
+  /// Seconds of one transfer of a state to and from a store, between steps. Collective.
+  std::pair<double, double> measure(SlotStore& store, int repeats);
   /// The derivative of the objective in a direction, by the tangent model. @returns {objective, derivative}.
   std::pair<double, double> tangent(const UnknownValues& direction);
 
@@ -104,6 +128,8 @@ class Simulation final : private ReversibleSteps {
   void padded(const std::vector<double>& values, double* cell) const;
   /// Owned cells of a parameter field (local cell (0,0,0)).
   const double* parameter_field(std::size_t i) const;
+  /// From now on every run ends where the last one did: derivatives are those for a fixed number of steps.
+  void fix_end() { has_fixed_end_ = true; }
   /// Hidden developer option of `hindsight check`: scales the adjoint's result by 1 + 1e-3, so that checks must fail.
   void break_gradient() { broken_ = true; }
 
@@ -114,7 +140,8 @@ class Simulation final : private ReversibleSteps {
 
   Buffer initial_state() override;
   Buffer advance(std::int64_t k, const Buffer& state, bool first) override;
-  Buffer record(std::int64_t k, const Buffer& state, bool first, StepRecord& record) override;
+  Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override;
+  bool is_last(std::int64_t k) const override { return k == plan_->steps(); }
   void turn(std::int64_t steps, const Buffer& last) override;
   void reverse(std::int64_t k, const StepRecord& record) override;
 
@@ -127,7 +154,9 @@ class Simulation final : private ReversibleSteps {
   double objective() const;
   void reset_sums();
   UnknownValues collect_gradient();
-  void reserve(std::int64_t states, std::int64_t records);
+  void reserve(std::int64_t buffers);
+  double* const* stages_of(const StepRecord& record);
+  void look_for_end(std::int64_t k, const Buffer& state);
   void set_directions(const UnknownValues& direction);
   void initial_tangent(const UnknownValues& direction, double* state);
 
@@ -151,10 +180,12 @@ class Simulation final : private ReversibleSteps {
   std::vector<Memory> initial_fields_;  // unknown initial states, in the order of the unknowns
   std::vector<Memory> scalar_sums_;     // rows, per active scalar
   std::vector<Memory> series_sums_;     // knots x rows, per active series
-  std::unique_ptr<Pool> states_, records_;
-  std::unique_ptr<CheckpointSlots> slots_;
-  std::int64_t slot_count_ = -1;
-  std::int64_t state_count_ = 0, record_count_ = 0;
+  std::unique_ptr<Pool> states_;
+  std::int64_t state_count_ = 0;
+  std::unique_ptr<Checkpoints> checkpoints_;
+  std::vector<double*> stages_;  // of the record in use
+  std::optional<Integral> stop_;
+  bool has_fixed_end_ = false;
   Buffer lambda_, lambda_next_;
   std::unique_ptr<Pool> adjoint_pool_;
   std::vector<Series> series_directions_;

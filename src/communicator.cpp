@@ -38,6 +38,11 @@ std::int64_t Communicator::max(std::int64_t value) const {
   return value;
 }
 
+double Communicator::max(double value) const {
+  if (size_ > 1) MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, comm_);
+  return value;
+}
+
 std::string Communicator::broadcast(const std::string& text) const {
   if (size_ == 1) return text;
   auto length = static_cast<std::int64_t>(text.size());

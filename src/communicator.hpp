@@ -31,6 +31,7 @@ class Communicator {
   void sum(std::vector<double>& values) const;
   /// The largest over ranks. Collective.
   std::int64_t max(std::int64_t value) const;
+  double max(double value) const;
   /// The text that rank 0 has. Collective.
   std::string broadcast(const std::string& text) const;
 

@@ -13,13 +13,31 @@ ScheduleKind store_all_schedule();
 ScheduleKind none_schedule();
 ScheduleKind uniform_schedule();
 ScheduleKind revolve_schedule();
+ScheduleKind multistage_schedule();
+ScheduleKind hrevolve_schedule();
+ScheduleKind diskrevolve_schedule();
+ScheduleKind diskrevolve_once_schedule();
+ScheduleKind periodic_schedule();
+ScheduleKind twolevel_schedule();
+ScheduleKind mixed_schedule();
+ScheduleKind cams_schedule();
+ScheduleKind stride_schedule();
+ScheduleKind online_schedule();
 
-/// The number of host slots that `schedule` may use, at most `useful` of them, at least `needed`.
-/// @throws InputError when fewer than `needed` are given or the request has no steps.
+/// @throws InputError unless the number of steps is known and at least 1, naming the schedule.
+void require_known_steps(const std::string& schedule, const ScheduleRequest& request);
+
+/// The number of units of `tier` that `schedule` may use, at most `useful` of them, at least `needed`.
+/// @throws InputError when fewer than `needed` are given or the number of steps is not known.
+std::int64_t take_slots(const std::string& schedule, const ScheduleRequest& request, Tier tier, std::int64_t needed,
+                        std::int64_t useful);
 std::int64_t take_host_slots(const std::string& schedule, const ScheduleRequest& request, std::int64_t needed,
                              std::int64_t useful);
 
-/// @throws InputError: more plain steps than 64 bits count.
-[[noreturn]] void refuse_endless(const std::string& schedule, std::int64_t steps);
+/// `value` for host memory, 0 for the other tiers.
+PerTier only_host(std::int64_t value);
+/// Counts of a schedule that records each of n steps once. @throws InputError when plain is `endless`: more plain steps
+/// than 64 bits count.
+ScheduleCounts predict(const std::string& schedule, std::int64_t n, std::int64_t plain);
 
 }  // namespace hindsight

@@ -1,6 +1,5 @@
 // No checkpoints but the initial state: every step is reached from there again.
-#include <limits>
-
+#include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/kinds.hpp"
 
 namespace hindsight {
@@ -21,28 +20,23 @@ ActionStream actions(std::int64_t steps) {
   co_yield Done{};
 }
 
-ActionStream start(const ScheduleRequest& request) {
-  take_host_slots("none", request, 1, 1);
-  return actions(request.steps);
-}
-
-std::int64_t plain_steps(const ScheduleRequest& request) {
-  take_host_slots("none", request, 1, 1);
+Schedule make(const ScheduleRequest& request) {
   const std::int64_t n = request.steps;
+  require_known_steps("none", request);
+  take_host_slots("none", request, 1, 1);
   const std::int64_t half = n % 2 == 0 ? n / 2 : (n - 1) / 2;
   const std::int64_t other = n % 2 == 0 ? n - 1 : n;
-  if (half > 0 && other > std::numeric_limits<std::int64_t>::max() / half) refuse_endless("none", n);
-  return half * other;
-}
-
-std::int64_t slots_used(const ScheduleRequest&) {
-  return 1;
+  const bool is_endless = half > 0 && other > endless / half;
+  Schedule schedule{predict("none", n, is_endless ? endless : half * other), [=] { return actions(n); }};
+  schedule.predicted.peak = schedule.predicted.writes = only_host(n > 1 ? 1 : 0);
+  schedule.predicted.reads = only_host(n - 1);
+  return schedule;
 }
 
 }  // namespace
 
 ScheduleKind none_schedule() {
-  return {"none", "keeps the initial state only and starts from it for every step", start, plain_steps, slots_used};
+  return {"none", "keeps the initial state only and starts from it for every step", make};
 }
 
 }  // namespace hindsight

@@ -17,8 +17,6 @@
 namespace hindsight {
 namespace {
 
-using PerTier = std::array<std::int64_t, tier_count>;
-
 std::string tier_name(std::size_t tier) {
   return to_text(static_cast<Tier>(tier));
 }
@@ -77,8 +75,8 @@ std::int64_t parse_slot_count(const std::string& text, const Setting& setting) {
 }  // namespace
 
 double total_cost(const ScheduleCounts& counts, const ScheduleCosts& costs) {
-  double cost =
-      costs.forward * static_cast<double>(counts.plain) + costs.reverse * static_cast<double>(counts.reversed);
+  double cost = costs.forward * static_cast<double>(counts.plain + counts.recorded - counts.reversed) +
+                costs.reverse * static_cast<double>(counts.reversed);
   for (std::size_t tier = 0; tier < tier_count; ++tier) {
     cost += costs.write[tier] * static_cast<double>(counts.writes[tier]);
     cost += costs.read[tier] * static_cast<double>(counts.reads[tier]);
@@ -141,8 +139,8 @@ Capacities parse_slots(const std::string& text) {
   return capacities;
 }
 
-ScheduleCosts parse_costs(const std::string& text) {
-  ScheduleCosts costs;
+ScheduleCosts parse_costs(const std::string& text, const ScheduleCosts& defaults) {
+  ScheduleCosts costs = defaults;
   std::vector<std::pair<std::string, double*>> targets{{"forward", &costs.forward}, {"reverse", &costs.reverse}};
   for (std::size_t tier = 0; tier < tier_count; ++tier) {
     targets.emplace_back(tier_name(tier) + ".write", &costs.write[tier]);

@@ -9,16 +9,6 @@
 
 namespace hindsight {
 
-/// Costs of one operation, in any common unit.
-struct ScheduleCosts {
-  double forward = 1;  ///< one plain step
-  double reverse = 1;  ///< recording and reversing one step
-  std::array<double, tier_count> write{}, read{};
-};
-
-/// forward * plain + reverse * reversed + sum over tiers of writes * write + reads * read.
-double total_cost(const ScheduleCounts& counts, const ScheduleCosts& costs);
-
 /// A readable table of several lines.
 std::string counts_table(const std::string& name, const ScheduleRequest& request, const ScheduleCounts& counts,
                          const ScheduleCosts& costs);
@@ -32,6 +22,6 @@ std::string counts_json(const std::string& name, const ScheduleRequest& request,
 Capacities parse_slots(const std::string& text);
 /// "forward=1,reverse=2,disk.write=5,disk.read=5"; what is not named keeps its default ("": all do).
 /// @throws InputError on unknown or repeated names and on values that are not finite or are negative.
-ScheduleCosts parse_costs(const std::string& text);
+ScheduleCosts parse_costs(const std::string& text, const ScheduleCosts& defaults = {});
 
 }  // namespace hindsight

@@ -15,17 +15,35 @@
 
 namespace hindsight {
 
+/// In a schedule, `co_await OneAtATime{}`: from here on it must not run ahead, because it asks for the end.
+struct OneAtATime {};
+/// In a schedule, `co_await EndOfRun{}`: the number of steps if the executor has said it (finish_at), else -1.
+struct EndOfRun {};
+
 /// A generator of actions, written as a coroutine that co_yields them. Move-only. The coroutine runs ahead by up to
 /// `ahead` actions, so that an action costs a store and not a switch; what it says cannot depend on what is done with
-/// it.
+/// it, unless it awaits OneAtATime.
 class ActionStream {
  public:
   static constexpr std::size_t ahead = 64;
 
   struct promise_type {
     std::array<Action, ahead> buffer;
-    std::size_t filled = 0, taken = 0;
+    std::size_t filled = 0, taken = 0, limit = ahead;
+    std::int64_t end = -1;
     std::exception_ptr error;
+
+    struct Answer {
+      std::int64_t value;
+      bool await_ready() const noexcept { return true; }
+      void await_suspend(std::coroutine_handle<>) const noexcept {}
+      std::int64_t await_resume() const noexcept { return value; }
+    };
+    Answer await_transform(OneAtATime) noexcept {
+      limit = 1;
+      return {end};
+    }
+    Answer await_transform(EndOfRun) noexcept { return {end}; }
 
     struct SuspendWhenFull {
       bool is_full;
@@ -39,7 +57,11 @@ class ActionStream {
     template <class Kind>
     SuspendWhenFull yield_value(const Kind& action) noexcept {
       store(buffer[filled++], action);
-      return {filled == ahead};
+      return {filled >= limit};
+    }
+    SuspendWhenFull yield_value(const Action& action) noexcept {
+      buffer[filled++] = action;
+      return {filled >= limit};
     }
     // Member by member: a block copy of what was just written in parts would stall the processor.
     template <class Kind>
@@ -75,6 +97,15 @@ class ActionStream {
     if (promise.taken == promise.filled && !refill()) return nullptr;
     return &promise.buffer[promise.taken++];
   }
+  /// The action after the one that next() gave last, which is no longer valid then; nullptr at the end.
+  const Action* peek() {
+    promise_type& promise = handle_.promise();
+    if (promise.taken == promise.filled && !refill()) return nullptr;
+    return &promise.buffer[promise.taken];
+  }
+  /// Says that state `steps` is the last one. Only before Turn, and only to a schedule that was asked for an unknown
+  /// number of steps.
+  void finish_at(std::int64_t steps) { handle_.promise().end = steps; }
 
  private:
   bool refill() {
@@ -88,28 +119,68 @@ class ActionStream {
   Handle handle_;
 };
 
-/// Slots per tier; unlimited where the value is below 0.
+using PerTier = std::array<std::int64_t, tier_count>;
+
+/// Capacities of the tiers in units of one state (a stage record takes `record_units`); unlimited where below 0.
 struct Capacities {
-  std::array<std::int64_t, tier_count> slots{0, 0, 0};
+  PerTier slots{0, 0, 0};
   std::int64_t operator[](Tier tier) const { return slots[static_cast<std::size_t>(tier)]; }
+  std::int64_t& operator[](Tier tier) { return slots[static_cast<std::size_t>(tier)]; }
 };
+
+/// Costs of one operation, in any common unit.
+struct ScheduleCosts {
+  double forward = 1;  ///< one plain step
+  double reverse = 1;  ///< recording and reversing one step
+  std::array<double, tier_count> write{}, read{};
+};
+
+inline constexpr std::int64_t unknown_steps = -1;
 
 /// What a schedule is asked to do.
 struct ScheduleRequest {
-  std::int64_t steps = 1;            ///< n >= 1
-  Capacities capacities;             ///< slots include the one that holds the initial state
+  std::int64_t steps = 1;            ///< n >= 1, or unknown_steps for an online schedule
+  Capacities capacities{};           ///< slots include the one that holds the initial state
   Content content = Content::state;  ///< store-all: whether its slots keep states or stage records
+  ScheduleCosts costs{};             ///< of families that weigh them
+  std::int64_t record_units = 1;     ///< units that a stage record takes
+  bool record_gives_state = false;   ///< a record also gives back the state after its step (stiffly accurate methods)
+  std::int64_t period = 0;           ///< steps between checkpoints of periodic families; 0: the schedule chooses
+  std::int64_t at_most = 0;          ///< unknown_steps: the run ends here at the latest
 };
 
-/// One registered schedule. `start` throws InputError when the request cannot be met (no slot at all, ...), saying what
-/// is needed. `plain_steps` is the number of plain steps the schedule predicts for itself.
+/// Work of a schedule, predicted or executed, as `hindsight schedule` and result.json show it.
+struct ScheduleCounts {
+  std::int64_t plain = 0;     ///< steps advanced without recording, the first sweep included
+  std::int64_t recorded = 0;  ///< steps recorded
+  std::int64_t kept = 0;      ///< of these, the ones whose record went into a slot
+  std::int64_t reversed = 0;
+  PerTier writes{}, reads{}, peak{};  ///< per tier; peak: units in use at most
+  std::int64_t total() const { return plain + recorded; }
+};
+
+/// forward * plain + reverse * reversed + forward * (steps recorded more than once) + sum over tiers of writes * write
+/// + reads * read.
+double total_cost(const ScheduleCounts& counts, const ScheduleCosts& costs);
+
+/// Not predicted: traffic of a tier that costs nothing.
+inline constexpr std::int64_t unpredicted = -1;
+
+/// A request met.
+struct Schedule {
+  /// What it will execute, exactly; `peak` is the most units it will use. Writes and reads of free tiers may be
+  /// `unpredicted`. With an unknown number of steps nothing but `peak` is predicted.
+  ScheduleCounts predicted;
+  std::function<ActionStream()> actions;  ///< each call starts anew
+};
+
+/// One registered family. `make` throws InputError when the request cannot be met (no slot at all, ...), saying what is
+/// needed.
 struct ScheduleKind {
   std::string name;
   std::string summary;  ///< one line for a person
-  ActionStream (*start)(const ScheduleRequest&);
-  std::int64_t (*plain_steps)(const ScheduleRequest&);
-  /// Host slots that it will use at most.
-  std::int64_t (*slots_used)(const ScheduleRequest&);
+  Schedule (*make)(const ScheduleRequest&);
+  bool is_online = false;  ///< it learns the number of steps from ActionStream::finish_at, known or not
 };
 
 /// The explicit list of all schedules, in the order they are shown.

@@ -2,16 +2,19 @@
 #include <string>
 #include <vector>
 
+#include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/kinds.hpp"
-#include "adjoint/schedule/schedule.hpp"
 #include "src/error.hpp"
 #include "src/nearest_name.hpp"
 
 namespace hindsight {
 
 const std::vector<ScheduleKind>& schedules() {
-  static const std::vector<ScheduleKind> list{store_all_schedule(), none_schedule(), uniform_schedule(),
-                                              revolve_schedule()};
+  static const std::vector<ScheduleKind> list{
+      store_all_schedule(),   none_schedule(),     uniform_schedule(),     revolve_schedule(),
+      multistage_schedule(),  hrevolve_schedule(), diskrevolve_schedule(), diskrevolve_once_schedule(),
+      periodic_schedule(),    twolevel_schedule(), mixed_schedule(),       cams_schedule(),
+      stride_schedule(),      online_schedule()};
   return list;
 }
 
@@ -25,24 +28,49 @@ const ScheduleKind& schedule_kind(const std::string& name) {
                    " (allowed: " + join(names) + ")");
 }
 
-std::int64_t take_host_slots(const std::string& schedule, const ScheduleRequest& request, std::int64_t needed,
-                             std::int64_t useful) {
+void require_known_steps(const std::string& schedule, const ScheduleRequest& request) {
+  if (request.steps == unknown_steps)
+    throw InputError("schedule " + schedule + ": it needs to know the number of steps; for a run that ends by a " +
+                     "condition use 'online' or 'auto'");
   if (request.steps < 1) {
     throw InputError("schedule " + schedule + ": the number of steps is " + std::to_string(request.steps) +
                      ", at least 1 is needed");
   }
-  const std::int64_t given = request.capacities[Tier::host];
+}
+
+std::int64_t take_slots(const std::string& schedule, const ScheduleRequest& request, Tier tier, std::int64_t needed,
+                        std::int64_t useful) {
+  if (request.steps != unknown_steps) require_known_steps(schedule, request);
+  const std::int64_t given = request.capacities[tier];
   if (given >= 0 && given < needed) {
-    throw InputError("schedule " + schedule + ": " + std::to_string(request.steps) + " steps need at least " +
-                     std::to_string(needed) + (needed == 1 ? " slot" : " slots") + " in host memory, " +
-                     std::to_string(given) + " are given");
+    throw InputError("schedule " + schedule + ": " +
+                     (request.steps == unknown_steps ? "" : std::to_string(request.steps) + " steps need ") +
+                     "at least " + std::to_string(needed) + (needed == 1 ? " slot" : " slots") + " in " +
+                     to_text(tier) + (tier == Tier::disk ? "" : " memory") + ", " + std::to_string(given) +
+                     " are given");
   }
   return given < 0 ? useful : std::min(given, useful);
 }
 
-void refuse_endless(const std::string& schedule, std::int64_t steps) {
-  throw InputError("schedule " + schedule + ": " + std::to_string(steps) +
-                   " steps with so few slots take more plain steps than 64 bits count; give more slots");
+std::int64_t take_host_slots(const std::string& schedule, const ScheduleRequest& request, std::int64_t needed,
+                             std::int64_t useful) {
+  return take_slots(schedule, request, Tier::host, needed, useful);
+}
+
+PerTier only_host(std::int64_t value) {
+  PerTier all{};
+  all[static_cast<std::size_t>(Tier::host)] = value;
+  return all;
+}
+
+ScheduleCounts predict(const std::string& schedule, std::int64_t n, std::int64_t plain) {
+  if (plain == endless)
+    throw InputError("schedule " + schedule + ": " + std::to_string(n) +
+                     " steps with so few slots take more plain steps than 64 bits count; give more slots");
+  ScheduleCounts counts;
+  counts.plain = plain;
+  counts.recorded = counts.reversed = n;
+  return counts;
 }
 
 }  // namespace hindsight

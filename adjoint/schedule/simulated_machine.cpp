@@ -22,8 +22,10 @@ std::string name(const char* what, std::optional<std::int64_t> step) {
 
 }  // namespace
 
-SimulatedMachine::SimulatedMachine(std::int64_t steps, Capacities capacities)
-    : steps_(steps), capacities_(capacities) {}
+SimulatedMachine::SimulatedMachine(const ScheduleRequest& request, bool is_online)
+    : request_(request),
+      steps_(request.steps == unknown_steps ? request.at_most : request.steps),
+      is_online_(is_online) {}
 
 void SimulatedMachine::refuse(const std::string& why) const {
   throw Error(ExitCode::bug, "checkpoint schedule broken at action " + std::to_string(action_number_) + ", " +
@@ -65,7 +67,7 @@ void SimulatedMachine::apply(const Record& action) {
   check_step_ahead(action.step, action.step + 1);
   live_state_ = action.step + 1;
   live_record_ = action.step;
-  record_needed_ = true;
+  record_needed_ = front_ >= 0 || !is_online_ || action.step == steps_ - 1;
   ++counts_.recorded;
 }
 
@@ -82,11 +84,14 @@ void SimulatedMachine::apply(const Reverse& action) {
 void SimulatedMachine::apply(const Save& action) {
   const bool state = action.content == Content::state;
   const auto live = state ? live_state_ : live_record_;
-  if (live != action.step) {
+  if (live != action.step && live_record_ != action.step) {  // a record holds the state that it starts from
     refuse("it saves " + name(action.content, action.step) + ", but " + name(state ? "state" : "record", live));
   }
   fill(action.slot, {action.step, action.content});
-  if (!state) record_needed_ = false;
+  if (!state) {
+    record_needed_ = false;
+    ++counts_.kept;
+  }
 }
 
 void SimulatedMachine::apply(const Load& action) {
@@ -100,6 +105,7 @@ void SimulatedMachine::apply(const Load& action) {
   live_state_.reset();
   live_record_.reset();
   (action.content == Content::state ? live_state_ : live_record_) = action.step;
+  if (action.content == Content::record && request_.record_gives_state) live_state_ = action.step + 1;
 }
 
 void SimulatedMachine::apply(const Move& action) {
@@ -135,9 +141,13 @@ void SimulatedMachine::apply(const Done&) {
   done_ = true;
 }
 
+std::int64_t SimulatedMachine::units(Content content) const {
+  return content == Content::record ? request_.record_units : 1;
+}
+
 /// The slot, which has to exist within the capacity; storage grows as slots are used.
 std::optional<SimulatedMachine::Held>& SimulatedMachine::slot(Slot slot) {
-  const std::int64_t capacity = capacities_[slot.tier];
+  const std::int64_t capacity = request_.capacities[slot.tier];
   if (slot.index < 0 || (capacity >= 0 && slot.index >= capacity)) {
     refuse(to_text(slot) + " is beyond the capacity of " + std::to_string(capacity) + " slots");
   }
@@ -149,22 +159,28 @@ std::optional<SimulatedMachine::Held>& SimulatedMachine::slot(Slot slot) {
 
 SimulatedMachine::Held& SimulatedMachine::full(Slot where) {
   auto& held = slot(where);
-  if (!held) refuse(to_text(where) + " is empty");
+  if (!held || !held->is_head) refuse(to_text(where) + " is empty");
   return *held;
 }
 
 void SimulatedMachine::fill(Slot where, Held held) {
-  auto& free = slot(where);
-  if (free) refuse(to_text(where) + " is not free: it holds " + name(free->content, free->step));
-  free = held;
   const std::size_t tier = at(where.tier);
+  const std::int64_t count = units(held.content);
+  for (std::int64_t unit = 0; unit < count; ++unit) {
+    auto& free = slot({where.tier, where.index + unit});
+    if (free) refuse(to_text(where) + " is not free: it holds " + name(free->content, free->step));
+    free = held;
+    free->is_head = unit == 0;
+  }
   ++counts_.writes[tier];
-  counts_.peak[tier] = std::max(counts_.peak[tier], ++in_use_[tier]);
+  in_use_[tier] += count;
+  counts_.peak[tier] = std::max(counts_.peak[tier], in_use_[tier]);
 }
 
 void SimulatedMachine::clear(Slot where) {
-  slot(where).reset();
-  --in_use_[at(where.tier)];
+  const std::int64_t count = units(slot(where)->content);
+  for (std::int64_t unit = 0; unit < count; ++unit) slot({where.tier, where.index + unit}).reset();
+  in_use_[at(where.tier)] -= count;
 }
 
 void SimulatedMachine::finish() const {
@@ -175,16 +191,44 @@ void SimulatedMachine::finish() const {
   }
 }
 
-ScheduleCounts simulate(const ScheduleKind& kind, const ScheduleRequest& request) {
-  const std::int64_t predicted = kind.plain_steps(request);
-  SimulatedMachine machine(request.steps, request.capacities);
-  ActionStream stream = kind.start(request);
-  while (const Action* action = stream.next()) machine.execute(*action);
-  machine.finish();
-  if (machine.counts().plain != predicted) {
-    throw Error(ExitCode::bug, "checkpoint schedule " + kind.name + " predicted " + std::to_string(predicted) +
-                                   " plain steps and took " + std::to_string(machine.counts().plain));
+namespace {
+
+void expect_predicted(const ScheduleKind& kind, const char* what, std::int64_t predicted, std::int64_t executed) {
+  if (predicted == unpredicted || predicted == executed) return;
+  throw Error(ExitCode::bug, "checkpoint schedule " + kind.name + " predicted " + std::to_string(predicted) + " " +
+                                 what + " and took " + std::to_string(executed));
+}
+
+void compare(const ScheduleKind& kind, const ScheduleCounts& predicted, const ScheduleCounts& executed) {
+  expect_predicted(kind, "plain steps", predicted.plain, executed.plain);
+  expect_predicted(kind, "recorded steps", predicted.recorded, executed.recorded);
+  expect_predicted(kind, "kept records", predicted.kept, executed.kept);
+  expect_predicted(kind, "reversed steps", predicted.reversed, executed.reversed);
+  for (std::size_t tier = 0; tier < tier_count; ++tier) {
+    expect_predicted(kind, "writes", predicted.writes[tier], executed.writes[tier]);
+    expect_predicted(kind, "reads", predicted.reads[tier], executed.reads[tier]);
+    if (executed.peak[tier] > predicted.peak[tier])
+      expect_predicted(kind, "units at most", predicted.peak[tier], executed.peak[tier]);
   }
+}
+
+}  // namespace
+
+ScheduleCounts simulate(const ScheduleKind& kind, const ScheduleRequest& request) {
+  const Schedule schedule = kind.make(request);
+  const std::int64_t steps = request.steps == unknown_steps ? request.at_most : request.steps;
+  SimulatedMachine machine(request, kind.is_online);
+  ActionStream stream = schedule.actions();
+  bool is_found = !kind.is_online;
+  while (const Action* action = stream.next()) {
+    machine.execute(*action);
+    if (!is_found && machine.live_state() == steps) {
+      is_found = true;
+      stream.finish_at(steps);
+    }
+  }
+  machine.finish();
+  compare(kind, schedule.predicted, machine.counts());
   return machine.counts();
 }
 

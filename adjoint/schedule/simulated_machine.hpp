@@ -12,31 +12,26 @@
 
 namespace hindsight {
 
-/// Executed work, as `hindsight schedule` and result.json show it.
-struct ScheduleCounts {
-  std::int64_t plain = 0;     ///< steps advanced without recording, the first sweep included
-  std::int64_t recorded = 0;  ///< steps recorded
-  std::int64_t reversed = 0;
-  std::array<std::int64_t, tier_count> writes{}, reads{}, peak{};  ///< per tier; peak slots in use
-  std::int64_t total() const { return plain + recorded; }
-};
-
 /// The machine that every schedule is proven on: it knows the live step, the live record, the slots and the adjoint's
 /// front, and refuses whatever does not fit. Used by the tests, by `hindsight schedule`, and by the driver in debug
 /// runs.
 class SimulatedMachine {
  public:
-  SimulatedMachine(std::int64_t steps, Capacities capacities);
+  /// With an unknown number of steps the run ends after request.at_most. @param is_online the schedule does not know the
+  /// number of steps before it turns, and may record steps in vain until then.
+  SimulatedMachine(const ScheduleRequest& request, bool is_online);
   /// @throws Error(ExitCode::bug) naming the action and the invariant it breaks.
   void execute(const Action& action);
   /// To be called when the stream has ended. @throws if Done was missing, a step was not reversed or a slot leaks.
   void finish() const;
   const ScheduleCounts& counts() const { return counts_; }
+  std::optional<std::int64_t> live_state() const { return live_state_; }
 
  private:
   struct Held {
     std::int64_t step;
     Content content;
+    bool is_head = true;  ///< a record's further units are not
   };
   [[noreturn]] void refuse(const std::string& why) const;
   void require(bool holds, const char* why) const;
@@ -50,13 +45,15 @@ class SimulatedMachine {
   void apply(const Turn& action);
   void apply(const Done& action);
   void check_step_ahead(std::int64_t from, std::int64_t to) const;
+  std::int64_t units(Content content) const;
   std::optional<Held>& slot(Slot slot);
   Held& full(Slot slot);
   void fill(Slot slot, Held held);
   void clear(Slot slot);
 
+  ScheduleRequest request_;
   std::int64_t steps_;
-  Capacities capacities_;
+  bool is_online_;
   ScheduleCounts counts_;
   std::int64_t action_number_ = 0;
   Action action_ = Done{};
@@ -69,8 +66,9 @@ class SimulatedMachine {
   std::array<std::int64_t, tier_count> in_use_{};
 };
 
-/// Runs a whole schedule on the machine. @throws InputError when the schedule refuses the request, Error(ExitCode::bug)
-/// when it breaks an invariant or its plain steps are not those that it predicted.
+/// Runs a whole schedule on the machine; with an unknown number of steps the run ends after `request.at_most`.
+/// @throws InputError when the schedule refuses the request, Error(ExitCode::bug) when it breaks an invariant or what it
+/// executes is not what it predicted.
 ScheduleCounts simulate(const ScheduleKind& kind, const ScheduleRequest& request);
 
 }  // namespace hindsight

@@ -23,40 +23,45 @@ ActionStream states(std::int64_t steps) {
   co_yield Done{};
 }
 
-ActionStream records(std::int64_t steps) {
+/// Record of step k in unit k*units.
+ActionStream records(std::int64_t steps, std::int64_t units) {
   for (std::int64_t step = 0; step < steps - 1; ++step) {
     co_yield Record{step};
-    co_yield Save{{Tier::host, step}, step, Content::record};
+    co_yield Save{{Tier::host, step * units}, step, Content::record};
   }
   co_yield Record{steps - 1};
   co_yield Turn{steps};
   co_yield Reverse{steps - 1};
   for (std::int64_t step = steps - 2; step >= 0; --step) {
-    co_yield Load{{Tier::host, step}, step, Content::record};
+    co_yield Load{{Tier::host, step * units}, step, Content::record};
     co_yield Reverse{step};
-    co_yield Release{{Tier::host, step}};
+    co_yield Release{{Tier::host, step * units}};
   }
   co_yield Done{};
 }
 
-std::int64_t slots_used(const ScheduleRequest& request) {
-  return request.steps - 1;
-}
-
-ActionStream start(const ScheduleRequest& request) {
-  take_host_slots("store-all", request, slots_used(request), slots_used(request));
-  return request.content == Content::state ? states(request.steps) : records(request.steps);
-}
-
-std::int64_t plain_steps(const ScheduleRequest& request) {
-  return request.content == Content::state ? request.steps - 1 : 0;
+Schedule make(const ScheduleRequest& request) {
+  const std::int64_t n = request.steps;
+  const bool keeps_records = request.content == Content::record;
+  require_known_steps("store-all", request);
+  const std::int64_t units = keeps_records ? request.record_units : 1;
+  const std::int64_t needed = take_host_slots("store-all", request, (n - 1) * units, (n - 1) * units);
+  Schedule schedule{predict("store-all", n, keeps_records ? 0 : n - 1), nullptr};
+  schedule.predicted.kept = keeps_records ? n - 1 : 0;
+  schedule.predicted.peak = only_host(needed);
+  schedule.predicted.writes = schedule.predicted.reads = only_host(n - 1);
+  if (keeps_records) {
+    schedule.actions = [=] { return records(n, units); };
+  } else {
+    schedule.actions = [=] { return states(n); };
+  }
+  return schedule;
 }
 
 }  // namespace
 
 ScheduleKind store_all_schedule() {
-  return {"store-all", "keeps every state (or every record); the fastest when memory allows", start, plain_steps,
-          slots_used};
+  return {"store-all", "keeps every state (or every record); the fastest when memory allows", make};
 }
 
 }  // namespace hindsight

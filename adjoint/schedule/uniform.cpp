@@ -29,10 +29,15 @@ std::int64_t square_root_above(std::int64_t n) {
   return root;
 }
 
-/// ceil(sqrt(n)) when that fits, else the stride that needs the fewest slots. @throws InputError when that is too many.
+/// The period asked for; ceil(sqrt(n)) when that fits; else the stride that needs the fewest slots. @throws InputError when that is too many.
 std::int64_t choose_stride(const ScheduleRequest& request) {
   const std::int64_t n = request.steps;
   take_host_slots("uniform", request, 1, 1);
+  require_known_steps("uniform", request);
+  if (request.period > 0) {
+    take_host_slots("uniform", request, slots_needed(n, request.period), slots_needed(n, request.period));
+    return request.period;
+  }
   const std::int64_t given = request.capacities[Tier::host];
   const std::int64_t root = square_root_above(n);
   if (given < 0 || slots_needed(n, root) <= given) return root;
@@ -76,24 +81,19 @@ ActionStream actions(std::int64_t steps, std::int64_t stride) {
   co_yield Done{};
 }
 
-ActionStream start(const ScheduleRequest& request) {
-  return actions(request.steps, choose_stride(request));
-}
-
-std::int64_t plain_steps(const ScheduleRequest& request) {
-  const std::int64_t stride = choose_stride(request);
-  return request.steps - 1 + (segments(request.steps, stride) - 1) * (stride - 1);
-}
-
-std::int64_t slots_used(const ScheduleRequest& request) {
-  return slots_needed(request.steps, choose_stride(request));
+Schedule make(const ScheduleRequest& request) {
+  const std::int64_t n = request.steps, stride = choose_stride(request);
+  Schedule schedule{predict("uniform", n, n - 1 + (segments(n, stride) - 1) * (stride - 1)),
+                    [=] { return actions(n, stride); }};
+  schedule.predicted.peak = only_host(slots_needed(n, stride));
+  schedule.predicted.writes = schedule.predicted.reads = only_host(unpredicted);
+  return schedule;
 }
 
 }  // namespace
 
 ScheduleKind uniform_schedule() {
-  return {"uniform", "checkpoints about sqrt(n) steps apart: 2 sqrt(n) slots for one more sweep", start, plain_steps,
-          slots_used};
+  return {"uniform", "checkpoints about sqrt(n) steps apart: 2 sqrt(n) slots for one more sweep", make};
 }
 
 }  // namespace hindsight

@@ -1,4 +1,4 @@
-// Equal buffers for states and records, all allocated before the first step, shared by counting.
+// Equal buffers for states and stages, all allocated before the first step, shared by counting.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@ namespace hindsight {
 
 class Pool;
 
-/// A counted reference to one buffer of a pool, which must outlive it. A state is written once, by the step that makes
-/// it, and only read afterwards (its ghosts excepted), so a checkpoint is a second reference and costs no copy.
+/// A counted reference to one buffer of a pool, or to a chain of several; the pool must outlive it. A state is written
+/// once, by the step that makes it, and only read afterwards (its ghosts excepted), so a checkpoint is a second reference
+/// and costs no copy.
 class Buffer {
  public:
   Buffer() = default;
@@ -25,7 +26,10 @@ class Buffer {
   }
   ~Buffer() { reset(); }
   void reset();
+  /// Of the first buffer.
   double* data() const;
+  /// Of all buffers of the chain, in order, written to `parts`.
+  void data(double** parts) const;
   explicit operator bool() const { return pool_ != nullptr; }
 
  private:
@@ -43,20 +47,33 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
   /// @throws Error(bug) when all buffers are in use: the plan was wrong.
   Buffer acquire() {
-    if (free_count_ == 0) fail_empty();
-    const std::int64_t index = free_[--free_count_];
+    const std::int64_t index = take();
     count_[static_cast<std::size_t>(index)] = 1;
+    next_[static_cast<std::size_t>(index)] = none;
     return {this, index};
   }
+  /// A chain of `parts` buffers (at least one), which live and die together.
+  Buffer acquire(int parts);
   std::int64_t bytes() const { return memory_.size() * static_cast<std::int64_t>(sizeof(double)); }
 
  private:
-  [[noreturn]] static void fail_empty();
   friend class Buffer;
+  static constexpr std::int64_t none = -1;
+  std::int64_t take() {
+    if (free_count_ == 0) fail_empty();
+    return free_[--free_count_];
+  }
+  void give_back(std::int64_t first) {
+    for (std::int64_t index = first; index != none; index = next_[static_cast<std::size_t>(index)])
+      free_[free_count_++] = index;
+  }
+  [[noreturn]] static void fail_empty();
+
   Memory memory_;
   std::int64_t each_;
-  std::vector<std::uint32_t> count_;
-  std::vector<std::int64_t> free_;  // the first free_count_ are free, the last of them is taken next
+  std::vector<std::uint32_t> count_;  // of references, for the first buffer of a chain
+  std::vector<std::int64_t> next_;    // in a chain
+  std::vector<std::int64_t> free_;    // the first free_count_ are free, the last of them is taken next
   std::size_t free_count_ = 0;
 };
 
@@ -65,8 +82,7 @@ inline Buffer::Buffer(const Buffer& other) : pool_(other.pool_), index_(other.in
 }
 
 inline void Buffer::reset() {
-  if (pool_ != nullptr && --pool_->count_[static_cast<std::size_t>(index_)] == 0)
-    pool_->free_[pool_->free_count_++] = index_;
+  if (pool_ != nullptr && --pool_->count_[static_cast<std::size_t>(index_)] == 0) pool_->give_back(index_);
   pool_ = nullptr;
 }
 

@@ -105,8 +105,21 @@ void read_time(Value time, Case& result) {
   t.place = time.place();
   if (auto v = time.find("method")) t.method = v->one_of({"euler", "midpoint", "heun", "ssprk3", "rk4", "dopri5"});
   if (auto v = time.find("from")) t.from = v->number();
-  Value step = time.at("step"), to = time.at("to");
+  Value step = time.at("step");
   t.step = step.number();
+  if (auto until = time.find("until")) {
+    t.until = until->expression();
+    Value most = time.at("at most");
+    const std::int64_t steps = most.integer();
+    if (steps < 1) most.fail("time.at most: at least 1 step is needed");
+    if (time.find("to")) until->fail("time.until and time.to cannot both be given; 'at most' bounds the steps");
+    time.finish();
+    if (!(t.step > 0)) step.fail("time.step must be positive");
+    t.to = t.from + static_cast<double>(steps) * t.step;
+    return;
+  }
+  if (auto most = time.find("at most")) most->fail("time.at most belongs to time.until, which is missing");
+  Value to = time.at("to");
   t.to = to.number();
   time.finish();
   if (!(t.to > t.from)) to.fail("time.to must be later than time.from");

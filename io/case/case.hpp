@@ -78,6 +78,7 @@ struct CaseEquation {
 struct CaseTime {
   std::string method = "rk4";  ///< euler, midpoint, heun, ssprk3, rk4, dopri5
   double from = 0.0, step = 0.0, to = 0.0;
+  std::optional<Text> until;  ///< ends the run; then `to` is from + at_most * step
   SourcePlace place;
 };
 
@@ -123,10 +124,14 @@ struct CaseBudget {
   SourcePlace place;
 };
 
+/// `auto` and the kinds of `hindsight schedule`.
+const std::vector<std::string>& checkpoint_schedules();
+
 struct CaseCheckpoints {
   std::string schedule = "auto";
   std::optional<CaseBudget> host, device, disk;
   std::string directory;  ///< disk.directory
+  std::int64_t period = 0;  ///< steps, of periodic schedules; 0: they choose
   SourcePlace place;
 };
 

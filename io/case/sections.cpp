@@ -245,6 +245,8 @@ CaseTerm read_term(Value term, const Case& so_far) {
     for (const CaseAxis& axis : so_far.grid->axes) m.find(axis.name);
   m.find("data");
   m.finish();
+  if (so_far.time.until)
+    m.fail("a misfit needs a fixed end, because its observations have times; give time.to instead of time.until");
   read_observations(m, so_far, result);
   return result;
 }
@@ -275,11 +277,23 @@ void read_unknown(Value entry, CaseUnknown& unknown) {
   entry.finish();
 }
 
+const std::vector<std::string>& checkpoint_schedules() {
+  static const std::vector<std::string> names{"auto",        "store-all",        "none",     "uniform",  "revolve",
+                                              "multistage",  "hrevolve",         "diskrevolve", "diskrevolve-once",
+                                              "periodic",    "twolevel",         "mixed",    "cams",     "stride",
+                                              "online"};
+  return names;
+}
+
 CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path) {
   CaseCheckpoints result;
   result.place = checkpoints.place();
   if (auto v = checkpoints.find("schedule"))
-    result.schedule = v->one_of({"auto", "store-all", "none", "uniform", "revolve"});
+    result.schedule = v->one_of(checkpoint_schedules());
+  if (auto v = checkpoints.find("period")) {
+    result.period = v->integer();
+    if (result.period < 1) v->fail("checkpoints.period must be at least 1 step");
+  }
   if (auto v = checkpoints.find("host")) result.host = read_budget(*v);
   if (auto v = checkpoints.find("device")) result.device = read_budget(*v);
   if (auto disk = checkpoints.find("disk")) {

@@ -296,11 +296,11 @@ void RungeKutta::set_stage_scalars(Tables& tables, StepTime time) const {
   }
 }
 
-void RungeKutta::bind_stages(Tables& tables, double* u, double* stages_at) const {
+void RungeKutta::bind_stages(Tables& tables, double* u, double* const* stages) const {
   const Plan& p = *plan_;
   tables.bind_state(p.stage.front(), u);
   for (int i = 1; i <= static_cast<int>(p.stage_memory.size()); ++i)
-    tables.bind_state(p.stage[at(i)], stages_at ? stages_at + p.state * (i - 1) : p.stage_memory[at(i - 1)].data());
+    tables.bind_state(p.stage[at(i)], stages ? stages[i - 1] : p.stage_memory[at(i - 1)].data());
 }
 
 void RungeKutta::begin_forward(Tables& tables, StepTime time) const {
@@ -316,13 +316,13 @@ void RungeKutta::step(Tables& tables, StepTime time, double* u, double* next) co
   for (const Pass& pass : plan_->forward_passes) pass.run(tables);
 }
 
-void RungeKutta::record(Tables& tables, StepTime time, double* u, double* next, double* stages_at) const {
+void RungeKutta::record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) const {
   if (plan_->kernels.is_pointwise()) {
     if (next) step(tables, time, u, next);
     return;
   }
   begin_forward(tables, time);
-  bind_stages(tables, u, stages_at);
+  bind_stages(tables, u, stages);
   const std::vector<Pass>& passes = plan_->record_passes;
   for (std::size_t i = 0; i + 1 < passes.size(); ++i) passes[i].run(tables);
   if (next) {
@@ -351,12 +351,12 @@ void RungeKutta::bind_knots(Tables& tables, StepTime time) const {
   }
 }
 
-void RungeKutta::reverse(Tables& tables, StepTime time, double* u, double* stages_at, double* lambda,
+void RungeKutta::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
                          double* lambda_next) const {
   const Plan& p = *plan_;
   set_stage_scalars(tables, time);
   if (!p.active_series.empty()) bind_knots(tables, time);
-  bind_stages(tables, u, stages_at);
+  bind_stages(tables, u, stages);
   tables.bind_state(p.lambda, lambda);
   tables.bind_state(p.lambda_next, lambda_next);
   for (std::size_t k = 0; k < p.reverse_passes.size(); ++k) {
@@ -370,13 +370,13 @@ void RungeKutta::reverse(Tables& tables, StepTime time, double* u, double* stage
   }
 }
 
-void RungeKutta::tangent(Tables& tables, StepTime time, double* u, double* stages_at, double* du, double* dnext) const {
+void RungeKutta::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) const {
   const Plan& p = *plan_;
   set_stage_scalars(tables, time);
   for (std::size_t q = 0; q < p.series_dot.size(); ++q)
-    for (int i = 0; i < stages(); ++i)
+    for (int i = 0; i < tableau_.stages(); ++i)
       tables.scalar(p.series_dot[q][at(i)]) = series_directions_[q].at(time.t + tableau_.c[at(i)] * time.h);
-  bind_stages(tables, u, stages_at);
+  bind_stages(tables, u, stages);
   tables.bind_state(p.dot_stage.front(), du);
   tables.bind_state(p.dot_stage.back(), dnext);
   for (std::size_t i = 0; i < p.dot_memory.size(); ++i) tables.bind_state(p.dot_stage[i + 1], p.dot_memory[i].data());

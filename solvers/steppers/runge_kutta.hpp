@@ -79,18 +79,18 @@ class RungeKutta {
 
   /// u(t) -> u(t+h). Exchanges ghosts of every stage's input.
   void step(Tables& tables, StepTime time, double* u, double* next) const;
-  /// The same step, bit for bit; keeps the stage inputs Y_2..Y_s in `stages` (record_states() states). With next null
-  /// the new state is not computed: reversing does not need it.
-  void record(Tables& tables, StepTime time, double* u, double* next, double* stages) const;
+  /// The same step, bit for bit; keeps the stage inputs Y_2..Y_s in `stages` (record_states() pointers to states). With
+  /// next null the new state is not computed: reversing does not need it.
+  void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) const;
   /// Adjoint of the recorded step: lambda of the new state -> lambda of the old one. Adds to the sums.
-  void reverse(Tables& tables, StepTime time, double* u, double* stages, double* lambda, double* lambda_next) const;
+  void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda, double* lambda_next) const;
   /// Tangent of the recorded step.
-  void tangent(Tables& tables, StepTime time, double* u, double* stages, double* du, double* dnext) const;
+  void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) const;
 
  private:
   struct Plan;
   void begin_forward(Tables& tables, StepTime time) const;
-  void bind_stages(Tables& tables, double* u, double* stages_at) const;
+  void bind_stages(Tables& tables, double* u, double* const* stages) const;
   void set_stage_scalars(Tables& tables, StepTime time) const;
   void bind_knots(Tables& tables, StepTime time) const;
 

@@ -25,6 +25,7 @@ TimePlan::TimePlan(double from, double to, double step, std::vector<double> land
     first_step_.push_back(first_step_.back() + static_cast<std::int64_t>(count));
     lengths_.push_back((ends_[i] - ends_[i - 1]) / count);
   }
+  reopen();
 }
 
 std::size_t TimePlan::stretch(std::int64_t k) const {
@@ -34,7 +35,7 @@ std::size_t TimePlan::stretch(std::int64_t k) const {
 }
 
 double TimePlan::time(std::int64_t k) const {
-  return k == steps() ? ends_.back() : step(k).t;
+  return k == first_step_.back() ? ends_.back() : step(k).t;
 }
 
 StepTime TimePlan::step(std::int64_t k) const {

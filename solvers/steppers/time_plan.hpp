@@ -16,7 +16,10 @@ class TimePlan {
   /// @throws InputError when step is not positive or exceeds to - from, or to <= from.
   TimePlan(double from, double to, double step, std::vector<double> landings);
 
-  std::int64_t steps() const { return first_step_.back(); }
+  std::int64_t steps() const { return steps_; }
+  /// The run ends with state k: steps() is k until reopen().
+  void end_at(std::int64_t k) { steps_ = k; }
+  void reopen() { steps_ = first_step_.back(); }
   StepTime step(std::int64_t k) const;
   double time(std::int64_t k) const;
   /// The state at a landing time. @throws Error(bug) when the plan does not land there.
@@ -27,6 +30,7 @@ class TimePlan {
   std::vector<double> ends_;              // times where stretches begin, and the end
   std::vector<std::int64_t> first_step_;  // of each stretch, and the total
   std::vector<double> lengths_;           // of the steps of each stretch
+  std::int64_t steps_ = 0;
   double tolerance_ = 0.0;
 };
 

@@ -1,6 +1,7 @@
 #include "src/program/assemble.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "io/results/datasets.hpp"
@@ -41,6 +42,7 @@ class Assembler {
     spec_.from = case_.time.from;
     spec_.to = case_.time.to;
     spec_.step = case_.time.step;
+    if (case_.time.until) read_stop(*case_.time.until);
     for (const CaseTerm& term : case_.objective) read_term(term);
     for (const CaseUnknown& u : case_.unknowns) spec_.unknowns.push_back({u.name, kind_of(u)});
     return std::move(spec_);
@@ -150,10 +152,45 @@ class Assembler {
       return;
     }
     Scope scope = full_scope();
-    if (term.kind == CaseTerm::Kind::penalty) scope.fields = spec_.model.parameter_fields;
+    if (term.kind == CaseTerm::Kind::penalty) {  // of parameters and coordinates
+      scope.fields = spec_.model.parameter_fields;
+      scope.scalars = spec_.model.scalars;
+    }
     spec_.integrals.push_back(
         {expression(term.expression, scope),
          term.kind == CaseTerm::Kind::integral ? IntegralSpec::When::all_steps : IntegralSpec::When::end, term.weight});
+  }
+
+  /// "norm(EXPRESSION) < NUMBER" or ">". dt(FIELD) in it stands for the right-hand side of the field's equation.
+  void read_stop(const Text& until) {
+    const std::string& text = until.text;
+    const auto refuse = [&] {
+      throw InputError(until.place, "time.until '" + text + "' is not of the form norm(EXPRESSION) < NUMBER (or >)");
+    };
+    std::size_t close = text.find('(');
+    if (text.rfind("norm", 0) != 0 || close != text.find_first_not_of(' ', 4)) refuse();
+    const std::size_t open = close;
+    for (int depth = 1; depth > 0;) {
+      close = text.find_first_of("()", close + 1);
+      if (close == std::string::npos) refuse();
+      depth += text[close] == '(' ? 1 : -1;
+    }
+    const std::size_t sign = text.find_first_not_of(' ', close + 1);
+    if (sign == std::string::npos || (text[sign] != '<' && text[sign] != '>')) refuse();
+    std::string limit = text.substr(sign + 1);
+    limit.erase(0, limit.find_first_not_of(' '));
+    StopSpec stop;
+    stop.below = text[sign] == '<';
+    const char* const end = limit.data() + limit.size();
+    const auto [last, error] = std::from_chars(limit.data(), end, stop.limit);
+    if (error != std::errc{} || last != end || !(stop.limit > 0)) refuse();
+    Text quantity{text.substr(open + 1, close - open - 1), until.place};
+    quantity.place.column += static_cast<int>(open) + 1;
+    for (const CaseEquation& e : case_.equations)
+      for (std::size_t at; (at = quantity.text.find("dt(" + e.field + ")")) != std::string::npos;)
+        quantity.text.replace(at, e.field.size() + 4, "(" + e.right_hand_side.text + ")");
+    stop.quantity = expression(quantity, full_scope());
+    spec_.until = stop;
   }
 
   Unknown::Kind kind_of(const CaseUnknown& u) const {

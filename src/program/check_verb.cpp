@@ -118,11 +118,12 @@ CheckResult check(Session& session, const Evaluation& base, std::size_t only) {
 }  // namespace
 
 ExitCode check_verb(const Options& options, const Communicator& comm) {
-  Session session(read_case(options.target, options.set), comm, true, true, options.quiet);
+  Session session(read_case(options.target, options.set), comm, true, true, options.quiet, plan_options(options));
   const std::size_t count = session.source().unknowns.size();
   if (count == 0) throw InputError({options.target, 0, 0}, "nothing to check: the case has no unknowns");
   if (options.break_gradient) session.simulation().break_gradient();
   const Evaluation base = session.gradient({});
+  session.simulation().fix_end();
   const bool talks = !options.quiet && options.json != "-";
   if (talks)
     print(comm, fmt::format("{}: objective {:.10g}\n{:<16} {:>8} {:>8} {:>9} {:>20}\n", session.source().name,

@@ -71,7 +71,20 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
       sub->add_option("--cost", options.cost, "forward=1,reverse=2,disk.write=5,disk.read=5");
       sub->add_option("--content", options.content, "store-all: keep states or records")
           ->check(CLI::IsMember({"state", "record"}));
+      sub->add_option("--stages", options.stages, "units that a stage record takes (cams, store-all)")
+          ->check(CLI::PositiveNumber);
+      sub->add_flag("--stiffly-accurate", options.stiffly_accurate, "a record also gives the state after its step");
+      sub->add_option("--period", options.period, "steps between checkpoints (uniform, periodic, twolevel, stride)")
+          ->check(CLI::PositiveNumber);
+      sub->add_flag("--unknown", options.steps_unknown, "the schedule is not told the number of steps (online, twolevel)");
+      sub->add_option("--picture", options.picture, "draw the schedule: time against step, as SVG");
     }
+    if (entry.run == plan_verb) {
+      sub->add_option("--cost", options.cost, "seconds, instead of measured: forward=0.1,disk.write=0.5,disk.read=0.4");
+      sub->add_option("--picture", options.picture, "draw the schedule: time against step, as SVG");
+    }
+    if (entry.run == gradient_verb || entry.run == invert_verb)
+      sub->add_option("--emulate-disk", options.emulate_disk)->expected(2)->group("");
     if (entry.run == check_verb) sub->add_flag("--break-gradient", options.break_gradient)->group("");
     sub->callback([&choice, &options, &entry] {
       choice.verb = entry.run;

@@ -21,6 +21,12 @@ struct Options {
   std::int64_t steps = 0;
   std::string slots = "host=1", cost;
   std::string content = "state";
+  std::int64_t stages = 1;
+  bool stiffly_accurate = false, steps_unknown = false;
+  std::int64_t period = 0;
+  std::string picture;
+  /// Hidden developer option of gradients: memory in place of a disk, seconds per write and per read of a state.
+  std::vector<double> emulate_disk;
   // check
   bool break_gradient = false;  ///< hidden developer option
 };

@@ -57,12 +57,12 @@ OutputObserver::OutputObserver(const Session& session, const RunFolder& folder)
   const SimulationSpec& spec = session.simulation().spec();
   if (!spec.landings.empty()) at_.push_back(0);
   for (const double t : spec.landings) at_.push_back(session.simulation().plan().state_at(t));
-  at_.push_back(session.simulation().plan().steps());
 }
 
 StateObserver OutputObserver::observer() {
   return [this](std::int64_t k, double t, double* state) {
-    if (!std::binary_search(at_.begin(), at_.end(), k)) return;
+    const bool is_end = k == session_.simulation().plan().steps();
+    if (!is_end && !std::binary_search(at_.begin(), at_.end(), k)) return;
     const Layout& layout = session_.simulation().grid().layout();
     std::vector<const double*> cells;
     for (const std::size_t f : shown_)
@@ -100,24 +100,35 @@ Json base_result(const std::string& verb, const Session& session, double objecti
   return json;
 }
 
-Json counts_result(const Session& session, const DriverCounts& counts) {
+Json counts_result(const Session& session, const DriverCounts& counts, double seconds) {
   const Simulation& simulation = session.simulation();
   const CheckpointPlan& plan = session.plan();
-  const auto tier = static_cast<std::size_t>(Tier::host);
-  const std::int64_t slot =
-      plan.request.content == Content::record ? simulation.record_bytes() : simulation.state_bytes();
+  const PlanInputs& inputs = session.plan_inputs();
   const std::int64_t n = simulation.plan().steps();
   Json json;
-  json["steps"] = {{"forward", n}, {"recomputed", counts.plain + counts.recorded - n}, {"reversed", counts.reversed}};
-  json["memory"]["host"] = {{"budget", plan.budget_bytes},
-                            {"peak", simulation.working_bytes() + counts.peak[tier] * slot},
-                            {"working", simulation.working_bytes()},
-                            {"slots", counts.peak[tier]},
-                            {"slot_bytes", slot}};
+  json["steps"] = {{"forward", n}, {"recomputed", counts.total() - n}, {"reversed", counts.reversed}};
+  for (const Tier tier : {Tier::host, Tier::disk}) {
+    const auto t = static_cast<std::size_t>(tier);
+    if (tier != Tier::host && inputs.units[tier] == 0) continue;
+    const std::int64_t working = tier == Tier::host ? simulation.working_bytes() : 0;
+    const std::int64_t budget = tier == Tier::host ? session.host_budget() : inputs.units[tier] * inputs.state_bytes;
+    json["memory"][to_text(tier)] = {{"budget", budget},
+                                     {"peak", working + counts.peak[t] * inputs.state_bytes},
+                                     {"working", working},
+                                     {"slots", counts.peak[t]},
+                                     {"slot_bytes", inputs.state_bytes},
+                                     {"writes", counts.writes[t]},
+                                     {"reads", counts.reads[t]}};
+  }
+  const ScheduleCounts& predicted = plan.schedule.predicted;
   json["plan"] = {{"schedule", plan.kind->name},
                   {"content", plan.request.content == Content::record ? "record" : "state"},
-                  {"predicted", {{"plain", plan.plain}, {"recorded", n}, {"peak", plan.peak_bytes}}},
-                  {"actual", {{"plain", counts.plain}, {"recorded", counts.recorded}}}};
+                  {"actual", {{"plain", counts.plain}, {"recorded", counts.recorded}, {"seconds", seconds}}}};
+  if (predicted.reversed != unpredicted)
+    json["plan"]["predicted"] = {{"plain", predicted.plain},
+                                 {"recorded", predicted.recorded},
+                                 {"seconds", plan.seconds},
+                                 {"peak", inputs.working_bytes + plan.checkpoint_bytes(Tier::host, inputs)}};
   return json;
 }
 

@@ -52,7 +52,7 @@ class OutputObserver {
 
 /// Objective, misfits, memory, provenance: what every result.json begins with.
 Json base_result(const std::string& verb, const Session& session, double objective);
-Json counts_result(const Session& session, const DriverCounts& counts);
+Json counts_result(const Session& session, const DriverCounts& counts, double seconds);
 /// Per unknown: a value, or {norm, dataset}; writes `file` with fields and series. Collective.
 Json values_result(const Session& session, const RunFolder& folder, const std::string& file,
                    const UnknownValues& values);

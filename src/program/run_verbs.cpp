@@ -104,6 +104,12 @@ std::string estimates_text(const Session& session, const UnknownValues& start, c
 
 }  // namespace
 
+PlanOptions plan_options(const Options& options) {
+  PlanOptions plan{options.cost, {}, false};
+  if (options.emulate_disk.size() == 2) plan.emulated_disk = {options.emulate_disk[0], options.emulate_disk[1]};
+  return plan;
+}
+
 ExitCode run_verb(const Options& options, const Communicator& comm) {
   Session session(read_case(options.target, options.set), comm, false, false, options.quiet);
   const RunFolder folder(run_path(options, session.source()), comm);
@@ -127,7 +133,7 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
 }
 
 ExitCode gradient_verb(const Options& options, const Communicator& comm) {
-  Session session(read_case(options.target, options.set), comm, true, false, options.quiet);
+  Session session(read_case(options.target, options.set), comm, true, false, options.quiet, plan_options(options));
   if (session.source().unknowns.empty())
     throw InputError({options.target, 0, 0}, "a gradient needs unknowns: add them to the case");
   const RunFolder folder(run_path(options, session.source()), comm);
@@ -140,7 +146,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   output.finish();
   Json json = base_result("gradient", session, evaluation.objective);
   json["gradient"] = values_result(session, folder, "gradient.h5", evaluation.gradient);
-  json.merge_patch(counts_result(session, evaluation.counts));
+  json.merge_patch(counts_result(session, evaluation.counts, evaluation.seconds));
   json["seconds"] = {{"gradient", seconds}};
   folder.write_text("result.json", json.dump(2) + "\n");
   log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
@@ -155,13 +161,13 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
                       json["steps"]["forward"].get<std::int64_t>(), json["steps"]["recomputed"].get<std::int64_t>(),
                       json["steps"]["reversed"].get<std::int64_t>(), seconds, session.plan().kind->name,
                       bytes_text(json["memory"]["host"]["peak"].get<std::int64_t>()),
-                      bytes_text(session.plan().budget_bytes));
+                      bytes_text(session.host_budget()));
   print(comm, text + misfit_text(session) + "results in " + folder.path() + "\n");
   return ExitCode::done;
 }
 
 ExitCode invert_verb(const Options& options, const Communicator& comm) {
-  Session session(read_case(options.target, options.set), comm, true, false, options.quiet);
+  Session session(read_case(options.target, options.set), comm, true, false, options.quiet, plan_options(options));
   const Case& c = session.source();
   if (c.unknowns.empty()) throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
   const RunFolder folder(run_path(options, c), comm);
@@ -170,6 +176,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const Variables variables(session);
   const UnknownValues start = session.simulation().values();
   DriverCounts counts;
+  double gradient_seconds = 0.0;
   InversionProblem problem{variables.to_variables(start), variables.bounds(false), variables.bounds(true), {}};
   problem.evaluate = [&](const std::vector<double>& at, std::vector<double>& gradient) {
     const UnknownValues values = variables.to_unknowns(at);
@@ -177,6 +184,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
     const Evaluation e = session.gradient({});
     gradient = variables.gradient(values, e.gradient);
     counts = e.counts;
+    gradient_seconds = e.seconds;
     return e.objective;
   };
   const CaseInversion settings = c.inversion.value_or(CaseInversion{});
@@ -212,7 +220,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
                        {"evaluations", result.evaluations},
                        {"converged", result.converged},
                        {"reason", result.reason}};
-  json.merge_patch(counts_result(session, counts));
+  json.merge_patch(counts_result(session, counts, gradient_seconds));
   json["seconds"] = {{"inversion", seconds}};
   folder.write_text("result.json", json.dump(2) + "\n");
   log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});

@@ -1,5 +1,10 @@
 #include "src/program/session.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <tuple>
+
+#include "adjoint/schedule/report.hpp"
 #include "src/error.hpp"
 #include "src/ordered_sum.hpp"
 #include "src/program/assemble.hpp"
@@ -7,12 +12,10 @@
 namespace hindsight {
 namespace {
 
-HostBudget host_budget(const Case& c, const Communicator& comm) {
-  const auto& host = c.checkpoints.host;
-  if (!host) return {default_host_budget(comm), {}};
-  if (host->unit == CaseBudget::Unit::slots) return {{}, host->amount};
-  return {host->amount, {}};
-}
+/// Costs that lie this far from the prediction are measured again.
+constexpr double drift = 1.2;
+/// Shorter gradients tell nothing about costs.
+constexpr double telling_seconds = 0.1;
 
 /// Sum over the owned cells of all ranks, in global order.
 template <class Summand>
@@ -27,22 +30,85 @@ double sum_over_cells(const Grid& grid, Summand summand) {
 
 }  // namespace
 
-Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, bool quiet)
-    : case_(std::move(c)), comm_(comm), progress_(!quiet, comm.rank()) {
-  for (const auto& [budget, name] : {std::pair{&case_.checkpoints.device, "device"}, {&case_.checkpoints.disk, "disk"}})
-    if (*budget && adjoint)
-      throw InputError((*budget)->place, std::string("checkpoints.") + name +
-                                             ": this version keeps checkpoints in host memory only; remove the key");
+Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, bool quiet, PlanOptions options)
+    : case_(std::move(c)), comm_(comm), options_(std::move(options)), progress_(!quiet, comm.rank()) {
+  const auto& checkpoints = case_.checkpoints;
+  const bool has_disk = options_.only_plan || options_.emulated_disk;
+  if (adjoint && checkpoints.device)
+    throw InputError(checkpoints.device->place,
+                     "checkpoints.device: this version computes on the host and has no device memory; remove the key");
+  if (adjoint && checkpoints.disk && !has_disk)
+    throw InputError(checkpoints.disk->place,
+                     "checkpoints.disk: this version plans with a disk (hindsight plan), but keeps checkpoints in host "
+                     "memory only; remove the key");
   simulation_ = std::make_unique<Simulation>(assemble(case_), comm, Simulation::Wants{adjoint, tangent});
   if (!adjoint) return;
   try {
-    plan_ = choose_schedule(case_.checkpoints.schedule, simulation_->plan().steps(), host_budget(case_, comm),
-                            {simulation_->state_bytes(), simulation_->record_bytes(), simulation_->working_bytes()});
+    read_budgets();
+    measure();
+    make_plan();
   } catch (const InputError& error) {
-    const SourcePlace place = case_.checkpoints.host ? case_.checkpoints.host->place : case_.checkpoints.place;
-    throw InputError(place, error.what());
+    throw InputError(checkpoints.host ? checkpoints.host->place : checkpoints.place, error.what());
   }
-  simulation_->reserve_checkpoints(plan_.request);
+}
+
+/// All ranks plan with the capacities of the one that has the least.
+void Session::read_budgets() {
+  const auto& checkpoints = case_.checkpoints;
+  const std::int64_t n = simulation_->plan().steps(), state = simulation_->state_bytes();
+  inputs_.schedule = checkpoints.schedule;
+  inputs_.steps = case_.time.until ? unknown_steps : n;
+  inputs_.at_most = n;
+  inputs_.period = checkpoints.period;
+  inputs_.record_units = simulation_->record_units();
+  inputs_.state_bytes = state;
+  inputs_.working_bytes = simulation_->working_bytes();
+  const auto& host = checkpoints.host;
+  if (host && host->unit == CaseBudget::Unit::slots) {
+    host_budget_ = inputs_.working_bytes + host->amount * state;
+  } else {
+    host_budget_ = host ? host->amount : default_host_budget(comm_);
+  }
+  const std::int64_t units = (host_budget_ - inputs_.working_bytes) / state;
+  inputs_.units[Tier::host] = std::max<std::int64_t>(0, -comm_.max(-units));
+  if (!checkpoints.disk) return;
+  const std::int64_t disk = checkpoints.disk->unit == CaseBudget::Unit::slots ? checkpoints.disk->amount
+                                                                              : checkpoints.disk->amount / state;
+  inputs_.units[Tier::disk] = -comm_.max(-std::min(disk, std::max<std::int64_t>(1, n - 1)));
+}
+
+/// Costs as given, else as measured on a few steps.
+void Session::measure() {
+  constexpr auto disk = static_cast<std::size_t>(Tier::disk);
+  const int repeats = inputs_.at_most < 50 ? 1 : inputs_.at_most < 500 ? 3 : 5;
+  const StepSeconds steps = simulation_->measure(repeats);
+  OperationSeconds& seconds = inputs_.seconds;
+  seconds = {steps.forward, steps.record, steps.record_last, steps.reverse, {}, {}};
+  if (inputs_.units[Tier::disk] > 0) {
+    constexpr double assumed_rate = 1e9;  // bytes per second
+    seconds.write[disk] = seconds.read[disk] = static_cast<double>(inputs_.state_bytes) / assumed_rate;
+    if (options_.emulated_disk) {
+      const std::int64_t doubles = inputs_.state_bytes / static_cast<std::int64_t>(sizeof(double));
+      if (!disk_)
+        disk_ = std::make_unique<DelayedMemory>(inputs_.units[Tier::disk], doubles, options_.emulated_disk->first,
+                                                options_.emulated_disk->second);
+      std::tie(seconds.write[disk], seconds.read[disk]) = simulation_->measure(*disk_, repeats);
+    }
+  }
+  const ScheduleCosts measured{seconds.forward, seconds.record_last + seconds.reverse, seconds.write, seconds.read};
+  const ScheduleCosts costs = parse_costs(options_.costs, measured);
+  seconds.record_last *= costs.reverse / measured.reverse;
+  seconds.reverse *= costs.reverse / measured.reverse;
+  seconds.record *= costs.forward / measured.forward;
+  seconds.forward = costs.forward;
+  seconds.write = costs.write;
+  seconds.read = costs.read;
+}
+
+void Session::make_plan() {
+  plan_ = hindsight::make_plan(inputs_);
+  if (!options_.only_plan)
+    simulation_->reserve_checkpoints(plan_.request.capacities[Tier::host], {nullptr, nullptr, disk_.get()});
 }
 
 double Session::add_priors(UnknownValues* gradient) const {
@@ -71,13 +137,21 @@ double Session::objective(const StateObserver& observer) {
 }
 
 Evaluation Session::gradient(const StateObserver& observer) {
-  const std::int64_t total = plan_.plain + 2 * simulation_->plan().steps();
-  progress_.phase("gradient", total);
+  if (has_drifted_) {
+    measure();
+    make_plan();
+  }
+  const std::int64_t plain = std::max<std::int64_t>(0, plan_.schedule.predicted.plain);
+  progress_.phase("gradient", plain + 2 * simulation_->plan().steps());
+  const auto begin = std::chrono::steady_clock::now();
   GradientResult result =
-      simulation_->gradient(*plan_.kind, plan_.request, observer,
+      simulation_->gradient(plan_.schedule, plan_.kind->is_online, observer,
                             [&](std::int64_t forward, std::int64_t reversed) { progress_.update(forward + reversed); });
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   progress_.finish();
-  Evaluation evaluation{result.objective, std::move(result.gradient), result.counts};
+  const bool is_off = seconds > plan_.seconds * drift || seconds * drift < plan_.seconds;
+  has_drifted_ = comm_.any(plan_.is_automatic && !plan_.is_open() && seconds > telling_seconds && is_off);
+  Evaluation evaluation{result.objective, std::move(result.gradient), result.counts, seconds};
   evaluation.objective += add_priors(&evaluation.gradient);
   return evaluation;
 }

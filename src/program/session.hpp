@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "adjoint/plan/choice.hpp"
+#include "adjoint/plan/plan.hpp"
 #include "adjoint/simulation.hpp"
 #include "io/case/case.hpp"
 #include "io/results/progress.hpp"
@@ -17,18 +19,30 @@ struct Evaluation {
   double objective = 0.0;
   UnknownValues gradient;
   DriverCounts counts;
+  double seconds = 0.0;
+};
+
+/// What a plan is made from beside the case.
+struct PlanOptions {
+  std::string costs;                                       ///< as of `hindsight plan --cost`, in seconds
+  std::optional<std::pair<double, double>> emulated_disk;  ///< memory in place of a disk: seconds per write, per read
+  bool only_plan = false;                                  ///< no gradient will be asked for
 };
 
 class Session {
  public:
   /// Builds the simulation. Collective. The case's log-scale and prior settings are kept with the unknowns.
-  Session(Case c, const Communicator& comm, bool adjoint, bool tangent, bool quiet);
+  Session(Case c, const Communicator& comm, bool adjoint, bool tangent, bool quiet, PlanOptions options = {});
 
   const Case& source() const { return case_; }
   const Communicator& communicator() const { return comm_; }
   Simulation& simulation() { return *simulation_; }
   const Simulation& simulation() const { return *simulation_; }
   const CheckpointPlan& plan() const { return plan_; }
+  /// What the plan was made from; budgets are the least of all ranks.
+  const PlanInputs& plan_inputs() const { return inputs_; }
+  /// Bytes of host memory that a gradient may use, working memory included.
+  std::int64_t host_budget() const { return host_budget_; }
 
   /// The objective, priors included; observer as in Simulation.
   double objective(const StateObserver& observer);
@@ -41,11 +55,19 @@ class Session {
 
  private:
   double add_priors(UnknownValues* gradient) const;
+  void read_budgets();
+  void measure();
+  void make_plan();
 
   Case case_;
   Communicator comm_;
+  PlanOptions options_;
+  std::unique_ptr<SlotStore> disk_;
   std::unique_ptr<Simulation> simulation_;
+  PlanInputs inputs_;
+  std::int64_t host_budget_ = 0;
   CheckpointPlan plan_;
+  bool has_drifted_ = false;
   Progress progress_;
 };
 

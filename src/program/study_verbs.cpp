@@ -107,56 +107,6 @@ ExitCode explain_verb(const Options& options, const Communicator& comm) {
   return ExitCode::done;
 }
 
-ExitCode plan_verb(const Options& options, const Communicator& comm) {
-  const Session session(read_case(options.target, options.set), comm, true, false, true);
-  const CheckpointPlan& plan = session.plan();
-  const Simulation& s = session.simulation();
-  const std::int64_t n = s.plan().steps();
-  Json json = {{"case", session.source().name},
-               {"schedule", plan.kind->name},
-               {"content", plan.request.content == Content::record ? "record" : "state"},
-               {"steps", n},
-               {"slots", plan.request.capacities[Tier::host]},
-               {"plain", plan.plain},
-               {"recorded", n},
-               {"memory",
-                {{"budget", plan.budget_bytes},
-                 {"peak", plan.peak_bytes},
-                 {"working", s.working_bytes()},
-                 {"state", s.state_bytes()},
-                 {"record", s.record_bytes()}}}};
-  write_json(options, comm, json);
-  if (options.json == "-") return ExitCode::done;
-  print(comm, fmt::format("{}: {} steps, schedule {}{}\n"
-                          "  checkpoints        {} of {}, {} each\n"
-                          "  host memory        {} of {} ({} working)\n"
-                          "  forward steps      {} ({:.3f} per step), {} reversed\n",
-                          session.source().name, n, plan.kind->name, plan.automatic ? " (chosen automatically)" : "",
-                          plan.request.capacities[Tier::host],
-                          plan.request.content == Content::record ? "stage records" : "states",
-                          bytes_text(plan.request.content == Content::record ? s.record_bytes() : s.state_bytes()),
-                          bytes_text(plan.peak_bytes), bytes_text(plan.budget_bytes), bytes_text(s.working_bytes()),
-                          plan.plain + n, static_cast<double>(plan.plain + n) / static_cast<double>(n), n));
-  return ExitCode::done;
-}
-
-ExitCode schedule_verb(const Options& options, const Communicator& comm) {
-  const ScheduleKind& kind = schedule_kind(options.target);
-  ScheduleRequest request;
-  request.steps = options.steps;
-  request.capacities = parse_slots(options.slots);
-  request.content = options.content == "record" ? Content::record : Content::state;
-  if (options.steps < 1) throw InputError("--steps: at least 1 step is needed");
-  const ScheduleCosts costs = parse_costs(options.cost);
-  const ScheduleCounts counts = simulate(kind, request);
-  if (!options.json.empty()) {
-    write_json(options, comm, Json::parse(counts_json(kind.name, request, counts, costs)));
-    if (options.json == "-") return ExitCode::done;
-  }
-  print(comm, counts_table(kind.name, request, counts, costs));
-  return ExitCode::done;
-}
-
 ExitCode info_verb(const Options& options, const Communicator& comm) {
   const cuda::DeviceReport device = cuda::report();
   std::vector<std::string> methods, kinds;

@@ -4,6 +4,7 @@
 #include "src/communicator.hpp"
 #include "src/error.hpp"
 #include "src/program/options.hpp"
+#include "src/program/session.hpp"
 
 namespace hindsight {
 
@@ -20,6 +21,9 @@ ExitCode schema_verb(const Options& options, const Communicator& comm);
 
 /// What a case asks for when no verb is given: invert with an inversion, gradient with unknowns, else run.
 ExitCode default_verb(const Options& options, const Communicator& comm);
+
+/// What the command line says about the plan of checkpoints.
+PlanOptions plan_options(const Options& options);
 
 /// Prints on rank 0.
 void print(const Communicator& comm, const std::string& text);

@@ -20,7 +20,7 @@ constexpr Content record = Content::record;
 
 /// What the machine says about these actions with 3 steps, 2 host slots and 1 disk slot; "" when it accepts them.
 std::string verdict(const std::vector<Action>& actions) {
-  SimulatedMachine machine(3, {{0, 2, 1}});
+  SimulatedMachine machine({3, {{0, 2, 1}}}, false);
   try {
     for (const Action& action : actions) machine.execute(action);
     machine.finish();
@@ -65,7 +65,7 @@ std::vector<Action> after(std::size_t count, const std::vector<Action>& others) 
 }
 
 TEST(Machine, AcceptsAndCountsAGoodSchedule) {
-  SimulatedMachine machine(3, {{0, 2, 1}});
+  SimulatedMachine machine({3, {{0, 2, 1}}}, false);
   for (const Action& action : good()) machine.execute(action);
   machine.finish();
   EXPECT_EQ(machine.counts().plain, 2);
@@ -78,7 +78,7 @@ TEST(Machine, AcceptsAndCountsAGoodSchedule) {
 }
 
 TEST(Machine, CountsAMoveAtBothEnds) {
-  SimulatedMachine machine(3, {{0, 2, 1}});
+  SimulatedMachine machine({3, {{0, 2, 1}}}, false);
   for (const Action& action : std::vector<Action>{Save{host0, 0, state}, Move{host0, disk0}}) machine.execute(action);
   EXPECT_EQ(machine.counts().writes[2], 1);
   EXPECT_EQ(machine.counts().reads[1], 1);

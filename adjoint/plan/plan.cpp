@@ -1,0 +1,188 @@
+#include "adjoint/plan/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "adjoint/schedule/levels.hpp"
+#include "adjoint/schedule/mixed.hpp"
+#include "src/error.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr auto host = static_cast<std::size_t>(Tier::host);
+
+/// What dynamic programs may cost at start-up: well below a second.
+constexpr double affordable_operations = 4e8;
+
+ScheduleRequest request_of(const PlanInputs& inputs) {
+  ScheduleRequest request;
+  request.steps = inputs.steps;
+  request.at_most = inputs.at_most;
+  request.capacities = inputs.units;
+  request.period = inputs.period;
+  request.costs.forward = inputs.seconds.forward;
+  request.costs.reverse = inputs.seconds.record_last + inputs.seconds.reverse;
+  request.costs.write = inputs.seconds.write;
+  request.costs.read = inputs.seconds.read;
+  return request;
+}
+
+/// The request as a family understands it.
+ScheduleRequest request_for(const std::string& name, const PlanInputs& inputs) {
+  ScheduleRequest request = request_of(inputs);
+  const std::int64_t n = inputs.steps, units = inputs.units[Tier::host];
+  const bool fits_records = n != unknown_steps && (units < 0 || (n - 1) <= units / inputs.record_units);
+  if (name == "store-all" && fits_records) {
+    request.content = Content::record;
+    request.record_units = inputs.record_units;
+  }
+  if (name == "cams") request.record_units = inputs.record_units;
+  return request;
+}
+
+CheckpointPlan plan_with(const std::string& name, const PlanInputs& inputs) {
+  CheckpointPlan plan;
+  plan.kind = &schedule_kind(name);
+  plan.request = request_for(name, inputs);
+  plan.schedule = plan.kind->make(plan.request);
+  plan.request.capacities.slots = plan.schedule.predicted.peak;
+  plan.seconds = predicted_seconds(plan.schedule, inputs.seconds);
+  return plan;
+}
+
+bool has_slow_tier(const PlanInputs& inputs) {
+  return inputs.units[Tier::device] != 0 || inputs.units[Tier::disk] != 0;
+}
+
+/// Families worth a look; those that others always beat are left out.
+std::vector<std::string> candidates(const PlanInputs& inputs) {
+  const std::int64_t n = inputs.steps, units = inputs.units[Tier::host];
+  if (n == unknown_steps) return {"online"};
+  std::vector<std::string> names;
+  if (units < 0 || (n - 1) <= units / inputs.record_units) return {"store-all"};
+  if (n - 1 <= units) names.push_back("store-all");
+  if (units >= 1) names.push_back("revolve");
+  if (inputs.record_units > 1 && units >= inputs.record_units &&
+      MixedProgram::operations(n, std::min(units, n)) <= affordable_operations)
+    names.push_back("cams");
+  if (has_slow_tier(inputs)) names.push_back("hrevolve");
+  return names;
+}
+
+void require_memory(const PlanInputs& inputs) {
+  if (inputs.units[Tier::host] >= 1 || has_slow_tier(inputs) || inputs.steps == 1) return;
+  throw InputError(fmt::format(
+      "checkpoints.host: too little memory: a gradient needs {} of working memory and at least one checkpoint of {}, "
+      "together {}",
+      bytes_text(inputs.working_bytes), bytes_text(inputs.state_bytes),
+      bytes_text(inputs.working_bytes + inputs.state_bytes)));
+}
+
+/// For more than two tiers: how good the plan is at least.
+void add_certificate(CheckpointPlan& plan, const PlanInputs& inputs) {
+  if (plan.kind->name != "hrevolve" || inputs.seconds.write[host] > 0 || inputs.seconds.read[host] > 0) return;
+  LevelPlan::Problem problem{inputs.steps, Tier::host, inputs.units[Tier::host], {}, inputs.seconds.forward};
+  const auto disk = static_cast<std::size_t>(Tier::disk);
+  const std::int64_t slots = inputs.units[Tier::disk];
+  if (slots == 0) return;
+  problem.slow.push_back({Tier::disk, slots < 0 ? inputs.steps : slots, inputs.seconds.write[disk],
+                          inputs.seconds.read[disk]});
+  const double reversal = static_cast<double>(inputs.steps) * plan.request.costs.reverse;
+  plan.proven_least_seconds =
+      reversal + LevelPlan::best(problem).lower_bound(0.999 * plan.seconds - reversal);
+}
+
+}  // namespace
+
+double CheckpointPlan::recomputation() const {
+  const ScheduleCounts& counts = schedule.predicted;
+  return static_cast<double>(counts.total()) / static_cast<double>(counts.reversed);
+}
+
+std::int64_t CheckpointPlan::checkpoint_bytes(Tier tier, const PlanInputs& inputs) const {
+  return schedule.predicted.peak[static_cast<std::size_t>(tier)] * inputs.state_bytes;
+}
+
+double predicted_seconds(const Schedule& schedule, const OperationSeconds& seconds) {
+  const ScheduleCounts& counts = schedule.predicted;
+  if (counts.reversed == unpredicted) return 0.0;
+  double sum = seconds.forward * static_cast<double>(counts.plain) +
+               seconds.record * static_cast<double>(counts.kept) +
+               seconds.record_last * static_cast<double>(counts.recorded - counts.kept) +
+               seconds.reverse * static_cast<double>(counts.reversed);
+  for (std::size_t t = 0; t < tier_count; ++t)
+    if (counts.writes[t] != unpredicted)
+      sum += seconds.write[t] * static_cast<double>(counts.writes[t]) +
+             seconds.read[t] * static_cast<double>(counts.reads[t] == unpredicted ? 0 : counts.reads[t]);
+  return sum;
+}
+
+CheckpointPlan make_plan(const PlanInputs& inputs) {
+  require_memory(inputs);
+  if (inputs.schedule != "auto") return plan_with(inputs.schedule, inputs);
+  std::optional<CheckpointPlan> best;
+  for (const std::string& name : candidates(inputs)) {
+    CheckpointPlan plan = plan_with(name, inputs);
+    if (!best || plan.seconds < best->seconds) best = std::move(plan);
+  }
+  best->is_automatic = true;
+  add_certificate(*best, inputs);
+  return *best;
+}
+
+std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs) {
+  std::vector<CheckpointPlan> plans;
+  for (const ScheduleKind& kind : schedules()) {
+    if (kind.name == "mixed" && inputs.record_units > 1) continue;
+    const bool is_program = kind.name == "mixed" || kind.name == "cams";
+    if (is_program && MixedProgram::operations(inputs.steps, inputs.units[Tier::host]) > affordable_operations) continue;
+    try {
+      plans.push_back(plan_with(kind.name, inputs));
+    } catch (const InputError&) {
+      continue;  // it does not fit
+    }
+    if (plans.back().schedule.predicted.reversed == unpredicted) plans.pop_back();
+  }
+  std::sort(plans.begin(), plans.end(),
+            [](const CheckpointPlan& a, const CheckpointPlan& b) { return a.seconds < b.seconds; });
+  return plans;
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  int unit = 0;
+  while (value >= 1024 && unit < 4) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.4g} {}", value, units[unit]);
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds < 120) return fmt::format("{:.3g} s", seconds);
+  const double minutes = std::round(seconds / 60);
+  if (minutes < 120) return fmt::format("{:.0f} min", minutes);
+  return fmt::format("{:.0f} h {:02.0f} min", std::floor(minutes / 60), std::fmod(minutes, 60));
+}
+
+std::int64_t default_host_budget(const Communicator& comm) {
+  std::ifstream file("/proc/meminfo");
+  std::int64_t available = std::int64_t{2} << 20;  // kB, where the system does not say
+  for (std::string word; file >> word;)
+    if (word == "MemAvailable:") file >> available;
+  MPI_Comm node = MPI_COMM_NULL;
+  int ranks = 1;
+  MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_size(node, &ranks);
+  MPI_Comm_free(&node);
+  return -comm.max(-(available * 1024 / 2 / ranks));
+}
+
+}  // namespace hindsight

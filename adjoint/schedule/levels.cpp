@@ -1,0 +1,327 @@
+#include "adjoint/schedule/levels.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "adjoint/schedule/binomial.hpp"
+#include "adjoint/schedule/level_counts.hpp"
+
+namespace hindsight {
+
+LevelPlan::LevelPlan(const Problem& problem)
+    : problem_(problem),
+      cuts_(problem.slow.size()),
+      leaf_(std::make_shared<const LeafSteps>(problem.fast_slots, problem.steps)) {}
+
+bool LevelPlan::take(const std::vector<Choice>& choice) {
+  choice_ = choice;
+  is_too_deep_ = false;
+  LevelCounts leaves{1};
+  std::int64_t count = 1;
+  for (std::size_t k = choice.size(); k-- > 0;) {
+    LevelTaker spines = LevelTaker::up_to(choice[k].spines), more = LevelTaker::up_to(choice[k].leaves);
+    leaves = leaves_of(leaves, problem_.slow[k].slots - 1, spines, more);
+    is_too_deep_ = static_cast<std::int64_t>(leaves.size()) >= deepest_level;
+    if (is_too_deep_) return false;
+    if (spines.left() > 0 || more.left() > 0) return false;
+    cuts_[k] = {spines.cut(), more.cut()};
+    count += choice[k].leaves;
+  }
+  const std::int64_t n = problem_.steps, c = problem_.fast_slots;
+  if (count > n || (c == 0 && count < n)) return false;
+  const LeafSteps& steps = *leaf_;
+  std::int64_t low = 0, high = 1;  // below(low) <= n < below(high), unless every step is a leaf
+  if (count < n) {
+    if (const std::int64_t last = steps_.level; last > 0) {  // that of the choice before is near
+      if (steps.below(leaves, last) <= n) {
+        low = last;
+        high = last + 1;
+      } else {
+        high = last;
+        if (steps.below(leaves, last - 1) <= n) low = last - 1;
+      }
+    }
+    for (std::int64_t width = 1; steps.below(leaves, high) <= n; width *= 2) {
+      low = high;
+      high += width;
+    }
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (steps.below(leaves, middle) <= n ? low : high) = middle;
+    }
+  }
+  steps_ = {low, n - steps.below(leaves, low)};
+  const Wide plain = steps.repetitions_below(leaves, low) + static_cast<Wide>(steps_.extra) * low;
+  plain_ = plain > endless ? endless : static_cast<std::int64_t>(plain);
+  cost_ = problem_.forward * static_cast<double>(plain);
+  for (std::size_t k = 0; k < choice.size(); ++k)
+    cost_ += problem_.slow[k].write * static_cast<double>(choice[k].spines) +
+             problem_.slow[k].read * static_cast<double>(choice[k].leaves);
+  return true;
+}
+
+/// Finds the numbers of spines and leaves. The cost is nearly convex in each of them: bisection on its slope, then a
+/// look at the neighbours on both sides; tier within tier, the slowest outside.
+class LevelSearch {
+ public:
+  explicit LevelSearch(const LevelPlan::Problem& problem) : plan_(problem), current_(problem.slow.size()) {}
+
+  LevelPlan best() {
+    const std::size_t tiers = current_.size();
+    best_ = current_;
+    consider();
+    if (tiers > 0) {
+      reach_ = tiers == 1 ? 16 : 1;
+      for (LevelPlan::Choice& guess : current_)  // with few spines there are many levels, slow to count
+        guess = {plan_.problem_.steps / 32 + 1, plan_.problem_.steps / 16 + 1};
+      if (tiers == 1 && plan_.problem_.slow[0].slots == 1) current_[0] = {1, 1};
+      minimise(tiers - 1);
+      if (tiers > 1) climb();
+    }
+    if (!plan_.take(best_)) plan_.plain_ = endless;
+    return plan_;
+  }
+
+ private:
+  /// Of the current choice; what needs too many levels looks the worse the fewer spines it has.
+  double consider() {
+    if (!plan_.take(current_)) {
+      double spines = 1;
+      for (const LevelPlan::Choice& choice : current_) spines += static_cast<double>(choice.spines);
+      return plan_.is_too_deep_ ? 1e300 / spines : std::numeric_limits<double>::infinity();
+    }
+    if (plan_.cost_ < cost_) {
+      cost_ = plan_.cost_;
+      best_ = current_;
+    }
+    return plan_.cost_;
+  }
+
+  /// Least value of f on [low, high] and where, with f nearly convex, starting near `guess`.
+  std::pair<double, std::int64_t> minimum(const std::function<double(std::int64_t)>& f, std::int64_t low,
+                                          std::int64_t high, std::int64_t guess) const {
+    guess = std::clamp(guess, low, high);
+    const auto rises = [&](std::int64_t x) { return !(f(x + 1) < f(x)); };
+    std::int64_t a = guess, b = guess;  // the slope turns in [a, b]
+    if (guess < high && !rises(guess)) {
+      for (std::int64_t width = 1; b < high && !rises(b); width *= 4) {
+        a = b + 1;
+        b = high - b > width ? b + width : high;
+      }
+    } else {
+      for (std::int64_t width = 1; a > low && rises(a - 1); width *= 4) {
+        b = a - 1;
+        a = a - low > width ? a - width : low;
+      }
+    }
+    while (a < b) {
+      const std::int64_t middle = a + (b - a) / 2;
+      if (rises(middle)) {
+        b = middle;
+      } else {
+        a = middle + 1;
+      }
+    }
+    std::pair<double, std::int64_t> best{f(a), a};
+    for (std::int64_t x = std::max(low, a - reach_); x <= std::min(high, a + reach_); ++x)
+      if (const double value = f(x); value < best.first) best = {value, x};
+    return best;
+  }
+
+  /// The best spines and leaves of tiers 0 to k, the others' as they are.
+  double minimise(std::size_t k) {
+    const LevelPlan::Problem& problem = plan_.problem_;
+    const auto below = [&] { return k == 0 ? consider() : minimise(k - 1); };
+    std::int64_t most = problem.steps - 1;  // leaves
+    for (std::size_t j = k + 1; j < current_.size(); ++j) most -= current_[j].leaves;
+    LevelPlan::Choice guess = current_[k];
+    current_[k] = {};
+    const double without = below();
+    if (most < 1) return without;
+    const bool takes_all = k == 0 && problem.fast_slots == 0;  // then every step is a leaf
+    const auto leaves_for = [&](std::int64_t spines) {
+      current_[k].spines = spines;
+      const auto f = [&](std::int64_t leaves) {
+        current_[k].leaves = leaves;
+        return below();
+      };
+      const auto best = minimum(f, takes_all ? most : std::min(spines, most), most, guess.leaves);
+      guess.leaves = best.second;
+      return best.first;
+    };
+    const bool is_single = problem.slow[k].slots == 1 && k + 1 == current_.size();
+    const auto spines = minimum(leaves_for, 1, is_single ? 1 : most, guess.spines);
+    if (without <= spines.first) {
+      current_[k] = {};
+      return below();
+    }
+    leaves_for(spines.second);
+    current_[k] = {spines.second, guess.leaves};
+    return below();
+  }
+
+  /// From the best so far to a minimum of its neighbourhood in all numbers at once.
+  void climb() {
+    for (double before = std::numeric_limits<double>::infinity(); cost_ < before;) {
+      before = cost_;
+      const std::vector<LevelPlan::Choice> centre = best_;
+      for (int move = 0; move < 625; ++move) {
+        current_ = centre;
+        std::int64_t* const numbers[] = {&current_[0].spines, &current_[0].leaves, &current_[1].spines,
+                                         &current_[1].leaves};
+        int digits = move;
+        bool is_valid = true;
+        for (std::int64_t* number : numbers) {
+          *number += digits % 5 - 2;
+          digits /= 5;
+          is_valid = is_valid && *number >= 0;
+        }
+        if (is_valid) consider();
+      }
+    }
+  }
+
+  LevelPlan plan_;
+  std::vector<LevelPlan::Choice> current_, best_;
+  std::int64_t reach_ = 16;
+  double cost_ = std::numeric_limits<double>::infinity();
+};
+
+LevelPlan LevelPlan::best(const Problem& problem) {
+  return LevelSearch(problem).best();
+}
+
+/// Walks the places in the order in which they are reversed.
+class LevelWalk {
+ public:
+  /// What a subtree may still take of the places at the cuts, per slow tier, and of the steps.
+  struct Extra {
+    std::int64_t spines[2] = {0, 0}, leaves[2] = {0, 0}, steps = 0;
+  };
+  /// A spine whose pieces are being reversed. Its state is in slot `depth` of its tier.
+  struct Spine {
+    std::size_t tier;
+    std::int64_t depth, level, begin, end;
+    Extra extra;
+    bool is_live;
+  };
+  struct Piece {
+    std::size_t tier;
+    std::int64_t depth, level, begin, end;
+    Extra extra;
+  };
+
+  explicit LevelWalk(const LevelPlan& plan) : plan_(plan), steps_(*plan.leaf_) {}
+
+  Extra all() const {
+    Extra extra;
+    for (std::size_t k = 0; k < plan_.cuts_.size(); ++k) {
+      extra.spines[k] = plan_.cuts_[k].spines.extra;
+      extra.leaves[k] = plan_.cuts_[k].leaves.extra;
+    }
+    extra.steps = plan_.steps_.extra;
+    return extra;
+  }
+
+  /// Makes a piece a spine if its place is taken, else a leaf of its tier, that is a piece of the faster one.
+  /// @returns true for a spine; false when it is a leaf of all slow tiers.
+  bool becomes_spine(Piece& piece) const {
+    if (plan_.cuts_.empty()) return false;
+    for (;; --piece.tier, piece.depth = 0) {
+      const LevelCut cut = plan_.cuts_[piece.tier].spines;
+      std::int64_t& extra = piece.extra.spines[piece.tier];
+      if (piece.depth < plan_.problem_.slow[piece.tier].slots) {
+        if (piece.level < cut.level) return true;
+        if (piece.level == cut.level && extra > 0) {
+          --extra;
+          return true;
+        }
+      }
+      if (piece.tier == 0) return false;
+    }
+  }
+
+  /// The latest piece of a spine that is not reversed yet. Takes its share from the spine.
+  Piece next_piece(Spine& spine, bool is_first) const {
+    if (!is_first) {
+      ++spine.level;
+      if (spine.level == plan_.cuts_[spine.tier].leaves.level) --spine.extra.leaves[spine.tier];
+    }
+    Piece piece{spine.tier, spine.depth + 1, spine.level, 0, spine.end, {}};
+    piece.begin = spine.end - take_share(piece, spine.extra);
+    spine.end = piece.begin;
+    return piece;
+  }
+
+  const LevelPlan& plan() const { return plan_; }
+
+ private:
+  /// Gives a piece as much of the extra places as it can take. @returns its number of steps.
+  std::int64_t take_share(Piece& piece, Extra& from) const {
+    LevelCounts leaves(static_cast<std::size_t>(piece.level) + 1, 0);
+    leaves.back() = 1;
+    std::int64_t depth = piece.depth;
+    for (std::size_t k = piece.tier + 1; k-- > 0; depth = 0) {
+      const std::int64_t nested = plan_.problem_.slow[k].slots - 1 - depth;
+      LevelTaker spines = LevelTaker::within({plan_.cuts_[k].spines.level, from.spines[k]});
+      LevelTaker more = LevelTaker::within({plan_.cuts_[k].leaves.level, from.leaves[k]});
+      if (nested >= 0) {
+        leaves = leaves_of(leaves, nested, spines, more);
+        piece.extra.spines[k] = from.spines[k] - spines.left();
+        piece.extra.leaves[k] = from.leaves[k] - more.left();
+        from.spines[k] = spines.left();
+        from.leaves[k] = more.left();
+      }
+    }
+    const std::int64_t repetition = plan_.steps_.level;
+    piece.extra.steps = std::min(from.steps, steps_.at(leaves, repetition));
+    from.steps -= piece.extra.steps;
+    return steps_.below(leaves, repetition) + piece.extra.steps;
+  }
+
+  const LevelPlan& plan_;
+  const LeafSteps& steps_;
+};
+
+namespace {
+
+ActionStream level_actions(LevelPlan plan, LevelPlan::Problem problem) {
+  const LevelWalk walk(plan);
+  const std::int64_t n = problem.steps;
+  std::vector<LevelWalk::Spine> open;
+  LevelWalk::Piece piece{problem.slow.size() - 1, 0, 0, 0, n, walk.all()};
+  for (;;) {
+    // The first state of the piece is live.
+    if (walk.becomes_spine(piece)) {
+      co_yield Save{{problem.slow[piece.tier].tier, piece.depth}, piece.begin, Content::state};
+      open.push_back({piece.tier, piece.depth, piece.level, piece.begin, piece.end, piece.extra, true});
+    } else {
+      BinomialSweep sweep({piece.begin, piece.end, problem.fast_slots, n - 1}, {{problem.fast, 0}, {problem.fast, 1}});
+      for (ActionBatch batch; sweep.next(batch);)
+        for (const Action& action : batch) co_yield action;
+    }
+    if (open.empty()) break;
+    LevelWalk::Spine& spine = open.back();
+    const Slot slot{problem.slow[spine.tier].tier, spine.depth};
+    const std::int64_t begin = spine.begin;
+    if (!spine.is_live) co_yield Load{slot, begin, Content::state};
+    piece = walk.next_piece(spine, spine.is_live);
+    spine.is_live = false;
+    if (piece.begin == begin) {
+      co_yield Release{slot};
+      open.pop_back();
+    } else {
+      co_yield Advance{begin, piece.begin};
+    }
+  }
+  co_yield Done{};
+}
+
+}  // namespace
+
+ActionStream LevelPlan::actions() const {
+  return level_actions(*this, problem_);
+}
+
+}  // namespace hindsight

@@ -1,0 +1,73 @@
+// Multistage: Revolve's actions, with the most used of its slots in the fastest tier and so on (Stumm, Walther 2009,
+// SIAM J. Sci. Comput. 31). The fewest plain steps for all slots together; traffic is not weighed against them.
+#include <algorithm>
+#include <numeric>
+
+#include "adjoint/schedule/binomial.hpp"
+#include "adjoint/schedule/kinds.hpp"
+
+namespace hindsight {
+namespace {
+
+struct Use {
+  std::int64_t writes = 0, reads = 0;
+};
+
+/// How often each slot of a Revolve sweep is written and read. Takes as long as the sweep has saves.
+std::vector<Use> count_use(std::int64_t steps, std::int64_t slots) {
+  std::vector<Use> use(static_cast<std::size_t>(slots));
+  BinomialSweep sweep({0, steps, slots, steps - 1}, {{Tier::host, 0}, {Tier::host, 1}});
+  for (ActionBatch batch; sweep.next(batch);)
+    for (const Action& action : batch) {
+      if (const auto* save = std::get_if<Save>(&action)) ++use[static_cast<std::size_t>(save->slot.index)].writes;
+      if (const auto* load = std::get_if<Load>(&action)) ++use[static_cast<std::size_t>(load->slot.index)].reads;
+    }
+  return use;
+}
+
+ActionStream actions(std::int64_t steps, std::vector<Slot> table) {
+  BinomialSweep sweep({0, steps, static_cast<std::int64_t>(table.size()), steps - 1}, SlotOrder(&table));
+  for (ActionBatch batch; sweep.next(batch);)
+    for (const Action& action : batch) co_yield action;
+  co_yield Done{};
+}
+
+Schedule make(const ScheduleRequest& request) {
+  require_known_steps("multistage", request);
+  const std::int64_t n = request.steps, useful = std::max<std::int64_t>(1, n - 1);
+  std::int64_t slots = 0;
+  PerTier given{};
+  for (std::size_t t = 0; t < tier_count; ++t) {
+    const std::int64_t capacity = request.capacities.slots[t];
+    given[t] = std::min(capacity < 0 ? useful : capacity, useful - slots);
+    slots += given[t];
+  }
+  if (slots < 1) take_slots("multistage", request, Tier::host, 1, useful);
+  const std::vector<Use> use = count_use(n, slots);
+  std::vector<std::size_t> busiest(use.size());
+  std::iota(busiest.begin(), busiest.end(), std::size_t{0});
+  std::stable_sort(busiest.begin(), busiest.end(), [&](std::size_t a, std::size_t b) {
+    return use[a].writes + use[a].reads > use[b].writes + use[b].reads;
+  });
+  Schedule schedule{predict("multistage", n, binomial_plain_steps(n, slots)), nullptr};
+  std::vector<Slot> table(use.size());
+  std::size_t next = 0;
+  for (std::size_t t = 0; t < tier_count; ++t)
+    for (std::int64_t i = 0; i < given[t]; ++i) {
+      const std::size_t depth = busiest[next++];
+      table[depth] = {static_cast<Tier>(t), i};
+      schedule.predicted.writes[t] += use[depth].writes;
+      schedule.predicted.reads[t] += use[depth].reads;
+    }
+  schedule.predicted.peak = given;
+  schedule.actions = [=] { return actions(n, table); };
+  return schedule;
+}
+
+}  // namespace
+
+ScheduleKind multistage_schedule() {
+  return {"multistage", "Revolve over all tiers, its most used slots in the fastest", make};
+}
+
+}  // namespace hindsight

@@ -1,0 +1,206 @@
+// plan and schedule: what checkpointing will do and what it costs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "adjoint/schedule/binomial.hpp"
+#include "adjoint/schedule/report.hpp"
+#include "src/program/picture.hpp"
+#include "src/program/report.hpp"
+#include "src/program/session.hpp"
+#include "src/program/verbs.hpp"
+
+namespace hindsight {
+namespace {
+
+/// A plan with another budget, or why there is none.
+struct Variant {
+  std::string name;
+  std::int64_t bytes = 0;  ///< of the tier that is varied, working memory included
+  std::optional<CheckpointPlan> plan;
+};
+
+Variant vary(const PlanInputs& inputs, const std::string& name, Tier tier, std::int64_t bytes) {
+  PlanInputs changed = inputs;
+  const std::int64_t working = tier == Tier::host ? inputs.working_bytes : 0;
+  changed.units[tier] = std::max<std::int64_t>(0, (bytes - working) / inputs.state_bytes);
+  Variant variant{name, bytes, {}};
+  try {
+    if (bytes > working) variant.plan = make_plan(changed);
+  } catch (const InputError&) {
+    variant.plan.reset();
+  }
+  return variant;
+}
+
+std::vector<Variant> variants(const Session& session) {
+  const PlanInputs& inputs = session.plan_inputs();
+  std::vector<Variant> all;
+  for (const auto& [name, factor] : {std::pair{"half", 0.5}, {"this", 1.0}, {"double", 2.0}})
+    all.push_back(vary(inputs, std::string(name) + " host memory", Tier::host,
+                       static_cast<std::int64_t>(factor * static_cast<double>(session.host_budget()))));
+  if (inputs.units[Tier::disk] == 0) return all;
+  const std::int64_t disk = inputs.units[Tier::disk] * inputs.state_bytes;
+  all.push_back(vary(inputs, "half disk", Tier::disk, disk / 2));
+  all.push_back(vary(inputs, "double disk", Tier::disk, disk * 2));
+  return all;
+}
+
+/// The least host memory with which Revolve takes at most factor * n forward steps.
+std::int64_t bytes_for(double factor, std::int64_t n, const PlanInputs& inputs) {
+  std::int64_t low = 0, high = std::max<std::int64_t>(1, n - 1);
+  while (high - low > 1) {
+    const std::int64_t slots = low + (high - low) / 2;
+    const std::int64_t plain = binomial_plain_steps(n, slots);
+    (static_cast<double>(plain) + static_cast<double>(n) <= factor * static_cast<double>(n) ? high : low) = slots;
+  }
+  return inputs.working_bytes + high * inputs.state_bytes;
+}
+
+std::string count_text(std::int64_t count) {
+  return count == unpredicted ? "-" : std::to_string(count);
+}
+
+std::string plan_text(const Session& session, const std::vector<Variant>& all) {
+  const CheckpointPlan& plan = session.plan();
+  const PlanInputs& inputs = session.plan_inputs();
+  const OperationSeconds& cost = inputs.seconds;
+  const std::int64_t n = inputs.at_most;
+  const ScheduleCounts& counts = plan.schedule.predicted;
+  std::string text = fmt::format(
+      "{}: {}{} steps. One state takes {}, all of them {}.\n"
+      "A step takes {}, recording and reversing one {} (measured).\n\n",
+      session.source().name, plan.is_open() ? "at most " : "", n, bytes_text(inputs.state_bytes),
+      bytes_text(inputs.state_bytes * n), seconds_text(cost.forward), seconds_text(cost.record_last + cost.reverse));
+  text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
+  text += fmt::format("  {:<6}{:>14}{:>14}{:>16}{:>12}{:>12}\n", "tier", "budget", "used", "checkpoints", "writes", "reads");
+  for (const Tier tier : {Tier::host, Tier::disk}) {
+    if (tier == Tier::disk && inputs.units[tier] == 0) continue;
+    const auto t = static_cast<std::size_t>(tier);
+    const std::int64_t working = tier == Tier::host ? inputs.working_bytes : 0;
+    text += fmt::format("  {:<6}{:>14}{:>14}{:>16}{:>12}{:>12}\n", to_text(tier),
+                        bytes_text(tier == Tier::host ? session.host_budget() : inputs.units[tier] * inputs.state_bytes),
+                        bytes_text(working + plan.checkpoint_bytes(tier, inputs)), counts.peak[t],
+                        count_text(counts.writes[t]), count_text(counts.reads[t]));
+  }
+  text += fmt::format("  ({} of the host memory is working memory.)\n", bytes_text(inputs.working_bytes));
+  if (plan.is_open())
+    return text + "The run ends by a condition, so the number of forward steps is known only then.\n";
+  text += fmt::format("Each step is taken {:.2f} times on average; the gradient will take about {}.\n",
+                      plan.recomputation(), seconds_text(plan.seconds));
+  if (plan.proven_least_seconds)
+    text += fmt::format("No schedule for these budgets takes less than {} (proven; this one is within {:.2f} %).\n",
+                        seconds_text(*plan.proven_least_seconds),
+                        100 * (plan.seconds / *plan.proven_least_seconds - 1));
+  text += fmt::format("\nWhat memory buys\n  {:<20}{:>14}{:>14}{:>22}{:>14}\n", "", "budget", "schedule",
+                      "times a step is taken", "gradient");
+  for (const Variant& v : all)
+    text += v.plan ? fmt::format("  {:<20}{:>14}{:>14}{:>22.2f}{:>14}\n", v.name, bytes_text(v.bytes), v.plan->kind->name,
+                                 v.plan->recomputation(), seconds_text(v.plan->seconds))
+                   : fmt::format("  {:<20}{:>14}{:>14}\n", v.name, bytes_text(v.bytes), "too little");
+  text += "\nHost memory with which each step is taken at most ... times (states only)\n ";
+  for (const double factor : {1.5, 2.0, 3.0, 5.0})
+    text += fmt::format("  {:g}: {}", factor, bytes_text(bytes_for(factor, n, inputs)));
+  return text + "\n";
+}
+
+Json plan_json(const Session& session, const std::vector<Variant>& all) {
+  const CheckpointPlan& plan = session.plan();
+  const PlanInputs& inputs = session.plan_inputs();
+  const ScheduleCounts& counts = plan.schedule.predicted;
+  const auto host = static_cast<std::size_t>(Tier::host);
+  Json json = {{"case", session.source().name},
+               {"schedule", plan.kind->name},
+               {"content", plan.request.content == Content::record ? "record" : "state"},
+               {"steps", inputs.at_most},
+               {"steps_known", !plan.is_open()},
+               {"slots", counts.peak[host]},
+               {"memory",
+                {{"budget", session.host_budget()},
+                 {"peak", inputs.working_bytes + plan.checkpoint_bytes(Tier::host, inputs)},
+                 {"working", inputs.working_bytes},
+                 {"state", inputs.state_bytes},
+                 {"record", inputs.state_bytes * inputs.record_units}}},
+               {"costs",
+                {{"forward", inputs.seconds.forward},
+                 {"record", inputs.seconds.record},
+                 {"record_last", inputs.seconds.record_last},
+                 {"reverse", inputs.seconds.reverse}}}};
+  if (plan.is_open()) return json;
+  json["plain"] = counts.plain;
+  json["recorded"] = counts.recorded;
+  json["recomputation"] = plan.recomputation();
+  json["seconds"] = plan.seconds;
+  for (const Tier tier : {Tier::host, Tier::disk}) {
+    const auto t = static_cast<std::size_t>(tier);
+    if (tier == Tier::disk && inputs.units[tier] == 0) continue;
+    const auto count = [](std::int64_t c) { return c == unpredicted ? Json() : Json(c); };
+    json["tiers"][to_text(tier)] = {{"slots", counts.peak[t]},
+                                    {"bytes", plan.checkpoint_bytes(tier, inputs)},
+                                    {"writes", count(counts.writes[t])},
+                                    {"reads", count(counts.reads[t])},
+                                    {"write_seconds", inputs.seconds.write[t]},
+                                    {"read_seconds", inputs.seconds.read[t]}};
+  }
+  if (plan.proven_least_seconds) json["proven_least_seconds"] = *plan.proven_least_seconds;
+  for (const Variant& v : all) {
+    Json row = {{"name", v.name}, {"bytes", v.bytes}};
+    if (v.plan) row.update({{"schedule", v.plan->kind->name}, {"recomputation", v.plan->recomputation()}, {"seconds", v.plan->seconds}});
+    json["variants"].push_back(row);
+  }
+  for (const double factor : {1.5, 2.0, 3.0, 5.0})
+    json["host_bytes_for"][fmt::format("{:g}", factor)] = bytes_for(factor, inputs.at_most, inputs);
+  return json;
+}
+
+void write_picture(const Options& options, const Communicator& comm, const std::string& title,
+                   const ScheduleKind& kind, const Schedule& schedule, const ScheduleRequest& request,
+                   const ScheduleCosts& costs) {
+  if (options.picture.empty() || !comm.is_root()) return;
+  std::ofstream file(options.picture);
+  file << schedule_picture(title, kind, schedule, request, costs);
+  if (!file.flush()) throw ResourceError("cannot write the picture " + options.picture);
+}
+
+}  // namespace
+
+ExitCode plan_verb(const Options& options, const Communicator& comm) {
+  PlanOptions plan_from = plan_options(options);
+  plan_from.only_plan = true;
+  const Session session(read_case(options.target, options.set), comm, true, false, true, plan_from);
+  const CheckpointPlan& plan = session.plan();
+  const std::vector<Variant> all = plan.is_open() ? std::vector<Variant>{} : variants(session);
+  write_json(options, comm, plan_json(session, all));
+  const OperationSeconds& s = session.plan_inputs().seconds;
+  const ScheduleCosts costs{s.forward, s.record_last + s.reverse, s.write, s.read};
+  write_picture(options, comm, session.source().name, *plan.kind, plan.schedule, plan.request, costs);
+  if (options.json != "-") print(comm, plan_text(session, all));
+  return ExitCode::done;
+}
+
+ExitCode schedule_verb(const Options& options, const Communicator& comm) {
+  const ScheduleKind& kind = schedule_kind(options.target);
+  ScheduleRequest request;
+  if (options.steps < 1) throw InputError("--steps: at least 1 step is needed");
+  request.steps = options.steps_unknown ? unknown_steps : options.steps;
+  request.at_most = options.steps;
+  request.capacities = parse_slots(options.slots);
+  request.content = options.content == "record" ? Content::record : Content::state;
+  request.record_units = options.stages;
+  request.record_gives_state = options.stiffly_accurate;
+  request.period = options.period;
+  request.costs = parse_costs(options.cost);
+  const ScheduleCounts counts = simulate(kind, request);
+  const std::string title = fmt::format("{} of {} steps", kind.name, options.steps);
+  write_picture(options, comm, title, kind, kind.make(request), request, request.costs);
+  request.steps = options.steps;
+  if (!options.json.empty()) {
+    write_json(options, comm, Json::parse(counts_json(kind.name, request, counts, request.costs)));
+    if (options.json == "-") return ExitCode::done;
+  }
+  print(comm, counts_table(kind.name, request, counts, request.costs));
+  return ExitCode::done;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,104 @@
+// Runs that end by a condition: the same bits as with the number of steps known.
+// ranks: 1 2 3
+#include <cmath>
+
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+const std::string heat = R"yaml(
+case: until
+grid: {x: {cells: 24, to: 1, boundary: {value: 0}}, y: {cells: 20, to: 1, boundary: {slope: 0}}}
+parameters: {k: 0.05}
+state: {u: {initial: "sin(pi*x) + 0.3*sin(3*pi*x)*cos(pi*y)"}}
+equations: {dt(u): "k*lap(u) - 0.1*u^3"}
+objective: [{final: "u^2"}, {integral: "u^4"}]
+unknowns: {k: {}, initial(u): {}}
+)yaml";
+
+Evaluation known_run(std::int64_t steps) {
+  Session session(test::text_case(heat + "time: {step: 0.004, to: " + std::to_string(0.004 * static_cast<double>(steps)) +
+                                  "}\ncheckpoints: {schedule: store-all, host: 1 GiB}\n"),
+                  test::self(), true, false, true);
+  EXPECT_EQ(session.simulation().plan().steps(), steps);
+  return session.gradient({});
+}
+
+TEST(Until, GivesTheBitsOfTheKnownRun) {
+  for (const char* condition : {"norm(u) < 0.55", "norm(dt(u)) < 0.25", "norm( u - 0.5*(u + 0) ) < 0.3"})
+    for (const char* host : {"1 GiB", "40 slots", "5 slots", "1 slots"}) {
+      Session session(test::text_case(heat + "time: {step: 0.004, until: \"" + condition + "\", at most: 5000}\n" +
+                                      "checkpoints: {host: " + host + "}\n"),
+                      test::world(), true, false, true);
+      EXPECT_EQ(session.plan().kind->name, "online");
+      const Evaluation mine = session.gradient({});
+      const std::int64_t n = session.simulation().plan().steps();
+      EXPECT_GT(n, 20);
+      EXPECT_LT(n, 2000);
+      EXPECT_EQ(mine.counts.reversed, n);
+      test::expect_same_bits(session, mine, known_run(n));
+      const Evaluation again = session.gradient({});
+      EXPECT_EQ(again.gradient, mine.gradient);
+      EXPECT_EQ(again.objective, mine.objective);
+    }
+}
+
+TEST(Until, TwoLevelDoesNotNeedTheNumberOfSteps) {
+  PlanOptions options;
+  options.emulated_disk = {0.0, 0.0};
+  Session session(
+      test::text_case(heat + "time: {step: 0.004, until: \"norm(u) < 0.6\", at most: 1000}\n"
+                             "checkpoints: {schedule: twolevel, period: 12, host: 3 slots, disk: 200 slots}\n"),
+      test::world(), true, false, true, options);
+  const Evaluation mine = session.gradient({});
+  test::expect_same_bits(session, mine, known_run(session.simulation().plan().steps()));
+}
+
+TEST(Until, EndsAtTheLatestAndFollowsTheParameters) {
+  const std::string text = heat + "time: {step: 0.004, until: \"norm(u) < 0.5\", at most: 3000}\n";
+  Session session(test::text_case(text), test::world(), true, true, true);
+  session.objective({});
+  const std::int64_t n = session.simulation().plan().steps();
+  UnknownValues faster = session.simulation().values();
+  faster[0][0] *= 2;
+  session.simulation().set_values(faster);
+  session.objective({});
+  EXPECT_LT(session.simulation().plan().steps(), n);
+  Session bounded(test::text_case(text, {"time.at most=17"}), test::world(), false, false, true);
+  bounded.objective({});
+  EXPECT_EQ(bounded.simulation().plan().steps(), 17);
+}
+
+TEST(Until, SchedulesThatNeedTheNumberOfStepsAreRefused) {
+  try {
+    Session session(test::text_case(heat + "time: {step: 0.004, until: \"norm(u) < 0.5\", at most: 3000}\n"
+                                           "checkpoints: {schedule: revolve}\n"),
+                    test::world(), true, false, true);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("needs to know the number of steps"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Until, BadConditionsAreNamed) {
+  const auto message = [](const std::string& time) {
+    try {
+      Session session(test::text_case(heat + "time: {step: 0.004, " + time + "}\n"), test::self(), false, false, true);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  for (const char* bad : {"u < 1", "norm(u < 1", "norm(u)", "norm(u) = 1", "norm(u) < k", "norm(u) < -1", "norm u < 1"})
+    EXPECT_NE(message(std::string("until: \"") + bad + "\", at most: 10").find("is not of the form"), std::string::npos)
+        << bad;
+  EXPECT_NE(message("until: \"norm(w) < 1\", at most: 10").find("'w'"), std::string::npos);
+  EXPECT_NE(message("until: \"norm(u) < 1\"").find("at most"), std::string::npos);
+  EXPECT_NE(message("until: \"norm(u) < 1\", at most: 0").find("at least 1"), std::string::npos);
+  EXPECT_NE(message("until: \"norm(u) < 1\", at most: 10, to: 3").find("cannot both"), std::string::npos);
+  EXPECT_NE(message("to: 3, at most: 10").find("belongs to time.until"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hindsight
