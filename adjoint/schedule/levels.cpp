@@ -79,6 +79,7 @@ class LevelSearch {
       minimise(tiers - 1);
       if (tiers > 1) climb();
     }
+    for (std::size_t k = 0; k < tiers; ++k) drop_idle_spines(k);
     if (!plan_.take(best_)) plan_.plain_ = endless;
     return plan_;
   }
@@ -159,6 +160,23 @@ class LevelSearch {
     leaves_for(spines.second);
     current_[k] = {spines.second, guess.leaves};
     return below();
+  }
+
+  /// A spine that no leaf needs may have no place to stand on; where writes are free it would not show in the cost.
+  void drop_idle_spines(std::size_t k) {
+    if (!plan_.take(best_)) return;
+    const std::int64_t plain = plan_.plain_;
+    std::int64_t low = std::min<std::int64_t>(1, best_[k].spines), high = best_[k].spines;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      best_[k].spines = middle;
+      if (plan_.take(best_) && plan_.plain_ <= plain) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    best_[k].spines = low;
   }
 
   /// From the best so far to a minimum of its neighbourhood in all numbers at once.

@@ -92,7 +92,8 @@ double tick(double range) {
 }  // namespace
 
 std::string schedule_picture(const std::string& title, const ScheduleKind& kind, const Schedule& schedule,
-                             const ScheduleRequest& request, const ScheduleCosts& costs) {
+                             const ScheduleRequest& request, const ScheduleCosts& costs,
+                             const std::string& time_unit) {
   const std::int64_t n = request.steps == unknown_steps ? request.at_most : request.steps;
   if (n > most_steps)
     throw InputError("a picture of " + std::to_string(n) + " steps would show nothing; draw at most " +
@@ -118,9 +119,9 @@ std::string schedule_picture(const std::string& title, const ScheduleKind& kind,
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
       "font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
       width, height);
-  svg += fmt::format("<text x=\"{}\" y=\"24\" font-size=\"17\">{}: {}</text>\n", left, title, kind.name);
-  svg += fmt::format("<text x=\"{}\" y=\"44\" fill=\"#555\">{} steps forward are taken {} times, {:.2f} each on average"
-                     "</text>\n", left, n, forward_steps, static_cast<double>(forward_steps) / static_cast<double>(n));
+  svg += fmt::format("<text x=\"{}\" y=\"24\" font-size=\"17\">{}</text>\n", left, title);
+  svg += fmt::format("<text x=\"{}\" y=\"44\" fill=\"#555\">{} forward steps in all, each of the {} steps is taken {:.2f} "
+                     "times on average</text>\n", left, forward_steps, n, static_cast<double>(forward_steps) / static_cast<double>(n));
   for (double step = 0; step <= static_cast<double>(n); step += std::max(1.0, tick(static_cast<double>(n))))
     svg += fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"#eee\"/><text x=\"{:.1f}\" y=\"{:.1f}\" "
                        "text-anchor=\"end\" fill=\"#555\">{:g}</text>\n",
@@ -129,9 +130,9 @@ std::string schedule_picture(const std::string& title, const ScheduleKind& kind,
   for (double t = 0; t <= drawing.end(); t += unit)
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"#555\">{:g}</text>\n", x(t),
                        height - bottom + 18, t);
-  svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">time</text>\n"
+  svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">time{}</text>\n"
                      "<text x=\"18\" y=\"{:.1f}\" text-anchor=\"middle\" transform=\"rotate(-90 18 {:.1f})\">step</text>\n",
-                     (left + width - right) / 2, height - 12, (top + height - bottom) / 2, (top + height - bottom) / 2);
+                     (left + width - right) / 2, height - 12, time_unit, (top + height - bottom) / 2, (top + height - bottom) / 2);
 
   const double thickness = std::clamp(0.5 * sy, 0.8, 7.0);
   std::array<std::string, tier_count> bars;
@@ -167,7 +168,7 @@ std::string schedule_picture(const std::string& title, const ScheduleKind& kind,
   legend("#4a4a4a", "forward steps");
   legend("#d62728", "reversed steps");
   for (std::size_t t = 0; t < tier_count; ++t)
-    if (!bars[t].empty()) legend(tier_colours[t], "checkpoint in " + to_text(static_cast<Tier>(t)) + (t == 2 ? "" : " memory"));
+    if (!bars[t].empty()) legend(tier_colours[t], std::string("checkpoint ") + (t == 2 ? "on disk" : "in " + to_text(static_cast<Tier>(t)) + " memory"));
   return svg + "</svg>\n";
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "adjoint/schedule/binomial.hpp"
@@ -47,8 +48,14 @@ std::vector<Variant> variants(const Session& session) {
   return all;
 }
 
-/// The least host memory with which Revolve takes at most factor * n forward steps.
+/// Host memory with which at most factor * n forward steps are taken: by Revolve; below twice by keeping the stage
+/// records of some steps and the states of the others.
 std::int64_t bytes_for(double factor, std::int64_t n, const PlanInputs& inputs) {
+  if (factor < 2) {
+    const double records = (2 - factor) * static_cast<double>(n), states = static_cast<double>(n) - records;
+    const double units = std::ceil(records) * static_cast<double>(inputs.record_units) + std::ceil(states);
+    return inputs.working_bytes + static_cast<std::int64_t>(units) * inputs.state_bytes;
+  }
   std::int64_t low = 0, high = std::max<std::int64_t>(1, n - 1);
   while (high - low > 1) {
     const std::int64_t slots = low + (high - low) / 2;
@@ -99,7 +106,7 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all) {
     text += v.plan ? fmt::format("  {:<20}{:>14}{:>14}{:>22.2f}{:>14}\n", v.name, bytes_text(v.bytes), v.plan->kind->name,
                                  v.plan->recomputation(), seconds_text(v.plan->seconds))
                    : fmt::format("  {:<20}{:>14}{:>14}\n", v.name, bytes_text(v.bytes), "too little");
-  text += "\nHost memory with which each step is taken at most ... times (states only)\n ";
+  text += "\nHost memory with which each step is taken at most ... times\n ";
   for (const double factor : {1.5, 2.0, 3.0, 5.0})
     text += fmt::format("  {:g}: {}", factor, bytes_text(bytes_for(factor, n, inputs)));
   return text + "\n";
@@ -156,10 +163,10 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
 
 void write_picture(const Options& options, const Communicator& comm, const std::string& title,
                    const ScheduleKind& kind, const Schedule& schedule, const ScheduleRequest& request,
-                   const ScheduleCosts& costs) {
+                   const ScheduleCosts& costs, const std::string& time_unit) {
   if (options.picture.empty() || !comm.is_root()) return;
   std::ofstream file(options.picture);
-  file << schedule_picture(title, kind, schedule, request, costs);
+  file << schedule_picture(title, kind, schedule, request, costs, time_unit);
   if (!file.flush()) throw ResourceError("cannot write the picture " + options.picture);
 }
 
@@ -174,7 +181,8 @@ ExitCode plan_verb(const Options& options, const Communicator& comm) {
   write_json(options, comm, plan_json(session, all));
   const OperationSeconds& s = session.plan_inputs().seconds;
   const ScheduleCosts costs{s.forward, s.record_last + s.reverse, s.write, s.read};
-  write_picture(options, comm, session.source().name, *plan.kind, plan.schedule, plan.request, costs);
+  write_picture(options, comm, session.source().name + ", " + plan.kind->name, *plan.kind, plan.schedule, plan.request,
+                costs, " in seconds");
   if (options.json != "-") print(comm, plan_text(session, all));
   return ExitCode::done;
 }
@@ -192,8 +200,8 @@ ExitCode schedule_verb(const Options& options, const Communicator& comm) {
   request.period = options.period;
   request.costs = parse_costs(options.cost);
   const ScheduleCounts counts = simulate(kind, request);
-  const std::string title = fmt::format("{} of {} steps", kind.name, options.steps);
-  write_picture(options, comm, title, kind, kind.make(request), request, request.costs);
+  const std::string title = fmt::format("{}, {} steps", kind.name, options.steps);
+  write_picture(options, comm, title, kind, kind.make(request), request, request.costs, "");
   request.steps = options.steps;
   if (!options.json.empty()) {
     write_json(options, comm, Json::parse(counts_json(kind.name, request, counts, request.costs)));

@@ -52,7 +52,7 @@ TEST(Bits, GrayScottIsTheSameForEverySchedule) {
 TEST(Bits, GrayScottIsTheSameWithRecordsAndTiers) {
   std::vector<std::string> set = gray_scott_200;
   set.back() = "time.to=60";
-  set.push_back("checkpoints.disk=100 slots");
+  set.push_back("checkpoints.disk=200 slots");
   set.push_back("checkpoints.period=7");
   const std::vector<std::string> plain(set.begin(), set.end() - 2);
   for (const char* method : {"rk4", "dopri5"}) {
