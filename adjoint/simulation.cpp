@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <functional>
 
 #include "solvers/equations/derive.hpp"
 #include "solvers/steppers/reads.hpp"
@@ -287,7 +288,8 @@ std::int64_t Simulation::working_bytes() const {
   return wants_.adjoint ? own + 2 * state_bytes() + (record_bytes() - state_bytes()) : own;
 }
 
-/// A pool for the states at work, one record's stages, and `units` of checkpoints. Never shrinks to less than the former.
+/// A pool for the states at work, one record's stages, and `units` of checkpoints. Never shrinks to less than the
+/// former.
 void Simulation::reserve(std::int64_t units) {
   const std::int64_t count = live_states + (wants_.adjoint || wants_.tangent ? stepper_->record_states() : 0) + units;
   last_good_.reset();
@@ -454,24 +456,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Seconds of one call of `work`: the median of five batches, each long enough to be timed.
-template <class Work>
-double seconds_of(const Communicator& comm, int repeats, const Work& work) {
-  std::array<double, 5> samples{};
-  constexpr double enough = 1e-3;
-  std::int64_t batch = 1;
-  for (std::size_t i = 0; i < samples.size();) {
+/// Seconds of one call of `work`: the median of `repeats` batches of at least `enough` seconds. Collective.
+double seconds_of(const Communicator& comm, int repeats, double enough, const std::function<void()>& work) {
+  std::vector<double> samples;
+  for (std::int64_t batch = 1; static_cast<int>(samples.size()) < repeats;) {
     const Clock::time_point begin = Clock::now();
     for (std::int64_t k = 0; k < batch; ++k) work();
     const double seconds = comm.max(std::chrono::duration<double>(Clock::now() - begin).count());
-    if (seconds < enough && batch < 4096) {
+    if (samples.empty() && seconds < enough && batch < (1 << 20)) {
       batch *= 4;
-      continue;
-    }
-    samples[i++] = seconds / static_cast<double>(batch);
-    if (static_cast<int>(i) >= repeats) {
-      std::sort(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(i));
-      return samples[i / 2];
+    } else {
+      samples.push_back(seconds / static_cast<double>(batch));
     }
   }
   std::sort(samples.begin(), samples.end());
@@ -480,21 +475,44 @@ double seconds_of(const Communicator& comm, int repeats, const Work& work) {
 
 }  // namespace
 
-StepSeconds Simulation::measure(int repeats) {
+StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
+  // As much as no cache holds, but no more steps than a few per cent of the run; the same on all ranks.
+  constexpr std::int64_t cold = std::int64_t{96} << 20, most = 4096;
+  units = std::min({units, cold / state_bytes(), most, std::max<std::int64_t>(8, plan_->steps() / 20)});
+  units = -comm_.max(-units);
+  const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  reserve(units);
   if (!lambda_) lambda_ = adjoint_pool_->acquire();
   if (!lambda_next_) lambda_next_ = adjoint_pool_->acquire();
   std::fill_n(lambda_.data(), state_doubles(*grid_, spec_.model.fields.size()), 1.0);
-  Buffer state = initial_state();
-  StepRecord live;
-  StepSeconds seconds;
   const StepTime time = plan_->step(0);
-  const auto take = [&](bool wanted) { const Buffer next = record(0, state, false, wanted, live); };
-  seconds.forward = seconds_of(comm_, repeats, [&] { const Buffer next = advance(0, state, false); });
-  seconds.record = seconds_of(comm_, repeats, [&] { take(true); });
-  seconds.record_last = seconds_of(comm_, repeats, [&] { take(false); });
-  seconds.reverse = seconds_of(comm_, repeats, [&] {
-    stepper_->reverse(*tables_, time, live.base.data(), stages_of(live), lambda_.data(), lambda_next_.data());
-  });
+  const Buffer state = initial_state();
+  StepRecord live;
+  std::vector<StepRecord> records(count(units / record_units()));
+  std::size_t next = 0;
+  const auto turn = [&](const auto& ring) { return next = (next + 1) % ring.size(); };
+  const auto reverse_one = [&](const StepRecord& record) {
+    stepper_->reverse(*tables_, time, record.base.data(), stages_of(record), lambda_.data(), lambda_next_.data());
+  };
+  const auto measured = [&](const std::function<void()>& work) { return seconds_of(comm_, repeats, batch, work); };
+
+  StepSeconds seconds;
+  seconds.forward = measured([&] { const Buffer end = advance(0, state, false); });
+  seconds.record_last = measured([&] { record(0, state, false, false, live); });
+  seconds.reverse = measured([&] { reverse_one(live); });
+  live = {};
+  seconds.record = seconds.forward;
+  seconds.reverse_kept = seconds.reverse;
+  if (records.empty()) return seconds;  // nothing can be kept
+  seconds.record = measured([&] { const Buffer end = record(0, state, false, true, records[turn(records)]); });
+  for (StepRecord& r : records) record(0, state, false, false, r);
+  seconds.reverse_kept = measured([&] { reverse_one(records[turn(records)]); });
+  records.clear();
+  std::vector<Buffer> states(count(units));
+  seconds.save = std::max(0.0, measured([&] { states[turn(states)] = advance(0, state, false); }) - seconds.forward);
+  for (Buffer& s : states) s = advance(0, state, false);
+  seconds.load =
+      std::max(0.0, measured([&] { const Buffer end = advance(0, states[turn(states)], false); }) - seconds.forward);
   return seconds;
 }
 

@@ -72,12 +72,16 @@ struct GradientResult {
   DriverCounts counts;
 };
 
-/// What one operation takes.
+/// What one operation takes. What is kept for long leaves the caches, which costs more than recomputing when a state is
+/// small enough for them.
 struct StepSeconds {
-  double forward = 0.0;      ///< a plain step
-  double record = 0.0;       ///< recording a step and going on
-  double record_last = 0.0;  ///< recording a step to reverse it at once
-  double reverse = 0.0;
+  double forward = 0.0;       ///< a plain step
+  double record = 0.0;        ///< recording a step, its record to be kept, and going on
+  double record_last = 0.0;   ///< recording a step to reverse it at once
+  double reverse = 0.0;       ///< of a step just recorded
+  double reverse_kept = 0.0;  ///< of a step whose record was kept
+  double save = 0.0;          ///< what a plain step takes longer when its result is kept
+  double load = 0.0;          ///< what a plain step takes longer from a state that was kept
 };
 
 class Simulation final : private ReversibleSteps {
@@ -109,15 +113,15 @@ class Simulation final : private ReversibleSteps {
   double run(const StateObserver& observer, const ProgressObserver& progress);
   /// The units of one state that a record of a step takes in host memory.
   std::int64_t record_units() const { return 1 + stepper_->record_states(); }
-  /// Allocates and touches the memory of gradients on a schedule that uses at most these units of host memory, unless it
-  /// is there already. @param others stores of the other tiers; must outlive the gradients.
+  /// Allocates and touches the memory of gradients on a schedule that uses at most these units of host memory, unless
+  /// it is there already. @param others stores of the other tiers; must outlive the gradients.
   void reserve_checkpoints(std::int64_t host_units, const std::array<SlotStore*, tier_count>& others);
   /// Forward and backward on a schedule, within what was reserved. @param is_online see drive().
   GradientResult gradient(const Schedule& schedule, bool is_online, const StateObserver& observer,
                           const ProgressObserver& progress);
-  /// Measures single steps from the initial state, all ranks at once; `repeats` of each at least. Collective, the same on
-  /// all ranks.
-  StepSeconds measure(int repeats);
+  /// Measures single steps from the initial state, all ranks at once; medians of `repeats`, `batch` seconds each at
+  /// least. Uses up to `units` of memory of one state beside the working memory. Collective, the same on all ranks.
+  StepSeconds measure(int repeats, double batch, std::int64_t units);
   /// Seconds of one transfer of a state to and from a store, between steps. Collective.
   std::pair<double, double> measure(SlotStore& store, int repeats);
   /// The derivative of the objective in a direction, by the tangent model. @returns {objective, derivative}.

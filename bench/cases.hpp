@@ -10,7 +10,10 @@ namespace hindsight::bench {
 
 /// gray-scott as shipped, with the objective of the peer: the final integral of (u - 1/2)^2; unknowns F, k, initial(u),
 /// initial(v).
-inline Case gray_scott(int cells, int steps, double step) {
+inline Case gray_scott(int cells, int steps, double step, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> set{"grid.x.cells=" + std::to_string(cells), "grid.y.cells=" + std::to_string(cells),
+                               "time.step=" + std::to_string(step), "time.to=" + std::to_string(step * steps)};
+  set.insert(set.end(), more.begin(), more.end());
   return parse_case("bench.yaml", R"yaml(
 case: gray-scott
 grid: {x: {cells: 16, to: 2.5}, y: {cells: 16, to: 2.5}}
@@ -26,8 +29,7 @@ objective: [{final: "(u - 0.5)^2"}]
 unknowns: {F: {}, k: {}, initial(u): {}, initial(v): {}}
 checkpoints: {schedule: store-all}
 )yaml",
-                    {"grid.x.cells=" + std::to_string(cells), "grid.y.cells=" + std::to_string(cells),
-                     "time.step=" + std::to_string(step), "time.to=" + std::to_string(step * steps)});
+                    set);
 }
 
 }  // namespace hindsight::bench

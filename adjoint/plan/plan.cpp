@@ -28,6 +28,7 @@ ScheduleRequest request_of(const PlanInputs& inputs) {
   request.costs.reverse = inputs.seconds.record_last + inputs.seconds.reverse;
   request.costs.write = inputs.seconds.write;
   request.costs.read = inputs.seconds.read;
+  request.costs.write[host] = request.costs.read[host] = 0;  // too little to shape a schedule
   return request;
 }
 
@@ -84,16 +85,15 @@ void require_memory(const PlanInputs& inputs) {
 
 /// For more than two tiers: how good the plan is at least.
 void add_certificate(CheckpointPlan& plan, const PlanInputs& inputs) {
-  if (plan.kind->name != "hrevolve" || inputs.seconds.write[host] > 0 || inputs.seconds.read[host] > 0) return;
+  if (plan.kind->name != "hrevolve") return;
   LevelPlan::Problem problem{inputs.steps, Tier::host, inputs.units[Tier::host], {}, inputs.seconds.forward};
   const auto disk = static_cast<std::size_t>(Tier::disk);
   const std::int64_t slots = inputs.units[Tier::disk];
   if (slots == 0) return;
-  problem.slow.push_back({Tier::disk, slots < 0 ? inputs.steps : slots, inputs.seconds.write[disk],
-                          inputs.seconds.read[disk]});
+  problem.slow.push_back(
+      {Tier::disk, slots < 0 ? inputs.steps : slots, inputs.seconds.write[disk], inputs.seconds.read[disk]});
   const double reversal = static_cast<double>(inputs.steps) * plan.request.costs.reverse;
-  plan.proven_least_seconds =
-      reversal + LevelPlan::best(problem).lower_bound(0.999 * plan.seconds - reversal);
+  plan.proven_least_seconds = reversal + LevelPlan::best(problem).lower_bound(0.999 * plan.seconds - reversal);
 }
 
 }  // namespace
@@ -110,12 +110,12 @@ std::int64_t CheckpointPlan::checkpoint_bytes(Tier tier, const PlanInputs& input
 double predicted_seconds(const Schedule& schedule, const OperationSeconds& seconds) {
   const ScheduleCounts& counts = schedule.predicted;
   if (counts.reversed == unpredicted) return 0.0;
-  double sum = seconds.forward * static_cast<double>(counts.plain) +
-               seconds.record * static_cast<double>(counts.kept) +
+  double sum = seconds.forward * static_cast<double>(counts.plain) + seconds.record * static_cast<double>(counts.kept) +
                seconds.record_last * static_cast<double>(counts.recorded - counts.kept) +
-               seconds.reverse * static_cast<double>(counts.reversed);
+               seconds.reverse_kept * static_cast<double>(counts.kept) +
+               seconds.reverse * static_cast<double>(counts.reversed - counts.kept);
   for (std::size_t t = 0; t < tier_count; ++t)
-    if (counts.writes[t] != unpredicted)
+    if (counts.writes[t] != unpredicted && (t != host || counts.kept == 0))  // kept records include their traffic
       sum += seconds.write[t] * static_cast<double>(counts.writes[t]) +
              seconds.read[t] * static_cast<double>(counts.reads[t] == unpredicted ? 0 : counts.reads[t]);
   return sum;
@@ -139,7 +139,8 @@ std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs) {
   for (const ScheduleKind& kind : schedules()) {
     if (kind.name == "mixed" && inputs.record_units > 1) continue;
     const bool is_program = kind.name == "mixed" || kind.name == "cams";
-    if (is_program && MixedProgram::operations(inputs.steps, inputs.units[Tier::host]) > affordable_operations) continue;
+    if (is_program && MixedProgram::operations(inputs.steps, inputs.units[Tier::host]) > affordable_operations)
+      continue;
     try {
       plans.push_back(plan_with(kind.name, inputs));
     } catch (const InputError&) {

@@ -14,23 +14,22 @@ namespace hindsight {
 
 /// Seconds of one operation.
 struct OperationSeconds {
-  double forward = 1.0;      ///< a plain step
-  double record = 1.0;       ///< recording a step and going on
-  double record_last = 1.0;  ///< recording a step to reverse it at once
-  double reverse = 1.0;
+  double forward = 1.0;                            ///< a plain step
+  double record = 1.0, reverse_kept = 1.0;         ///< of a step whose record goes into a slot
+  double record_last = 0.0, reverse = 1.0;         ///< of a step recorded to be reversed at once
   std::array<double, tier_count> write{}, read{};  ///< of one state
 };
 
 /// What is to be planned. All ranks plan with the same numbers.
 struct PlanInputs {
-  std::string schedule = "auto";     ///< or the name of a schedule
-  std::int64_t steps = 1;            ///< or unknown_steps
-  std::int64_t at_most = 0;          ///< unknown_steps: the latest end
-  Capacities units;                  ///< per tier, of one state, working memory not included
-  std::int64_t record_units = 1;     ///< that a stage record takes
-  std::int64_t state_bytes = 0;      ///< of one unit on this rank
-  std::int64_t working_bytes = 0;    ///< host memory that a gradient needs beside checkpoints
-  std::int64_t period = 0;           ///< of periodic schedules; 0: they choose
+  std::string schedule = "auto";   ///< or the name of a schedule
+  std::int64_t steps = 1;          ///< or unknown_steps
+  std::int64_t at_most = 0;        ///< unknown_steps: the latest end
+  Capacities units;                ///< per tier, of one state, working memory not included
+  std::int64_t record_units = 1;   ///< that a stage record takes
+  std::int64_t state_bytes = 0;    ///< of one unit on this rank
+  std::int64_t working_bytes = 0;  ///< host memory that a gradient needs beside checkpoints
+  std::int64_t period = 0;         ///< of periodic schedules; 0: they choose
   OperationSeconds seconds;
 };
 
@@ -38,7 +37,7 @@ struct CheckpointPlan {
   const ScheduleKind* kind = nullptr;
   ScheduleRequest request;  ///< capacities are what the schedule will use
   Schedule schedule;
-  double seconds = 0.0;     ///< predicted
+  double seconds = 0.0;  ///< predicted
   bool is_automatic = false;
   /// With three tiers: no schedule of restart states takes less time than this.
   std::optional<double> proven_least_seconds;
@@ -50,8 +49,8 @@ struct CheckpointPlan {
   std::int64_t checkpoint_bytes(Tier tier, const PlanInputs& inputs) const;
 };
 
-/// The schedule asked for; for `auto` the fastest predicted among all families that fit: store-all with stage records or
-/// states, Revolve, CAMS (states and records mixed), H-Revolve over all tiers, online when the steps are unknown.
+/// The schedule asked for; for `auto` the fastest predicted among all families that fit: store-all with stage records
+/// or states, Revolve, CAMS (states and records mixed), H-Revolve over all tiers, online when the steps are unknown.
 /// @throws InputError when nothing fits, saying what is needed.
 CheckpointPlan make_plan(const PlanInputs& inputs);
 

@@ -59,9 +59,9 @@ class BinomialSweep {
  public:
   struct Segment {
     std::int64_t begin, end, slots;
-    std::int64_t last = -1;        ///< the run's last step if this sweep is to turn there
-    bool is_live = true;           ///< state `begin` is live
-    bool is_kept = false;          ///< state `begin` is in its slot already, and stays there at the end
+    std::int64_t last = -1;  ///< the run's last step if this sweep is to turn there
+    bool is_live = true;     ///< state `begin` is live
+    bool is_kept = false;    ///< state `begin` is in its slot already, and stays there at the end
   };
   BinomialSweep(const Segment& segment, SlotOrder order);
   /// The next actions; false after the last.

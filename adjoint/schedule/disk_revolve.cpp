@@ -136,7 +136,8 @@ Schedule make_many(const ScheduleRequest& request) {
   const std::int64_t n = request.steps;
   require_known_steps("diskrevolve", request);
   const std::int64_t slots = take_host_slots("diskrevolve", request, 0, std::max<std::int64_t>(1, n - 1));
-  const SlowTier tier{Tier::disk, std::max<std::int64_t>(1, n - 1), request.costs.write[disk], request.costs.read[disk]};
+  const SlowTier tier{Tier::disk, std::max<std::int64_t>(1, n - 1), request.costs.write[disk],
+                      request.costs.read[disk]};
   const LevelPlan plan = LevelPlan::best({n, Tier::host, slots, {tier}, request.costs.forward});
   take_slots("diskrevolve", request, Tier::disk, plan.writes(0), plan.writes(0));
   Schedule schedule{predict("diskrevolve", n, plan.plain()), [plan] { return plan.actions(); }};
@@ -158,7 +159,8 @@ ScheduleKind diskrevolve_once_schedule() {
 }
 
 ScheduleKind periodic_schedule() {
-  return {"periodic", "a state on disk every m steps, with the m that costs least per step; Revolve between", make_periodic};
+  return {"periodic", "a state on disk every m steps, with the m that costs least per step; Revolve between",
+          make_periodic};
 }
 
 }  // namespace hindsight

@@ -1,6 +1,6 @@
-// H-Revolve: the least cost for any stack of tiers with capacities, write and read costs. Counting by levels (levels.hpp)
-// where the fastest tier is free and there is one other, or where the dynamic program would take too long; the dynamic
-// program else.
+// H-Revolve: the least cost for any stack of tiers with capacities, write and read costs. Counting by levels
+// (levels.hpp) where the fastest tier is free and there is one other, or where the dynamic program would take too long;
+// the dynamic program else.
 #include <algorithm>
 #include <memory>
 
@@ -21,8 +21,8 @@ std::vector<ProgramTier> stack(const ScheduleRequest& request) {
   for (std::size_t t = 0; t < tier_count; ++t) {
     const std::int64_t capacity = request.capacities.slots[t];
     if (capacity == 0) continue;
-    tiers.push_back({static_cast<Tier>(t), capacity < 0 ? useful : std::min(capacity, useful),
-                     request.costs.write[t], request.costs.read[t]});
+    tiers.push_back({static_cast<Tier>(t), capacity < 0 ? useful : std::min(capacity, useful), request.costs.write[t],
+                     request.costs.read[t]});
   }
   if (tiers.empty()) take_slots("hrevolve", request, Tier::host, 1, 1);
   for (std::size_t k = 1; k < tiers.size(); ++k)

@@ -1,10 +1,11 @@
 // A proven lower bound on the cost of any schedule that H-Revolve's recurrence can make, by branch and bound over the
 // numbers of spines and leaves.
 //
-// With given numbers, taking all places lowest first is optimal: for every level it gives the most spines, therefore the
-// most leaves, therefore the most places for spines of the faster tier, and so the most steps of few repetitions below
-// that level. Without the demand that every leaf has a step, the repetitions only fall when more spines or leaves may
-// be taken. So a box of numbers costs at least the repetitions at its upper corner and the transfers at its lower one.
+// With given numbers, taking all places lowest first is optimal: for every level it gives the most spines, therefore
+// the most leaves, therefore the most places for spines of the faster tier, and so the most steps of few repetitions
+// below that level. Without the demand that every leaf has a step, the repetitions only fall when more spines or leaves
+// may be taken. So a box of numbers costs at least the repetitions at its upper corner and the transfers at its lower
+// one.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -42,7 +43,8 @@ class Bounds {
       std::int64_t sum = 0;
       for (std::size_t t = 0; t < leaves.size() && static_cast<std::int64_t>(t) < repetition && sum <= n; ++t)
         if (leaves[t] > 0)
-          sum = saturating_sum(sum, saturating_product(leaves[t], leaf_.below(static_cast<std::int64_t>(t), repetition)));
+          sum =
+              saturating_sum(sum, saturating_product(leaves[t], leaf_.below(static_cast<std::int64_t>(t), repetition)));
       return sum;
     };
     std::int64_t low = 0, high = 1;
@@ -55,7 +57,8 @@ class Bounds {
       (below(middle) < n ? low : high) = middle;
     }
     LevelCounts counted(leaves.begin(), leaves.begin() + std::min<std::ptrdiff_t>(low, std::ssize(leaves)));
-    return static_cast<double>(leaf_.repetitions_below(counted, low)) + static_cast<double>(n - below(low)) * static_cast<double>(low);
+    return static_cast<double>(leaf_.repetitions_below(counted, low)) +
+           static_cast<double>(n - below(low)) * static_cast<double>(low);
   }
 
   double transfers(const Numbers& numbers) const {

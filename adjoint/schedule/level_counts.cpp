@@ -34,7 +34,8 @@ LevelCounts leaves_of(const LevelCounts& trees, std::int64_t nested, LevelTaker&
   const auto tree_levels = static_cast<std::int64_t>(trees.size());
   LevelCounts roots, taken;
   std::int64_t any = 0;
-  for (std::int64_t level = 0; level < deepest && !spines.is_done(level) && (level < tree_levels || (any > 0 && nested > 0)); ++level) {
+  for (std::int64_t level = 0;
+       level < deepest && !spines.is_done(level) && (level < tree_levels || (any > 0 && nested > 0)); ++level) {
     const std::int64_t here = level < tree_levels ? trees[static_cast<std::size_t>(level)] : 0;
     std::int64_t inner = 0;  // C(nested+x, x+1) places x levels above each root
     for (std::size_t t = 0; t < roots.size(); ++t)
@@ -43,8 +44,7 @@ LevelCounts leaves_of(const LevelCounts& trees, std::int64_t nested, LevelTaker&
         inner = saturating_sum(inner, nested > 0 ? saturating_product(roots[t], beta(nested - 1, x + 1)) : 0);
       }
     // One level's places are taken in one go, so that the cut describes them all; roots come first.
-    const std::int64_t with_roots =
-        saturating_sum(inner, saturating_product(here, saturating_sum(nested, 1)));
+    const std::int64_t with_roots = saturating_sum(inner, saturating_product(here, saturating_sum(nested, 1)));
     const std::int64_t got = spines.take(level, with_roots);
     roots.push_back(std::min(got, here));
     taken.push_back(got);

@@ -1,13 +1,13 @@
 // Optimal checkpointing on a free fast tier above slower ones, by counting: no table grows with the number of steps.
 //
-// A state kept in a slow tier is the start of a *spine*: it is read again and again, each time to advance to and reverse
-// another piece of its segment, the latest first. The pieces of a spine of level b have levels b, b+1, b+2, ...: a
-// step of a piece of level t has been advanced t times before its piece's turn comes. A piece is a spine itself, or a
-// *leaf* of that tier, which belongs to the next faster one; a leaf of the slow tiers is reversed in the fast tier by
-// Revolve, which offers C(c-1+rho, rho) steps at repetition t+rho with c slots. A tier with M slots nests M spines, so
-// a spine has C(d-1+x, x) places for spines d deeper and x levels up. All places are taken lowest first; what is left to
-// choose is how many spines (writes) and how many leaves (reads, plus one) there are. In two tiers the result equals
-// the dynamic program of Herrmann and Pallez (H-Revolve, ACM TOMS 46, 2020) in every case tried (see the tests).
+// A state kept in a slow tier is the start of a *spine*: it is read again and again, each time to advance to and
+// reverse another piece of its segment, the latest first. The pieces of a spine of level b have levels b, b+1, b+2,
+// ...: a step of a piece of level t has been advanced t times before its piece's turn comes. A piece is a spine itself,
+// or a *leaf* of that tier, which belongs to the next faster one; a leaf of the slow tiers is reversed in the fast tier
+// by Revolve, which offers C(c-1+rho, rho) steps at repetition t+rho with c slots. A tier with M slots nests M spines,
+// so a spine has C(d-1+x, x) places for spines d deeper and x levels up. All places are taken lowest first; what is
+// left to choose is how many spines (writes) and how many leaves (reads, plus one) there are. In two tiers the result
+// equals the dynamic program of Herrmann and Pallez (H-Revolve, ACM TOMS 46, 2020) in every case tried (see the tests).
 #pragma once
 
 #include <cstdint>

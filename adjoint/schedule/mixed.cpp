@@ -1,7 +1,7 @@
-// Restart states and stage records compete for the same memory: mixed (Maddison 2024, arXiv:2305.09568: both of one unit)
-// and CAMS (Zhang, Constantinescu 2023: a record takes as many units as the method has stages, and gives back the state
-// after its step if the method is stiffly accurate). Totals, recording steps included, by the recurrences of
-// M(n, s): the first state is live; N(n, s): it can be had from a record at any time.
+// Restart states and stage records compete for the same memory: mixed (Maddison 2024, arXiv:2305.09568: both of one
+// unit) and CAMS (Zhang, Constantinescu 2023: a record takes as many units as the method has stages, and gives back the
+// state after its step if the method is stiffly accurate). Totals, recording steps included, by the recurrences of M(n,
+// s): the first state is live; N(n, s): it can be had from a record at any time.
 #include "adjoint/schedule/mixed.hpp"
 
 #include <algorithm>
@@ -57,7 +57,8 @@ MixedProgram::MixedProgram(std::int64_t steps, std::int64_t units, std::int64_t 
       const auto again = best_cut(n, given.total.data(), own.total.data());
       const std::int64_t best = std::min({own.total[at(n)], by_record, again.first});
       given.total[at(n)] = best;
-      given.cut[at(n)] = best == by_record ? 0 : static_cast<std::int32_t>(best == again.first ? again.second : as_live);
+      given.cut[at(n)] =
+          best == by_record ? 0 : static_cast<std::int32_t>(best == again.first ? again.second : as_live);
     }
   }
 }
@@ -79,10 +80,10 @@ namespace {
 /// Steps begin to end-1 with the units from `first` on.
 struct Part {
   std::int64_t begin, end, first;
-  Slot base{Tier::host, -1};           ///< a slot that gives back state `begin`, if any
-  Content content = Content::state;    ///< of it; a record belongs to a part below on the stack
+  Slot base{Tier::host, -1};         ///< a slot that gives back state `begin`, if any
+  Content content = Content::state;  ///< of it; a record belongs to a part below on the stack
   bool is_live = true;
-  bool awaits_reverse = false;         ///< step begin-1 of this part is in the record at `base`
+  bool awaits_reverse = false;  ///< step begin-1 of this part is in the record at `base`
 };
 
 }  // namespace

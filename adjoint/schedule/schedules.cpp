@@ -11,10 +11,10 @@ namespace hindsight {
 
 const std::vector<ScheduleKind>& schedules() {
   static const std::vector<ScheduleKind> list{
-      store_all_schedule(),   none_schedule(),     uniform_schedule(),     revolve_schedule(),
-      multistage_schedule(),  hrevolve_schedule(), diskrevolve_schedule(), diskrevolve_once_schedule(),
-      periodic_schedule(),    twolevel_schedule(), mixed_schedule(),       cams_schedule(),
-      stride_schedule(),      online_schedule()};
+      store_all_schedule(),  none_schedule(),     uniform_schedule(),     revolve_schedule(),
+      multistage_schedule(), hrevolve_schedule(), diskrevolve_schedule(), diskrevolve_once_schedule(),
+      periodic_schedule(),   twolevel_schedule(), mixed_schedule(),       cams_schedule(),
+      stride_schedule(),     online_schedule()};
   return list;
 }
 

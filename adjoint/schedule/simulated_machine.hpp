@@ -17,8 +17,8 @@ namespace hindsight {
 /// runs.
 class SimulatedMachine {
  public:
-  /// With an unknown number of steps the run ends after request.at_most. @param is_online the schedule does not know the
-  /// number of steps before it turns, and may record steps in vain until then.
+  /// With an unknown number of steps the run ends after request.at_most. @param is_online the schedule does not know
+  /// the number of steps before it turns, and may record steps in vain until then.
   SimulatedMachine(const ScheduleRequest& request, bool is_online);
   /// @throws Error(ExitCode::bug) naming the action and the invariant it breaks.
   void execute(const Action& action);
@@ -67,8 +67,8 @@ class SimulatedMachine {
 };
 
 /// Runs a whole schedule on the machine; with an unknown number of steps the run ends after `request.at_most`.
-/// @throws InputError when the schedule refuses the request, Error(ExitCode::bug) when it breaks an invariant or what it
-/// executes is not what it predicted.
+/// @throws InputError when the schedule refuses the request, Error(ExitCode::bug) when it breaks an invariant or what
+/// it executes is not what it predicted.
 ScheduleCounts simulate(const ScheduleKind& kind, const ScheduleRequest& request);
 
 }  // namespace hindsight

@@ -1,6 +1,6 @@
 // Stride: a state to the slow tier every k steps; each stretch of k steps is reversed with all its states in the fast
-// tier. Meant for transfers that run while steps are taken: then T = max(n f, n/k w) + max(n b + (n - n/k) f, n/k r), at
-// most one forward sweep above a store of everything. It is not optimal where transfers stop the work.
+// tier. Meant for transfers that run while steps are taken: then T = max(n f, n/k w) + max(n b + (n - n/k) f, n/k r),
+// at most one forward sweep above a store of everything. It is not optimal where transfers stop the work.
 #include "adjoint/schedule/stride.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Two-level: the first sweep writes every period-th state to the slow tier without knowing where it ends; each period is
-// then reversed by Revolve, which reads its start again and again (Pringle, Jones, Goswami, Narayanan, Goldberg 2016).
+// Two-level: the first sweep writes every period-th state to the slow tier without knowing where it ends; each period
+// is then reversed by Revolve, which reads its start again and again (Pringle, Jones, Goswami, Narayanan, Goldberg
+// 2016).
 #include <algorithm>
 
 #include "adjoint/schedule/binomial.hpp"
@@ -29,6 +30,17 @@ ActionStream actions(std::int64_t period, std::int64_t host_slots) {
   co_yield Done{};
 }
 
+/// How often Revolve reads the start of a period.
+std::int64_t start_reads(std::int64_t length, std::int64_t host_slots) {
+  const Slot start{Tier::disk, 0};
+  BinomialSweep sweep({0, length, 1 + host_slots, -1, false, true}, {start, {Tier::host, 0}});
+  std::int64_t reads = 0;
+  for (ActionBatch batch; sweep.next(batch);)
+    for (const Action& action : batch)
+      if (const auto* load = std::get_if<Load>(&action); load != nullptr && load->slot == start) ++reads;
+  return reads;
+}
+
 Schedule make(const ScheduleRequest& request) {
   const std::int64_t n = request.steps, period = request.period;
   if (n != unknown_steps) require_known_steps("twolevel", request);
@@ -41,13 +53,15 @@ Schedule make(const ScheduleRequest& request) {
   schedule.predicted.plain = schedule.predicted.recorded = schedule.predicted.reversed = unpredicted;
   if (n != unknown_steps) {
     const std::int64_t last = n - (periods - 1) * period;
-    schedule.predicted = predict("twolevel", n,
-                                 n + (periods - 1) * binomial_plain_steps(period, 1 + host) +
-                                     binomial_plain_steps(last, 1 + host));
+    schedule.predicted =
+        predict("twolevel", n,
+                n + (periods - 1) * binomial_plain_steps(period, 1 + host) + binomial_plain_steps(last, 1 + host));
   }
   schedule.predicted.writes = schedule.predicted.reads = only_host(unpredicted);
   schedule.predicted.writes[static_cast<std::size_t>(Tier::disk)] = n == unknown_steps ? unpredicted : periods;
-  schedule.predicted.reads[static_cast<std::size_t>(Tier::disk)] = unpredicted;
+  schedule.predicted.reads[static_cast<std::size_t>(Tier::disk)] =
+      n == unknown_steps ? unpredicted
+                         : (periods - 1) * start_reads(period, host) + start_reads(most - (periods - 1) * period, host);
   schedule.predicted.peak = only_host(host);
   schedule.predicted.peak[static_cast<std::size_t>(Tier::disk)] = periods;
   return schedule;

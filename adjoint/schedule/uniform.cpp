@@ -29,7 +29,8 @@ std::int64_t square_root_above(std::int64_t n) {
   return root;
 }
 
-/// The period asked for; ceil(sqrt(n)) when that fits; else the stride that needs the fewest slots. @throws InputError when that is too many.
+/// The period asked for; ceil(sqrt(n)) when that fits; else the stride that needs the fewest slots. @throws InputError
+/// when that is too many.
 std::int64_t choose_stride(const ScheduleRequest& request) {
   const std::int64_t n = request.steps;
   take_host_slots("uniform", request, 1, 1);

@@ -40,12 +40,12 @@ class DelayedMemory final : public SlotStore {
   Memory memory_;
 };
 
-/// The slots of all tiers, made before the first step: nothing is allocated while stepping. Host memory holds references
-/// to buffers, states and records alike; the other tiers hold copies of states.
+/// The slots of all tiers, made before the first step: nothing is allocated while stepping. Host memory holds
+/// references to buffers, states and records alike; the other tiers hold copies of states.
 class Checkpoints {
  public:
-  /// @param host_units of one state. @param record_units that a record with stages takes. @param states gives the buffers
-  /// that states are read back into; must outlive this.
+  /// @param host_units of one state. @param record_units that a record with stages takes. @param states gives the
+  /// buffers that states are read back into; must outlive this.
   Checkpoints(std::int64_t host_units, std::int64_t record_units, Pool& states,
               std::array<SlotStore*, tier_count> others);
 

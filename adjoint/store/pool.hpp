@@ -12,8 +12,8 @@ namespace hindsight {
 class Pool;
 
 /// A counted reference to one buffer of a pool, or to a chain of several; the pool must outlive it. A state is written
-/// once, by the step that makes it, and only read afterwards (its ghosts excepted), so a checkpoint is a second reference
-/// and costs no copy.
+/// once, by the step that makes it, and only read afterwards (its ghosts excepted), so a checkpoint is a second
+/// reference and costs no copy.
 class Buffer {
  public:
   Buffer() = default;

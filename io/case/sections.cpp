@@ -278,18 +278,16 @@ void read_unknown(Value entry, CaseUnknown& unknown) {
 }
 
 const std::vector<std::string>& checkpoint_schedules() {
-  static const std::vector<std::string> names{"auto",        "store-all",        "none",     "uniform",  "revolve",
-                                              "multistage",  "hrevolve",         "diskrevolve", "diskrevolve-once",
-                                              "periodic",    "twolevel",         "mixed",    "cams",     "stride",
-                                              "online"};
+  static const std::vector<std::string> names{"auto",       "store-all", "none",        "uniform",          "revolve",
+                                              "multistage", "hrevolve",  "diskrevolve", "diskrevolve-once", "periodic",
+                                              "twolevel",   "mixed",     "cams",        "stride",           "online"};
   return names;
 }
 
 CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path) {
   CaseCheckpoints result;
   result.place = checkpoints.place();
-  if (auto v = checkpoints.find("schedule"))
-    result.schedule = v->one_of(checkpoint_schedules());
+  if (auto v = checkpoints.find("schedule")) result.schedule = v->one_of(checkpoint_schedules());
   if (auto v = checkpoints.find("period")) {
     result.period = v->integer();
     if (result.period < 1) v->fail("checkpoints.period must be at least 1 step");

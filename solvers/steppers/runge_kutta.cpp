@@ -370,7 +370,8 @@ void RungeKutta::reverse(Tables& tables, StepTime time, double* u, double* const
   }
 }
 
-void RungeKutta::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) const {
+void RungeKutta::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du,
+                         double* dnext) const {
   const Plan& p = *plan_;
   set_stage_scalars(tables, time);
   for (std::size_t q = 0; q < p.series_dot.size(); ++q)

@@ -83,7 +83,8 @@ class RungeKutta {
   /// next null the new state is not computed: reversing does not need it.
   void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) const;
   /// Adjoint of the recorded step: lambda of the new state -> lambda of the old one. Adds to the sums.
-  void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda, double* lambda_next) const;
+  void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
+               double* lambda_next) const;
   /// Tangent of the recorded step.
   void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) const;
 

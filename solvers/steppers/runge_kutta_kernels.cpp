@@ -91,8 +91,7 @@ std::vector<Expr> RungeKuttaKernels::whole_step() const {
       const std::string& name = model_.fields[f];
       // Written so that the slope that is known last waits for one multiply-add only.
       Expr result = graph_.field(StageNames::stage(name, 1));
-      for (int j = 1; j <= i; ++j)
-        result = forward_rows_[at(i - 1)][at(j - 1)] * h_ * slopes[at(j - 1)][f] + result;
+      for (int j = 1; j <= i; ++j) result = forward_rows_[at(i - 1)][at(j - 1)] * h_ * slopes[at(j - 1)][f] + result;
       if (i < s) {
         value[graph_.field(StageNames::stage(name, i + 1)).node().symbol] = result;
       } else {

@@ -76,7 +76,8 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
       sub->add_flag("--stiffly-accurate", options.stiffly_accurate, "a record also gives the state after its step");
       sub->add_option("--period", options.period, "steps between checkpoints (uniform, periodic, twolevel, stride)")
           ->check(CLI::PositiveNumber);
-      sub->add_flag("--unknown", options.steps_unknown, "the schedule is not told the number of steps (online, twolevel)");
+      sub->add_flag("--unknown", options.steps_unknown,
+                    "the schedule is not told the number of steps (online, twolevel)");
       sub->add_option("--picture", options.picture, "draw the schedule: time against step, as SVG");
     }
     if (entry.run == plan_verb) {

@@ -92,8 +92,7 @@ double tick(double range) {
 }  // namespace
 
 std::string schedule_picture(const std::string& title, const ScheduleKind& kind, const Schedule& schedule,
-                             const ScheduleRequest& request, const ScheduleCosts& costs,
-                             const std::string& time_unit) {
+                             const ScheduleRequest& request, const ScheduleCosts& costs, const std::string& time_unit) {
   const std::int64_t n = request.steps == unknown_steps ? request.at_most : request.steps;
   if (n > most_steps)
     throw InputError("a picture of " + std::to_string(n) + " steps would show nothing; draw at most " +
@@ -120,19 +119,23 @@ std::string schedule_picture(const std::string& title, const ScheduleKind& kind,
       "font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
       width, height);
   svg += fmt::format("<text x=\"{}\" y=\"24\" font-size=\"17\">{}</text>\n", left, title);
-  svg += fmt::format("<text x=\"{}\" y=\"44\" fill=\"#555\">{} forward steps in all, each of the {} steps is taken {:.2f} "
-                     "times on average</text>\n", left, forward_steps, n, static_cast<double>(forward_steps) / static_cast<double>(n));
+  svg += fmt::format(
+      "<text x=\"{}\" y=\"44\" fill=\"#555\">{} forward steps in all, each of the {} steps is taken {:.2f} "
+      "times on average</text>\n",
+      left, forward_steps, n, static_cast<double>(forward_steps) / static_cast<double>(n));
   for (double step = 0; step <= static_cast<double>(n); step += std::max(1.0, tick(static_cast<double>(n))))
-    svg += fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"#eee\"/><text x=\"{:.1f}\" y=\"{:.1f}\" "
-                       "text-anchor=\"end\" fill=\"#555\">{:g}</text>\n",
-                       left, y(step), width - right, left - 8, y(step) + 4, step);
+    svg += fmt::format(
+        "<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"#eee\"/><text x=\"{:.1f}\" y=\"{:.1f}\" "
+        "text-anchor=\"end\" fill=\"#555\">{:g}</text>\n",
+        left, y(step), width - right, left - 8, y(step) + 4, step);
   const double unit = tick(drawing.end());
   for (double t = 0; t <= drawing.end(); t += unit)
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"#555\">{:g}</text>\n", x(t),
                        height - bottom + 18, t);
-  svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">time{}</text>\n"
-                     "<text x=\"18\" y=\"{:.1f}\" text-anchor=\"middle\" transform=\"rotate(-90 18 {:.1f})\">step</text>\n",
-                     (left + width - right) / 2, height - 12, time_unit, (top + height - bottom) / 2, (top + height - bottom) / 2);
+  svg += fmt::format(
+      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">time{}</text>\n"
+      "<text x=\"18\" y=\"{:.1f}\" text-anchor=\"middle\" transform=\"rotate(-90 18 {:.1f})\">step</text>\n",
+      (left + width - right) / 2, height - 12, time_unit, (top + height - bottom) / 2, (top + height - bottom) / 2);
 
   const double thickness = std::clamp(0.5 * sy, 0.8, 7.0);
   std::array<std::string, tier_count> bars;
@@ -148,7 +151,8 @@ std::string schedule_picture(const std::string& title, const ScheduleKind& kind,
     std::string path;
     double end_x = -1, end_y = -1;
     for (const Drawing::Line& l : all) {
-      if (x(l.t0) - end_x > 0.05 || std::abs(y(l.y0) - end_y) > 0.05) path += fmt::format("M{:.1f} {:.1f}", x(l.t0), y(l.y0));
+      if (x(l.t0) - end_x > 0.05 || std::abs(y(l.y0) - end_y) > 0.05)
+        path += fmt::format("M{:.1f} {:.1f}", x(l.t0), y(l.y0));
       end_x = x(l.t1);
       end_y = y(l.y1);
       path += fmt::format("L{:.1f} {:.1f}", end_x, end_y);
@@ -161,14 +165,18 @@ std::string schedule_picture(const std::string& title, const ScheduleKind& kind,
 
   double at = left;
   const auto legend = [&](const char* colour, const std::string& what) {
-    svg += fmt::format("<rect x=\"{0:.1f}\" y=\"54\" width=\"16\" height=\"6\" fill=\"{1}\"/><text x=\"{2:.1f}\" y=\"62\" "
-                       "fill=\"#333\">{3}</text>\n", at, colour, at + 22, what);
+    svg += fmt::format(
+        "<rect x=\"{0:.1f}\" y=\"54\" width=\"16\" height=\"6\" fill=\"{1}\"/><text x=\"{2:.1f}\" y=\"62\" "
+        "fill=\"#333\">{3}</text>\n",
+        at, colour, at + 22, what);
     at += 34 + 7.2 * static_cast<double>(what.size());
   };
   legend("#4a4a4a", "forward steps");
   legend("#d62728", "reversed steps");
   for (std::size_t t = 0; t < tier_count; ++t)
-    if (!bars[t].empty()) legend(tier_colours[t], std::string("checkpoint ") + (t == 2 ? "on disk" : "in " + to_text(static_cast<Tier>(t)) + " memory"));
+    if (!bars[t].empty())
+      legend(tier_colours[t],
+             std::string("checkpoint ") + (t == 2 ? "on disk" : "in " + to_text(static_cast<Tier>(t)) + " memory"));
   return svg + "</svg>\n";
 }
 

@@ -81,30 +81,31 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all) {
       session.source().name, plan.is_open() ? "at most " : "", n, bytes_text(inputs.state_bytes),
       bytes_text(inputs.state_bytes * n), seconds_text(cost.forward), seconds_text(cost.record_last + cost.reverse));
   text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
-  text += fmt::format("  {:<6}{:>14}{:>14}{:>16}{:>12}{:>12}\n", "tier", "budget", "used", "checkpoints", "writes", "reads");
+  text += fmt::format("  {:<6}{:>14}{:>14}{:>16}{:>12}{:>12}\n", "tier", "budget", "used", "checkpoints", "writes",
+                      "reads");
   for (const Tier tier : {Tier::host, Tier::disk}) {
     if (tier == Tier::disk && inputs.units[tier] == 0) continue;
     const auto t = static_cast<std::size_t>(tier);
     const std::int64_t working = tier == Tier::host ? inputs.working_bytes : 0;
-    text += fmt::format("  {:<6}{:>14}{:>14}{:>16}{:>12}{:>12}\n", to_text(tier),
-                        bytes_text(tier == Tier::host ? session.host_budget() : inputs.units[tier] * inputs.state_bytes),
-                        bytes_text(working + plan.checkpoint_bytes(tier, inputs)), counts.peak[t],
-                        count_text(counts.writes[t]), count_text(counts.reads[t]));
+    text +=
+        fmt::format("  {:<6}{:>14}{:>14}{:>16}{:>12}{:>12}\n", to_text(tier),
+                    bytes_text(tier == Tier::host ? session.host_budget() : inputs.units[tier] * inputs.state_bytes),
+                    bytes_text(working + plan.checkpoint_bytes(tier, inputs)), counts.peak[t],
+                    count_text(counts.writes[t]), count_text(counts.reads[t]));
   }
   text += fmt::format("  ({} of the host memory is working memory.)\n", bytes_text(inputs.working_bytes));
-  if (plan.is_open())
-    return text + "The run ends by a condition, so the number of forward steps is known only then.\n";
+  if (plan.is_open()) return text + "The run ends by a condition, so the number of forward steps is known only then.\n";
   text += fmt::format("Each step is taken {:.2f} times on average; the gradient will take about {}.\n",
                       plan.recomputation(), seconds_text(plan.seconds));
   if (plan.proven_least_seconds)
-    text += fmt::format("No schedule for these budgets takes less than {} (proven; this one is within {:.2f} %).\n",
-                        seconds_text(*plan.proven_least_seconds),
-                        100 * (plan.seconds / *plan.proven_least_seconds - 1));
+    text +=
+        fmt::format("No schedule for these budgets takes less than {} (proven; this one is within {:.2f} %).\n",
+                    seconds_text(*plan.proven_least_seconds), 100 * (plan.seconds / *plan.proven_least_seconds - 1));
   text += fmt::format("\nWhat memory buys\n  {:<20}{:>14}{:>14}{:>22}{:>14}\n", "", "budget", "schedule",
                       "times a step is taken", "gradient");
   for (const Variant& v : all)
-    text += v.plan ? fmt::format("  {:<20}{:>14}{:>14}{:>22.2f}{:>14}\n", v.name, bytes_text(v.bytes), v.plan->kind->name,
-                                 v.plan->recomputation(), seconds_text(v.plan->seconds))
+    text += v.plan ? fmt::format("  {:<20}{:>14}{:>14}{:>22.2f}{:>14}\n", v.name, bytes_text(v.bytes),
+                                 v.plan->kind->name, v.plan->recomputation(), seconds_text(v.plan->seconds))
                    : fmt::format("  {:<20}{:>14}{:>14}\n", v.name, bytes_text(v.bytes), "too little");
   text += "\nHost memory with which each step is taken at most ... times\n ";
   for (const double factor : {1.5, 2.0, 3.0, 5.0})
@@ -153,7 +154,9 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
   if (plan.proven_least_seconds) json["proven_least_seconds"] = *plan.proven_least_seconds;
   for (const Variant& v : all) {
     Json row = {{"name", v.name}, {"bytes", v.bytes}};
-    if (v.plan) row.update({{"schedule", v.plan->kind->name}, {"recomputation", v.plan->recomputation()}, {"seconds", v.plan->seconds}});
+    if (v.plan)
+      row.update(
+          {{"schedule", v.plan->kind->name}, {"recomputation", v.plan->recomputation()}, {"seconds", v.plan->seconds}});
     json["variants"].push_back(row);
   }
   for (const double factor : {1.5, 2.0, 3.0, 5.0})
@@ -161,9 +164,9 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
   return json;
 }
 
-void write_picture(const Options& options, const Communicator& comm, const std::string& title,
-                   const ScheduleKind& kind, const Schedule& schedule, const ScheduleRequest& request,
-                   const ScheduleCosts& costs, const std::string& time_unit) {
+void write_picture(const Options& options, const Communicator& comm, const std::string& title, const ScheduleKind& kind,
+                   const Schedule& schedule, const ScheduleRequest& request, const ScheduleCosts& costs,
+                   const std::string& time_unit) {
   if (options.picture.empty() || !comm.is_root()) return;
   std::ofstream file(options.picture);
   file << schedule_picture(title, kind, schedule, request, costs, time_unit);

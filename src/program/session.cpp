@@ -72,8 +72,8 @@ void Session::read_budgets() {
   const std::int64_t units = (host_budget_ - inputs_.working_bytes) / state;
   inputs_.units[Tier::host] = std::max<std::int64_t>(0, -comm_.max(-units));
   if (!checkpoints.disk) return;
-  const std::int64_t disk = checkpoints.disk->unit == CaseBudget::Unit::slots ? checkpoints.disk->amount
-                                                                              : checkpoints.disk->amount / state;
+  const std::int64_t disk =
+      checkpoints.disk->unit == CaseBudget::Unit::slots ? checkpoints.disk->amount : checkpoints.disk->amount / state;
   inputs_.units[Tier::disk] = -comm_.max(-std::min(disk, std::max<std::int64_t>(1, n - 1)));
 }
 
@@ -81,9 +81,12 @@ void Session::read_budgets() {
 void Session::measure() {
   constexpr auto disk = static_cast<std::size_t>(Tier::disk);
   const int repeats = inputs_.at_most < 50 ? 1 : inputs_.at_most < 500 ? 3 : 5;
-  const StepSeconds steps = simulation_->measure(repeats);
+  const double batch = options_.only_plan ? 5e-3 : 1e-3;
+  const StepSeconds steps = simulation_->measure(repeats, batch, inputs_.units[Tier::host]);
   OperationSeconds& seconds = inputs_.seconds;
-  seconds = {steps.forward, steps.record, steps.record_last, steps.reverse, {}, {}};
+  seconds = {steps.forward, steps.record, steps.reverse_kept, steps.record_last, steps.reverse, {}, {}};
+  seconds.write[static_cast<std::size_t>(Tier::host)] = steps.save;
+  seconds.read[static_cast<std::size_t>(Tier::host)] = steps.load;
   if (inputs_.units[Tier::disk] > 0) {
     constexpr double assumed_rate = 1e9;  // bytes per second
     seconds.write[disk] = seconds.read[disk] = static_cast<double>(inputs_.state_bytes) / assumed_rate;
@@ -99,6 +102,7 @@ void Session::measure() {
   const ScheduleCosts costs = parse_costs(options_.costs, measured);
   seconds.record_last *= costs.reverse / measured.reverse;
   seconds.reverse *= costs.reverse / measured.reverse;
+  seconds.reverse_kept *= costs.reverse / measured.reverse;
   seconds.record *= costs.forward / measured.forward;
   seconds.forward = costs.forward;
   seconds.write = costs.write;

@@ -18,9 +18,10 @@ unknowns: {k: {}, initial(u): {}}
 )yaml";
 
 Evaluation known_run(std::int64_t steps) {
-  Session session(test::text_case(heat + "time: {step: 0.004, to: " + std::to_string(0.004 * static_cast<double>(steps)) +
-                                  "}\ncheckpoints: {schedule: store-all, host: 1 GiB}\n"),
-                  test::self(), true, false, true);
+  Session session(
+      test::text_case(heat + "time: {step: 0.004, to: " + std::to_string(0.004 * static_cast<double>(steps)) +
+                      "}\ncheckpoints: {schedule: store-all, host: 1 GiB}\n"),
+      test::self(), true, false, true);
   EXPECT_EQ(session.simulation().plan().steps(), steps);
   return session.gradient({});
 }

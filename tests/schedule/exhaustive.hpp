@@ -124,7 +124,8 @@ class ExhaustiveSearch {
   }
 
   void records(double cost, const SearchState& s) {
-    if (s.live_record >= 0 && (s.records >> s.live_record & 1U) == 0 && used(s, 0) + p_.record_units <= p_.tiers[0].units) {
+    if (s.live_record >= 0 && (s.records >> s.live_record & 1U) == 0 &&
+        used(s, 0) + p_.record_units <= p_.tiers[0].units) {
       SearchState next = s;
       next.records |= std::uint32_t{1} << s.live_record;
       reach(cost, next);

@@ -42,8 +42,8 @@ TEST(Online, IsOptimalInItsRangeAndWithinTenPercentOrSoBeyond) {
   std::printf("slots   range   worst within   worst beyond   at n\n");
   for (const std::int64_t slots : {1, 2, 3, 5, 10, 20}) {
     const Curve c = curve(slots, 2000, 7);
-    std::printf("%5lld %7lld %14.4f %14.4f %6lld\n", static_cast<long long>(slots), static_cast<long long>(beta(slots, 2)),
-                c.within, c.beyond, static_cast<long long>(c.worst_steps));
+    std::printf("%5lld %7lld %14.4f %14.4f %6lld\n", static_cast<long long>(slots),
+                static_cast<long long>(beta(slots, 2)), c.within, c.beyond, static_cast<long long>(c.worst_steps));
     EXPECT_EQ(c.within, 1.0) << slots;
     EXPECT_LT(c.beyond, 1.15) << slots;
   }

@@ -1,5 +1,5 @@
-// Schedules against what was found without their recurrences: exhaustive search, and H-Revolve by counting levels against
-// its dynamic program at sizes that no table covers.
+// Schedules against what was found without their recurrences: exhaustive search, and H-Revolve by counting levels
+// against its dynamic program at sizes that no table covers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,11 +34,14 @@ TEST(Exhaustive, NoScheduleOfTwoTiersIsCheaperThanHRevolve) {
     const auto n = static_cast<int>(whole(1, 9));
     ScheduleRequest request{n, {{0, whole(0, 3), whole(1, 3)}}};
     request.costs = {whole(0, 1) == 0 ? 1.0 : 0.4, 1.5, {0, 0, price()}, {0, 0, price()}};
-    test::SearchProblem problem{n, {{request.capacities[Tier::host]}, {request.capacities[Tier::disk], request.costs.write[2], request.costs.read[2]}},
-                                request.costs.forward, request.costs.reverse};
+    test::SearchProblem problem{n,
+                                {{request.capacities[Tier::host]},
+                                 {request.capacities[Tier::disk], request.costs.write[2], request.costs.read[2]}},
+                                request.costs.forward,
+                                request.costs.reverse};
     EXPECT_NEAR(executed_cost("hrevolve", request), test::ExhaustiveSearch(problem).cost(), 1e-9)
-        << n << " steps, " << request.capacities[Tier::host] << " and " << request.capacities[Tier::disk] << " slots, write "
-        << request.costs.write[2] << ", read " << request.costs.read[2];
+        << n << " steps, " << request.capacities[Tier::host] << " and " << request.capacities[Tier::disk]
+        << " slots, write " << request.costs.write[2] << ", read " << request.costs.read[2];
   }
 }
 
@@ -50,7 +53,10 @@ TEST(Exhaustive, NoScheduleOfThreeTiersIsCheaperThanHRevolve) {
     if (w1 > w2) std::swap(w1, w2);
     if (r1 > r2) std::swap(r1, r2);
     request.costs = {1, 1, {0, w1, w2}, {0, r1, r2}};
-    const test::SearchProblem problem{n, {{request.capacities[Tier::device]}, {request.capacities[Tier::host], w1, r1}, {request.capacities[Tier::disk], w2, r2}}};
+    const test::SearchProblem problem{n,
+                                      {{request.capacities[Tier::device]},
+                                       {request.capacities[Tier::host], w1, r1},
+                                       {request.capacities[Tier::disk], w2, r2}}};
     EXPECT_NEAR(executed_cost("hrevolve", request), test::ExhaustiveSearch(problem).cost(), 1e-9) << n << " steps";
   }
 }
@@ -69,7 +75,8 @@ TEST(Exhaustive, NoScheduleIsCheaperThanDiskRevolve) {
     const auto n = static_cast<int>(whole(1, 8));
     ScheduleRequest request{n, {{0, whole(1, 3), -1}}};
     request.costs = {1, 1, {0, 0, price()}, {0, 0, price()}};
-    const test::SearchProblem problem{n, {{request.capacities[Tier::host]}, {n, request.costs.write[2], request.costs.read[2]}}};
+    const test::SearchProblem problem{
+        n, {{request.capacities[Tier::host]}, {n, request.costs.write[2], request.costs.read[2]}}};
     EXPECT_NEAR(executed_cost("diskrevolve", request), test::ExhaustiveSearch(problem).cost(), 1e-9) << n << " steps";
   }
 }
@@ -126,11 +133,14 @@ TEST(LevelPlan, EqualsTheDynamicProgramInThreeTiers) {
     double w1 = price(), w2 = price(), r1 = price(), r2 = price();
     if (w1 > w2) std::swap(w1, w2);
     if (r1 > r2) std::swap(r1, r2);
-    const TierProgram program(n, {{Tier::device, fast, 0, 0}, {Tier::host, middle, w1, r1}, {Tier::disk, slow, w2, r2}}, {});
-    const LevelPlan plan = LevelPlan::best({n, Tier::device, fast, {{Tier::host, middle, w1, r1}, {Tier::disk, slow, w2, r2}}, 1});
+    const TierProgram program(n, {{Tier::device, fast, 0, 0}, {Tier::host, middle, w1, r1}, {Tier::disk, slow, w2, r2}},
+                              {});
+    const LevelPlan plan =
+        LevelPlan::best({n, Tier::device, fast, {{Tier::host, middle, w1, r1}, {Tier::disk, slow, w2, r2}}, 1});
     const auto reversal = static_cast<double>(n);
     EXPECT_NEAR(plan.cost() + reversal, program.cost(), 1e-9 * program.cost())
-        << "n=" << n << " " << fast << "/" << middle << "/" << slow << " write " << w1 << " " << w2 << " read " << r1 << " " << r2;
+        << "n=" << n << " " << fast << "/" << middle << "/" << slow << " write " << w1 << " " << w2 << " read " << r1
+        << " " << r2;
     EXPECT_LE(plan.lower_bound(plan.cost() * 0.99) + reversal, program.cost() * (1 + 1e-12));
   }
 }
@@ -141,7 +151,10 @@ TEST(LevelPlan, ExecutesWhatItPlans) {
     ScheduleRequest request{whole(1, 30000), {{whole(0, 10), whole(1, 10), whole(1, 50)}}};
     if (request.capacities[Tier::device] == 0) request.capacities[Tier::host] = whole(2, 10);
     const double w = price(), r = price();
-    request.costs = {1, 1, {0, request.capacities[Tier::device] == 0 ? 0 : 0.3 * w, w}, {0, request.capacities[Tier::device] == 0 ? 0 : 0.5 * r, r}};
+    request.costs = {1,
+                     1,
+                     {0, request.capacities[Tier::device] == 0 ? 0 : 0.3 * w, w},
+                     {0, request.capacities[Tier::device] == 0 ? 0 : 0.5 * r, r}};
     EXPECT_NO_THROW(simulate(schedule_kind("hrevolve"), request)) << request.steps;
   }
 }
@@ -152,7 +165,8 @@ TEST(LevelPlan, AMillionStepsWithThreeTiersWithinAPercentOfTheBound) {
       for (const std::int64_t slow : {5, 1000})
         for (const double w : {2.0, 30.0}) {
           constexpr std::int64_t n = 1'000'000;
-          const LevelPlan plan = LevelPlan::best({n, Tier::device, fast, {{Tier::host, middle, 1, 1}, {Tier::disk, slow, w, w}}, 1});
+          const LevelPlan plan =
+              LevelPlan::best({n, Tier::device, fast, {{Tier::host, middle, 1, 1}, {Tier::disk, slow, w, w}}, 1});
           EXPECT_GE(plan.lower_bound(0.995 * plan.cost()), 0.99 * plan.cost());
         }
 }

@@ -34,7 +34,8 @@ void expect_complete(const ScheduleKind& kind, const ScheduleRequest& request) {
   const auto counts = counts_of(kind, request);
   if (!counts) return;
   const std::int64_t n = request.steps == unknown_steps ? request.at_most : request.steps;
-  const std::string at = kind.name + " n=" + std::to_string(n) + " s=" + std::to_string(request.capacities[Tier::host]) +
+  const std::string at = kind.name + " n=" + std::to_string(n) +
+                         " s=" + std::to_string(request.capacities[Tier::host]) +
                          " disk=" + std::to_string(request.capacities[Tier::disk]);
   EXPECT_EQ(counts->reversed, n) << at;
   if (!kind.is_online) {
@@ -212,7 +213,8 @@ TEST(Uniform, TakesOneMoreSweepWithTwoRootSlots) {
 
 TEST(Uniform, CountsIn64Bits) {
   const ScheduleKind& uniform = schedule_kind("uniform");
-  EXPECT_EQ(uniform.make({1'000'000'000'000, {{0, 2'000'000, 0}}}).predicted.plain, 999'999'999'999 + 999'999LL * 999'999);
+  EXPECT_EQ(uniform.make({1'000'000'000'000, {{0, 2'000'000, 0}}}).predicted.plain,
+            999'999'999'999 + 999'999LL * 999'999);
   EXPECT_GT(uniform.make({9'223'372'036'854'775'807 / 2, {{0, -1, 0}}}).predicted.plain, 4'611'686'018'427'387'902);
 }
 

@@ -76,11 +76,10 @@ TEST(Tables, Multistage) {
     if (!best.count(key) || traffic < best[key]) best[key] = traffic;
   });
   for_each_row("multistage.csv", 110, [&](const TableRow& row) {
-    const ScheduleCounts counts = simulate(schedule_kind("multistage"),
-                                           request(row, {0, integer(row, "s_ram"), integer(row, "s_disk")}));
+    const ScheduleCounts counts =
+        simulate(schedule_kind("multistage"), request(row, {0, integer(row, "s_ram"), integer(row, "s_disk")}));
     EXPECT_EQ(counts.plain, integer(row, "plain"));
-    EXPECT_LE(counts.writes[2] + counts.reads[2],
-              best[row.at("n") + "," + row.at("s_ram") + "," + row.at("s_disk")]);
+    EXPECT_LE(counts.writes[2] + counts.reads[2], best[row.at("n") + "," + row.at("s_ram") + "," + row.at("s_disk")]);
   });
 }
 
@@ -122,8 +121,7 @@ TEST(Tables, DiskRevolve) {
 
 TEST(Tables, Mixed) {
   for_each_row("mixed.csv", 44, [](const TableRow& row) {
-    EXPECT_EQ(simulate(schedule_kind("mixed"), request(row, {0, integer(row, "s"), 0})).total(),
-              integer(row, "total"));
+    EXPECT_EQ(simulate(schedule_kind("mixed"), request(row, {0, integer(row, "s"), 0})).total(), integer(row, "total"));
   });
 }
 

@@ -1,0 +1,147 @@
+// The planner: what it chooses, that execution follows it, that ranks agree, that nothing grows.
+// ranks: 1 2 3
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "adjoint/plan/plan.hpp"
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+Session gray_scott(const std::vector<std::string>& set, const Communicator& comm, const PlanOptions& options = {}) {
+  std::vector<std::string> all{"grid.x.cells=48", "grid.y.cells=40", "time.step=0.5", "time.to=200"};
+  all.insert(all.end(), set.begin(), set.end());
+  return Session(test::shipped_case("gray-scott", all), comm, true, false, true, options);
+}
+
+PlanInputs inputs(std::int64_t steps, std::int64_t units, std::int64_t record_units) {
+  PlanInputs in;
+  in.steps = in.at_most = steps;
+  in.units[Tier::host] = units;
+  in.record_units = record_units;
+  in.state_bytes = 1000;
+  in.seconds = {1.0, 1.1, 2.0, 0.75, 2.0, {}, {}};
+  return in;
+}
+
+TEST(Plan, ChoosesTheFastestFamily) {
+  EXPECT_EQ(make_plan(inputs(100, 396, 4)).kind->name, "store-all");
+  EXPECT_EQ(make_plan(inputs(100, 396, 4)).request.content, Content::record);
+  EXPECT_EQ(make_plan(inputs(100, 300, 4)).kind->name, "cams");
+  EXPECT_EQ(make_plan(inputs(100, 3, 4)).kind->name, "revolve");
+  EXPECT_EQ(make_plan(inputs(100, 99, 1)).kind->name, "store-all");
+  EXPECT_EQ(make_plan(inputs(100, 98, 1)).kind->name, "revolve");
+  PlanInputs with_disk = inputs(1000, 5, 4);
+  with_disk.units[Tier::disk] = 50;
+  with_disk.seconds.write[2] = with_disk.seconds.read[2] = 3;
+  const CheckpointPlan plan = make_plan(with_disk);
+  EXPECT_EQ(plan.kind->name, "hrevolve");
+  ASSERT_TRUE(plan.proven_least_seconds);
+  EXPECT_LE(*plan.proven_least_seconds, plan.seconds);
+  EXPECT_GT(*plan.proven_least_seconds, 0.99 * plan.seconds);
+  with_disk.seconds.write[2] = with_disk.seconds.read[2] = 1e6;
+  EXPECT_NE(make_plan(with_disk).kind->name, "hrevolve");
+  PlanInputs open = inputs(unknown_steps, 5, 4);
+  open.at_most = 1000;
+  EXPECT_EQ(make_plan(open).kind->name, "online");
+}
+
+/// No family that fits is predicted to be faster.
+TEST(Plan, BeatsEveryFamilyThatFits) {
+  for (const std::int64_t units : {1, 4, 20, 99, 200, 390})
+    for (const double transfer : {0.5, 8.0, 64.0}) {
+      PlanInputs in = inputs(100, units, 4);
+      in.units[Tier::disk] = 30;
+      in.seconds.write[2] = in.seconds.read[2] = transfer;
+      const CheckpointPlan best = make_plan(in);
+      for (const CheckpointPlan& other : all_plans(in))
+        EXPECT_LE(best.seconds, other.seconds * (1 + 1e-12))
+            << best.kind->name << " against " << other.kind->name << ", " << units << " units, transfer " << transfer;
+    }
+}
+
+TEST(Plan, RefusesTooLittleMemoryWithFigures) {
+  PlanInputs in = inputs(100, 0, 4);
+  in.working_bytes = 5000;
+  try {
+    make_plan(in);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("together 5.859 KiB"), std::string::npos) << error.what();
+  }
+}
+
+/// A history 200 times the budget: executed as planned, the bits of a run that keeps everything.
+TEST(Plan, ASmallBudgetGivesTheBitsOfALargeOne) {
+  Session everything = gray_scott({"checkpoints.host=1 GiB", "time.to=500"}, test::self());
+  const Evaluation reference = everything.gradient({});
+  Session session = gray_scott({"time.to=500", "checkpoints.host=5 slots"}, test::world());
+  EXPECT_EQ(session.simulation().plan().steps(), 1000);
+  const Evaluation mine = session.gradient({});
+  EXPECT_EQ(mine.counts.plain, session.plan().schedule.predicted.plain);
+  EXPECT_EQ(mine.counts.recorded, session.plan().schedule.predicted.recorded);
+  EXPECT_LE(mine.counts.peak[1], 5);
+  test::expect_same_bits(session, mine, reference);
+}
+
+TEST(Plan, RanksAgreeWhenTheirBlocksDiffer) {
+  // 40 rows over three ranks: blocks of different size fit different numbers of states into the same bytes.
+  Session session = gray_scott({"checkpoints.host=900 KiB", "time.to=40"}, test::world());
+  const auto units = static_cast<double>(session.plan_inputs().units[Tier::host]);
+  EXPECT_EQ(test::world().max(units), -test::world().max(-units));
+  EXPECT_EQ(session.gradient({}).counts.reversed, 80);
+}
+
+TEST(Plan, AnEmulatedDiskIsUsedAndCounted) {
+  PlanOptions options;
+  options.emulated_disk = {1e-6, 1e-6};
+  options.costs = "forward=1,reverse=3,disk.write=2,disk.read=2";
+  Session reference = gray_scott({"checkpoints.host=1 GiB"}, test::self());
+  const Evaluation all = reference.gradient({});
+  for (const char* slots : {"0 slots", "1 slots", "4 slots"}) {
+    Session session =
+        gray_scott({std::string("checkpoints.host=") + slots, "checkpoints.disk=40 slots"}, test::world(), options);
+    EXPECT_EQ(session.plan().kind->name, "hrevolve");
+    const Evaluation mine = session.gradient({});
+    EXPECT_EQ(mine.counts.writes[2], session.plan().schedule.predicted.writes[2]);
+    EXPECT_EQ(mine.counts.reads[2], session.plan().schedule.predicted.reads[2]);
+    EXPECT_LE(mine.counts.peak[2], 40);
+    test::expect_same_bits(session, mine, all);
+  }
+}
+
+std::int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+TEST(Plan, SwitchingSchedulesTwoHundredTimesDoesNotGrow) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the address sanitizer keeps freed memory, so resident sizes grow";
+#endif
+  Session reference = gray_scott({"checkpoints.host=1 GiB", "time.to=4"}, test::world());
+  Simulation& simulation = reference.simulation();
+  const Evaluation first = reference.gradient({});
+  std::int64_t before = 0;
+  for (int i = 0; i < 200; ++i) {
+    if (i == 20) before = resident_bytes();
+    const char* const names[] = {"revolve", "cams", "none", "uniform", "online", "store-all"};
+    ScheduleRequest request{8, {{0, 9, 0}}};
+    const ScheduleKind& kind = schedule_kind(names[i % 6]);
+    if (kind.name == std::string("cams")) request.record_units = simulation.record_units();
+    const Schedule schedule = kind.make(request);
+    simulation.reserve_checkpoints(schedule.predicted.peak[1], {});
+    const GradientResult again = simulation.gradient(schedule, kind.is_online, {}, {});
+    ASSERT_EQ(again.objective, first.objective) << kind.name;
+    ASSERT_EQ(again.gradient, first.gradient) << kind.name;
+  }
+  EXPECT_LT(resident_bytes() - before, 2 << 20);
+}
+
+}  // namespace
+}  // namespace hindsight
