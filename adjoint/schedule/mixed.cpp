@@ -184,7 +184,7 @@ ScheduleKind mixed_schedule() {
 }
 
 ScheduleKind cams_schedule() {
-  return {"cams", "states and stage records share the memory, a record takes --stages units",
+  return {"cams", "states and stage records share the memory; a record takes as many units as there are stages",
           [](const ScheduleRequest& request) { return make("cams", request); }};
 }
 

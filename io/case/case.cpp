@@ -42,6 +42,8 @@ std::pair<std::string, std::vector<std::string>> signature(const std::string& te
   const std::size_t open = text.find('(');
   if (open == std::string::npos) return {text, {}};
   if (text.back() != ')') throw InputError(place, "'" + text + "' lacks its closing parenthesis");
+  if (text.find_first_of("()", open + 1) != text.size() - 1)
+    throw InputError(place, "'" + text + "' has more than one pair of parentheses");
   std::vector<std::string> arguments;
   std::string current;
   for (const char c : text.substr(open + 1)) {
@@ -61,8 +63,12 @@ void read_functions(Value functions, Case& result, Names& names) {
     const auto [name, arguments] = signature(key, place);
     if (arguments.empty()) throw InputError(place, "write functions as name(argument, ...), not '" + key + "'");
     names.add(name, "function", place);
-    for (const std::string& argument : arguments)
-      if (!is_name(argument)) throw InputError(place, "'" + argument + "' is not the name of an argument");
+    for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
+      if (!is_name(*argument)) throw InputError(place, "'" + *argument + "' is not the name of an argument");
+      if (*argument == "pi") throw InputError(place, "'pi' is a number and cannot be an argument");
+      if (std::find(arguments.begin(), argument, *argument) != argument)
+        throw InputError(place, "argument '" + *argument + "' appears twice in " + key);
+    }
     result.functions.push_back({name, arguments, functions.at(key).expression()});
   }
 }

@@ -74,6 +74,9 @@ void read_series(Value series, Value& parameter, CaseParameter& result, const st
     result.times = number_list(series.at("times"));
     result.values = number_list(series.at("values"));
     series.finish();
+    for (const char* key : {"time", "value"})
+      if (auto column = parameter.find(key))
+        column->fail(column->path() + " names a column of a data file, but the series is written out here");
   } else {
     const Table table(resolve(series.text(), case_path));
     const auto time = parameter.find("time"), value = parameter.find("value");
@@ -263,7 +266,9 @@ void read_unknown(Value entry, CaseUnknown& unknown) {
   }
   if (auto scale = entry.find("scale")) {
     unknown.log_scale = scale->one_of({"linear", "log"}) == "log";
-    if (unknown.log_scale && unknown.lower && !(*unknown.lower > 0)) scale->fail("scale: log needs positive bounds");
+    const bool has_positive_bounds = (!unknown.lower || *unknown.lower >= 0) && (!unknown.upper || *unknown.upper > 0);
+    if (unknown.log_scale && !has_positive_bounds)
+      scale->fail("scale: log needs positive bounds (the lower one may be 0)");
   }
   if (auto prior = entry.find("prior")) {
     Prior p;

@@ -44,8 +44,9 @@ StepTime TimePlan::step(std::int64_t k) const {
 }
 
 std::int64_t TimePlan::state_at(double time) const {
-  for (std::size_t i = 0; i < ends_.size(); ++i)
-    if (std::fabs(ends_[i] - time) <= 2 * tolerance_) return first_step_[i];
+  const auto found = std::lower_bound(ends_.begin(), ends_.end(), time - 2 * tolerance_);
+  if (found != ends_.end() && std::fabs(*found - time) <= 2 * tolerance_)
+    return first_step_[static_cast<std::size_t>(found - ends_.begin())];
   throw Error(ExitCode::bug, "the time plan does not land at t = " + std::to_string(time));
 }
 

@@ -113,37 +113,51 @@ void WallAdjoint::clear() {
   }
 }
 
-/// Adds the entries that rules can reach: owned cells, and ghost corners beyond other walls.
-double WallAdjoint::total(const Grid& grid, const Face& face, const double* sums) const {
+/// For each set of sums the total of the entries that rules can reach: owned cells, and ghost corners beyond other
+/// walls. One reduction for all sets; a face that is not here gives null pointers.
+std::vector<double> WallAdjoint::totals(const Grid& grid, const Face& face,
+                                        const std::vector<const double*>& sets) const {
   const std::size_t ap = face.axis == 0 ? 1 : 0, aq = face.axis == 2 ? 1 : 2;
   const std::int64_t hp = grid.layout().halo[ap], hq = grid.layout().halo[aq];
   const std::int64_t width = grid.global_cells()[ap] + 2 * hp, height = grid.global_cells()[aq] + 2 * hq;
   const WallLayout layout = wall_layout(grid, face.axis);
-  std::vector<double> dense(static_cast<std::size_t>(width * height), 0.0);
-  if (sums != nullptr) {
-    const auto reach = [&](std::size_t axis, int side, std::int64_t halo) {
-      return grid.is_wall(static_cast<int>(axis), side) ? halo : 0;
-    };
-    for (std::int64_t q = -reach(aq, 0, hq); q < grid.cells()[aq] + reach(aq, 1, hq); ++q)
+  const auto reach = [&](std::size_t axis, int side, std::int64_t halo) {
+    return grid.is_wall(static_cast<int>(axis), side) ? halo : 0;
+  };
+  std::vector<double> dense(sets.size() * static_cast<std::size_t>(width * height), 0.0);
+  double* all = dense.data();
+  for (const double* sums : sets) {
+    for (std::int64_t q = -reach(aq, 0, hq); sums != nullptr && q < grid.cells()[aq] + reach(aq, 1, hq); ++q)
       for (std::int64_t p = -reach(ap, 0, hp); p < grid.cells()[ap] + reach(ap, 1, hp); ++p)
-        dense[static_cast<std::size_t>(grid.first()[ap] + p + hp + width * (grid.first()[aq] + q + hq))] =
+        all[grid.first()[ap] + p + hp + width * (grid.first()[aq] + q + hq)] =
             sums[layout.origin + p + layout.stride * q];
+    all += width * height;
   }
   grid.communicator().sum(dense);
-  return pairwise_sum(dense.data(), width * height);
+  std::vector<double> result;
+  for (std::size_t i = 0; i < sets.size(); ++i)
+    result.push_back(pairwise_sum(dense.data() + static_cast<std::int64_t>(i) * width * height, width * height));
+  return result;
 }
 
 void WallAdjoint::add_sums(const Grid& grid, std::vector<double>& scalars,
                            std::vector<std::vector<double>>& knots) const {
   for (const Face& face : faces_) {
     const bool here = face.bar.size() > 0;
-    for (std::size_t p = 0; p < face.scalar_symbols.size(); ++p)
-      scalars[p] += total(grid, face, here ? face.scalar_sums[p].data() : nullptr);
     const std::int64_t size = wall_layout(grid, face.axis).size;
+    std::vector<const double*> sets;
+    std::vector<double*> targets;
+    for (std::size_t p = 0; p < face.scalar_symbols.size(); ++p) {
+      sets.push_back(here ? face.scalar_sums[p].data() : nullptr);
+      targets.push_back(&scalars[p]);
+    }
     for (std::size_t q = 0; q < face.series_symbols.size(); ++q)
-      for (std::size_t k = 0; k < knots[q].size(); ++k)
-        knots[q][k] +=
-            total(grid, face, here ? face.knot_sums[q].data() + size * static_cast<std::int64_t>(k) : nullptr);
+      for (std::size_t k = 0; k < knots[q].size(); ++k) {
+        sets.push_back(here ? face.knot_sums[q].data() + size * static_cast<std::int64_t>(k) : nullptr);
+        targets.push_back(&knots[q][k]);
+      }
+    const std::vector<double> found = totals(grid, face, sets);
+    for (std::size_t i = 0; i < found.size(); ++i) *targets[i] += found[i];
   }
 }
 

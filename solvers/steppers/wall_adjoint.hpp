@@ -47,7 +47,7 @@ class WallAdjoint {
     std::size_t kernel;
   };
   void bind_knots(Tables& tables, Face& face, const std::vector<Series::Place>& places) const;
-  double total(const Grid& grid, const Face& face, const double* sums) const;
+  std::vector<double> totals(const Grid& grid, const Face& face, const std::vector<const double*>& sets) const;
 
   const Model& model_;
   const Active& active_;
