@@ -51,6 +51,7 @@ class Integral {
   double value() const;          ///< collective
   double tangent_value() const;  ///< collective
   void reset();
+  std::int64_t bytes() const;
   const KernelSpec& kernel() const { return value_kernel_; }
 
  private:

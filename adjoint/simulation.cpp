@@ -284,8 +284,13 @@ std::int64_t Simulation::record_bytes() const {
   return state_bytes() * (1 + stepper_->record_states());
 }
 std::int64_t Simulation::working_bytes() const {
-  const std::int64_t own = tables_->bytes() + stepper_->scratch_bytes() + live_states * state_bytes();
-  return wants_.adjoint ? own + 2 * state_bytes() + (record_bytes() - state_bytes()) : own;
+  std::int64_t doubles = 0;
+  for (const std::vector<Memory>* all : {&initial_fields_, &scalar_sums_, &series_sums_})
+    for (const Memory& memory : *all) doubles += memory.size();
+  std::int64_t bytes = doubles * static_cast<std::int64_t>(sizeof(double)) + tables_->bytes() +
+                       stepper_->scratch_bytes() + live_states * state_bytes();
+  for (const Integral& integral : integrals_) bytes += integral.bytes();
+  return wants_.adjoint ? bytes + 2 * state_bytes() + (record_bytes() - state_bytes()) : bytes;
 }
 
 /// A pool for the states at work, one record's stages, and `units` of checkpoints. Never shrinks to less than the

@@ -83,7 +83,23 @@ void require_memory(const PlanInputs& inputs) {
       bytes_text(inputs.working_bytes + inputs.state_bytes)));
 }
 
-/// For more than two tiers: how good the plan is at least.
+/// Counts the traffic that the schedule left open, unless that would take long.
+void count_traffic(Schedule& schedule) {
+  constexpr std::int64_t most_steps = 2'000'000;
+  ScheduleCounts& counts = schedule.predicted;
+  const bool is_open = std::count(counts.writes.begin(), counts.writes.end(), unpredicted) +
+                           std::count(counts.reads.begin(), counts.reads.end(), unpredicted) >
+                       0;
+  if (!is_open || counts.reversed == unpredicted || counts.total() > most_steps) return;
+  counts.writes = counts.reads = {};
+  ActionStream stream = schedule.actions();
+  while (const Action* action = stream.next()) {
+    if (const auto* save = std::get_if<Save>(action)) ++counts.writes[static_cast<std::size_t>(save->slot.tier)];
+    if (const auto* load = std::get_if<Load>(action)) ++counts.reads[static_cast<std::size_t>(load->slot.tier)];
+  }
+}
+
+/// With a slow tier: how good the plan is at least.
 void add_certificate(CheckpointPlan& plan, const PlanInputs& inputs) {
   if (plan.kind->name != "hrevolve") return;
   LevelPlan::Problem problem{inputs.steps, Tier::host, inputs.units[Tier::host], {}, inputs.seconds.forward};
@@ -123,13 +139,18 @@ double predicted_seconds(const Schedule& schedule, const OperationSeconds& secon
 
 CheckpointPlan make_plan(const PlanInputs& inputs) {
   require_memory(inputs);
-  if (inputs.schedule != "auto") return plan_with(inputs.schedule, inputs);
+  if (inputs.schedule != "auto") {
+    CheckpointPlan plan = plan_with(inputs.schedule, inputs);
+    if (!plan.kind->is_online) count_traffic(plan.schedule);
+    return plan;
+  }
   std::optional<CheckpointPlan> best;
   for (const std::string& name : candidates(inputs)) {
     CheckpointPlan plan = plan_with(name, inputs);
     if (!best || plan.seconds < best->seconds) best = std::move(plan);
   }
   best->is_automatic = true;
+  if (!best->kind->is_online) count_traffic(best->schedule);
   add_certificate(*best, inputs);
   return *best;
 }
@@ -165,6 +186,7 @@ std::string bytes_text(std::int64_t bytes) {
 }
 
 std::string seconds_text(double seconds) {
+  if (seconds < 1e-6) return fmt::format("{:.3g} ns", seconds * 1e9);
   if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
   if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
   if (seconds < 120) return fmt::format("{:.3g} s", seconds);

@@ -39,7 +39,7 @@ struct CheckpointPlan {
   Schedule schedule;
   double seconds = 0.0;  ///< predicted
   bool is_automatic = false;
-  /// With three tiers: no schedule of restart states takes less time than this.
+  /// With a slow tier: no schedule of restart states takes less time than this.
   std::optional<double> proven_least_seconds;
 
   bool is_open() const { return request.steps == unknown_steps; }
@@ -65,7 +65,7 @@ std::int64_t default_host_budget(const Communicator& comm);
 
 /// "1.5 GiB"
 std::string bytes_text(std::int64_t bytes);
-/// "12 ms", "3.4 s", "2 h 05 min"
+/// "25 ns", "12 ms", "3.4 s", "2 h 05 min"
 std::string seconds_text(double seconds);
 
 }  // namespace hindsight

@@ -100,13 +100,14 @@ FieldFile::FieldFile(const RunFolder& folder, const std::string& name, const Gri
   }
 }
 
-void FieldFile::write(const std::string& path, const Hdf5Space& space, const Hdf5Space& memory, const double* data) {
+void FieldFile::write(const std::string& path, const Hdf5Space& space, const Hdf5Space& memory, hid_t stored,
+                      hid_t native, const void* data) {
   Hdf5Properties links(H5Pcreate(H5P_LINK_CREATE), "prepare", path_);
   check(H5Pset_create_intermediate_group(links, 1), "prepare", path_);
-  Hdf5Dataset dataset(H5Dcreate2(file_, path.c_str(), H5T_IEEE_F64LE, space, links, H5P_DEFAULT, H5P_DEFAULT),
+  Hdf5Dataset dataset(H5Dcreate2(file_, path.c_str(), stored, space, links, H5P_DEFAULT, H5P_DEFAULT),
                       "create dataset " + path + " in", path_);
   const Hdf5Properties transfer = collective_transfer(path_);
-  check(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, transfer, data), "write " + path + " to", path_);
+  check(H5Dwrite(dataset, native, memory, space, transfer, data), "write " + path + " to", path_);
   dataset.close(path_);
 }
 
@@ -118,16 +119,24 @@ void FieldFile::write_field(const std::string& path, const double* cells) {
     select_nothing(space, path_);
     select_nothing(memory, path_);
   }
-  write(path, space, memory, packed(*grid_, cells).data());
+  write(path, space, memory, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, packed(*grid_, cells).data());
 }
 
-void FieldFile::write_numbers(const std::string& path, const std::vector<double>& values) {
-  Hdf5Space space = space_of({values.size()}, path_), memory = space_of({values.size()}, path_);
+void FieldFile::write_list(const std::string& path, std::size_t count, hid_t stored, hid_t native, const void* data) {
+  Hdf5Space space = space_of({count}, path_), memory = space_of({count}, path_);
   if (!folder_->communicator().is_root()) {
     select_nothing(space, path_);
     select_nothing(memory, path_);
   }
-  write(path, space, memory, values.data());
+  write(path, space, memory, stored, native, data);
+}
+
+void FieldFile::write_numbers(const std::string& path, const std::vector<double>& values) {
+  write_list(path, values.size(), H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.data());
+}
+
+void FieldFile::write_integers(const std::string& path, const std::vector<std::int64_t>& values) {
+  write_list(path, values.size(), H5T_STD_I64LE, H5T_NATIVE_INT64, values.data());
 }
 
 void FieldFile::write_attribute(const std::string& name, const std::string& value) {

@@ -23,12 +23,15 @@ class FieldFile {
   void write_field(const std::string& path, const double* cells);
   /// The same values on every rank; rank 0's are written.
   void write_numbers(const std::string& path, const std::vector<double>& values);
+  void write_integers(const std::string& path, const std::vector<std::int64_t>& values);
   void write_attribute(const std::string& name, const std::string& value);
   /// Closes, flushes, renames.
   void finish();
 
  private:
-  void write(const std::string& path, const Hdf5Space& space, const Hdf5Space& memory, const double* data);
+  void write(const std::string& path, const Hdf5Space& space, const Hdf5Space& memory, hid_t stored, hid_t native,
+             const void* data);
+  void write_list(const std::string& path, std::size_t count, hid_t stored, hid_t native, const void* data);
   const RunFolder* folder_;
   std::string name_, path_;
   const Grid* grid_;

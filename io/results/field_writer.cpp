@@ -26,13 +26,13 @@ void FieldWriter::write(std::int64_t step, double time, const std::vector<const 
       file_.write_field("/" + output_name(fields_[f], times_.size()), cells[f]);
     }
   }
-  steps_.push_back(static_cast<double>(step));
+  steps_.push_back(step);
   times_.push_back(time);
 }
 
 void FieldWriter::finish(const std::string& case_name) {
   file_.write_numbers("/times", times_);
-  file_.write_numbers("/steps", steps_);
+  file_.write_integers("/steps", steps_);
   if (grid_.dimensions() == 0)
     for (std::size_t f = 0; f < fields_.size(); ++f) file_.write_numbers("/" + fields_[f], values_[f]);
   file_.write_attribute("case", case_name);

@@ -23,7 +23,8 @@ class FieldWriter {
   const RunFolder& folder_;
   const Grid& grid_;
   std::vector<std::string> fields_;
-  std::vector<double> steps_, times_;
+  std::vector<std::int64_t> steps_;
+  std::vector<double> times_;
   std::vector<std::vector<double>> values_;  // ODE only
   FieldFile file_;
 };

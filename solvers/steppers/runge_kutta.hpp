@@ -56,7 +56,8 @@ class RungeKutta {
   bool keeps_slopes() const;
   bool keeps_stage_adjoints() const;
 
-  /// Bytes of the stage inputs that steps use when they do not record. (Other scratch: Tables::bytes.)
+  /// Bytes of the stage inputs that steps use when they do not record, and of sums over walls. (Other scratch:
+  /// Tables::bytes.)
   std::int64_t scratch_bytes() const;
   /// Compiles and allocates for a grid. Collective. `series` run parallel to model.series.
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series);

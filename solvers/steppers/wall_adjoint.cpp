@@ -113,6 +113,16 @@ void WallAdjoint::clear() {
   }
 }
 
+std::int64_t WallAdjoint::bytes() const {
+  std::int64_t doubles = 0;
+  for (const Face& face : faces_) {
+    doubles += face.bar.size() + face.unused_knot.size();
+    for (const Memory& m : face.scalar_sums) doubles += m.size();
+    for (const Memory& m : face.knot_sums) doubles += m.size();
+  }
+  return doubles * static_cast<std::int64_t>(sizeof(double));
+}
+
 /// For each set of sums the total of the entries that rules can reach: owned cells, and ghost corners beyond other
 /// walls. One reduction for all sets; a face that is not here gives null pointers.
 std::vector<double> WallAdjoint::totals(const Grid& grid, const Face& face,

@@ -28,6 +28,8 @@ class WallAdjoint {
   /// @param places of this stage's time in the active series (unused without any).
   void accumulate(Tables& tables, int stage, const std::vector<Series::Place>& places);
   void clear();
+  /// Of all that prepare() allocated.
+  std::int64_t bytes() const;
   /// Adds to scalars[p] and knots[q][k]. Collective.
   void add_sums(const Grid& grid, std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const;
 

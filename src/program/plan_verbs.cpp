@@ -81,17 +81,19 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all) {
       session.source().name, plan.is_open() ? "at most " : "", n, bytes_text(inputs.state_bytes),
       bytes_text(inputs.state_bytes * n), seconds_text(cost.forward), seconds_text(cost.record_last + cost.reverse));
   text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
-  text += fmt::format("  {:<6}{:>14}{:>14}{:>16}{:>12}{:>12}\n", "tier", "budget", "used", "checkpoints", "writes",
-                      "reads");
+  text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", "tier", "budget", "used", "checkpoints",
+                      "writes", "reads", "moved");
   for (const Tier tier : {Tier::host, Tier::disk}) {
     if (tier == Tier::disk && inputs.units[tier] == 0) continue;
     const auto t = static_cast<std::size_t>(tier);
-    const std::int64_t working = tier == Tier::host ? inputs.working_bytes : 0;
-    text +=
-        fmt::format("  {:<6}{:>14}{:>14}{:>16}{:>12}{:>12}\n", to_text(tier),
-                    bytes_text(tier == Tier::host ? session.host_budget() : inputs.units[tier] * inputs.state_bytes),
-                    bytes_text(working + plan.checkpoint_bytes(tier, inputs)), counts.peak[t],
-                    count_text(counts.writes[t]), count_text(counts.reads[t]));
+    const bool is_host = tier == Tier::host;
+    const std::int64_t used = (is_host ? inputs.working_bytes : 0) + plan.checkpoint_bytes(tier, inputs);
+    const std::int64_t budget = is_host ? session.host_budget() : inputs.units[tier] * inputs.state_bytes;
+    const bool is_counted = counts.writes[t] != unpredicted && counts.reads[t] != unpredicted;
+    const std::string moved = is_counted ? bytes_text((counts.writes[t] + counts.reads[t]) * inputs.state_bytes) : "-";
+    text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", to_text(tier), bytes_text(budget),
+                        bytes_text(used), counts.peak[t], count_text(counts.writes[t]), count_text(counts.reads[t]),
+                        is_host ? "no copies" : moved);
   }
   text += fmt::format("  ({} of the host memory is working memory.)\n", bytes_text(inputs.working_bytes));
   if (plan.is_open()) return text + "The run ends by a condition, so the number of forward steps is known only then.\n";

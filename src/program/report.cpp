@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 
 #include "src/backend/host/compiler.hpp"
 #include "src/error.hpp"
@@ -75,6 +77,14 @@ void OutputObserver::finish() {
   writer_.finish(session_.source().name);
 }
 
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string words((std::istreambuf_iterator<char>(file)), {});
+  while (!words.empty() && words.back() == '\0') words.pop_back();
+  std::replace(words.begin(), words.end(), '\0', ' ');
+  return words;
+}
+
 Json base_result(const std::string& verb, const Session& session, double objective) {
   const Simulation& simulation = session.simulation();
   Json json;
@@ -93,6 +103,8 @@ Json base_result(const std::string& verb, const Session& session, double objecti
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   json["provenance"] = {{"program", "hindsight 0.1.0"},
+                        {"commit", build_commit()},
+                        {"command", session.communicator().broadcast(command_line())},
                         {"date", utc_now()},
                         {"host", host},
                         {"ranks", session.communicator().size()},

@@ -157,11 +157,13 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
     text += value.is_number() ? fmt::format("  dJ/d{:<14} {:.10g}\n", name, value.get<double>())
                               : fmt::format("  dJ/d{:<14} norm {:.10g}, in {}\n", name, value["norm"].get<double>(),
                                             value["dataset"].get<std::string>());
-  text +=
-      fmt::format("{} steps forward, {} recomputed, {} reversed in {:.3g} s; schedule {}, {} of {} host memory\n",
-                  json["steps"]["forward"].get<std::int64_t>(), json["steps"]["recomputed"].get<std::int64_t>(),
-                  json["steps"]["reversed"].get<std::int64_t>(), seconds, session.plan().kind->name,
-                  bytes_text(json["memory"]["host"]["peak"].get<std::int64_t>()), bytes_text(session.host_budget()));
+  const CheckpointPlan& plan = session.plan();
+  const std::string predicted = plan.is_open() ? "" : fmt::format(" (predicted: {})", seconds_text(plan.seconds));
+  text += fmt::format("{} steps forward, {} recomputed, {} reversed in {}{}; schedule {}, {} of {} host memory\n",
+                      json["steps"]["forward"].get<std::int64_t>(), json["steps"]["recomputed"].get<std::int64_t>(),
+                      json["steps"]["reversed"].get<std::int64_t>(), seconds_text(evaluation.seconds), predicted,
+                      plan.kind->name, bytes_text(json["memory"]["host"]["peak"].get<std::int64_t>()),
+                      bytes_text(session.host_budget()));
   print(comm, text + misfit_text(session) + "results in " + folder.path() + "\n");
   return ExitCode::done;
 }

@@ -154,7 +154,8 @@ Evaluation Session::gradient(const StateObserver& observer) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   progress_.finish();
   const bool is_off = seconds > plan_.seconds * drift || seconds * drift < plan_.seconds;
-  has_drifted_ = comm_.any(plan_.is_automatic && !plan_.is_open() && seconds > telling_seconds && is_off);
+  has_drifted_ = comm_.any(options_.costs.empty() && plan_.is_automatic && !plan_.is_open() &&
+                           seconds > telling_seconds && is_off);
   Evaluation evaluation{result.objective, std::move(result.gradient), result.counts, seconds};
   evaluation.objective += add_priors(&evaluation.gradient);
   return evaluation;

@@ -135,6 +135,58 @@ TEST(Program, AFailureOnOneRankEndsAll) {
   EXPECT_FALSE(std::filesystem::exists(out + "/result.json"));
 }
 
+/// How often `what` stands in the output.
+int times_printed(const std::string& what) {
+  int count = 0;
+  const std::string text = output();
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+TEST(Program, SeveralRanksSpeakOnce) {
+  const std::string out = folder() + "/once";
+  std::filesystem::remove_all(out);
+  EXPECT_EQ(run("gradient " + source + "/cases/burgers.yaml --set time.stp=1 --out " + out, 3), 2) << output();
+  EXPECT_EQ(times_printed("stp"), 2) << output();  // the override's place and the message
+  EXPECT_EQ(times_printed("hindsight: "), 1) << output();
+  EXPECT_FALSE(std::filesystem::exists(out + "/result.json"));
+  EXPECT_EQ(run("gradient " + source + "/cases/burgers.yaml --set time.step=0.01 --out " + out, 3), 3) << output();
+  EXPECT_EQ(times_printed("diverged"), 1) << output();
+  EXPECT_FALSE(std::filesystem::exists(out + "/result.json"));
+}
+
+TEST(Program, PlansShowWhatMemoryBuysAndDrawPictures) {
+  const std::string gray = source + "/cases/gray-scott.yaml --set time.to=20 --set checkpoints.host='30 slots' ";
+  ASSERT_EQ(run("plan " + gray + "--picture " + folder() + "/plan.svg"), 0) << output();
+  for (const char* wanted : {"What memory buys", "half host memory", "double host memory", "1.5: ", "5: "})
+    EXPECT_NE(output().find(wanted), std::string::npos) << wanted << "\n" << output();
+  std::ifstream picture(folder() + "/plan.svg");
+  const std::string svg((std::istreambuf_iterator<char>(picture)), {});
+  EXPECT_NE(svg.find("checkpoint in host memory"), std::string::npos);
+  EXPECT_NE(svg.find("</svg>"), std::string::npos);
+  ASSERT_EQ(run("plan " + gray + "--set checkpoints.disk='100 slots' --cost disk.write=1e-4,disk.read=1e-4 --json -"),
+            0);
+  const nlohmann::json json = nlohmann::json::parse(output());
+  EXPECT_EQ(json["tiers"]["disk"]["write_seconds"], 1e-4);
+  EXPECT_EQ(json["variants"].size(), 5U);
+  EXPECT_EQ(run("gradient " + gray + "--set checkpoints.disk='100 slots'"), 2) << output();
+}
+
+TEST(Program, SchedulesOfEveryKindAreShown) {
+  const std::string common = " --steps 60 --slots host=8,disk=60 --cost disk.write=2,disk.read=2 --period 7 ";
+  for (const char* kind : {"store-all --slots host=60", "none", "uniform --slots host=60", "revolve", "multistage",
+                           "hrevolve", "diskrevolve", "diskrevolve-once", "periodic", "twolevel", "mixed",
+                           "cams --stages 4 --stiffly-accurate", "stride", "online", "online --unknown"}) {
+    const std::string words = kind;
+    const std::string name = words.substr(0, words.find(' '));
+    const std::string own = words.substr(name.size());
+    const std::string slots = own.find("--slots") == std::string::npos ? common : " --steps 60 ";
+    EXPECT_EQ(run("schedule " + name + slots + own + " --picture " + folder() + "/s.svg"), 0) << kind << "\n"
+                                                                                              << output();
+    EXPECT_NE(output().find("schedule " + name + ", 60 steps"), std::string::npos) << output();
+  }
+}
+
 TEST(Program, MissingCompilerExitsWith6) {
   const std::string command = clean_environment + "HINDSIGHT_CC=no-such-cc HINDSIGHT_CACHE=" + folder() +
                               "/empty-cache " + std::string(HINDSIGHT_PROGRAM) + " run " + source +
