@@ -61,7 +61,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Families in turn, round after round, so that the machine's moods hit all alike; costs are medians over the sessions.
+/// Families in turn, round after round.
 void slow_tier(Report& report, double ratio) {
   const std::vector<std::string> budgets{"checkpoints.host=4 slots", "checkpoints.disk=2000 slots",
                                          "checkpoints.period=25"};
@@ -78,22 +78,25 @@ void slow_tier(Report& report, double ratio) {
     sessions.push_back(std::make_unique<Session>(gray_scott(128, 600, 0.5, set), Communicator(MPI_COMM_SELF), true,
                                                  false, true, options));
   }
-  const auto cost = [&](double OperationSeconds::*member) {
+  // Costs are measured between the gradients of every round, so that the machine's moods hit both alike.
+  std::vector<std::vector<double>> seconds(sessions.size());
+  std::vector<StepSeconds> steps;
+  for (int round = 0; round < 9; ++round)
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+      steps.push_back(probe.simulation().measure(1, 2e-3, 30));
+      seconds[i].push_back(sessions[i]->gradient({}).seconds);
+    }
+  const auto cost = [&](double StepSeconds::*member) {
     std::vector<double> values;
-    for (const auto& session : sessions) values.push_back(session->plan_inputs().seconds.*member);
+    for (const StepSeconds& one : steps) values.push_back(one.*member);
     return median(values);
   };
   OperationSeconds costs = sessions.front()->plan_inputs().seconds;
-  for (double OperationSeconds::*member :
-       {&OperationSeconds::forward, &OperationSeconds::record, &OperationSeconds::record_last,
-        &OperationSeconds::reverse, &OperationSeconds::reverse_kept})
-    costs.*member = cost(member);
-  std::vector<std::vector<double>> seconds(sessions.size());
-  for (int round = 0; round < 7; ++round)
-    for (std::size_t i = 0; i < sessions.size(); ++i) {
-      const double s = sessions[i]->gradient({}).seconds;
-      if (round > 0) seconds[i].push_back(s);
-    }
+  costs.forward = cost(&StepSeconds::forward);
+  costs.record = cost(&StepSeconds::record);
+  costs.reverse_kept = cost(&StepSeconds::reverse_kept);
+  costs.record_last = cost(&StepSeconds::record_last);
+  costs.reverse = cost(&StepSeconds::reverse);
   fmt::print("w/f = {:g}\n", ratio);
   double worst = 1, best = 1e300;
   for (std::size_t i = 0; i < sessions.size(); ++i) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "adjoint/schedule/schedule.hpp"
@@ -49,12 +49,12 @@ class Checkpoints {
   Checkpoints(std::int64_t host_units, std::int64_t record_units, Pool& states,
               std::array<SlotStore*, tier_count> others);
 
-  void save(Slot slot, const StepRecord& record) {
+  void save(Slot slot, StepRecord record) {
     const auto tier = static_cast<std::size_t>(slot.tier);
     in_use_[tier] += record.stages ? record_units_ : 1;
     peak_[tier] = std::max(peak_[tier], in_use_[tier]);
     if (slot.tier == Tier::host) {
-      host_[static_cast<std::size_t>(slot.index)] = record;
+      host_[static_cast<std::size_t>(slot.index)] = std::move(record);
     } else {
       other(slot.tier).write(slot.index, record.base.data());
     }

@@ -33,6 +33,14 @@ void Pass::fill_ghosts(const Tables& tables) const {
 }
 
 void Pass::run(const Tables& tables) const {
+  if (exchanges_.empty()) {
+    if (block_of_ != &tables) {
+      block_ = tables.launch_block(ready_);
+      block_of_ = &tables;
+    }
+    if (!ready_.is_empty()) kernel_(&block_);
+    return;
+  }
   start(tables);
   tables.launch(kernel_, ready_);
   for (const Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);

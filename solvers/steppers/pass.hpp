@@ -35,6 +35,9 @@ class Pass {
     mutable std::vector<double*> cells;
   };
   KernelFunction kernel_;
+  // Without exchanges the launch block never changes; it is kept, because a step of a small ODE takes nanoseconds.
+  mutable const Tables* block_of_ = nullptr;
+  mutable Launch block_{};
   std::vector<Exchange> exchanges_;
   Box interior_, ready_;
   std::vector<Box> rest_;

@@ -29,18 +29,12 @@ TimePlan::TimePlan(double from, double to, double step, std::vector<double> land
 }
 
 std::size_t TimePlan::stretch(std::int64_t k) const {
-  if (first_step_.size() == 2) return 0;
   const auto after = std::upper_bound(first_step_.begin(), first_step_.end() - 1, k);
   return static_cast<std::size_t>(after - first_step_.begin()) - 1;
 }
 
 double TimePlan::time(std::int64_t k) const {
   return k == first_step_.back() ? ends_.back() : step(k).t;
-}
-
-StepTime TimePlan::step(std::int64_t k) const {
-  const std::size_t s = stretch(k);
-  return {ends_[s] + static_cast<double>(k - first_step_[s]) * lengths_[s], lengths_[s]};
 }
 
 std::int64_t TimePlan::state_at(double time) const {

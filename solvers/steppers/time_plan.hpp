@@ -20,7 +20,10 @@ class TimePlan {
   /// The run ends with state k: steps() is k until reopen().
   void end_at(std::int64_t k) { steps_ = k; }
   void reopen() { steps_ = first_step_.back(); }
-  StepTime step(std::int64_t k) const;
+  StepTime step(std::int64_t k) const {
+    const std::size_t s = first_step_.size() == 2 ? 0 : stretch(k);
+    return {ends_[s] + static_cast<double>(k - first_step_[s]) * lengths_[s], lengths_[s]};
+  }
   double time(std::int64_t k) const;
   /// The state at a landing time. @throws Error(bug) when the plan does not land there.
   std::int64_t state_at(double time) const;
