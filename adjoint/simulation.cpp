@@ -461,6 +461,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double long_enough = 0.1;  // seconds; what takes longer is measured once
+
 /// Seconds of one call of `work`: the median of `repeats` batches of at least `enough` seconds. Collective.
 double seconds_of(const Communicator& comm, int repeats, double enough, const std::function<void()>& work) {
   std::vector<double> samples;
@@ -472,6 +474,7 @@ double seconds_of(const Communicator& comm, int repeats, double enough, const st
       batch *= 4;
     } else {
       samples.push_back(seconds / static_cast<double>(batch));
+      if (seconds > long_enough) break;
     }
   }
   std::sort(samples.begin(), samples.end());
@@ -483,7 +486,7 @@ double seconds_of(const Communicator& comm, int repeats, double enough, const st
 StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   // As much as no cache holds, but no more steps than a few per cent of the run; the same on all ranks.
   constexpr std::int64_t cold = std::int64_t{96} << 20, most = 4096;
-  units = std::min({units, cold / state_bytes(), most, std::max<std::int64_t>(8, plan_->steps() / 20)});
+  units = std::min({units, cold / state_bytes(), most, std::max<std::int64_t>(8, plan_->steps() / 50)});
   units = -comm_.max(-units);
   const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   reserve(units);
@@ -493,7 +496,6 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   const StepTime time = plan_->step(0);
   const Buffer state = initial_state();
   StepRecord live;
-  std::vector<StepRecord> records(count(units / record_units()));
   std::size_t next = 0;
   const auto turn = [&](const auto& ring) { return next = (next + 1) % ring.size(); };
   const auto reverse_one = [&](const StepRecord& record) {
@@ -506,6 +508,8 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   seconds.record_last = measured([&] { record(0, state, false, false, live); });
   seconds.reverse = measured([&] { reverse_one(live); });
   live = {};
+  units = std::min(units, static_cast<std::int64_t>(std::min(1e9, 5 * long_enough / seconds.forward)));
+  std::vector<StepRecord> records(count(units / record_units()));
   seconds.record = seconds.forward;
   seconds.reverse_kept = seconds.reverse;
   if (records.empty()) return seconds;  // nothing can be kept

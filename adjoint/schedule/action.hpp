@@ -24,7 +24,7 @@ static_assert(sizeof(Slot) == 8);
 struct Advance { std::int64_t from, to; };                     ///< live state moves forward, recording nothing
 struct Record { std::int64_t step; };                          ///< one step forward, keeping live what reversing needs
 struct Reverse { std::int64_t step; };                         ///< consumes the live record; adjoint moves one step back
-struct Save { Slot slot; std::int64_t step; Content content; };  ///< live state or live record -> free slot
+struct Save { Slot slot; std::int64_t step; Content content; };  ///< live state, live record, or the state that it starts from -> free slot
 struct Load { Slot slot; std::int64_t step; Content content; };  ///< slot -> live; the slot stays full
 struct Move { Slot from, to; };                                ///< slot -> free slot of another tier
 struct Release { Slot slot; };                                 ///< the slot is free

@@ -42,6 +42,8 @@ std::int64_t repetition(std::int64_t length, std::int64_t s) {
 }
 
 std::int64_t binomial_plain_steps(std::int64_t length, std::int64_t s) {
+  if (length <= s + 1) return length - 1;                                           // r = 0 or 1
+  if (s < (1 << 30) && length <= (s + 1) * (s + 2) / 2) return 2 * length - s - 2;  // r = 2
   const std::int64_t r = repetition(length, s);
   if (r == 0) return 0;
   const Wide spared = static_cast<Wide>(beta(s, r - 1)) * (s + r) / (s + 1);

@@ -27,11 +27,10 @@ class Drawing {
     Tier tier;
   };
 
-  Drawing(const ScheduleCosts& costs, std::int64_t record_units) : costs_(costs), record_units_(record_units) {}
+  explicit Drawing(const ScheduleCosts& costs) : costs_(costs) {}
 
   void operator()(const Advance& a) { forward(a.from, a.to); }
   void operator()(const Record& a) {
-    live_ = a.step;
     if (!turned_) forward(a.step, a.step + 1);
   }
   void operator()(const Reverse& a) {
@@ -73,7 +72,6 @@ class Drawing {
   }
 
   ScheduleCosts costs_;
-  std::int64_t record_units_, live_ = 0;
   bool turned_ = false;
   double time_ = 0;
   std::map<Key, std::pair<double, std::int64_t>> open_;
@@ -97,7 +95,7 @@ std::string schedule_picture(const std::string& title, const ScheduleKind& kind,
   if (n > most_steps)
     throw InputError("a picture of " + std::to_string(n) + " steps would show nothing; draw at most " +
                      std::to_string(most_steps) + " (fewer steps with the same slots look alike)");
-  Drawing drawing(costs, request.record_units);
+  Drawing drawing(costs);
   ActionStream stream = schedule.actions();
   std::int64_t forward_steps = 0, live = 0;
   bool end_is_open = kind.is_online;
