@@ -111,8 +111,8 @@ Schedule make_once(const ScheduleRequest& request) {
 std::int64_t best_period(std::int64_t n, std::int64_t slots, const ScheduleCosts& costs) {
   std::int64_t best = 1;
   double least = std::numeric_limits<double>::infinity();
-  for (std::int64_t r = 0; beta(slots, r) < n && r < n; ++r) {
-    const std::int64_t length = beta(slots, r);
+  for (std::int64_t r = 0, length = 0; length < n; ++r) {
+    length = std::min(n, beta(slots, r));
     const double cost = (costs.forward * static_cast<double>(length + binomial_plain_steps(length, slots)) +
                          costs.write[disk] + costs.read[disk]) /
                         static_cast<double>(length);

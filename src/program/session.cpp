@@ -89,7 +89,7 @@ void Session::measure() {
   seconds.read[static_cast<std::size_t>(Tier::host)] = steps.load;
   if (inputs_.units[Tier::disk] > 0) {
     constexpr double assumed_rate = 1e9;  // bytes per second
-    seconds.write[disk] = seconds.read[disk] = static_cast<double>(inputs_.state_bytes) / assumed_rate;
+    seconds.write[disk] = seconds.read[disk] = static_cast<double>(comm_.max(inputs_.state_bytes)) / assumed_rate;
     if (options_.emulated_disk) {
       const std::int64_t doubles = inputs_.state_bytes / static_cast<std::int64_t>(sizeof(double));
       if (!disk_)
