@@ -172,6 +172,7 @@ std::pair<double, double> Session::tangent(const UnknownValues& direction) {
 double Session::dot(const UnknownValues& a, const UnknownValues& b) const {
   double sum = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].empty() || b[i].empty()) continue;
     if (simulation_->spec().unknowns[i].is_field()) {
       sum += sum_over_cells(simulation_->grid(), [&](std::size_t k) { return a[i][k] * b[i][k]; });
     } else {

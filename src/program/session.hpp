@@ -50,7 +50,8 @@ class Session {
   /// The derivative in a direction by the tangent model, priors included.
   std::pair<double, double> tangent(const UnknownValues& direction);
 
-  /// Sum over all ranks of products of two sets of values, each replicated one counted once. Collective.
+  /// Sum over all ranks of products of two sets of values, each replicated one counted once; an empty block counts as
+  /// zeros. Collective.
   double dot(const UnknownValues& a, const UnknownValues& b) const;
 
  private:

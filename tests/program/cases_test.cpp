@@ -155,6 +155,42 @@ TEST(Program, SeveralRanksSpeakOnce) {
   EXPECT_FALSE(std::filesystem::exists(out + "/result.json"));
 }
 
+/// Every kind of unknown at once, with walls that move: one set of bits in the files on any number of ranks.
+TEST(Program, SeveralFieldsAreUnknown) {
+  const std::string file = folder() + "/fields.yaml";
+  std::ofstream(file) << R"yaml(
+case: fields
+grid:
+  order: 4
+  x: {cells: 13, to: 1, boundary: {lower: {value: "0.1*sin(t) + a"}, upper: {slope: "b*cos(t)"}}}
+  y: {cells: 17, to: 1, boundary: {value: "a*x"}}
+  z: {cells: 19, to: 1}
+parameters:
+  a: 0.3
+  b: 0.2
+  q: {series: {times: [0, 0.01, 0.02], values: [1, 2, 1.5]}}
+  kappa: {field: "1 + 0.3*sin(2*pi*z)*x"}
+state: {u: {initial: "a*x*y + 0.1*cos(2*pi*z)"}}
+equations: {dt(u): "0.1*div(kappa*grad(u)) + q*u*(1-u)"}
+time: {step: 0.001, to: 0.02, method: ssprk3}
+objective: [{final: "u^2"}, {integral: "grad2(u)"}, {penalty: "1e-3*grad2(kappa)"}]
+unknowns: {a: {}, b: {}, q: {}, kappa: {}, initial(u): {}}
+)yaml";
+  nlohmann::json first;
+  for (const int ranks : {1, 2, 3}) {
+    const std::string out = folder() + "/fields" + std::to_string(ranks);
+    ASSERT_EQ(
+        run("gradient " + file + " --out " + out + " --set checkpoints.host='" + std::to_string(2 * ranks) + " slots'",
+            ranks),
+        0)
+        << output();
+    const nlohmann::json json = result(out);
+    if (ranks == 1) first = json;
+    EXPECT_EQ(json["objective"], first["objective"]);
+    EXPECT_EQ(json["gradient"], first["gradient"]) << ranks << " ranks";
+  }
+}
+
 TEST(Program, PlansShowWhatMemoryBuysAndDrawPictures) {
   const std::string gray = source + "/cases/gray-scott.yaml --set time.to=20 --set checkpoints.host='30 slots' ";
   ASSERT_EQ(run("plan " + gray + "--picture " + folder() + "/plan.svg"), 0) << output();
