@@ -40,7 +40,7 @@ class Sweep {
   }
   void operator()(const Reverse& a) {
     steps_.reverse(a.step, record_);
-    record_ = {};
+    record_.reset();
     ++counts_.reversed;
     report();
   }

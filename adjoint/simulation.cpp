@@ -365,7 +365,7 @@ Buffer Simulation::advance(std::int64_t k, const Buffer& state, bool first) {
 Buffer Simulation::record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) {
   if (first && k == 0) observe(0, state);
   Buffer next = first || wanted ? states_->acquire() : Buffer();
-  record = {};  // before the next is taken
+  record.reset();  // before the next is taken
   record.base = state;
   if (!stages_.empty()) record.stages = states_->acquire(static_cast<int>(stages_.size()));
   stepper_->record(*tables_, plan_->step(k), state.data(), next ? next.data() : nullptr, stages_of(record));
@@ -486,7 +486,7 @@ double seconds_of(const Communicator& comm, int repeats, double enough, const st
 StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   // As much as no cache holds, but no more steps than a few per cent of the run; the same on all ranks.
   constexpr std::int64_t cold = std::int64_t{96} << 20, most = 4096;
-  units = std::min({units, cold / state_bytes(), most, std::max<std::int64_t>(8, plan_->steps() / 50)});
+  units = std::min({units, cold / state_bytes(), most, std::max<std::int64_t>(8, plan_->steps() / 20)});
   units = -comm_.max(-units);
   const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   reserve(units);

@@ -32,4 +32,26 @@ checkpoints: {schedule: store-all}
                     set);
 }
 
+/// A flame with Arrhenius kinetics: more arithmetic per byte than Gray-Scott.
+inline Case ignition(int cells, int steps, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> set{"grid.x.cells=" + std::to_string(cells), "grid.y.cells=" + std::to_string(cells),
+                               "time.to=" + std::to_string(1e-5 * steps)};
+  set.insert(set.end(), more.begin(), more.end());
+  return parse_case("bench.yaml", R"yaml(
+case: ignition
+grid: {x: {cells: 16, to: 1}, y: {cells: 16, to: 1}}
+parameters: {D: 0.05, q: 1, e: 5, A: 100}
+state:
+  T: {initial: "1 + exp(-50*((x - 0.5)^2 + (y - 0.5)^2))"}
+  c: {initial: 1}
+equations:
+  dt(T): "D*lap(T) + q*A*c*exp(-e/T)"
+  dt(c): "D*lap(c) - A*c*exp(-e/T)"
+time: {method: rk4, step: 1e-5, to: 1}
+objective: [{final: "T^2"}]
+unknowns: {q: {}, e: {}, A: {}, initial(T): {}}
+)yaml",
+                    set);
+}
+
 }  // namespace hindsight::bench

@@ -15,6 +15,10 @@ namespace hindsight {
 /// What reversing a step needs: the state it starts from and its stages.
 struct StepRecord {
   Buffer base, stages;
+  void reset() {
+    base.reset();
+    stages.reset();
+  }
 };
 
 /// Numbered places for states outside the memory that steps work in. Transfers copy, and block until they are done.
@@ -68,7 +72,7 @@ class Checkpoints {
     if (slot.tier == Tier::host) {
       StepRecord& record = host_[static_cast<std::size_t>(slot.index)];
       if (record.stages) units = record_units_;
-      record = {};
+      record.reset();
     }
     in_use_[static_cast<std::size_t>(slot.tier)] -= units;
   }

@@ -19,11 +19,14 @@ class Buffer {
   Buffer() = default;
   Buffer(const Buffer& other);
   Buffer(Buffer&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), index_(other.index_) {}
-  Buffer& operator=(Buffer other) noexcept {
-    std::swap(pool_, other.pool_);
-    std::swap(index_, other.index_);
+  Buffer& operator=(Buffer&& other) noexcept {
+    if (this == &other) return *this;
+    reset();
+    pool_ = std::exchange(other.pool_, nullptr);
+    index_ = other.index_;
     return *this;
   }
+  Buffer& operator=(const Buffer& other) { return *this = Buffer(other); }
   ~Buffer() { reset(); }
   void reset();
   /// Of the first buffer.
