@@ -128,11 +128,23 @@ YAML::Node document(const std::string& path, const std::string& text, const std:
 Value::Value(std::shared_ptr<const CaseSource> source, YAML::Node node, std::string path)
     : source_(std::move(source)), node_(std::move(node)), path_(std::move(path)) {}
 
+namespace {
+
+/// `path` is `key` or something below it.
+bool lies_in(const std::string& path, const std::string& key) {
+  return path == key || (path.starts_with(key) && path[key.size()] == '.');
+}
+
+}  // namespace
+
+/// What an override gave has no place in the file, nor has a map that an override made.
 SourcePlace Value::place() const {
+  for (auto o = source_->overrides.rbegin(); o != source_->overrides.rend(); ++o)
+    if (lies_in(path_, o->substr(0, o->find('=')))) return {"--set " + *o, 0, 0};
   const YAML::Mark mark = node_.Mark();
   if (!mark.is_null()) return {source_->path, mark.line + 1, mark.column + 1};
   for (const std::string& o : source_->overrides)
-    if (o.starts_with(path_) || path_.starts_with(o.substr(0, o.find('=')))) return {"--set " + o, 0, 0};
+    if (!path_.empty() && lies_in(o.substr(0, o.find('=')), path_)) return {"--set " + o, 0, 0};
   return {source_->path, 0, 0};
 }
 

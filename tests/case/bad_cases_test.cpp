@@ -205,6 +205,8 @@ TEST(BadCases, Overrides) {
   EXPECT_NE(message("time.stp=1").find("--set time.stp=1: unknown key 'stp'"), std::string::npos)
       << message("time.stp=1");
   EXPECT_NE(message("time.stp=1").find("did you mean 'step'?"), std::string::npos);
+  for (const char* set : {"time.step=-1", "equations.dt(u)=kk*u", "objective.0.final=w", "parameters.D=high"})
+    EXPECT_EQ(message(set).find(std::string("--set ") + set + ": "), 0U) << message(set);
   EXPECT_NE(message("time.step").find("key=value"), std::string::npos);
   EXPECT_NE(message("objective.7.final=u").find("not an index"), std::string::npos);
 }
