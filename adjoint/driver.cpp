@@ -1,6 +1,9 @@
 #include "adjoint/driver.hpp"
 
 #include <algorithm>
+#include <optional>
+
+#include "adjoint/prefetch.hpp"
 
 namespace hindsight {
 namespace {
@@ -46,10 +49,10 @@ class Sweep {
   }
   void operator()(const Save& a) {
     if (a.content == Content::record) {
-      checkpoints_.save(a.slot, record_);
+      checkpoints_.save(a.slot, record_, a.step);
       ++counts_.kept;
     } else {  // a live record holds the state that it starts from
-      checkpoints_.save(a.slot, {a.step == live_step_ ? live_ : record_.base, {}});
+      checkpoints_.save(a.slot, {a.step == live_step_ ? live_ : record_.base, {}}, a.step);
     }
     ++counts_.writes[static_cast<std::size_t>(a.slot.tier)];
   }
@@ -59,12 +62,13 @@ class Sweep {
       record_ = checkpoints_.load(a.slot);
     } else {
       live_.reset();
-      live_ = checkpoints_.load(a.slot).base;
+      live_ = load(a.slot, a.step).base;
       live_step_ = a.step;
     }
   }
   void operator()(const Move& a) {
-    checkpoints_.save(a.to, checkpoints_.load(a.from));
+    const std::int64_t step = checkpoints_.step_of(a.from);
+    checkpoints_.save(a.to, load(a.from, step), step);
     checkpoints_.release(a.from);
     ++counts_.reads[static_cast<std::size_t>(a.from.tier)];
     ++counts_.writes[static_cast<std::size_t>(a.to.tier)];
@@ -80,6 +84,27 @@ class Sweep {
   const DriverCounts& counts() const { return counts_; }
 
  private:
+  StepRecord load(Slot slot, std::int64_t step) {
+    StepRecord record = checkpoints_.load(slot);
+    return record.base ? record : StepRecord{repair(slot, step), {}};
+  }
+  /// Computes the state of a damaged slot again, from the latest state before it that is whole.
+  Buffer repair(Slot slot, std::int64_t step) {
+    Buffer state;
+    std::int64_t at = 0;
+    while (!state) {
+      const auto from = checkpoints_.latest_before(step);
+      at = from ? from->step : 0;
+      state = from ? checkpoints_.load(from->slot).base : steps_.initial_state();
+    }
+    for (; at < step; ++at) {
+      state = steps_.advance(at, state, false);
+      ++counts_.repairing_steps;
+    }
+    ++counts_.repaired;
+    checkpoints_.replace(slot, state, step);
+    return state;
+  }
   void look_for_end() {
     if (!steps_.is_last(live_step_)) return;
     stream_.finish_at(live_step_);
@@ -104,14 +129,27 @@ class Sweep {
 
 }  // namespace
 
-DriverCounts drive(ActionStream stream, bool is_online, ReversibleSteps& steps, Checkpoints& checkpoints,
+DriverCounts drive(const Schedule& schedule, bool is_online, ReversibleSteps& steps, Checkpoints& checkpoints,
                    const std::function<void(std::int64_t, std::int64_t)>& progress) {
   checkpoints.clear();
-  Sweep sweep(stream, is_online, steps, checkpoints, progress);
-  while (const Action* action = stream.next()) std::visit(sweep, *action);
-  DriverCounts counts = sweep.counts();
-  counts.peak = checkpoints.peak();
-  return counts;
+  ActionStream stream = schedule.actions();
+  std::optional<Prefetcher> prefetcher;
+  if (!is_online && checkpoints.prefetches() > 0)
+    prefetcher.emplace(schedule.actions(), checkpoints.prefetches(), checkpoints.slow_slots());
+  try {
+    Sweep sweep(stream, is_online, steps, checkpoints, progress);
+    while (const Action* action = stream.next()) {
+      if (prefetcher) prefetcher->before(*action, [&](Slot slot) { return checkpoints.prefetch(slot); });
+      std::visit(sweep, *action);
+    }
+    checkpoints.finish();
+    DriverCounts counts = sweep.counts();
+    counts.peak = checkpoints.peak();
+    return counts;
+  } catch (...) {
+    checkpoints.clear();  // no transfer may outlive the buffers that it works on
+    throw;
+  }
 }
 
 }  // namespace hindsight

@@ -27,12 +27,16 @@ class ReversibleSteps {
 };
 
 /// Steps executed, transfers, and units used at most, per tier.
-using DriverCounts = ScheduleCounts;
+struct DriverCounts : ScheduleCounts {
+  std::int64_t repaired = 0;        ///< states computed again because their slot was damaged
+  std::int64_t repairing_steps = 0;  ///< plain steps that this took, not counted in `plain`
+};
 
-/// Runs all actions. @param checkpoints at least as many slots as the schedule uses; empty before and after.
-/// @param is_online the stream is to be told the number of steps when the last one is reached. @param progress called
-/// every few steps with (steps done forward, steps reversed); may be empty.
-DriverCounts drive(ActionStream stream, bool is_online, ReversibleSteps& steps, Checkpoints& checkpoints,
+/// Runs all actions. @param checkpoints at least as many slots as the schedule uses; empty before and after. Slots of
+/// slow tiers are read ahead, as the actions to come say. @param is_online the stream is to be told the number of steps
+/// when the last one is reached. @param progress called every few steps with (steps done forward, steps reversed); may
+/// be empty. @throws TierIsFull; ResourceError when too many slots are damaged.
+DriverCounts drive(const Schedule& schedule, bool is_online, ReversibleSteps& steps, Checkpoints& checkpoints,
                    const std::function<void(std::int64_t, std::int64_t)>& progress);
 
 }  // namespace hindsight

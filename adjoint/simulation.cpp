@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "solvers/equations/derive.hpp"
 #include "solvers/steppers/reads.hpp"
@@ -46,6 +47,7 @@ struct Simulation::Symbols {
 
 Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants wants)
     : spec_(std::move(spec)), wants_(wants), comm_(comm), symbols_(std::make_unique<Symbols>()) {
+  const CountMemory counted(memory_);
   const Model& model = spec_.model;
   Graph& graph = *model.graph;
   active_ = {names_of(spec_.unknowns, Kind::scalar), names_of(spec_.unknowns, Kind::series),
@@ -283,26 +285,41 @@ std::int64_t Simulation::state_bytes() const {
 std::int64_t Simulation::record_bytes() const {
   return state_bytes() * (1 + stepper_->record_states());
 }
-std::int64_t Simulation::working_bytes() const {
-  std::int64_t doubles = 0;
-  for (const std::vector<Memory>* all : {&initial_fields_, &scalar_sums_, &series_sums_})
-    for (const Memory& memory : *all) doubles += memory.size();
-  std::int64_t bytes = doubles * static_cast<std::int64_t>(sizeof(double)) + tables_->bytes() +
-                       stepper_->scratch_bytes() + live_states * state_bytes();
-  for (const Integral& integral : integrals_) bytes += integral.bytes();
-  return wants_.adjoint ? bytes + 2 * state_bytes() + (record_bytes() - state_bytes()) : bytes;
+StateShape Simulation::shape() const {
+  const Layout& layout = grid_->layout();
+  return {static_cast<std::int64_t>(spec_.model.fields.size()), grid_->cells(), layout.origin, layout.stride_y,
+          layout.stride_z, layout.field_stride};
 }
 
-/// A pool for the states at work, one record's stages, and `units` of checkpoints. Never shrinks to less than the
-/// former.
+/// All that is in use but for states, and what gradients and tangents will add.
+std::int64_t Simulation::working_bytes() const {
+  const std::int64_t doubles = state_bytes() / static_cast<std::int64_t>(sizeof(double));
+  std::int64_t bytes = memory_->used() - states_->bytes();
+  bytes += Memory::bytes_of(pool_states(0) * doubles);
+  if (wants_.tangent) bytes += Memory::bytes_of(2 * doubles);
+  return bytes + Memory::most_stagger;  // of a pool that becomes large
+}
+
+/// Buffers of the pool: the states at work, one record's stages, and `units` of checkpoints.
+std::int64_t Simulation::pool_states(std::int64_t units) const {
+  return live_states + (wants_.adjoint || wants_.tangent ? stepper_->record_states() : 0) + units;
+}
+
+/// Never shrinks to less than what steps need.
 void Simulation::reserve(std::int64_t units) {
-  const std::int64_t count = live_states + (wants_.adjoint || wants_.tangent ? stepper_->record_states() : 0) + units;
+  const std::int64_t count = pool_states(units);
   last_good_.reset();
   if (state_count_ == count || (units == 0 && state_count_ > count)) return;
+  const CountMemory counted(memory_);
   checkpoints_.reset();
   states_.reset();
   states_ = std::make_unique<Pool>(count, state_doubles(*grid_, spec_.model.fields.size()));
   state_count_ = count;
+}
+
+void Simulation::reserve_adjoints() {
+  if (!lambda_) lambda_ = adjoint_pool_->acquire();
+  if (!lambda_next_) lambda_next_ = adjoint_pool_->acquire();
 }
 
 double* const* Simulation::stages_of(const StepRecord& record) {
@@ -437,11 +454,12 @@ double Simulation::run(const StateObserver& observer, const ProgressObserver& pr
   return objective();
 }
 
-void Simulation::reserve_checkpoints(std::int64_t host_units, const std::array<SlotStore*, tier_count>& others) {
-  reserve(host_units);
-  checkpoints_ = std::make_unique<Checkpoints>(host_units, record_units(), *states_, others);
-  if (!lambda_) lambda_ = adjoint_pool_->acquire();
-  if (!lambda_next_) lambda_next_ = adjoint_pool_->acquire();
+void Simulation::reserve_checkpoints(std::int64_t host_units, const std::array<SlotTier*, tier_count>& tiers) {
+  std::int64_t buffers = tiers[static_cast<std::size_t>(Tier::host)] == nullptr ? host_units : 0;
+  for (const SlotTier* tier : tiers) buffers += tier != nullptr ? tier->buffers() : 0;
+  reserve(buffers);
+  checkpoints_ = std::make_unique<Checkpoints>(host_units, record_units(), *states_, tiers, comm_);
+  reserve_adjoints();
 }
 
 GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, const StateObserver& observer,
@@ -449,7 +467,7 @@ GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, co
   observer_ = &observer;
   reset_sums();
   GradientResult result;
-  result.counts = drive(schedule.actions(), is_online, *this, *checkpoints_, progress);
+  result.counts = drive(schedule, is_online, *this, *checkpoints_, progress);
   observer_ = nullptr;
   last_good_.reset();
   result.objective = objective();
@@ -490,8 +508,7 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   units = -comm_.max(-units);
   const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   reserve(units);
-  if (!lambda_) lambda_ = adjoint_pool_->acquire();
-  if (!lambda_next_) lambda_next_ = adjoint_pool_->acquire();
+  reserve_adjoints();
   std::fill_n(lambda_.data(), state_doubles(*grid_, spec_.model.fields.size()), 1.0);
   const StepTime time = plan_->step(0);
   const Buffer state = initial_state();
@@ -525,19 +542,37 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   return seconds;
 }
 
-std::pair<double, double> Simulation::measure(SlotStore& store, int repeats) {
-  const Buffer state = initial_state();
-  double write = 0.0, read = 0.0;
-  for (int i = 0; i < repeats; ++i) {
-    const Buffer next = advance(0, state, false);
-    const Clock::time_point begin = Clock::now();
-    store.write(0, next.data());
-    const Clock::time_point middle = Clock::now();
-    store.read(0, next.data());
-    write += std::chrono::duration<double>(middle - begin).count() / repeats;
-    read += std::chrono::duration<double>(Clock::now() - middle).count() / repeats;
+std::pair<double, double> Simulation::measure(SlotTier& tier) {
+  reserve(tier.buffers());
+  const std::int64_t slots = tier.settings().slots;
+  const auto per_slot = [&](double elapsed, double busy) {  // less than a step: then transfers wait for steps
+    return comm_.max(std::min(elapsed, busy) / static_cast<double>(slots));
+  };
+  auto elapsed = [begin = Clock::now()]() mutable {
+    const Clock::time_point before = std::exchange(begin, Clock::now());
+    return std::chrono::duration<double>(begin - before).count();
+  };
+  tier.clear();
+  Buffer state = initial_state();
+  elapsed();
+  for (std::int64_t i = 0; i < slots; ++i) {
+    state = advance(0, state, false);
+    tier.save(i, state, i);
   }
-  return {comm_.max(write), comm_.max(read)};
+  tier.finish();
+  const double write = per_slot(elapsed(), tier.traffic().write_busy);
+  for (std::int64_t i = 0, next = 0; i < slots; ++i) {
+    while (next < slots && tier.prefetch(next, *states_)) ++next;
+    next = std::max(next, i + 1);
+    state.reset();
+    state = tier.load(i, *states_);
+    if (comm_.any(!state)) state = initial_state();
+    state = advance(0, state, false);
+    tier.release(i);
+  }
+  const double read = per_slot(elapsed(), tier.traffic().read_busy);
+  tier.clear();
+  return {write, read};
 }
 
 UnknownValues Simulation::collect_gradient() {
@@ -619,6 +654,7 @@ void Simulation::initial_tangent(const UnknownValues& direction, double* state) 
 
 std::pair<double, double> Simulation::tangent(const UnknownValues& direction) {
   reserve(0);
+  const CountMemory counted(memory_);
   reset_sums();
   set_directions(direction);
   stepper_->parameters_changed(*tables_, true);

@@ -104,26 +104,32 @@ class Simulation final : private ReversibleSteps {
   /// Takes effect from the next run on. Collective.
   void set_values(const UnknownValues& values);
 
-  /// Bytes of one state; of one stage record (with the state it starts from); of all that is not a checkpoint.
+  /// Bytes of one state; of one stage record (with the state it starts from); of all that is neither a checkpoint nor a
+  /// transfer's.
   std::int64_t state_bytes() const;
   std::int64_t record_bytes() const;
   std::int64_t working_bytes() const;
+  /// What all memory of this simulation counts in.
+  const std::shared_ptr<MemoryAccount>& memory() const { return memory_; }
+  /// How the cells lie in a state, for slow tiers.
+  StateShape shape() const;
 
   /// Forward only. @returns the objective. @throws NumericsError naming field, step and place when it diverges.
   double run(const StateObserver& observer, const ProgressObserver& progress);
   /// The units of one state that a record of a step takes in host memory.
   std::int64_t record_units() const { return 1 + stepper_->record_states(); }
   /// Allocates and touches the memory of gradients on a schedule that uses at most these units of host memory, unless
-  /// it is there already. @param others stores of the other tiers; must outlive the gradients.
-  void reserve_checkpoints(std::int64_t host_units, const std::array<SlotStore*, tier_count>& others);
+  /// it is there already. @param tiers slow tiers, null where there is none; must outlive the gradients.
+  void reserve_checkpoints(std::int64_t host_units, const std::array<SlotTier*, tier_count>& tiers);
   /// Forward and backward on a schedule, within what was reserved. @param is_online see drive().
   GradientResult gradient(const Schedule& schedule, bool is_online, const StateObserver& observer,
                           const ProgressObserver& progress);
   /// Measures single steps from the initial state, all ranks at once; medians of `repeats`, `batch` seconds each at
   /// least. Uses up to `units` of memory of one state beside the working memory. Collective, the same on all ranks.
   StepSeconds measure(int repeats, double batch, std::int64_t units);
-  /// Seconds of one transfer of a state to and from a store, between steps. Collective.
-  std::pair<double, double> measure(SlotStore& store, int repeats);
+  /// Seconds of one transfer of a state to and from a tier while steps are taken, when one follows the other. Uses the
+  /// tier's slots and empties it. Collective.
+  std::pair<double, double> measure(SlotTier& tier);
   /// The derivative of the objective in a direction, by the tangent model. @returns {objective, derivative}.
   std::pair<double, double> tangent(const UnknownValues& direction);
 
@@ -158,12 +164,15 @@ class Simulation final : private ReversibleSteps {
   double objective() const;
   void reset_sums();
   UnknownValues collect_gradient();
-  void reserve(std::int64_t buffers);
+  void reserve(std::int64_t units);
+  void reserve_adjoints();
+  std::int64_t pool_states(std::int64_t units) const;
   double* const* stages_of(const StepRecord& record);
   void look_for_end(std::int64_t k, const Buffer& state);
   void set_directions(const UnknownValues& direction);
   void initial_tangent(const UnknownValues& direction, double* state);
 
+  std::shared_ptr<MemoryAccount> memory_ = std::make_shared<MemoryAccount>();
   SimulationSpec spec_;
   Wants wants_;
   Active active_;

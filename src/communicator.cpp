@@ -12,18 +12,39 @@ bool Communicator::any(bool here) const {
   return all != 0;
 }
 
-void Communicator::agree(const std::string& message, int code) const {
-  int mine = message.empty() ? size_ : rank_;
+namespace {
+
+void broadcast_from(int root, std::string& text, MPI_Comm comm) {
+  auto length = static_cast<std::int64_t>(text.size());
+  MPI_Bcast(&length, 1, MPI_INT64_T, root, comm);
+  text.resize(static_cast<std::size_t>(length));
+  MPI_Bcast(text.data(), static_cast<int>(length), MPI_CHAR, root, comm);
+}
+
+/// The lowest rank whose text is not empty, or `size`.
+int first_with_text(const std::string& text, int rank, int size, MPI_Comm comm) {
+  int mine = text.empty() ? size : rank;
   int first = mine;
-  if (size_ > 1) MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm_);
+  if (size > 1) MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm);
+  return first;
+}
+
+}  // namespace
+
+std::string Communicator::first_text(const std::string& text) const {
+  const int first = first_with_text(text, rank_, size_, comm_);
+  std::string all = text;
+  if (first < size_ && size_ > 1) broadcast_from(first, all, comm_);
+  return all;
+}
+
+void Communicator::agree(const std::string& message, int code) const {
+  const int first = first_with_text(message, rank_, size_, comm_);
   if (first == size_) return;
   std::string text = message;
-  int length = static_cast<int>(text.size());
   if (size_ > 1) {
-    MPI_Bcast(&length, 1, MPI_INT, first, comm_);
     MPI_Bcast(&code, 1, MPI_INT, first, comm_);
-    text.resize(static_cast<std::size_t>(length));
-    MPI_Bcast(text.data(), length, MPI_CHAR, first, comm_);
+    broadcast_from(first, text, comm_);
   }
   throw Error(static_cast<ExitCode>(code), text);
 }
@@ -44,12 +65,8 @@ double Communicator::max(double value) const {
 }
 
 std::string Communicator::broadcast(const std::string& text) const {
-  if (size_ == 1) return text;
-  auto length = static_cast<std::int64_t>(text.size());
-  MPI_Bcast(&length, 1, MPI_INT64_T, 0, comm_);
   std::string copy = text;
-  copy.resize(static_cast<std::size_t>(length));
-  MPI_Bcast(copy.data(), static_cast<int>(length), MPI_CHAR, 0, comm_);
+  if (size_ > 1) broadcast_from(0, copy, comm_);
   return copy;
 }
 

@@ -26,6 +26,8 @@ class Communicator {
   /// Collective. If `message` is non-empty on any rank, every rank throws the lowest such rank's error (message and
   /// code); otherwise returns. Turns one rank's failure into everybody's, without a hang.
   void agree(const std::string& message, int code) const;
+  /// The text of the lowest rank whose text is not empty, on every rank. Collective.
+  std::string first_text(const std::string& text) const;
   /// Element-wise sum over ranks. Collective. Independent of the number of ranks only when at most one rank holds a
   /// non-zero entry per element.
   void sum(std::vector<double>& values) const;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "adjoint/plan/timeline.hpp"
 #include "adjoint/schedule/levels.hpp"
 #include "adjoint/schedule/mixed.hpp"
 #include "src/error.hpp"
@@ -32,8 +33,15 @@ ScheduleRequest request_of(const PlanInputs& inputs) {
   return request;
 }
 
+/// A schedule to look at, by name; of those that keep one or the other, what goes into host memory.
+struct Candidate {
+  std::string name;
+  bool keeps_records = false;
+};
+
 /// The request as a family understands it.
-ScheduleRequest request_for(const std::string& name, const PlanInputs& inputs) {
+ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs) {
+  const std::string& name = candidate.name;
   ScheduleRequest request = request_of(inputs);
   const std::int64_t n = inputs.steps, units = inputs.units[Tier::host];
   const bool fits_records = n != unknown_steps && (units < 0 || (n - 1) <= units / inputs.record_units);
@@ -41,17 +49,37 @@ ScheduleRequest request_for(const std::string& name, const PlanInputs& inputs) {
     request.content = Content::record;
     request.record_units = inputs.record_units;
   }
+  if (name == "stride" && candidate.keeps_records) {
+    request.content = Content::record;
+    request.record_units = inputs.record_units;
+    request.costs.reverse = inputs.seconds.record + inputs.seconds.reverse_kept;
+  }
   if (name == "cams") request.record_units = inputs.record_units;
   return request;
 }
 
-CheckpointPlan plan_with(const std::string& name, const PlanInputs& inputs) {
+/// What a schedule takes with transfers as they will be made.
+double seconds_of(const ScheduleKind& kind, const Schedule& schedule, const PlanInputs& inputs) {
+  constexpr std::int64_t followed = 3'000'000;  // steps; longer runs are bounded from below
+  const double one_by_one = predicted_seconds(schedule, inputs.seconds);
+  const PerTier& peak = schedule.predicted.peak;
+  const bool transfers = peak[static_cast<std::size_t>(Tier::disk)] > 0 || peak[static_cast<std::size_t>(Tier::device)] > 0;
+  if (!inputs.overlap.is_on() || !transfers || schedule.predicted.reversed == unpredicted) return one_by_one;
+  if (schedule.predicted.total() <= followed)
+    return overlapped_seconds(schedule, kind.is_online, inputs.steps, inputs.seconds, inputs.overlap);
+  OperationSeconds free = inputs.seconds;
+  free.write = free.read = {};
+  const double steps = predicted_seconds(schedule, free);
+  return std::max(steps, one_by_one - steps);
+}
+
+CheckpointPlan plan_with(const Candidate& candidate, const PlanInputs& inputs) {
   CheckpointPlan plan;
-  plan.kind = &schedule_kind(name);
-  plan.request = request_for(name, inputs);
+  plan.kind = &schedule_kind(candidate.name);
+  plan.request = request_for(candidate, inputs);
   plan.schedule = plan.kind->make(plan.request);
   plan.request.capacities.slots = plan.schedule.predicted.peak;
-  plan.seconds = predicted_seconds(plan.schedule, inputs.seconds);
+  plan.seconds = seconds_of(*plan.kind, plan.schedule, inputs);
   return plan;
 }
 
@@ -60,27 +88,22 @@ bool has_slow_tier(const PlanInputs& inputs) {
 }
 
 /// Families worth a look; those that others always beat are left out.
-std::vector<std::string> candidates(const PlanInputs& inputs) {
+std::vector<Candidate> candidates(const PlanInputs& inputs) {
   const std::int64_t n = inputs.steps, units = inputs.units[Tier::host];
-  if (n == unknown_steps) return {"online"};
-  std::vector<std::string> names;
-  if (units < 0 || (n - 1) <= units / inputs.record_units) return {"store-all"};
-  if (n - 1 <= units) names.push_back("store-all");
-  if (units >= 1) names.push_back("revolve");
+  if (n == unknown_steps) return {{"online"}};
+  std::vector<Candidate> all;
+  if (units < 0 || (n - 1) <= units / inputs.record_units) return {{"store-all"}};
+  if (n - 1 <= units) all.push_back({"store-all"});
+  if (units >= 1) all.push_back({"revolve"});
   if (inputs.record_units > 1 && units >= inputs.record_units &&
       MixedProgram::operations(n, std::min(units, n)) <= affordable_operations)
-    names.push_back("cams");
-  if (has_slow_tier(inputs)) names.push_back("hrevolve");
-  return names;
-}
-
-void require_memory(const PlanInputs& inputs) {
-  if (inputs.units[Tier::host] >= 1 || has_slow_tier(inputs) || inputs.steps == 1) return;
-  throw InputError(fmt::format(
-      "checkpoints.host: too little memory: a gradient needs {} of working memory and at least one checkpoint of {}, "
-      "together {}",
-      bytes_text(inputs.working_bytes), bytes_text(inputs.state_bytes),
-      bytes_text(inputs.working_bytes + inputs.state_bytes)));
+    all.push_back({"cams"});
+  if (!has_slow_tier(inputs)) return all;
+  all.push_back({"hrevolve"});
+  if (!inputs.overlap.is_on() || inputs.units[Tier::disk] == 0) return all;
+  all.push_back({"stride"});
+  all.push_back({"stride", true});
+  return all;
 }
 
 /// Counts the traffic that the schedule left open, unless that would take long.
@@ -101,7 +124,7 @@ void count_traffic(Schedule& schedule) {
 
 /// With a slow tier: how good the plan is at least.
 void add_certificate(CheckpointPlan& plan, const PlanInputs& inputs) {
-  if (plan.kind->name != "hrevolve") return;
+  if (plan.kind->name != "hrevolve" || inputs.overlap.is_on()) return;
   LevelPlan::Problem problem{inputs.steps, Tier::host, inputs.units[Tier::host], {}, inputs.seconds.forward};
   const auto disk = static_cast<std::size_t>(Tier::disk);
   const std::int64_t slots = inputs.units[Tier::disk];
@@ -120,7 +143,7 @@ double CheckpointPlan::recomputation() const {
 }
 
 std::int64_t CheckpointPlan::checkpoint_bytes(Tier tier, const PlanInputs& inputs) const {
-  return schedule.predicted.peak[static_cast<std::size_t>(tier)] * inputs.state_bytes;
+  return schedule.predicted.peak[static_cast<std::size_t>(tier)] * unit_bytes(tier, inputs);
 }
 
 double predicted_seconds(const Schedule& schedule, const OperationSeconds& seconds) {
@@ -137,17 +160,31 @@ double predicted_seconds(const Schedule& schedule, const OperationSeconds& secon
   return sum;
 }
 
+void require_memory(const PlanInputs& inputs) {
+  if (inputs.units[Tier::host] >= 1 || has_slow_tier(inputs) || inputs.steps == 1) return;
+  throw InputError(fmt::format(
+      "checkpoints.host: too little memory: a gradient needs {} of working memory and at least one checkpoint of {}, "
+      "together {}",
+      bytes_text(inputs.working_bytes), bytes_text(inputs.state_bytes),
+      bytes_text(inputs.working_bytes + inputs.state_bytes)));
+}
+
 CheckpointPlan make_plan(const PlanInputs& inputs) {
   require_memory(inputs);
   if (inputs.schedule != "auto") {
-    CheckpointPlan plan = plan_with(inputs.schedule, inputs);
+    CheckpointPlan plan = plan_with({inputs.schedule}, inputs);
     if (!plan.kind->is_online) count_traffic(plan.schedule);
     return plan;
   }
   std::optional<CheckpointPlan> best;
-  for (const std::string& name : candidates(inputs)) {
-    CheckpointPlan plan = plan_with(name, inputs);
-    if (!best || plan.seconds < best->seconds) best = std::move(plan);
+  const std::vector<Candidate> all = candidates(inputs);
+  for (const Candidate& candidate : all) {
+    try {
+      CheckpointPlan plan = plan_with(candidate, inputs);
+      if (!best || plan.seconds < best->seconds) best = std::move(plan);
+    } catch (const InputError&) {  // it does not fit
+      if (&candidate == &all.back() && !best) throw;
+    }
   }
   best->is_automatic = true;
   if (!best->kind->is_online) count_traffic(best->schedule);
@@ -163,7 +200,7 @@ std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs) {
     if (is_program && MixedProgram::operations(inputs.steps, inputs.units[Tier::host]) > affordable_operations)
       continue;
     try {
-      plans.push_back(plan_with(kind.name, inputs));
+      plans.push_back(plan_with({kind.name}, inputs));
     } catch (const InputError&) {
       continue;  // it does not fit
     }

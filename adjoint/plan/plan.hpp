@@ -7,18 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/schedule/schedule.hpp"
 #include "src/communicator.hpp"
 
 namespace hindsight {
-
-/// Seconds of one operation.
-struct OperationSeconds {
-  double forward = 1.0;                            ///< a plain step
-  double record = 1.0, reverse_kept = 1.0;         ///< of a step whose record goes into a slot
-  double record_last = 0.0, reverse = 1.0;         ///< of a step recorded to be reversed at once
-  std::array<double, tier_count> write{}, read{};  ///< of one state
-};
 
 /// What is to be planned. All ranks plan with the same numbers.
 struct PlanInputs {
@@ -27,11 +20,18 @@ struct PlanInputs {
   std::int64_t at_most = 0;        ///< unknown_steps: the latest end
   Capacities units;                ///< per tier, of one state, working memory not included
   std::int64_t record_units = 1;   ///< that a stage record takes
-  std::int64_t state_bytes = 0;    ///< of one unit on this rank
-  std::int64_t working_bytes = 0;  ///< host memory that a gradient needs beside checkpoints
+  std::int64_t state_bytes = 0;    ///< of one unit in memory, on this rank
+  std::int64_t slot_bytes = 0;     ///< of one unit on disk, on this rank
+  std::int64_t working_bytes = 0;  ///< host memory that a gradient needs beside checkpoints, that of transfers included
   std::int64_t period = 0;         ///< of periodic schedules; 0: they choose
   OperationSeconds seconds;
+  Overlap overlap;  ///< of transfers to and from slow tiers
 };
+
+/// Bytes that one unit takes in a tier, on this rank.
+inline std::int64_t unit_bytes(Tier tier, const PlanInputs& inputs) {
+  return tier == Tier::disk && inputs.slot_bytes > 0 ? inputs.slot_bytes : inputs.state_bytes;
+}
 
 struct CheckpointPlan {
   const ScheduleKind* kind = nullptr;
@@ -39,7 +39,7 @@ struct CheckpointPlan {
   Schedule schedule;
   double seconds = 0.0;  ///< predicted
   bool is_automatic = false;
-  /// With a slow tier: no schedule of restart states takes less time than this.
+  /// With a slow tier whose transfers stop the work: no schedule of restart states takes less time than this.
   std::optional<double> proven_least_seconds;
 
   bool is_open() const { return request.steps == unknown_steps; }
@@ -54,10 +54,13 @@ struct CheckpointPlan {
 /// @throws InputError when nothing fits, saying what is needed.
 CheckpointPlan make_plan(const PlanInputs& inputs);
 
+/// @throws InputError when not even one checkpoint fits.
+void require_memory(const PlanInputs& inputs);
+
 /// Every family that meets the request, by predicted time.
 std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs);
 
-/// Predicted seconds of a schedule; transfers stop the work.
+/// Predicted seconds of a schedule whose transfers stop the work.
 double predicted_seconds(const Schedule& schedule, const OperationSeconds& seconds);
 
 /// Half of the memory that the operating system says is available, shared by the ranks of a node.

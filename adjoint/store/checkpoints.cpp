@@ -1,61 +1,95 @@
 #include "adjoint/store/checkpoints.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <chrono>
-#include <cstring>
-#include <thread>
 
 namespace hindsight {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// Sleeps, and spins the last bit: sleeping alone is too coarse for short transfers.
-void wait_until(Clock::time_point end) {
-  constexpr auto coarse = std::chrono::microseconds(200);
-  if (end - Clock::now() > coarse) std::this_thread::sleep_until(end - coarse);
-  while (Clock::now() < end) {
-  }
-}
-
-Clock::time_point after(double seconds) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
-}  // namespace
-
-DelayedMemory::DelayedMemory(std::int64_t slots, std::int64_t doubles_each, double write_seconds, double read_seconds)
-    : slots_(slots),
-      each_(doubles_each),
-      write_seconds_(write_seconds),
-      read_seconds_(read_seconds),
-      memory_(slots * doubles_each) {}
-
-void DelayedMemory::write(std::int64_t slot, const double* state) {
-  const Clock::time_point end = after(write_seconds_);
-  std::memcpy(memory_.data() + slot * each_, state, static_cast<std::size_t>(each_) * sizeof(double));
-  wait_until(end);
-}
-
-void DelayedMemory::read(std::int64_t slot, double* state) {
-  const Clock::time_point end = after(read_seconds_);
-  std::memcpy(state, memory_.data() + slot * each_, static_cast<std::size_t>(each_) * sizeof(double));
-  wait_until(end);
-}
 
 Checkpoints::Checkpoints(std::int64_t host_units, std::int64_t record_units, Pool& states,
-                         std::array<SlotStore*, tier_count> others)
-    : record_units_(record_units), states_(states), host_(static_cast<std::size_t>(host_units)), others_(others) {}
+                         std::array<SlotTier*, tier_count> tiers, const Communicator& comm)
+    : record_units_(record_units), states_(states), tiers_(tiers), comm_(comm) {
+  if (tiers_[static_cast<std::size_t>(Tier::host)] == nullptr) kept_.resize(static_cast<std::size_t>(host_units));
+  for (std::size_t t = 0; t < tier_count; ++t)
+    if (tiers_[t] != nullptr) steps_[t].assign(static_cast<std::size_t>(tiers_[t]->settings().slots), -1);
+}
+
+int Checkpoints::prefetches() const {
+  int sum = 0;
+  for (const SlotTier* tier : tiers_) sum += tier != nullptr ? tier->settings().prefetch : 0;
+  return sum;
+}
+
+PerTier Checkpoints::slow_slots() const {
+  PerTier slots{};
+  for (std::size_t t = 0; t < tier_count; ++t) slots[t] = static_cast<std::int64_t>(steps_[t].size());
+  return slots;
+}
+
+std::int64_t Checkpoints::step_of(Slot slot) const {
+  const auto tier = static_cast<std::size_t>(slot.tier), index = static_cast<std::size_t>(slot.index);
+  return tiers_[tier] == nullptr ? kept_[index].step : steps_[tier][index];
+}
+
+void Checkpoints::write(Slot slot, const Buffer& state, std::int64_t step) {
+  SlotTier& tier = *tiers_[static_cast<std::size_t>(slot.tier)];
+  tier.save(slot.index, state, step);
+  slow_step(slot) = step;
+  if (!comm_.any(tier.is_full())) return;
+  const std::int64_t here = tier.is_full() ? tier.slots_that_fit() : tier.settings().slots;
+  const std::int64_t fit = -comm_.max(-here);
+  throw TierIsFull(slot.tier, fit, comm_.first_text(tier.problem()));
+}
 
 StepRecord Checkpoints::read(Slot slot) {
-  StepRecord record{states_.acquire(), {}};
-  other(slot.tier).read(slot.index, record.base.data());
+  constexpr std::int64_t always_forgiven = 3, one_in = 10;
+  SlotTier& tier = *tiers_[static_cast<std::size_t>(slot.tier)];
+  StepRecord record{tier.load(slot.index, states_), {}};
+  ++loads_;
+  if (!comm_.any(!record.base)) return record;
+  record.reset();
+  slow_step(slot) = -1;
+  if (++failures_ <= always_forgiven + loads_ / one_in) return record;
+  throw ResourceError(fmt::format("{} of {} checkpoints could not be read back, too many to go on; the last: {}",
+                                  failures_, loads_, comm_.first_text(tier.problem())));
   return record;
 }
 
+void Checkpoints::forget(Slot slot) {
+  tiers_[static_cast<std::size_t>(slot.tier)]->release(slot.index);
+  slow_step(slot) = -1;
+}
+
+void Checkpoints::replace(Slot slot, const Buffer& state, std::int64_t step) {
+  forget(slot);
+  write(slot, state, step);
+}
+
+std::optional<Checkpoints::Found> Checkpoints::latest_before(std::int64_t step) const {
+  std::optional<Found> best;
+  const auto look = [&](Tier tier, std::size_t index, std::int64_t at) {
+    if (at >= 0 && at < step && (!best || at > best->step)) best = {{tier, static_cast<std::int64_t>(index)}, at};
+  };
+  for (std::size_t i = 0; i < kept_.size(); ++i) look(Tier::host, i, kept_[i].step);
+  for (std::size_t t = 0; t < tier_count; ++t)
+    for (std::size_t i = 0; i < steps_[t].size(); ++i) look(static_cast<Tier>(t), i, steps_[t][i]);
+  return best;
+}
+
+void Checkpoints::finish() {
+  for (SlotTier* tier : tiers_)
+    if (tier != nullptr) tier->finish();
+}
+
 void Checkpoints::clear() {
-  std::fill(host_.begin(), host_.end(), StepRecord{});
+  std::fill(kept_.begin(), kept_.end(), Kept{});
+  for (std::size_t t = 0; t < tier_count; ++t) {
+    if (tiers_[t] == nullptr) continue;
+    tiers_[t]->clear();
+    std::fill(steps_[t].begin(), steps_[t].end(), -1);
+  }
   in_use_ = peak_ = {};
+  loads_ = failures_ = 0;
 }
 
 }  // namespace hindsight

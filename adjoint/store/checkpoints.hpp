@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "adjoint/schedule/schedule.hpp"
 #include "adjoint/store/pool.hpp"
+#include "adjoint/store/slot_tier.hpp"
+#include "src/communicator.hpp"
+#include "src/error.hpp"
 
 namespace hindsight {
 
@@ -21,75 +25,103 @@ struct StepRecord {
   }
 };
 
-/// Numbered places for states outside the memory that steps work in. Transfers copy, and block until they are done.
-class SlotStore {
+/// A tier has no room for what was planned: all ranks throw it together. Plan again with the slots that fit.
+class TierIsFull : public ResourceError {
  public:
-  virtual ~SlotStore() = default;
-  virtual std::int64_t slots() const = 0;
-  virtual void write(std::int64_t slot, const double* state) = 0;
-  virtual void read(std::int64_t slot, double* state) = 0;
-};
-
-/// Memory with a delay: stands for a slower tier, to study schedules. @param seconds of one transfer at least.
-class DelayedMemory final : public SlotStore {
- public:
-  DelayedMemory(std::int64_t slots, std::int64_t doubles_each, double write_seconds, double read_seconds);
-  std::int64_t slots() const override { return slots_; }
-  void write(std::int64_t slot, const double* state) override;
-  void read(std::int64_t slot, double* state) override;
+  TierIsFull(Tier tier, std::int64_t slots_that_fit, const std::string& message)
+      : ResourceError(message), tier_(tier), slots_that_fit_(slots_that_fit) {}
+  Tier tier() const { return tier_; }
+  std::int64_t slots_that_fit() const { return slots_that_fit_; }
 
  private:
-  std::int64_t slots_, each_;
-  double write_seconds_, read_seconds_;
-  Memory memory_;
+  Tier tier_;
+  std::int64_t slots_that_fit_;
 };
 
 /// The slots of all tiers, made before the first step: nothing is allocated while stepping. Host memory holds
-/// references to buffers, states and records alike; the other tiers hold copies of states.
+/// references to buffers, states and records alike; a tier with a SlotTier holds states there. Slots of those are
+/// saved and loaded by all ranks together.
 class Checkpoints {
  public:
   /// @param host_units of one state. @param record_units that a record with stages takes. @param states gives the
-  /// buffers that states are read back into; must outlive this.
+  /// buffers that states are read back into; must outlive this. @param tiers null: references in host memory.
   Checkpoints(std::int64_t host_units, std::int64_t record_units, Pool& states,
-              std::array<SlotStore*, tier_count> others);
+              std::array<SlotTier*, tier_count> tiers, const Communicator& comm);
 
-  void save(Slot slot, StepRecord record) {
+  /// @param step of the state, or of the state that the record starts from. @throws TierIsFull
+  void save(Slot slot, StepRecord record, std::int64_t step) {
     const auto tier = static_cast<std::size_t>(slot.tier);
     in_use_[tier] += record.stages ? record_units_ : 1;
     peak_[tier] = std::max(peak_[tier], in_use_[tier]);
-    if (slot.tier == Tier::host) {
-      host_[static_cast<std::size_t>(slot.index)] = std::move(record);
+    if (tiers_[tier] == nullptr) {
+      kept_[static_cast<std::size_t>(slot.index)] = {std::move(record), step};
     } else {
-      other(slot.tier).write(slot.index, record.base.data());
+      write(slot, record.base, step);
     }
   }
+  /// A record without base: the slot is damaged on a rank. @throws ResourceError when too many are.
   StepRecord load(Slot slot) {
-    if (slot.tier == Tier::host) return host_[static_cast<std::size_t>(slot.index)];
+    if (tiers_[static_cast<std::size_t>(slot.tier)] == nullptr) return kept_[static_cast<std::size_t>(slot.index)].record;
     return read(slot);
   }
   void release(Slot slot) {
+    const auto tier = static_cast<std::size_t>(slot.tier);
     std::int64_t units = 1;
-    if (slot.tier == Tier::host) {
-      StepRecord& record = host_[static_cast<std::size_t>(slot.index)];
-      if (record.stages) units = record_units_;
-      record.reset();
+    if (tiers_[tier] == nullptr) {
+      Kept& kept = kept_[static_cast<std::size_t>(slot.index)];
+      if (kept.record.stages) units = record_units_;
+      kept.record.reset();
+      kept.step = -1;
+    } else {
+      forget(slot);
     }
-    in_use_[static_cast<std::size_t>(slot.tier)] -= units;
+    in_use_[tier] -= units;
   }
+  /// Begins to read a slot that will be loaded. @returns false when it cannot be done now.
+  bool prefetch(Slot slot) { return tiers_[static_cast<std::size_t>(slot.tier)]->prefetch(slot.index, states_); }
+  /// Per tier: slots that are copies in another place, 0 where they are references in host memory.
+  PerTier slow_slots() const;
+  /// Of the state in a slot.
+  std::int64_t step_of(Slot slot) const;
+  /// Slots that are read ahead, over all tiers, at most.
+  int prefetches() const;
+
+  /// The state in a slot that was found damaged takes its place again.
+  void replace(Slot slot, const Buffer& state, std::int64_t step);
+  struct Found {
+    Slot slot;
+    std::int64_t step;
+  };
+  /// The latest state before `step` in a slot that is not known to be damaged.
+  std::optional<Found> latest_before(std::int64_t step) const;
+
+  /// Waits for transfers that nobody waits for any more.
+  void finish();
   /// Forgets everything, that of a sweep that was broken off too.
   void clear();
   /// Units in use at most since clear(), per tier.
   const PerTier& peak() const { return peak_; }
 
  private:
-  SlotStore& other(Tier tier) const { return *others_[static_cast<std::size_t>(tier)]; }
+  struct Kept {
+    StepRecord record;
+    std::int64_t step = -1;
+  };
+  void write(Slot slot, const Buffer& state, std::int64_t step);
   StepRecord read(Slot slot);
+  void forget(Slot slot);
+  std::int64_t& slow_step(Slot slot) {
+    return steps_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)];
+  }
 
   std::int64_t record_units_;
   Pool& states_;
-  std::vector<StepRecord> host_;
+  std::vector<Kept> kept_;  // in host memory, by reference
+  std::array<std::vector<std::int64_t>, tier_count> steps_;  // of slots in slow tiers; -1: free or damaged
   PerTier in_use_{}, peak_{};
-  std::array<SlotStore*, tier_count> others_;
+  std::array<SlotTier*, tier_count> tiers_;
+  Communicator comm_;
+  std::int64_t loads_ = 0, failures_ = 0;
 };
 
 }  // namespace hindsight

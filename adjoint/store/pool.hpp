@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "solvers/steppers/tables.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 
@@ -57,7 +57,7 @@ class Pool {
   }
   /// A chain of `parts` buffers (at least one), which live and die together.
   Buffer acquire(int parts);
-  std::int64_t bytes() const { return memory_.size() * static_cast<std::int64_t>(sizeof(double)); }
+  std::int64_t bytes() const { return memory_.bytes(); }
 
  private:
   friend class Buffer;

@@ -130,7 +130,8 @@ const std::vector<std::string>& checkpoint_schedules();
 struct CaseCheckpoints {
   std::string schedule = "auto";
   std::optional<CaseBudget> host, device, disk;
-  std::string directory;    ///< disk.directory
+  std::string directory;            ///< disk.directory; empty: the run folder
+  std::optional<int> queue, prefetch;  ///< of disk: states that wait to be written, and that are read ahead, at most
   std::int64_t period = 0;  ///< steps, of periodic schedules; 0: they choose
   SourcePlace place;
 };

@@ -30,6 +30,7 @@ const Json number = {{"type", "number"}};
 const Json text = {{"type", "string"}};
 const Json expression = {{"type", {"string", "number"}}};
 const Json size = {{"type", {"string", "number"}}};
+const Json depth = {{"type", "integer"}, {"minimum", 0}, {"maximum", 64}};
 
 Json definitions() {
   const Json rule = either({object({{"value", expression}}, {"value"}), object({{"slope", expression}}, {"slope"})});
@@ -106,7 +107,7 @@ std::string case_schema() {
                                {"period", {{"type", "integer"}, {"minimum", 1}}},
                                {"host", size},
                                {"device", size},
-                               {"disk", either({size, object({{"size", size}, {"directory", text}}, {"size"})})}})},
+                               {"disk", either({size, object({{"size", size}, {"directory", text}, {"queue", depth}, {"prefetch", depth}}, {"size"})})}})},
        {"inversion", object({{"method", choice({"lbfgs", "blmvm", "bqnls", "bncg"})},
                              {"iterations", {{"type", "integer"}, {"minimum", 1}}},
                              {"gradient", {{"type", "number"}, {"minimum", 0}}},

@@ -289,6 +289,17 @@ const std::vector<std::string>& checkpoint_schedules() {
   return names;
 }
 
+namespace {
+
+int read_depth(const Value& value, const char* what) {
+  constexpr std::int64_t most = 64;
+  const std::int64_t depth = value.integer();
+  if (depth < 0 || depth > most) value.fail(std::string(what) + " must lie between 0 and 64 states");
+  return static_cast<int>(depth);
+}
+
+}  // namespace
+
 CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path) {
   CaseCheckpoints result;
   result.place = checkpoints.place();
@@ -303,6 +314,8 @@ CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path
     if (disk->is_map()) {
       result.disk = read_budget(disk->at("size"));
       if (auto v = disk->find("directory")) result.directory = resolve(v->text(), case_path);
+      if (auto v = disk->find("queue")) result.queue = read_depth(*v, "checkpoints.disk.queue");
+      if (auto v = disk->find("prefetch")) result.prefetch = read_depth(*v, "checkpoints.disk.prefetch");
       disk->finish();
     } else {
       result.disk = read_budget(*disk);

@@ -24,7 +24,8 @@ std::string progress_line(const std::string& name, const std::string& unit, std:
   return line + "  ETA " + duration_text(static_cast<double>(std::max<std::int64_t>(0, total - done)) / rate);
 }
 
-Progress::Progress(bool enabled, int rank) : enabled_(enabled && rank == 0 && isatty(2) != 0) {}
+Progress::Progress(bool enabled, int rank)
+    : warns_(enabled && rank == 0), enabled_(warns_ && isatty(2) != 0) {}
 Progress::~Progress() {
   finish();
 }
@@ -56,6 +57,12 @@ void Progress::print(std::int64_t done, double seconds) {
   fmt::print(stderr, "\r\033[K{}", progress_line(name_, unit_, done, total_, seconds));
   std::fflush(stderr);
   line_open_ = true;
+}
+
+void Progress::warn(const std::string& text) {
+  if (!warns_) return;
+  finish();
+  fmt::print(stderr, "warning: {}\n", text);
 }
 
 void Progress::finish() {

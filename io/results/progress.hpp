@@ -24,12 +24,14 @@ class Progress {
   /// A new phase: the count starts again.
   void phase(const std::string& name, std::int64_t total, const std::string& unit = "steps");
   void update(std::int64_t done);
+  /// Prints "warning: TEXT", on a terminal or not.
+  void warn(const std::string& text);
   /// Clears the line.
   void finish();
 
  private:
   void print(std::int64_t done, double seconds);
-  bool enabled_ = false;
+  bool warns_ = false, enabled_ = false;
   std::string name_, unit_;
   std::int64_t total_ = 0, next_look_ = 0, stride_ = 1;
   std::chrono::steady_clock::time_point start_, printed_;

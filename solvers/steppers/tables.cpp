@@ -1,45 +1,6 @@
 #include "solvers/steppers/tables.hpp"
 
-#include <sys/mman.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 namespace hindsight {
-namespace {
-
-/// Large blocks all begin on a huge page; used from there, their cells would fall into the same cache sets. Each begins
-/// a different number of cache lines later instead (in doubles, below 4 KiB).
-std::int64_t next_stagger() {
-  static std::atomic<std::int64_t> count{0};
-  return 8 * (count.fetch_add(1) * 19 % 64);
-}
-
-}  // namespace
-
-Memory::Memory(std::int64_t doubles) : size_(doubles) {
-  constexpr std::size_t huge_page = std::size_t{2} << 20U;
-  std::size_t bytes = static_cast<std::size_t>(doubles) * sizeof(double);
-  const bool is_large = bytes >= 2 * huge_page;
-  const std::size_t alignment = is_large ? huge_page : 64;
-  offset_ = is_large ? next_stagger() : 0;
-  bytes += static_cast<std::size_t>(offset_) * sizeof(double);
-  bytes = std::max(bytes + alignment - 1, alignment) / alignment * alignment;
-  auto* memory = static_cast<double*>(std::aligned_alloc(alignment, bytes));
-  if (!memory) throw std::bad_alloc();
-  if (is_large) madvise(memory, bytes, MADV_HUGEPAGE);  // fewer page faults and TLB misses
-  block_.reset(memory);
-  clear();
-}
-
-void Memory::clear() {
-  std::fill_n(data(), size_, 0.0);
-}
-void Memory::Free::operator()(double* p) const {
-  std::free(p);
-}
 
 Tables::Tables(const Graph& graph, const Grid& grid, int sums)
     : grid_(grid),

@@ -3,31 +3,14 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "solvers/equations/kernel.hpp"
 #include "solvers/grid/grid.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
-
-/// 64-byte aligned memory that has been touched once (first touch is slow and must not fall into the time loop).
-class Memory {
- public:
-  Memory() = default;
-  explicit Memory(std::int64_t doubles);
-  double* data() const { return block_.get() + offset_; }
-  std::int64_t size() const { return size_; }
-  void clear();
-
- private:
-  struct Free {
-    void operator()(double* p) const;
-  };
-  std::unique_ptr<double, Free> block_;
-  std::int64_t offset_ = 0, size_ = 0;
-};
 
 /// The tables of one simulation on one rank. Grows while it is set up; nothing in it moves or grows while stepping.
 class Tables {

@@ -118,7 +118,8 @@ CheckResult check(Session& session, const Evaluation& base, std::size_t only) {
 }  // namespace
 
 ExitCode check_verb(const Options& options, const Communicator& comm) {
-  Session session(read_case(options.target, options.set), comm, true, true, options.quiet, plan_options(options));
+  const Case source = read_case(options.target, options.set);
+  Session session(source, comm, true, true, options.quiet, plan_options(options, source));
   const std::size_t count = session.source().unknowns.size();
   if (count == 0) throw InputError({options.target, 0, 0}, "nothing to check: the case has no unknowns");
   if (options.break_gradient) session.simulation().break_gradient();

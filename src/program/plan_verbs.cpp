@@ -25,7 +25,7 @@ struct Variant {
 Variant vary(const PlanInputs& inputs, const std::string& name, Tier tier, std::int64_t bytes) {
   PlanInputs changed = inputs;
   const std::int64_t working = tier == Tier::host ? inputs.working_bytes : 0;
-  changed.units[tier] = std::max<std::int64_t>(0, (bytes - working) / inputs.state_bytes);
+  changed.units[tier] = std::max<std::int64_t>(0, (bytes - working) / unit_bytes(tier, inputs));
   Variant variant{name, bytes, {}};
   try {
     if (bytes > working) variant.plan = make_plan(changed);
@@ -42,7 +42,7 @@ std::vector<Variant> variants(const Session& session) {
     all.push_back(vary(inputs, std::string(name) + " host memory", Tier::host,
                        static_cast<std::int64_t>(factor * static_cast<double>(session.host_budget()))));
   if (inputs.units[Tier::disk] == 0) return all;
-  const std::int64_t disk = inputs.units[Tier::disk] * inputs.state_bytes;
+  const std::int64_t disk = inputs.units[Tier::disk] * unit_bytes(Tier::disk, inputs);
   all.push_back(vary(inputs, "half disk", Tier::disk, disk / 2));
   all.push_back(vary(inputs, "double disk", Tier::disk, disk * 2));
   return all;
@@ -88,9 +88,9 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all) {
     const auto t = static_cast<std::size_t>(tier);
     const bool is_host = tier == Tier::host;
     const std::int64_t used = (is_host ? inputs.working_bytes : 0) + plan.checkpoint_bytes(tier, inputs);
-    const std::int64_t budget = is_host ? session.host_budget() : inputs.units[tier] * inputs.state_bytes;
+    const std::int64_t budget = is_host ? session.host_budget() : inputs.units[tier] * unit_bytes(tier, inputs);
     const bool is_counted = counts.writes[t] != unpredicted && counts.reads[t] != unpredicted;
-    const std::string moved = is_counted ? bytes_text((counts.writes[t] + counts.reads[t]) * inputs.state_bytes) : "-";
+    const std::string moved = is_counted ? bytes_text((counts.writes[t] + counts.reads[t]) * unit_bytes(tier, inputs)) : "-";
     text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", to_text(tier), bytes_text(budget),
                         bytes_text(used), counts.peak[t], count_text(counts.writes[t]), count_text(counts.reads[t]),
                         is_host ? "no copies" : moved);
@@ -178,9 +178,10 @@ void write_picture(const Options& options, const Communicator& comm, const std::
 }  // namespace
 
 ExitCode plan_verb(const Options& options, const Communicator& comm) {
-  PlanOptions plan_from = plan_options(options);
+  const Case source = read_case(options.target, options.set);
+  PlanOptions plan_from = plan_options(options, source);
   plan_from.only_plan = true;
-  const Session session(read_case(options.target, options.set), comm, true, false, true, plan_from);
+  const Session session(source, comm, true, false, true, plan_from);
   const CheckpointPlan& plan = session.plan();
   const std::vector<Variant> all = plan.is_open() ? std::vector<Variant>{} : variants(session);
   write_json(options, comm, plan_json(session, all));

@@ -112,6 +112,33 @@ Json base_result(const std::string& verb, const Session& session, double objecti
   return json;
 }
 
+namespace {
+
+/// Of one rank's disk tier: rates in bytes per second while transfers were under way.
+Json traffic_result(const SlotTier& tier, const DriverCounts& counts) {
+  const TierTraffic& t = tier.traffic();
+  const auto rate = [](std::int64_t bytes, double seconds) {
+    return seconds > 0 ? static_cast<double>(bytes) / seconds : 0.0;
+  };
+  return {{"where", tier.medium().description()},
+          {"bytes_written", t.bytes_written},
+          {"bytes_read", t.bytes_read},
+          {"write_rate", rate(t.bytes_written, t.write_busy)},
+          {"read_rate", rate(t.bytes_read, t.read_busy)},
+          {"write_stall_seconds", t.write_stall},
+          {"read_stall_seconds", t.read_stall},
+          {"queue", tier.settings().queue},
+          {"longest_queue", t.longest_queue},
+          {"prefetch", tier.settings().prefetch},
+          {"read_ahead", t.ahead},
+          {"damaged", t.damaged},
+          {"lost", t.lost},
+          {"repaired", counts.repaired},
+          {"repairing_steps", counts.repairing_steps}};
+}
+
+}  // namespace
+
 Json counts_result(const Session& session, const DriverCounts& counts, double seconds) {
   const Simulation& simulation = session.simulation();
   const CheckpointPlan& plan = session.plan();
@@ -122,16 +149,17 @@ Json counts_result(const Session& session, const DriverCounts& counts, double se
   for (const Tier tier : {Tier::host, Tier::disk}) {
     const auto t = static_cast<std::size_t>(tier);
     if (tier != Tier::host && inputs.units[tier] == 0) continue;
-    const std::int64_t working = tier == Tier::host ? simulation.working_bytes() : 0;
-    const std::int64_t budget = tier == Tier::host ? session.host_budget() : inputs.units[tier] * inputs.state_bytes;
-    json["memory"][to_text(tier)] = {{"budget", budget},
-                                     {"peak", working + counts.peak[t] * inputs.state_bytes},
-                                     {"working", working},
+    const bool is_host = tier == Tier::host;
+    const std::int64_t unit = unit_bytes(tier, inputs);
+    json["memory"][to_text(tier)] = {{"budget", is_host ? session.host_budget() : inputs.units[tier] * unit},
+                                     {"peak", is_host ? simulation.memory()->peak() : counts.peak[t] * unit},
+                                     {"working", is_host ? inputs.working_bytes : 0},
                                      {"slots", counts.peak[t]},
-                                     {"slot_bytes", inputs.state_bytes},
+                                     {"slot_bytes", unit},
                                      {"writes", counts.writes[t]},
                                      {"reads", counts.reads[t]}};
   }
+  if (session.disk() != nullptr) json["memory"]["disk"].update(traffic_result(*session.disk(), counts));
   const ScheduleCounts& predicted = plan.schedule.predicted;
   json["plan"] = {{"schedule", plan.kind->name},
                   {"content", plan.request.content == Content::record ? "record" : "state"},

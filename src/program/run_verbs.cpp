@@ -104,8 +104,10 @@ std::string estimates_text(const Session& session, const UnknownValues& start, c
 
 }  // namespace
 
-PlanOptions plan_options(const Options& options) {
-  PlanOptions plan{options.cost, {}, false};
+PlanOptions plan_options(const Options& options, const Case& c) {
+  PlanOptions plan;
+  plan.costs = options.cost;
+  plan.scratch = run_path(options, c) + "/scratch";
   if (options.emulate_disk.size() == 2) plan.emulated_disk = {options.emulate_disk[0], options.emulate_disk[1]};
   return plan;
 }
@@ -133,7 +135,8 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
 }
 
 ExitCode gradient_verb(const Options& options, const Communicator& comm) {
-  Session session(read_case(options.target, options.set), comm, true, false, options.quiet, plan_options(options));
+  const Case source = read_case(options.target, options.set);
+  Session session(source, comm, true, false, options.quiet, plan_options(options, source));
   if (session.source().unknowns.empty())
     throw InputError({options.target, 0, 0}, "a gradient needs unknowns: add them to the case");
   const RunFolder folder(run_path(options, session.source()), comm);
@@ -169,7 +172,8 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
 }
 
 ExitCode invert_verb(const Options& options, const Communicator& comm) {
-  Session session(read_case(options.target, options.set), comm, true, false, options.quiet, plan_options(options));
+  const Case source = read_case(options.target, options.set);
+  Session session(source, comm, true, false, options.quiet, plan_options(options, source));
   const Case& c = session.source();
   if (c.unknowns.empty()) throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
   const RunFolder folder(run_path(options, c), comm);

@@ -10,6 +10,7 @@
 #include "adjoint/plan/plan.hpp"
 #include "adjoint/simulation.hpp"
 #include "io/case/case.hpp"
+#include "io/checkpoints/raw_file.hpp"
 #include "io/results/progress.hpp"
 
 namespace hindsight {
@@ -24,9 +25,13 @@ struct Evaluation {
 
 /// What a plan is made from beside the case.
 struct PlanOptions {
-  std::string costs;                                       ///< as of `hindsight plan --cost`, in seconds
+  std::string costs;          ///< as of `hindsight plan --cost`, in seconds
+  bool only_plan = false;     ///< no gradient will be asked for
+  std::string scratch = ".";  ///< folder of checkpoint files where the case names none
   std::optional<std::pair<double, double>> emulated_disk;  ///< memory in place of a disk: seconds per write, per read
-  bool only_plan = false;                                  ///< no gradient will be asked for
+  std::optional<std::pair<double, double>> slow_disk;      ///< a disk slowed down to as many seconds
+  bool direct = true;                                      ///< past the page cache where the file system allows it
+  OpenRawFile open_file = open_raw_file;
 };
 
 class Session {
@@ -43,6 +48,10 @@ class Session {
   const PlanInputs& plan_inputs() const { return inputs_; }
   /// Bytes of host memory that a gradient may use, working memory included.
   std::int64_t host_budget() const { return host_budget_; }
+  /// The disk tier; null when the plan does without it.
+  const SlotTier* disk() const { return disk_.get(); }
+  /// What went wrong and was mended since the session began, one line each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// The objective, priors included; observer as in Simulation.
   double objective(const StateObserver& observer);
@@ -57,14 +66,22 @@ class Session {
  private:
   double add_priors(UnknownValues* gradient) const;
   void read_budgets();
+  void read_transfers();
   void measure();
   void make_plan();
+  void open_disk(std::int64_t slots);
+  std::unique_ptr<SlotTier> make_disk(std::int64_t slots);
+  void warn(const std::string& text);
+  void report_damage(const DriverCounts& counts);
 
   Case case_;
   Communicator comm_;
   PlanOptions options_;
-  std::unique_ptr<SlotStore> disk_;
   std::unique_ptr<Simulation> simulation_;
+  std::shared_ptr<TransferThreads> threads_;
+  std::unique_ptr<SlotTier> disk_;
+  std::vector<std::string> warnings_;
+  std::string tag_;  // of this process in the names of checkpoint files
   PlanInputs inputs_;
   std::int64_t host_budget_ = 0;
   CheckpointPlan plan_;

@@ -23,7 +23,7 @@ ExitCode schema_verb(const Options& options, const Communicator& comm);
 ExitCode default_verb(const Options& options, const Communicator& comm);
 
 /// What the command line says about the plan of checkpoints.
-PlanOptions plan_options(const Options& options);
+PlanOptions plan_options(const Options& options, const Case& c);
 
 /// Prints on rank 0.
 void print(const Communicator& comm, const std::string& text);

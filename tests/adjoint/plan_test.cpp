@@ -103,7 +103,8 @@ TEST(Plan, AnEmulatedDiskIsUsedAndCounted) {
   const Evaluation all = reference.gradient({});
   for (const char* slots : {"0 slots", "1 slots", "4 slots"}) {
     Session session =
-        gray_scott({std::string("checkpoints.host=") + slots, "checkpoints.disk=40 slots"}, test::world(), options);
+        gray_scott({std::string("checkpoints.host=") + slots, "checkpoints.disk={size: 40 slots, queue: 0, prefetch: 0}"},
+                   test::world(), options);
     EXPECT_EQ(session.plan().kind->name, "hrevolve");
     const Evaluation mine = session.gradient({});
     EXPECT_EQ(mine.counts.writes[2], session.plan().schedule.predicted.writes[2]);

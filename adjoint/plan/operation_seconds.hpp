@@ -1,0 +1,25 @@
+// What operations cost, measured or given.
+#pragma once
+
+#include <array>
+
+#include "adjoint/schedule/action.hpp"
+
+namespace hindsight {
+
+/// Seconds of one operation.
+struct OperationSeconds {
+  double forward = 1.0;                            ///< a plain step
+  double record = 1.0, reverse_kept = 1.0;         ///< of a step whose record goes into a slot
+  double record_last = 0.0, reverse = 1.0;         ///< of a step recorded to be reversed at once
+  std::array<double, tier_count> write{}, read{};  ///< of one state
+};
+
+/// How far transfers to and from slow tiers run beside the steps: states that may wait to be written, and states read
+/// ahead. 0 and 0: transfers stop the work.
+struct Overlap {
+  int queue = 0, prefetch = 0;
+  bool is_on() const { return queue > 0 || prefetch > 0; }
+};
+
+}  // namespace hindsight

@@ -1,0 +1,29 @@
+// Pages of a medium, given to slots of any size.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace hindsight {
+
+/// A slot gets a chain of pages, anywhere: nothing is ever too scattered to be used, and of each slot less than one page
+/// is wasted. Thread-safe; allocates memory only when it is made.
+class PageArena {
+ public:
+  static constexpr std::int64_t none = -1;
+  explicit PageArena(std::int64_t pages);
+  /// The first page of a chain of `count` (at least one); none if fewer are free.
+  std::int64_t allocate(std::int64_t count);
+  void free(std::int64_t first);
+  std::int64_t next(std::int64_t page) const { return next_[static_cast<std::size_t>(page)]; }
+  std::int64_t in_use() const;
+  void clear();
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::int64_t> next_;  // in a chain, or in the list of free pages
+  std::int64_t first_free_ = none, free_count_ = 0;
+};
+
+}  // namespace hindsight

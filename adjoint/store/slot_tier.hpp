@@ -1,0 +1,117 @@
+// The slots of one slow tier on one rank: states go out and come back while steps are taken.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adjoint/store/arena.hpp"
+#include "adjoint/store/codec.hpp"
+#include "adjoint/store/medium.hpp"
+#include "adjoint/store/pool.hpp"
+#include "adjoint/store/state_shape.hpp"
+#include "adjoint/store/transfer_threads.hpp"
+
+namespace hindsight {
+
+struct TierSettings {
+  std::int64_t slots = 0;
+  int queue = 2;     ///< states that wait to be written, at most; 0: save() returns when the state is written
+  int prefetch = 2;  ///< states read ahead of their use, at most
+};
+
+/// What a tier did, counted from its last clear().
+struct TierTraffic {
+  std::int64_t writes = 0, reads = 0, bytes_written = 0, bytes_read = 0;
+  double write_stall = 0.0, read_stall = 0.0;  ///< seconds that the steps waited
+  double write_busy = 0.0, read_busy = 0.0;    ///< seconds that transfers took, summed over the threads
+  std::int64_t longest_queue = 0;              ///< states that waited to be written
+  std::int64_t ahead = 0;                      ///< reads that had begun before they were needed
+  std::int64_t damaged = 0;                    ///< reads that failed or had a wrong checksum
+  std::int64_t lost = 0;                       ///< writes that failed
+};
+
+/// A slot is free, then filling (a write is queued), ready, draining (read ahead), and free again. save() and load()
+/// move references to buffers; packing, checking, coding and transfers happen on the transfer threads. All memory is
+/// made by the constructor: a state of scratch per thread, two with a codec. One caller's thread.
+class SlotTier {
+ public:
+  /// @param codec may be null: states as they are. @param shape of the states of this rank.
+  SlotTier(TierSettings settings, const StateShape& shape, std::unique_ptr<Medium> medium,
+           std::shared_ptr<const Codec> codec, std::shared_ptr<TransferThreads> threads);
+  ~SlotTier();
+  SlotTier(const SlotTier&) = delete;
+  SlotTier& operator=(const SlotTier&) = delete;
+
+  const TierSettings& settings() const { return settings_; }
+  const Medium& medium() const { return *medium_; }
+  const Codec* codec() const { return codec_.get(); }
+  /// Buffers of one state that a tier holds at most beside those of its callers.
+  std::int64_t buffers() const { return std::max(1, settings_.queue) + settings_.prefetch; }
+
+  /// Waits when the queue is full. The slot must be free.
+  void save(std::int64_t slot, const Buffer& state, std::int64_t step);
+  /// Begins to read into a buffer of the pool. @returns false when it cannot be done now; then ask again later.
+  bool prefetch(std::int64_t slot, Pool& pool);
+  /// @returns an empty buffer when the slot is damaged or was lost.
+  Buffer load(std::int64_t slot, Pool& pool);
+  void release(std::int64_t slot);
+  /// Waits until all writes are done.
+  void finish();
+  /// Waits until all writes are done and have reached the device. @throws MediumError
+  void flush();
+  /// Breaks off what is under way and forgets everything.
+  void clear();
+
+  /// A write found no space; it stays so until clear(). Then this many slots fit.
+  bool is_full() const { return is_full_; }
+  std::int64_t slots_that_fit() const { return slots_that_fit_; }
+  /// What the last failure said.
+  const std::string& problem() const { return problem_; }
+  const TierTraffic& traffic() const { return traffic_; }
+
+ private:
+  enum class State { free, filling, ready, draining, damaged };
+  struct Place {
+    State state = State::free;
+    int write = -1;  ///< job that has not been reaped
+    SlotLabel label;
+  };
+  struct Transfer;
+  class Write;
+  class Read;
+  struct Scratch {
+    Memory cells, encoded;
+    std::unique_ptr<Coder> coder;
+  };
+
+  Place& place(std::int64_t slot) { return places_[static_cast<std::size_t>(slot)]; }
+  void store(Write& job, Scratch& scratch);
+  void fetch(Read& job, Scratch& scratch);
+  void transfer(bool is_write, std::int64_t first_page, char* bytes, std::int64_t count);
+  void reap(Write& job);
+  void reap_done();
+  Write& free_write();
+  Read* read_of(std::int64_t slot);
+  Read* begin_read(std::int64_t slot, Pool& pool, bool is_urgent);
+  void free_pages(Place& p);
+
+  TierSettings settings_;
+  StateShape shape_;
+  std::unique_ptr<Medium> medium_;
+  std::shared_ptr<const Codec> codec_;
+  std::shared_ptr<TransferThreads> threads_;
+  PageArena arena_;
+  std::vector<Place> places_;
+  std::vector<Scratch> scratch_;  // per thread
+  std::vector<std::unique_ptr<Write>> writes_;
+  std::vector<std::unique_ptr<Read>> reads_;
+  std::int64_t sequence_ = 0;
+  bool is_full_ = false;
+  std::int64_t slots_that_fit_ = 0;
+  std::string problem_;
+  TierTraffic traffic_;
+};
+
+}  // namespace hindsight

@@ -1,0 +1,215 @@
+#include "io/checkpoints/checkpoint_file.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+
+#include "io/results/hdf5_handle.hpp"
+#include "src/error.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr std::int64_t block = 4096;  // bytes; what transfers past the page cache are made of
+
+/// A row of /slots.
+struct SlotRow {
+  std::int64_t step = -1;
+  double time = 0.0;
+  std::int64_t first_page = -1, bytes = 0;
+  std::uint32_t crc32c = 0, reserved = 0;
+};
+
+Hdf5Type slot_row_type(const std::string& file) {
+  Hdf5Type type(H5Tcreate(H5T_COMPOUND, sizeof(SlotRow)), "create a type in", file);
+  H5Tinsert(type, "step", offsetof(SlotRow, step), H5T_NATIVE_INT64);
+  H5Tinsert(type, "time", offsetof(SlotRow, time), H5T_NATIVE_DOUBLE);
+  H5Tinsert(type, "first_page", offsetof(SlotRow, first_page), H5T_NATIVE_INT64);
+  H5Tinsert(type, "bytes", offsetof(SlotRow, bytes), H5T_NATIVE_INT64);
+  H5Tinsert(type, "crc32c", offsetof(SlotRow, crc32c), H5T_NATIVE_UINT32);
+  return type;
+}
+
+/// A contiguous dataset that has its place in the file at once and is never filled.
+Hdf5Dataset make_dataset(hid_t file, const std::string& path, const char* name, hid_t type,
+                         const std::vector<hsize_t>& size) {
+  const Hdf5Space space(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), "create a space in",
+                        path);
+  const Hdf5Properties how(H5Pcreate(H5P_DATASET_CREATE), "create properties in", path);
+  H5Pset_layout(how, H5D_CONTIGUOUS);
+  H5Pset_alloc_time(how, H5D_ALLOC_TIME_EARLY);
+  H5Pset_fill_time(how, H5D_FILL_TIME_NEVER);
+  return {H5Dcreate2(file, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT), std::string("create ") + name + " in",
+          path};
+}
+
+void write_text_attribute(hid_t where, const char* name, const std::string& text, const std::string& path) {
+  const Hdf5Type type(H5Tcopy(H5T_C_S1), "create a type in", path);
+  H5Tset_size(type, std::max<std::size_t>(1, text.size()));
+  const Hdf5Space space(H5Screate(H5S_SCALAR), "create a space in", path);
+  const Hdf5Attribute attribute(H5Acreate2(where, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "describe", path);
+  if (H5Awrite(attribute, type, text.c_str()) < 0) fail_hdf5("describe", path);
+}
+
+void write_shape(hid_t where, const StateShape& shape, const std::string& path) {
+  const hsize_t count = 4;
+  const std::int64_t values[] = {shape.fields, shape.cells[2], shape.cells[1], shape.cells[0]};
+  const Hdf5Space space(H5Screate_simple(1, &count, nullptr), "create a space in", path);
+  const Hdf5Attribute attribute(H5Acreate2(where, "shape", H5T_NATIVE_INT64, space, H5P_DEFAULT, H5P_DEFAULT),
+                                "describe", path);
+  if (H5Awrite(attribute, H5T_NATIVE_INT64, values) < 0) fail_hdf5("describe", path);
+}
+
+std::int64_t offset_of(hid_t dataset, const std::string& path) {
+  const haddr_t offset = H5Dget_offset(dataset);
+  if (offset == HADDR_UNDEF) fail_hdf5("find a dataset's place in", path);
+  return static_cast<std::int64_t>(offset);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
+}  // namespace
+
+CheckpointFile::CheckpointFile(CheckpointFileSettings settings) : settings_(std::move(settings)) {
+  make_folder();
+  try {
+    make_file();
+    data_ = settings_.open(settings_.path, settings_.direct);
+    tables_ = data_ ? settings_.open(settings_.path, false) : nullptr;
+    if (!tables_) throw ResourceError("cannot open '" + settings_.path + "': " + std::strerror(errno));
+    if (data_->reserve(pages_at_, settings_.pages * settings_.page_bytes) != 0) fail("reserve space in", errno);
+  } catch (...) {
+    remove();
+    throw;
+  }
+}
+
+CheckpointFile::~CheckpointFile() {
+  remove();
+}
+
+void CheckpointFile::make_folder() {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(settings_.path).parent_path();
+  std::error_code error;
+  for (fs::path p = folder; !p.empty() && !fs::exists(p, error); p = p.parent_path()) made_folders_.push_back(p);
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (error) throw ResourceError("cannot create '" + folder.string() + "': " + error.message());
+}
+
+/// The folders that were made for the file too, unless something else is in them now.
+void CheckpointFile::remove() {
+  unlink(settings_.path.c_str());
+  if (settings_.owns_folder) rmdir(std::filesystem::path(settings_.path).parent_path().c_str());
+  for (const std::string& folder : made_folders_) rmdir(folder.c_str());
+}
+
+void CheckpointFile::make_file() {
+  const std::string& path = settings_.path;
+  const Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "create properties for", path);
+  H5Pset_alignment(access, block, block);
+  H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
+  Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), "create", path);
+  const bool encoded = !settings_.codec.empty();
+  const auto pages = static_cast<hsize_t>(settings_.pages), width = static_cast<hsize_t>(settings_.page_bytes);
+  {
+    const Hdf5Dataset data = encoded ? make_dataset(file, path, "pages", H5T_NATIVE_UINT8, {pages, width})
+                                     : make_dataset(file, path, "pages", H5T_NATIVE_DOUBLE, {pages, width / 8});
+    pages_at_ = offset_of(data, path);
+    if (pages_at_ % block != 0)
+      throw Error(ExitCode::bug, "the pages of '" + path + "' are not aligned");
+    write_text_attribute(data, "fields", joined(settings_.fields), path);
+    write_text_attribute(data, "codec", encoded ? settings_.codec : "none", path);
+    write_shape(data, settings_.shape, path);
+    const Hdf5Type type = slot_row_type(path);
+    const Hdf5Dataset slots = make_dataset(file, path, "slots", type, {static_cast<hsize_t>(settings_.slots)});
+    const std::vector<SlotRow> rows(static_cast<std::size_t>(settings_.slots));
+    if (H5Dwrite(slots, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows.data()) < 0) fail_hdf5("write", path);
+    slots_at_ = offset_of(slots, path);
+    if (settings_.page_bytes < settings_.shape.bytes()) {
+      const Hdf5Dataset links = make_dataset(file, path, "next_page", H5T_NATIVE_INT64, {pages});
+      const std::vector<std::int64_t> none(static_cast<std::size_t>(pages), -1);
+      if (H5Dwrite(links, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, none.data()) < 0) fail_hdf5("write", path);
+      links_at_ = offset_of(links, path);
+    }
+  }
+  file.close(path);
+}
+
+void CheckpointFile::fail(const std::string& what, int error) const {
+  const bool is_full = error == ENOSPC || error == EDQUOT;
+  throw MediumError(fmt::format("cannot {} '{}': {}", what, settings_.path, std::strerror(error)), is_full);
+}
+
+void CheckpointFile::write(std::int64_t page, const void* from, std::int64_t bytes) {
+  const std::int64_t offset = pages_at_ + page * settings_.page_bytes;
+  const auto* at = static_cast<const char*>(from);
+  int retries = 1;
+  for (std::int64_t done = 0; done < bytes;) {
+    const ssize_t n = data_->write(at + done, static_cast<std::size_t>(bytes - done), offset + done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EIO && retries-- > 0) continue;
+    if (n < 0) fail("write", errno);
+    const std::int64_t whole = n / block * block;  // what is left begins on a boundary again
+    if (whole == 0 && retries-- <= 0) fail("write", EIO);
+    done += whole;
+  }
+}
+
+void CheckpointFile::read(std::int64_t page, void* to, std::int64_t bytes) {
+  const std::int64_t offset = pages_at_ + page * settings_.page_bytes;
+  auto* at = static_cast<char*>(to);
+  int retries = 1;
+  for (std::int64_t done = 0; done < bytes;) {
+    const ssize_t n = data_->read(at + done, static_cast<std::size_t>(bytes - done), offset + done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EIO && retries-- > 0) continue;
+    if (n < 0) fail("read", errno);
+    const std::int64_t whole = n / block * block;
+    if (whole == 0 && retries-- <= 0) fail("read", EIO);
+    done += whole;
+  }
+}
+
+void CheckpointFile::put(std::int64_t offset, const void* from, std::size_t bytes) {
+  const auto* at = static_cast<const char*>(from);
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t n = tables_->write(at + done, bytes - done, offset + static_cast<std::int64_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) fail("write", n < 0 ? errno : EIO);
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+void CheckpointFile::label(std::int64_t slot, const SlotLabel& label) {
+  SlotRow row;
+  row.step = label.step;
+  row.time = settings_.time ? settings_.time(label.step) : 0.0;
+  row.first_page = label.first_page;
+  row.bytes = label.bytes;
+  row.crc32c = label.checksum;
+  put(slots_at_ + slot * static_cast<std::int64_t>(sizeof row), &row, sizeof row);
+}
+
+void CheckpointFile::link(std::int64_t page, std::int64_t next) {
+  put(links_at_ + page * static_cast<std::int64_t>(sizeof next), &next, sizeof next);
+}
+
+void CheckpointFile::flush() {
+  if (data_->flush() != 0) fail("flush", errno);
+}
+
+std::string CheckpointFile::description() const {
+  return settings_.path + (data_->is_direct() ? " (past the page cache)" : " (through the page cache)");
+}
+
+}  // namespace hindsight

@@ -1,0 +1,69 @@
+// Host memory that is counted: every array of states, records, slots, queues and scratch is one of these.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace hindsight {
+
+/// Bytes in use and at most, of one simulation on one rank. Not thread-safe: memory is made while setting up.
+class MemoryAccount {
+ public:
+  /// From now on take() refuses what would lead beyond this many bytes.
+  void set_limit(std::int64_t bytes) { limit_ = bytes; }
+  /// @throws Error(bug) beyond the limit: what was planned does not fit the budget.
+  void take(std::int64_t bytes);
+  void give_back(std::int64_t bytes) { used_ -= bytes; }
+  std::int64_t used() const { return used_; }
+  std::int64_t peak() const { return peak_; }
+  std::int64_t limit() const { return limit_; }
+
+ private:
+  std::int64_t used_ = 0, peak_ = 0, limit_ = std::int64_t{1} << 62;
+};
+
+/// While it lives, memory made by this thread counts in `account`; they may be nested.
+class CountMemory {
+ public:
+  explicit CountMemory(std::shared_ptr<MemoryAccount> account);
+  ~CountMemory();
+  CountMemory(const CountMemory&) = delete;
+  CountMemory& operator=(const CountMemory&) = delete;
+
+ private:
+  std::shared_ptr<MemoryAccount> outer_;
+};
+
+/// Aligned memory, zeroed, that has been touched once (first touch is slow and must not fall into the time loop).
+class Memory {
+ public:
+  Memory() = default;
+  /// Aligned to 64 bytes; large blocks begin staggered, so that they do not alias within a 4 KiB page.
+  explicit Memory(std::int64_t doubles);
+  /// Whole pages, as transfers past the page cache need them.
+  static Memory pages(std::int64_t bytes);
+  Memory(Memory&& other) noexcept { *this = std::move(other); }
+  Memory& operator=(Memory&& other) noexcept;
+  ~Memory() { release(); }
+
+  double* data() const { return block_.get() + offset_; }
+  std::int64_t size() const { return size_; }  ///< in doubles
+  /// What it takes from an account.
+  std::int64_t bytes() const { return (offset_ + size_) * static_cast<std::int64_t>(sizeof(double)); }
+  void clear();
+  /// Of a block of so many doubles, at most.
+  static constexpr std::int64_t most_stagger = 4096;
+  static std::int64_t bytes_of(std::int64_t doubles);
+
+ private:
+  struct Free {
+    void operator()(double* p) const;
+  };
+  Memory(std::int64_t doubles, std::int64_t offset, std::size_t alignment);
+  void release();
+  std::unique_ptr<double, Free> block_;
+  std::int64_t offset_ = 0, size_ = 0;
+  std::shared_ptr<MemoryAccount> account_;
+};
+
+}  // namespace hindsight
