@@ -12,6 +12,7 @@ void PageArena::clear() {
   for (std::int64_t p = 0; p < pages; ++p) next_[static_cast<std::size_t>(p)] = p + 1 < pages ? p + 1 : none;
   first_free_ = pages > 0 ? 0 : none;
   free_count_ = pages;
+  retired_ = 0;
 }
 
 std::int64_t PageArena::allocate(std::int64_t count) {
@@ -35,9 +36,22 @@ void PageArena::free(std::int64_t first) {
   free_count_ += count;
 }
 
+void PageArena::retire(std::int64_t first, std::int64_t spare) {
+  {
+    const std::scoped_lock lock(mutex_);
+    std::int64_t count = 1;
+    for (std::int64_t page = first; next(page) != none; page = next(page)) ++count;
+    if (retired_ + count <= spare) {
+      retired_ += count;
+      return;
+    }
+  }
+  free(first);
+}
+
 std::int64_t PageArena::in_use() const {
   const std::scoped_lock lock(mutex_);
-  return static_cast<std::int64_t>(next_.size()) - free_count_;
+  return static_cast<std::int64_t>(next_.size()) - free_count_ - retired_;
 }
 
 }  // namespace hindsight

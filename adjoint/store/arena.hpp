@@ -16,6 +16,9 @@ class PageArena {
   /// The first page of a chain of `count` (at least one); none if fewer are free.
   std::int64_t allocate(std::int64_t count);
   void free(std::int64_t first);
+  /// Takes a chain out of use for good, until clear(): its place on the medium failed. Only as many pages as `spare`
+  /// say, counted over all calls; later chains are freed instead.
+  void retire(std::int64_t first, std::int64_t spare);
   std::int64_t next(std::int64_t page) const { return next_[static_cast<std::size_t>(page)]; }
   std::int64_t in_use() const;
   void clear();
@@ -23,7 +26,7 @@ class PageArena {
  private:
   mutable std::mutex mutex_;
   std::vector<std::int64_t> next_;  // in a chain, or in the list of free pages
-  std::int64_t first_free_ = none, free_count_ = 0;
+  std::int64_t first_free_ = none, free_count_ = 0, retired_ = 0;
 };
 
 }  // namespace hindsight

@@ -164,7 +164,11 @@ void SlotTier::fetch(Read& job, Scratch& scratch) {
 
 void SlotTier::free_pages(Place& p) {
   if (p.label.first_page == PageArena::none) return;
-  arena_.free(p.label.first_page);
+  if (p.state == State::damaged) {
+    arena_.retire(p.label.first_page, settings_.spare_pages);
+  } else {
+    arena_.free(p.label.first_page);
+  }
   p.label = {};
 }
 

@@ -19,6 +19,7 @@ struct TierSettings {
   std::int64_t slots = 0;
   int queue = 2;     ///< states that wait to be written, at most; 0: save() returns when the state is written
   int prefetch = 2;  ///< states read ahead of their use, at most
+  std::int64_t spare_pages = 0;  ///< of the medium, which take the place of those that fail
 };
 
 /// What a tier did, counted from its last clear().

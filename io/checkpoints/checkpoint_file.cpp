@@ -1,13 +1,13 @@
 #include "io/checkpoints/checkpoint_file.hpp"
 
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
 
 #include "io/results/hdf5_handle.hpp"
 #include "src/error.hpp"
@@ -80,40 +80,38 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 CheckpointFile::CheckpointFile(CheckpointFileSettings settings) : settings_(std::move(settings)) {
-  make_folder();
   try {
     make_file();
     data_ = settings_.open(settings_.path, settings_.direct);
     tables_ = data_ ? settings_.open(settings_.path, false) : nullptr;
     if (!tables_) throw ResourceError("cannot open '" + settings_.path + "': " + std::strerror(errno));
     if (data_->reserve(pages_at_, settings_.pages * settings_.page_bytes) != 0) fail("reserve space in", errno);
+  } catch (const ResourceError& error) {
+    const bool is_full = !has_room();
+    unlink(settings_.path.c_str());
+    if (is_full) throw MediumError(error.what(), true);
+    throw;
   } catch (...) {
-    remove();
+    unlink(settings_.path.c_str());
     throw;
   }
 }
 
+/// Whether the file system has room for the pages; true when it does not say.
+bool CheckpointFile::has_room() const {
+  const std::string::size_type slash = settings_.path.find_last_of('/');
+  struct statvfs status {};
+  if (statvfs(settings_.path.substr(0, slash + 1).c_str(), &status) != 0) return true;
+  return static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize) >
+         static_cast<double>(settings_.pages) * static_cast<double>(settings_.page_bytes);
+}
+
 CheckpointFile::~CheckpointFile() {
-  remove();
-}
-
-void CheckpointFile::make_folder() {
-  namespace fs = std::filesystem;
-  const fs::path folder = fs::path(settings_.path).parent_path();
-  std::error_code error;
-  for (fs::path p = folder; !p.empty() && !fs::exists(p, error); p = p.parent_path()) made_folders_.push_back(p);
-  if (!folder.empty()) fs::create_directories(folder, error);
-  if (error) throw ResourceError("cannot create '" + folder.string() + "': " + error.message());
-}
-
-/// The folders that were made for the file too, unless something else is in them now.
-void CheckpointFile::remove() {
   unlink(settings_.path.c_str());
-  if (settings_.owns_folder) rmdir(std::filesystem::path(settings_.path).parent_path().c_str());
-  for (const std::string& folder : made_folders_) rmdir(folder.c_str());
 }
 
 void CheckpointFile::make_file() {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // errors are thrown, not printed
   const std::string& path = settings_.path;
   const Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "create properties for", path);
   H5Pset_alignment(access, block, block);

@@ -29,7 +29,6 @@ struct CheckpointFileSettings {
   std::string codec;                               ///< empty: none
   std::function<double(std::int64_t step)> time;   ///< of a state; any thread calls it
   bool direct = true;                              ///< past the page cache where the file system allows it
-  bool owns_folder = false;                        ///< the folder is removed too, when it is empty
   OpenRawFile open = open_raw_file;
 };
 
@@ -49,16 +48,14 @@ class CheckpointFile final : public Medium {
   std::string description() const override;
 
  private:
-  void make_folder();
   void make_file();
-  void remove();
+  bool has_room() const;
   void put(std::int64_t offset, const void* from, std::size_t bytes);
   [[noreturn]] void fail(const std::string& what, int error) const;
 
   CheckpointFileSettings settings_;
   std::int64_t pages_at_ = 0, slots_at_ = 0, links_at_ = -1;  // bytes from the file's begin
   std::unique_ptr<RawFile> data_, tables_;
-  std::vector<std::string> made_folders_;  // innermost first
 };
 
 }  // namespace hindsight

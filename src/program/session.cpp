@@ -18,6 +18,8 @@ namespace {
 
 /// Costs that lie this far from the prediction are measured again.
 constexpr double drift = 1.2;
+/// Places on disk that take over from those that fail.
+constexpr std::int64_t spare_slots = 2;
 /// Shorter gradients tell nothing about costs.
 constexpr double telling_seconds = 0.1;
 
@@ -55,6 +57,7 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
     measure();
     make_plan();
   } catch (const InputError& error) {
+    if (has_shrunk_) throw ResourceError(error.what());
     throw InputError(checkpoints.host ? checkpoints.host->place : checkpoints.place, error.what());
   }
 }
@@ -87,8 +90,8 @@ void Session::read_transfers() {
   const bool in_slots = checkpoints.host && checkpoints.host->unit == CaseBudget::Unit::slots;
   inputs_.slot_bytes = whole_pages(simulation_->shape().bytes());
   const auto& disk = *checkpoints.disk;
-  const std::int64_t slots = disk.unit == CaseBudget::Unit::slots ? disk.amount : disk.amount / inputs_.slot_bytes;
-  inputs_.units[Tier::disk] = -comm_.max(-std::min(slots, std::max<std::int64_t>(1, n - 1)));
+  const std::int64_t slots = disk.unit == CaseBudget::Unit::slots ? disk.amount : disk.amount / inputs_.slot_bytes - spare_slots;
+  inputs_.units[Tier::disk] = std::max<std::int64_t>(0, -comm_.max(-std::min(slots, std::max<std::int64_t>(1, n - 1))));
   constexpr std::int64_t roomy = 16;  // states that fit beside the working memory
   const std::int64_t fit = (host_budget_ - inputs_.working_bytes) / state;
   const bool is_roomy = in_slots || -comm_.max(-fit) >= roomy;
@@ -144,15 +147,14 @@ std::unique_ptr<SlotTier> Session::make_disk(std::int64_t slots) {
   const auto per_byte = [&](double seconds) { return seconds / static_cast<double>(inputs_.slot_bytes); };
   std::unique_ptr<Medium> medium;
   if (options_.emulated_disk) {
-    medium = std::make_unique<ThrottledMedium>(std::make_unique<MemoryMedium>(slots, inputs_.slot_bytes),
+    medium = std::make_unique<ThrottledMedium>(std::make_unique<MemoryMedium>(slots + spare_slots, inputs_.slot_bytes),
                                                per_byte(options_.emulated_disk->first),
                                                per_byte(options_.emulated_disk->second));
   } else {
     CheckpointFileSettings file;
-    file.owns_folder = case_.checkpoints.directory.empty();
-    file.path = fmt::format("{}/checkpoints-{}-rank{}.h5",
-                            file.owns_folder ? options_.scratch : case_.checkpoints.directory, tag_, comm_.rank());
-    file.slots = file.pages = slots;
+    file.path = fmt::format("{}/checkpoints-{}-rank{}.h5", scratch_->path(), tag_, comm_.rank());
+    file.slots = slots;
+    file.pages = slots + spare_slots;
     file.page_bytes = inputs_.slot_bytes;
     for (const CaseState& state : case_.state) file.fields.push_back(state.name);
     file.shape = shape;
@@ -165,12 +167,16 @@ std::unique_ptr<SlotTier> Session::make_disk(std::int64_t slots) {
                                                  per_byte(options_.slow_disk->second));
   }
   const CountMemory counted(simulation_->memory());
-  return std::make_unique<SlotTier>(TierSettings{slots, inputs_.overlap.queue, inputs_.overlap.prefetch}, shape,
-                                    std::move(medium), nullptr, threads_);
+  return std::make_unique<SlotTier>(TierSettings{slots, inputs_.overlap.queue, inputs_.overlap.prefetch, spare_slots},
+                                    shape, std::move(medium), nullptr, threads_);
 }
 
 /// With so many slots, or as many as there is room for on the rank that has the least; inputs_ say so then.
 void Session::open_disk(std::int64_t slots) {
+  if (!scratch_ && !options_.emulated_disk) {
+    const std::string& folder = case_.checkpoints.directory;
+    scratch_ = std::make_unique<ScratchFolder>(folder.empty() ? options_.scratch : folder, comm_);
+  }
   while (slots > 0) {
     disk_.reset();
     std::string failure, shortage;
@@ -186,6 +192,7 @@ void Session::open_disk(std::int64_t slots) {
     slots = slots - std::max<std::int64_t>(1, slots / 8);
     disk_.reset();
     inputs_.units[Tier::disk] = slots;
+    has_shrunk_ = true;
     warn(fmt::format("checkpoints.disk: {}; going on with {} states on disk, {}", comm_.first_text(shortage), slots,
                      bytes_text(slots * inputs_.slot_bytes)));
   }
@@ -233,8 +240,7 @@ Evaluation Session::gradient(const StateObserver& observer) {
     } catch (const TierIsFull& full) {
       warn(fmt::format("checkpoints.disk: {}; beginning again with {} states on disk", full.what(),
                        full.slots_that_fit()));
-      inputs_.units[full.tier()] = full.slots_that_fit();
-      make_plan();
+      shrink(full.tier(), full.slots_that_fit());
     }
   }
   report_damage(result.counts);
@@ -246,6 +252,17 @@ Evaluation Session::gradient(const StateObserver& observer) {
   Evaluation evaluation{result.objective, std::move(result.gradient), result.counts, seconds};
   evaluation.objective += add_priors(&evaluation.gradient);
   return evaluation;
+}
+
+/// Plans again with fewer slots.
+void Session::shrink(Tier tier, std::int64_t slots) {
+  has_shrunk_ = true;
+  inputs_.units[tier] = slots;
+  try {
+    make_plan();
+  } catch (const InputError& error) {
+    throw ResourceError(error.what());
+  }
 }
 
 void Session::warn(const std::string& text) {

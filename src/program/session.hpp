@@ -11,6 +11,7 @@
 #include "adjoint/simulation.hpp"
 #include "io/case/case.hpp"
 #include "io/checkpoints/raw_file.hpp"
+#include "io/checkpoints/scratch_folder.hpp"
 #include "io/results/progress.hpp"
 
 namespace hindsight {
@@ -71,6 +72,7 @@ class Session {
   void make_plan();
   void open_disk(std::int64_t slots);
   std::unique_ptr<SlotTier> make_disk(std::int64_t slots);
+  void shrink(Tier tier, std::int64_t slots);
   void warn(const std::string& text);
   void report_damage(const DriverCounts& counts);
 
@@ -78,6 +80,7 @@ class Session {
   Communicator comm_;
   PlanOptions options_;
   std::unique_ptr<Simulation> simulation_;
+  std::unique_ptr<ScratchFolder> scratch_;
   std::shared_ptr<TransferThreads> threads_;
   std::unique_ptr<SlotTier> disk_;
   std::vector<std::string> warnings_;
@@ -85,7 +88,7 @@ class Session {
   PlanInputs inputs_;
   std::int64_t host_budget_ = 0;
   CheckpointPlan plan_;
-  bool has_drifted_ = false;
+  bool has_drifted_ = false, has_shrunk_ = false;
   Progress progress_;
 };
 
