@@ -36,10 +36,10 @@ class Medium {
   virtual ~Medium() = default;
   virtual std::int64_t pages() const = 0;
   virtual std::int64_t page_bytes() const = 0;
-  /// `from` lies on a 4 KiB boundary and has room for whole pages; `bytes` is a multiple of 4 KiB, of several pages in a
-  /// row perhaps. @throws MediumError
-  virtual void write(std::int64_t page, const void* from, std::int64_t bytes) = 0;
-  virtual void read(std::int64_t page, void* to, std::int64_t bytes) = 0;
+  /// `offset` counts bytes from the first page on; it, the memory's address and `bytes` are multiples of 4 KiB.
+  /// @throws MediumError
+  virtual void write(std::int64_t offset, const void* from, std::int64_t bytes) = 0;
+  virtual void read(std::int64_t offset, void* to, std::int64_t bytes) = 0;
   virtual void label(std::int64_t /*slot*/, const SlotLabel& /*label*/) {}
   /// The page that continues a slot's bytes after `page`; -1: none.
   virtual void link(std::int64_t /*page*/, std::int64_t /*next*/) {}
@@ -53,8 +53,8 @@ class MemoryMedium final : public Medium {
   MemoryMedium(std::int64_t pages, std::int64_t page_bytes);
   std::int64_t pages() const override { return pages_; }
   std::int64_t page_bytes() const override { return page_bytes_; }
-  void write(std::int64_t page, const void* from, std::int64_t bytes) override;
-  void read(std::int64_t page, void* to, std::int64_t bytes) override;
+  void write(std::int64_t offset, const void* from, std::int64_t bytes) override;
+  void read(std::int64_t offset, void* to, std::int64_t bytes) override;
   std::string description() const override { return "memory"; }
 
  private:
@@ -68,8 +68,8 @@ class ThrottledMedium final : public Medium {
   ThrottledMedium(std::unique_ptr<Medium> medium, double write_seconds_per_byte, double read_seconds_per_byte);
   std::int64_t pages() const override { return medium_->pages(); }
   std::int64_t page_bytes() const override { return medium_->page_bytes(); }
-  void write(std::int64_t page, const void* from, std::int64_t bytes) override;
-  void read(std::int64_t page, void* to, std::int64_t bytes) override;
+  void write(std::int64_t offset, const void* from, std::int64_t bytes) override;
+  void read(std::int64_t offset, void* to, std::int64_t bytes) override;
   void label(std::int64_t slot, const SlotLabel& label) override { medium_->label(slot, label); }
   void link(std::int64_t page, std::int64_t next) override { medium_->link(page, next); }
   void flush() override { medium_->flush(); }

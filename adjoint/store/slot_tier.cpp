@@ -16,11 +16,22 @@ double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+constexpr std::int64_t block = 4096;                             // bytes; what transfers are made of
+constexpr std::int64_t piece_bytes = std::int64_t{2} << 20U;     // of a state that go at once
+
 std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
 }  // namespace
+
+/// Calls `work(first cell, cells)` for all pieces of a state, in order.
+template <class Work>
+void SlotTier::for_pieces(Work work) const {
+  constexpr std::int64_t most = piece_bytes / static_cast<std::int64_t>(sizeof(double));
+  for (std::int64_t first = 0; first < shape_.doubles(); first += most)
+    work(first, std::min(most, shape_.doubles() - first));
+}
 
 /// What both directions need. The caller's thread writes it while the job is idle, the transfer thread while it runs.
 struct SlotTier::Transfer : TransferJob {
@@ -91,75 +102,98 @@ SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_p
       places_(static_cast<std::size_t>(settings.slots)),
       scratch_(static_cast<std::size_t>(threads_->count())) {
   for (Scratch& scratch : scratch_) {
-    scratch.cells = Memory::pages(rounded_up(shape_.bytes(), medium_->page_bytes()));
+    scratch.cells = Memory::pages(codec_ ? shape_.bytes() : std::min(piece_bytes, rounded_up(shape_.bytes(), block)));
     if (!codec_) continue;
-    scratch.encoded = Memory::pages(rounded_up(codec_->bound(shape_), medium_->page_bytes()));
+    scratch.encoded = Memory::pages(rounded_up(codec_->bound(shape_), block));
     scratch.coder = codec_->coder(shape_);
   }
   for (int i = 0; i < std::max(1, settings_.queue); ++i) writes_.push_back(std::make_unique<Write>(*this));
   for (int i = 0; i < settings_.prefetch + 1; ++i) reads_.push_back(std::make_unique<Read>(*this));
 }
 
+std::int64_t SlotTier::scratch_bytes(const StateShape& shape, const Codec* codec, int threads) {
+  const std::int64_t state = rounded_up(shape.bytes(), block);
+  return threads * (codec != nullptr ? state + rounded_up(codec->bound(shape), block) : std::min(piece_bytes, state));
+}
+
 SlotTier::~SlotTier() {
   clear();
 }
 
-/// Chains that happen to lie in a row go in one piece.
-void SlotTier::transfer(bool is_write, std::int64_t first_page, char* bytes, std::int64_t count) {
+/// Moves bytes of a slot from `position` on, which is a multiple of 4 KiB. Pages in a row go in one piece.
+void SlotTier::transfer(bool is_write, const SlotLabel& label, std::int64_t position, char* bytes, std::int64_t count) {
   const std::int64_t page_bytes = medium_->page_bytes();
-  for (std::int64_t page = first_page; page != PageArena::none && count > 0;) {
-    std::int64_t last = page, room = page_bytes;
-    while (arena_.next(last) == last + 1) {
-      ++last;
-      room += page_bytes;
-    }
-    const std::int64_t piece = std::min(rounded_up(count, 4096), room);
+  std::int64_t page = label.first_page, within = position;
+  for (; within >= page_bytes; within -= page_bytes) page = arena_.next(page);
+  for (std::int64_t left = rounded_up(count, block); left > 0;) {
+    const std::int64_t begin = page * page_bytes + within;
+    std::int64_t room = page_bytes - within;
+    for (; arena_.next(page) == page + 1; ++page) room += page_bytes;
+    const std::int64_t piece = std::min(left, room);
     if (is_write) {
-      medium_->write(page, bytes, piece);
+      medium_->write(begin, bytes, piece);
     } else {
-      medium_->read(page, bytes, piece);
+      medium_->read(begin, bytes, piece);
     }
     bytes += piece;
-    count -= piece;
-    page = arena_.next(last);
+    left -= piece;
+    page = arena_.next(page);
+    within = 0;
   }
 }
 
-/// On a transfer thread.
-void SlotTier::store(Write& job, Scratch& scratch) {
-  auto* bytes = reinterpret_cast<char*>(scratch.cells.data());
-  job.label.bytes = shape_.bytes();
-  if (codec_) {
-    pack(shape_, job.data, scratch.cells.data());
-    bytes = reinterpret_cast<char*>(scratch.encoded.data());
-    job.label.bytes = scratch.coder->encode(scratch.cells.data(), bytes);
-    job.label.checksum = crc32c(bytes, job.label.bytes);
-  } else {
-    job.label.checksum = pack_and_check(shape_, job.data, scratch.cells.data());
-  }
+void SlotTier::allocate(Write& job) {
   const std::int64_t pages = (job.label.bytes + medium_->page_bytes() - 1) / medium_->page_bytes();
-  const std::int64_t first = arena_.allocate(pages);
-  if (first == PageArena::none) throw MediumError("all pages are in use", true);
-  job.label.first_page = first;
-  transfer(true, first, bytes, job.label.bytes);
-  medium_->label(job.slot, job.label);
-  for (std::int64_t page = first; pages > 1 && page != PageArena::none; page = arena_.next(page))
+  job.label.first_page = arena_.allocate(pages);
+  if (job.label.first_page == PageArena::none) throw MediumError("all pages are in use", true);
+  for (std::int64_t page = job.label.first_page; pages > 1 && page != PageArena::none; page = arena_.next(page))
     medium_->link(page, arena_.next(page));
+}
+
+/// On a transfer thread. States as they are go piece by piece through scratch memory that stays in the cache.
+void SlotTier::store(Write& job, Scratch& scratch) {
+  SlotLabel& label = job.label;
+  if (codec_) {
+    auto* const encoded = reinterpret_cast<char*>(scratch.encoded.data());
+    pack(shape_, job.data, 0, shape_.doubles(), scratch.cells.data());
+    label.bytes = scratch.coder->encode(scratch.cells.data(), encoded);
+    label.checksum = crc32c(encoded, label.bytes);
+    allocate(job);
+    transfer(true, label, 0, encoded, label.bytes);
+  } else {
+    label.bytes = shape_.bytes();
+    label.checksum = 0;
+    allocate(job);
+    for_pieces([&](std::int64_t first, std::int64_t count) {
+      pack(shape_, job.data, first, count, scratch.cells.data());
+      label.checksum = crc32c(scratch.cells.data(), count * 8, label.checksum);
+      transfer(true, label, first * 8, reinterpret_cast<char*>(scratch.cells.data()), count * 8);
+    });
+  }
+  medium_->label(job.slot, label);
 }
 
 /// On a transfer thread.
 void SlotTier::fetch(Read& job, Scratch& scratch) {
-  Memory& target = codec_ ? scratch.encoded : scratch.cells;
-  auto* bytes = reinterpret_cast<char*>(target.data());
-  transfer(false, job.label.first_page, bytes, job.label.bytes);
-  const std::uint32_t checksum = codec_ ? crc32c(bytes, job.label.bytes)
-                                        : unpack_and_check(shape_, scratch.cells.data(), job.data);
-  if (checksum != job.label.checksum)
-    throw MediumError(fmt::format("wrong checksum: {:08x} in place of {:08x}", checksum, job.label.checksum));
+  const SlotLabel& label = job.label;
+  std::uint32_t checksum = 0;
+  auto* const encoded = reinterpret_cast<char*>(scratch.encoded.data());
+  if (codec_) {
+    transfer(false, label, 0, encoded, label.bytes);
+    checksum = crc32c(encoded, label.bytes);
+  } else {
+    for_pieces([&](std::int64_t first, std::int64_t count) {
+      transfer(false, label, first * 8, reinterpret_cast<char*>(scratch.cells.data()), count * 8);
+      checksum = crc32c(scratch.cells.data(), count * 8, checksum);
+      unpack(shape_, scratch.cells.data(), first, count, job.data);
+    });
+  }
+  if (checksum != label.checksum)
+    throw MediumError(fmt::format("wrong checksum: {:08x} in place of {:08x}", checksum, label.checksum));
   if (!codec_) return;
-  if (!scratch.coder->decode(bytes, job.label.bytes, scratch.cells.data()))
+  if (!scratch.coder->decode(encoded, label.bytes, scratch.cells.data()))
     throw MediumError("what was read cannot be decoded");
-  unpack(shape_, scratch.cells.data(), job.data);
+  unpack(shape_, scratch.cells.data(), 0, shape_.doubles(), job.data);
 }
 
 void SlotTier::free_pages(Place& p) {

@@ -35,7 +35,7 @@ struct TierTraffic {
 
 /// A slot is free, then filling (a write is queued), ready, draining (read ahead), and free again. save() and load()
 /// move references to buffers; packing, checking, coding and transfers happen on the transfer threads. All memory is
-/// made by the constructor: a state of scratch per thread, two with a codec. One caller's thread.
+/// made by the constructor: some MiB of scratch per thread, two states with a codec. One caller's thread.
 class SlotTier {
  public:
   /// @param codec may be null: states as they are. @param shape of the states of this rank.
@@ -48,6 +48,8 @@ class SlotTier {
   const TierSettings& settings() const { return settings_; }
   const Medium& medium() const { return *medium_; }
   const Codec* codec() const { return codec_.get(); }
+  /// Host memory of a tier's threads.
+  static std::int64_t scratch_bytes(const StateShape& shape, const Codec* codec, int threads);
   /// Buffers of one state that a tier holds at most beside those of its callers.
   std::int64_t buffers() const { return std::max(1, settings_.queue) + settings_.prefetch; }
 
@@ -90,7 +92,10 @@ class SlotTier {
   Place& place(std::int64_t slot) { return places_[static_cast<std::size_t>(slot)]; }
   void store(Write& job, Scratch& scratch);
   void fetch(Read& job, Scratch& scratch);
-  void transfer(bool is_write, std::int64_t first_page, char* bytes, std::int64_t count);
+  void allocate(Write& job);
+  void transfer(bool is_write, const SlotLabel& label, std::int64_t position, char* bytes, std::int64_t count);
+  template <class Work>
+  void for_pieces(Work work) const;
   void reap(Write& job);
   void reap_done();
   Write& free_write();

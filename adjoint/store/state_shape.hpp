@@ -22,12 +22,9 @@ struct StateShape {
   }
 };
 
-/// Owned cells, row after row, to and from a padded state. Ghosts keep what they hold.
-void pack(const StateShape& shape, const double* state, double* cells);
-void unpack(const StateShape& shape, const double* cells, double* state);
-/// pack() and the CRC32C of the cells in one pass over memory; unpack() likewise.
-std::uint32_t pack_and_check(const StateShape& shape, const double* state, double* cells);
-std::uint32_t unpack_and_check(const StateShape& shape, const double* cells, double* state);
+/// `count` owned cells from the `first` on, row after row, to and from a padded state. Ghosts keep what they hold.
+void pack(const StateShape& shape, const double* state, std::int64_t first, std::int64_t count, double* cells);
+void unpack(const StateShape& shape, const double* cells, std::int64_t first, std::int64_t count, double* state);
 
 /// CRC32C (Castagnoli), by the processor's instructions where it has them. @param before of what precedes.
 std::uint32_t crc32c(const void* data, std::int64_t bytes, std::uint32_t before = 0);

@@ -148,12 +148,11 @@ void CheckpointFile::fail(const std::string& what, int error) const {
   throw MediumError(fmt::format("cannot {} '{}': {}", what, settings_.path, std::strerror(error)), is_full);
 }
 
-void CheckpointFile::write(std::int64_t page, const void* from, std::int64_t bytes) {
-  const std::int64_t offset = pages_at_ + page * settings_.page_bytes;
+void CheckpointFile::write(std::int64_t offset, const void* from, std::int64_t bytes) {
   const auto* at = static_cast<const char*>(from);
   int retries = 1;
   for (std::int64_t done = 0; done < bytes;) {
-    const ssize_t n = data_->write(at + done, static_cast<std::size_t>(bytes - done), offset + done);
+    const ssize_t n = data_->write(at + done, static_cast<std::size_t>(bytes - done), pages_at_ + offset + done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EIO && retries-- > 0) continue;
     if (n < 0) fail("write", errno);
@@ -163,12 +162,11 @@ void CheckpointFile::write(std::int64_t page, const void* from, std::int64_t byt
   }
 }
 
-void CheckpointFile::read(std::int64_t page, void* to, std::int64_t bytes) {
-  const std::int64_t offset = pages_at_ + page * settings_.page_bytes;
+void CheckpointFile::read(std::int64_t offset, void* to, std::int64_t bytes) {
   auto* at = static_cast<char*>(to);
   int retries = 1;
   for (std::int64_t done = 0; done < bytes;) {
-    const ssize_t n = data_->read(at + done, static_cast<std::size_t>(bytes - done), offset + done);
+    const ssize_t n = data_->read(at + done, static_cast<std::size_t>(bytes - done), pages_at_ + offset + done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EIO && retries-- > 0) continue;
     if (n < 0) fail("read", errno);

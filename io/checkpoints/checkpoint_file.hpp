@@ -40,8 +40,8 @@ class CheckpointFile final : public Medium {
   ~CheckpointFile() override;
   std::int64_t pages() const override { return settings_.pages; }
   std::int64_t page_bytes() const override { return settings_.page_bytes; }
-  void write(std::int64_t page, const void* from, std::int64_t bytes) override;
-  void read(std::int64_t page, void* to, std::int64_t bytes) override;
+  void write(std::int64_t offset, const void* from, std::int64_t bytes) override;
+  void read(std::int64_t offset, void* to, std::int64_t bytes) override;
   void label(std::int64_t slot, const SlotLabel& label) override;
   void link(std::int64_t page, std::int64_t next) override;
   void flush() override;

@@ -82,8 +82,8 @@ void Session::read_budgets() {
   inputs_.units[Tier::host] = std::max<std::int64_t>(0, -comm_.max(-units));
 }
 
-/// Slots on disk, and the memory that moving states to and from them takes: a state of scratch per thread, and the
-/// states that wait to be written or were read ahead.
+/// Slots on disk, and the memory that moving states to and from them takes: the scratch of each thread, and the states
+/// that wait to be written or were read ahead.
 void Session::read_transfers() {
   const auto& checkpoints = case_.checkpoints;
   const std::int64_t n = inputs_.at_most, state = inputs_.state_bytes;
@@ -98,7 +98,7 @@ void Session::read_transfers() {
   const int depth = is_roomy ? 2 : 1;
   inputs_.overlap = {checkpoints.queue.value_or(depth), checkpoints.prefetch.value_or(depth)};
   threads_ = std::make_shared<TransferThreads>(is_roomy ? 2 : 1);
-  inputs_.working_bytes += threads_->count() * inputs_.slot_bytes +
+  inputs_.working_bytes += SlotTier::scratch_bytes(simulation_->shape(), nullptr, threads_->count()) +
                            (std::max(1, inputs_.overlap.queue) + inputs_.overlap.prefetch) * state;
 }
 
