@@ -16,6 +16,8 @@ class MemoryAccount {
   void give_back(std::int64_t bytes) { used_ -= bytes; }
   std::int64_t used() const { return used_; }
   std::int64_t peak() const { return peak_; }
+  /// The peak is counted from now on.
+  void restart_peak() { peak_ = used_; }
   std::int64_t limit() const { return limit_; }
 
  private:

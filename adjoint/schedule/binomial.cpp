@@ -51,9 +51,19 @@ std::int64_t binomial_plain_steps(std::int64_t length, std::int64_t s) {
   return plain > endless ? endless : static_cast<std::int64_t>(plain);
 }
 
-BinomialSweep::BinomialSweep(const Segment& segment, SlotOrder order)
-    : order_(order), last_(segment.last), live_(segment.is_live), kept_(segment.is_kept) {
-  const std::int64_t r = repetition(segment.end - segment.begin, segment.slots);
+BinomialSweep::BinomialSweep(const Segment& segment, SlotOrder order) : order_(order) {
+  restart(segment, order);
+}
+
+void BinomialSweep::restart(const Segment& segment, SlotOrder order) {
+  const std::int64_t length = segment.end - segment.begin, r = repetition(length, segment.slots);
+  order_ = order;
+  last_ = segment.last;
+  live_ = segment.is_live;
+  kept_ = segment.is_kept;
+  started_ = false;
+  open_.clear();
+  open_.reserve(static_cast<std::size_t>(std::max<std::int64_t>(1, std::min(segment.slots, length))));
   open_.push_back({segment.begin, segment.end, segment.slots, r, r > 0 ? beta(segment.slots, r - 1) : 0});
 }
 

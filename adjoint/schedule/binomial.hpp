@@ -64,6 +64,8 @@ class BinomialSweep {
     bool is_kept = false;    ///< state `begin` is in its slot already, and stays there at the end
   };
   BinomialSweep(const Segment& segment, SlotOrder order);
+  /// Another segment; allocates nothing when it has no more slots, or steps, than the one before.
+  void restart(const Segment& segment, SlotOrder order);
   /// The next actions; false after the last.
   bool next(ActionBatch& batch);
 
@@ -78,8 +80,8 @@ class BinomialSweep {
 
   std::vector<Part> open_;  // the latest in time on top; the state at the begin of each is in the slot of its depth
   SlotOrder order_;
-  std::int64_t last_;
-  bool live_, kept_, started_ = false;
+  std::int64_t last_ = -1;
+  bool live_ = true, kept_ = false, started_ = false;
 };
 
 }  // namespace hindsight

@@ -26,13 +26,14 @@ ActionStream once_actions(std::int64_t steps, Parts parts, std::int64_t slots) {
     co_yield Save{{Tier::disk, j}, begin(j), Content::state};
     co_yield Advance{begin(j), begin(j + 1)};
   }
+  const SlotOrder order({Tier::host, 0}, {Tier::host, 1});
+  BinomialSweep sweep({0, steps, slots}, order);
   for (std::int64_t j = parts.count; j >= 0; --j) {
     if (j < parts.count) {
       co_yield Load{{Tier::disk, j}, begin(j), Content::state};
       co_yield Release{{Tier::disk, j}};
     }
-    BinomialSweep sweep({begin(j), j == parts.count ? steps : begin(j + 1), slots, steps - 1},
-                        {{Tier::host, 0}, {Tier::host, 1}});
+    sweep.restart({begin(j), j == parts.count ? steps : begin(j + 1), slots, steps - 1}, order);
     for (ActionBatch batch; sweep.next(batch);)
       for (const Action& action : batch) co_yield action;
   }

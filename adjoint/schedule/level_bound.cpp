@@ -34,9 +34,10 @@ class Bounds {
   /// The fewest repetitions of n steps with at most these numbers.
   double repetitions(const Numbers& most) const {
     LevelCounts leaves{1};
+    LevelScratch scratch;
     for (std::size_t k = problem_.slow.size(); k-- > 0;) {
       LevelTaker spines = LevelTaker::up_to(most[2 * k]), more = LevelTaker::up_to(most[2 * k + 1]);
-      leaves = leaves_of(leaves, problem_.slow[k].slots - 1, spines, more, levels_counted);
+      grow_leaves(leaves, problem_.slow[k].slots - 1, spines, more, scratch, levels_counted);
     }
     const std::int64_t n = problem_.steps;
     const auto below = [&](std::int64_t repetition) {

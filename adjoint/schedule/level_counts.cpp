@@ -29,14 +29,16 @@ std::int64_t LevelTaker::take(std::int64_t level, std::int64_t places) {
   return taken;
 }
 
-LevelCounts leaves_of(const LevelCounts& trees, std::int64_t nested, LevelTaker& spines, LevelTaker& leaves,
-                      std::int64_t deepest) {
-  const auto tree_levels = static_cast<std::int64_t>(trees.size());
-  LevelCounts roots, taken;
+void grow_leaves(LevelCounts& counts, std::int64_t nested, LevelTaker& spines, LevelTaker& leaves,
+                 LevelScratch& scratch, std::int64_t deepest) {
+  const auto tree_levels = static_cast<std::int64_t>(counts.size());
+  LevelCounts &roots = scratch.roots, &taken = scratch.taken;
+  roots.clear();
+  taken.clear();
   std::int64_t any = 0;
   for (std::int64_t level = 0;
        level < deepest && !spines.is_done(level) && (level < tree_levels || (any > 0 && nested > 0)); ++level) {
-    const std::int64_t here = level < tree_levels ? trees[static_cast<std::size_t>(level)] : 0;
+    const std::int64_t here = level < tree_levels ? counts[static_cast<std::size_t>(level)] : 0;
     std::int64_t inner = 0;  // C(nested+x, x+1) places x levels above each root
     for (std::size_t t = 0; t < roots.size(); ++t)
       if (roots[t] > 0) {
@@ -50,17 +52,15 @@ LevelCounts leaves_of(const LevelCounts& trees, std::int64_t nested, LevelTaker&
     taken.push_back(got);
     any = saturating_sum(any, got);
   }
-  LevelCounts all = trees;
   std::int64_t offering = 0;  // spines of lower levels, each of which has a place at this one
   for (std::int64_t level = 0; !leaves.is_done(level) && level < deepest; ++level) {
     const auto l = static_cast<std::size_t>(level);
     if (offering == 0 && l >= taken.size()) break;
     const std::int64_t got = leaves.take(level, offering);
-    if (l >= all.size()) all.push_back(0);
-    all[l] = saturating_sum(all[l], got);
+    if (l >= counts.size()) counts.push_back(0);
+    counts[l] = saturating_sum(counts[l], got);
     if (l < taken.size()) offering = saturating_sum(offering, taken[l]);
   }
-  return all;
 }
 
 LeafSteps::LeafSteps(std::int64_t slots, std::int64_t steps) : slots_(slots), most_(steps) {

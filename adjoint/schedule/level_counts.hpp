@@ -38,10 +38,15 @@ class LevelTaker {
 /// No step is repeated that often in a plan worth having.
 inline constexpr std::int64_t deepest_level = std::int64_t{1} << 20;
 
-/// The leaves of trees in one tier; cut off at level `deepest`. trees[t] of them begin at level t; each may grow a
-/// spine with `nested` further spines one inside the other below it.
-LevelCounts leaves_of(const LevelCounts& trees, std::int64_t nested, LevelTaker& spines, LevelTaker& leaves,
-                      std::int64_t deepest = deepest_level);
+/// Memory that grow_leaves() uses again.
+struct LevelScratch {
+  LevelCounts roots, taken;
+};
+
+/// From the trees in one tier to their leaves, in place; cut off at level `deepest`. counts[t] trees begin at level t;
+/// each may grow a spine with `nested` further spines one inside the other below it.
+void grow_leaves(LevelCounts& counts, std::int64_t nested, LevelTaker& spines, LevelTaker& leaves,
+                 LevelScratch& scratch, std::int64_t deepest = deepest_level);
 
 /// The steps that leaves offer with c slots of the fast tier.
 class LeafSteps {

@@ -27,7 +27,10 @@ class LevelWalk {
     Extra extra;
   };
 
-  explicit LevelWalk(const LevelPlan& plan) : plan_(plan), steps_(*plan.leaf_) {}
+  explicit LevelWalk(const LevelPlan& plan) : plan_(plan), steps_(*plan.leaf_) {
+    constexpr std::size_t usual_levels = 64;
+    for (LevelCounts* counts : {&leaves_, &scratch_.roots, &scratch_.taken}) counts->reserve(usual_levels);
+  }
 
   Extra all() const {
     Extra extra;
@@ -58,7 +61,7 @@ class LevelWalk {
   }
 
   /// The latest piece of a spine that is not reversed yet. Takes its share from the spine.
-  Piece next_piece(Spine& spine, bool is_first) const {
+  Piece next_piece(Spine& spine, bool is_first) {
     if (!is_first) {
       ++spine.level;
       if (spine.level == plan_.cuts_[spine.tier].leaves.level) --spine.extra.leaves[spine.tier];
@@ -73,8 +76,9 @@ class LevelWalk {
 
  private:
   /// Gives a piece as much of the extra places as it can take. @returns its number of steps.
-  std::int64_t take_share(Piece& piece, Extra& from) const {
-    LevelCounts leaves(static_cast<std::size_t>(piece.level) + 1, 0);
+  std::int64_t take_share(Piece& piece, Extra& from) {
+    LevelCounts& leaves = leaves_;
+    leaves.assign(static_cast<std::size_t>(piece.level) + 1, 0);
     leaves.back() = 1;
     std::int64_t depth = piece.depth;
     for (std::size_t k = piece.tier + 1; k-- > 0; depth = 0) {
@@ -82,7 +86,7 @@ class LevelWalk {
       LevelTaker spines = LevelTaker::within({plan_.cuts_[k].spines.level, from.spines[k]});
       LevelTaker more = LevelTaker::within({plan_.cuts_[k].leaves.level, from.leaves[k]});
       if (nested >= 0) {
-        leaves = leaves_of(leaves, nested, spines, more);
+        grow_leaves(leaves, nested, spines, more, scratch_);
         piece.extra.spines[k] = from.spines[k] - spines.left();
         piece.extra.leaves[k] = from.leaves[k] - more.left();
         from.spines[k] = spines.left();
@@ -97,14 +101,21 @@ class LevelWalk {
 
   const LevelPlan& plan_;
   const LeafSteps& steps_;
+  LevelCounts leaves_;
+  LevelScratch scratch_;
 };
 
 namespace {
 
 ActionStream level_actions(LevelPlan plan, LevelPlan::Problem problem) {
-  const LevelWalk walk(plan);
+  LevelWalk walk(plan);
   const std::int64_t n = problem.steps;
   std::vector<LevelWalk::Spine> open;
+  std::int64_t nested = 0;
+  for (const SlowTier& tier : problem.slow) nested += std::min(tier.slots, n);
+  open.reserve(static_cast<std::size_t>(std::min(nested, n)));
+  const SlotOrder order({problem.fast, 0}, {problem.fast, 1});
+  BinomialSweep sweep({0, n, problem.fast_slots}, order);
   LevelWalk::Piece piece{problem.slow.size() - 1, 0, 0, 0, n, walk.all()};
   for (;;) {
     // The first state of the piece is live.
@@ -112,7 +123,7 @@ ActionStream level_actions(LevelPlan plan, LevelPlan::Problem problem) {
       co_yield Save{{problem.slow[piece.tier].tier, piece.depth}, piece.begin, Content::state};
       open.push_back({piece.tier, piece.depth, piece.level, piece.begin, piece.end, piece.extra, true});
     } else {
-      BinomialSweep sweep({piece.begin, piece.end, problem.fast_slots, n - 1}, {{problem.fast, 0}, {problem.fast, 1}});
+      sweep.restart({piece.begin, piece.end, problem.fast_slots, n - 1}, order);
       for (ActionBatch batch; sweep.next(batch);)
         for (const Action& action : batch) co_yield action;
     }

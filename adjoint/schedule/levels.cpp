@@ -18,10 +18,11 @@ bool LevelPlan::take(const std::vector<Choice>& choice) {
   choice_ = choice;
   is_too_deep_ = false;
   LevelCounts leaves{1};
+  LevelScratch scratch;
   std::int64_t count = 1;
   for (std::size_t k = choice.size(); k-- > 0;) {
     LevelTaker spines = LevelTaker::up_to(choice[k].spines), more = LevelTaker::up_to(choice[k].leaves);
-    leaves = leaves_of(leaves, problem_.slow[k].slots - 1, spines, more);
+    grow_leaves(leaves, problem_.slow[k].slots - 1, spines, more, scratch);
     is_too_deep_ = static_cast<std::int64_t>(leaves.size()) >= deepest_level;
     if (is_too_deep_) return false;
     if (spines.left() > 0 || more.left() > 0) return false;

@@ -56,6 +56,8 @@ ActionStream actions(std::int64_t steps, std::int64_t stride, Stretch stretch) {
     co_yield Save{{Tier::disk, j}, j * stride, Content::state};
     co_yield Advance{j * stride, (j + 1) * stride};
   }
+  const SlotOrder order({Tier::host, 0}, {Tier::host, 1});
+  BinomialSweep sweep({0, stride, std::min(stretch.slots, stride - 1)}, order);
   ActionBatch batch;
   for (std::int64_t j = last; j >= 0; --j) {
     const std::int64_t first = j * stride, end = std::min(steps, first + stride);
@@ -64,8 +66,7 @@ ActionStream actions(std::int64_t steps, std::int64_t stride, Stretch stretch) {
       co_yield Release{{Tier::disk, j}};
     }
     if (!stretch.keeps_records) {
-      BinomialSweep sweep({first, end, std::min(stretch.slots, end - first - 1), j == last ? steps - 1 : -1},
-                          SlotOrder({Tier::host, 0}, {Tier::host, 1}));
+      sweep.restart({first, end, std::min(stretch.slots, end - first - 1), j == last ? steps - 1 : -1}, order);
       while (sweep.next(batch))
         for (const Action& action : batch) co_yield action;
       continue;

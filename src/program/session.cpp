@@ -98,8 +98,19 @@ void Session::read_transfers() {
   const int depth = is_roomy ? 2 : 1;
   inputs_.overlap = {checkpoints.queue.value_or(depth), checkpoints.prefetch.value_or(depth)};
   threads_ = std::make_shared<TransferThreads>(is_roomy ? 2 : 1);
-  inputs_.working_bytes += SlotTier::scratch_bytes(simulation_->shape(), nullptr, threads_->count()) +
-                           (std::max(1, inputs_.overlap.queue) + inputs_.overlap.prefetch) * state;
+  transfer_bytes_ = SlotTier::scratch_bytes(simulation_->shape(), nullptr, threads_->count()) +
+                    (std::max(1, inputs_.overlap.queue) + inputs_.overlap.prefetch) * state;
+  inputs_.working_bytes += transfer_bytes_;
+}
+
+/// The plan does without the disk: checkpoints get the memory of the transfers.
+void Session::drop_transfers() {
+  disk_.reset();
+  inputs_.units[Tier::disk] = 0;
+  inputs_.working_bytes -= std::exchange(transfer_bytes_, 0);
+  const auto& host = case_.checkpoints.host;
+  if (host && host->unit == CaseBudget::Unit::slots) host_budget_ = inputs_.working_bytes + host->amount * inputs_.state_bytes;
+  inputs_.units[Tier::host] = -comm_.max(-(host_budget_ - inputs_.working_bytes) / inputs_.state_bytes);
 }
 
 /// Costs as given, else as measured on a few steps.
@@ -134,7 +145,10 @@ void Session::make_plan() {
     plan_ = hindsight::make_plan(inputs_);
     const std::int64_t slots = plan_.request.capacities[Tier::disk];
     if (options_.only_plan) return disk_.reset();
-    if (slots == 0) disk_.reset();
+    if (slots == 0 && transfer_bytes_ > 0) {
+      drop_transfers();
+      continue;
+    }
     if (slots == 0 || (disk_ && disk_->settings().slots >= slots)) break;
     open_disk(slots);
     if (disk_ && disk_->settings().slots >= slots) break;
@@ -230,6 +244,7 @@ Evaluation Session::gradient(const StateObserver& observer) {
   }
   const std::int64_t plain = std::max<std::int64_t>(0, plan_.schedule.predicted.plain);
   progress_.phase("gradient", plain + 2 * simulation_->plan().steps());
+  simulation_->memory()->restart_peak();
   const auto begin = std::chrono::steady_clock::now();
   const auto progress = [&](std::int64_t forward, std::int64_t reversed) { progress_.update(forward + reversed); };
   GradientResult result;

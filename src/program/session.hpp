@@ -68,6 +68,7 @@ class Session {
   double add_priors(UnknownValues* gradient) const;
   void read_budgets();
   void read_transfers();
+  void drop_transfers();
   void measure();
   void make_plan();
   void open_disk(std::int64_t slots);
@@ -86,7 +87,7 @@ class Session {
   std::vector<std::string> warnings_;
   std::string tag_;  // of this process in the names of checkpoint files
   PlanInputs inputs_;
-  std::int64_t host_budget_ = 0;
+  std::int64_t host_budget_ = 0, transfer_bytes_ = 0;
   CheckpointPlan plan_;
   bool has_drifted_ = false, has_shrunk_ = false;
   Progress progress_;

@@ -1,0 +1,156 @@
+// Memory: within the budget, used when it helps, as the operating system sees it, and none asked for while stepping.
+#include <fstream>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <new>
+
+#include "tests/support.hpp"
+
+#ifndef __SANITIZE_ADDRESS__
+#ifndef __SANITIZE_THREAD__
+#define COUNTS_ALLOCATIONS
+
+namespace {
+std::atomic<bool> counting{false};
+std::atomic<long> allocations{0};
+void count() {
+  if (counting.load(std::memory_order_relaxed)) allocations.fetch_add(1);
+}
+}  // namespace
+
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+void* malloc(std::size_t size) {
+  count();
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t n, std::size_t size) {
+  count();
+  return __libc_calloc(n, size);
+}
+void* realloc(void* p, std::size_t size) {
+  count();
+  return __libc_realloc(p, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  count();
+  return __libc_memalign(alignment, size);
+}
+}
+#endif
+#endif
+
+namespace hindsight {
+namespace {
+
+std::int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+PlanOptions options() {
+  PlanOptions all;
+  all.scratch = "/tmp/hindsight-memory-" + std::to_string(getpid());
+  return all;
+}
+
+Session gray_scott(std::vector<std::string> set) {
+  set.insert(set.end(), {"grid.x.cells=128", "grid.y.cells=96", "time.step=0.5", "time.to=200"});
+  return Session(test::shipped_case("gray-scott", set), test::self(), true, false, true, options());
+}
+
+TEST(Memory, StaysWithinTheBudgetAndUsesIt) {
+  for (const char* budget : {"9 MiB", "12 MiB", "20 MiB", "40 MiB", "80 MiB"})
+    for (const char* disk : {"", "checkpoints.disk=1 GiB"})
+      for (const char* schedule : {"auto", "revolve", "stride"}) {
+        if (*disk == '\0' && std::string(schedule) == "stride") continue;
+        SCOPED_TRACE(std::string(budget) + " " + disk + " " + schedule);
+        std::vector<std::string> set{std::string("checkpoints.host=") + budget,
+                                     std::string("checkpoints.schedule=") + schedule};
+        if (*disk != '\0') set.push_back(disk);
+        Session session = gray_scott(set);
+        session.gradient({});
+        const MemoryAccount& account = *session.simulation().memory();
+        EXPECT_LE(account.peak(), session.host_budget());
+        EXPECT_LE(account.peak(), account.limit());
+        const CheckpointPlan& plan = session.plan();
+        const std::int64_t planned =
+            session.plan_inputs().working_bytes + plan.checkpoint_bytes(Tier::host, session.plan_inputs());
+        EXPECT_LE(account.peak(), planned);
+        const bool more_would_help = plan.kind->name == "revolve" && plan.recomputation() > 2;
+        if (!more_would_help) continue;
+        EXPECT_GE(static_cast<double>(account.peak()), 0.95 * static_cast<double>(session.host_budget()));
+      }
+}
+
+TEST(Memory, IsRefusedBeyondTheLimit) {
+  const auto account = std::make_shared<MemoryAccount>();
+  account->set_limit(1 << 20);
+  {
+    const CountMemory counted(account);
+    const Memory some(1000);
+    EXPECT_EQ(account->used(), 8000);
+    EXPECT_THROW(Memory(1 << 20), Error);
+    EXPECT_EQ(account->used(), 8000);
+  }
+  EXPECT_EQ(account->used(), 0);
+  EXPECT_EQ(account->peak(), 8000);
+  const Memory uncounted(1000);
+  EXPECT_EQ(account->used(), 0);
+}
+
+#ifdef COUNTS_ALLOCATIONS
+TEST(Memory, NothingIsAllocatedWhileStepping) {
+  for (const char* schedule : {"store-all", "revolve", "cams", "stride", "hrevolve", "multistage", "periodic"}) {
+    SCOPED_TRACE(schedule);
+    const bool everything = std::string(schedule) == "store-all";
+    Session session = gray_scott({std::string("checkpoints.schedule=") + schedule, "checkpoints.period=20",
+                                  everything ? "checkpoints.host=1 GiB" : "checkpoints.host=20 slots",
+                                  "checkpoints.disk=500 slots"});
+    Simulation& simulation = session.simulation();
+    const std::int64_t n = simulation.plan().steps();
+    allocations = 0;
+    std::int64_t counted = 0;
+    simulation.gradient(session.plan().schedule, false, {}, [&](std::int64_t forward, std::int64_t reversed) {
+      counting = forward >= 40 && reversed < n - 40;
+      counted += counting;
+    });
+    counting = false;
+    EXPECT_GT(counted, 0);
+    EXPECT_EQ(allocations, 0);
+  }
+}
+
+TEST(Memory, IsWhatTheOperatingSystemSees) {
+  const std::int64_t base = resident_bytes();
+  Session session = gray_scott({"checkpoints.host=300 MiB", "checkpoints.disk=200 MiB", "grid.x.cells=512",
+                                "grid.y.cells=384", "time.to=100"});
+  session.gradient({});
+  const std::int64_t grown = resident_bytes() - base, tracked = session.simulation().memory()->peak();
+  constexpr std::int64_t program = 24 << 20;  // compiled kernels, libraries' buffers, threads' stacks
+  EXPECT_LE(grown, static_cast<std::int64_t>(1.05 * static_cast<double>(tracked)) + program);
+  EXPECT_GE(grown, static_cast<std::int64_t>(0.95 * static_cast<double>(tracked)) - program);
+}
+
+TEST(Memory, IsFlatOverTwoHundredGradients) {
+  Session session =
+      gray_scott({"checkpoints.host=20 slots", "checkpoints.disk=100 slots", "checkpoints.schedule=stride", "time.to=20"});
+  std::int64_t before = 0;
+  for (int i = 0; i < 200; ++i) {
+    if (i == 20) before = resident_bytes();
+    session.gradient({});
+  }
+  EXPECT_LT(resident_bytes() - before, 1 << 20);
+}
+#endif
+
+}  // namespace
+}  // namespace hindsight
