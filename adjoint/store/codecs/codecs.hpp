@@ -1,0 +1,28 @@
+// The codecs that a case can ask for, by name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "adjoint/store/codec.hpp"
+
+namespace hindsight {
+
+struct CodecSettings {
+  std::string kind = "none";  ///< none, float32, bfloat16, lz4, zstd, zfp
+  std::string then = {};      ///< float32 and bfloat16: "", lz4 or zstd, applied to the shorter numbers
+  bool shuffle = true;        ///< bytes of equal weight lie together before lz4 and zstd
+  double tolerance = 0.0;     ///< zfp: largest error of a cell, over the largest magnitude of its field in that state
+  int level = 1;              ///< of zstd; of lz4: its acceleration
+};
+
+/// Null for "none". Lossy codecs keep all bits of a field that they cannot hold within their error: one with infinities
+/// or NaN, one beyond the range of the shorter numbers, one that zfp cannot make smaller.
+/// @throws Error(bug) for names that are not in the list.
+std::shared_ptr<const Codec> make_codec(const CodecSettings& settings);
+
+/// What a coder of such states takes from a memory account.
+std::int64_t coder_bytes(const Codec& codec, const StateShape& shape);
+
+}  // namespace hindsight
