@@ -15,6 +15,7 @@
 #include <random>
 
 #include "adjoint/store/codecs/codecs.hpp"
+#include "adjoint/store/codecs/differences.hpp"
 #include "adjoint/store/codecs/shuffle.hpp"
 #include "src/error.hpp"
 #include "src/memory.hpp"
@@ -217,6 +218,28 @@ TEST(Shuffle, PlanesHoldTheBytesOfEqualWeight) {
       from_planes(width, planes.data(), count, back.data());
       EXPECT_EQ(back, numbers);
     }
+}
+
+TEST(Differences, AreExactAndShorterOfSmoothNumbers) {
+  const StateShape shape = shape_of(1, 1000);
+  for (const auto& [name, fill] : fills())
+    for (const int width : {2, 4, 8})
+      for (const int order : {1, 2}) {
+        const Cells cells = cells_of(shape, fill);
+        Cells differences(cells), back(cells.size());
+        const std::int64_t count = shape.bytes() / width;
+        to_differences(width, order, reinterpret_cast<const char*>(cells.data()), count,
+                       reinterpret_cast<char*>(differences.data()));
+        from_differences(width, order, reinterpret_cast<const char*>(differences.data()), count,
+                         reinterpret_cast<char*>(back.data()));
+        EXPECT_TRUE(same_bits(cells, back)) << name << ", width " << width << ", order " << order;
+      }
+  const auto order_of = [&](const Fill& fill) {
+    return best_order(8, reinterpret_cast<const char*>(cells_of(shape, fill).data()), 1000);
+  };
+  EXPECT_EQ(order_of(smooth), 2);
+  EXPECT_EQ(order_of(random_bits), 0);
+  EXPECT_EQ(order_of([](std::int64_t) { return 0.3; }), 0);
 }
 
 TEST(Codecs, NoneIsNoCodecAndOthersAreUnknown) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "adjoint/store/codecs/differences.hpp"
 #include "adjoint/store/codecs/shuffle.hpp"
 
 namespace hindsight {
@@ -11,18 +12,18 @@ namespace {
 using Size = std::uint32_t;
 constexpr std::int64_t fewest_shuffled = 256;  // numbers; below, the planes' sizes would cost more than they save
 
-char* planes_of(Memory& memory) {
-  return reinterpret_cast<char*>(memory.data());
-}
-
 }  // namespace
 
 BlockCoder::BlockCoder(std::unique_ptr<Compressor> compressor, int width, bool shuffle)
-    : compressor_(std::move(compressor)), width_(width), shuffle_(shuffle), planes_(shuffle ? chunk * width / 8 : 0) {}
+    : compressor_(std::move(compressor)),
+      width_(width),
+      shuffle_(shuffle),
+      differences_(shuffle ? chunk * width / 8 : 0),
+      planes_(shuffle ? chunk * width / 8 : 0) {}
 
 std::int64_t BlockCoder::bound(std::int64_t count, int width) {
   const std::int64_t chunks = (count + chunk - 1) / chunk;
-  return count * width + chunks * width * static_cast<std::int64_t>(sizeof(Size));
+  return count * width + chunks * (1 + width * static_cast<std::int64_t>(sizeof(Size)));
 }
 
 bool BlockCoder::is_shuffled(std::int64_t count) const {
@@ -55,16 +56,30 @@ const char* BlockCoder::get(const char* in, const char* end, std::int64_t count,
   return in + size;
 }
 
+char* BlockCoder::put_planes(const char* numbers, std::int64_t count, char* out) {
+  const int order = best_order(width_, numbers, count);
+  if (order > 0) to_differences(width_, order, numbers, count, differences());
+  to_planes(width_, order > 0 ? differences() : numbers, count, planes());
+  *out++ = static_cast<char>(order);
+  for (int b = 0; b < width_; ++b) out = put(planes() + b * count, count, out);
+  return out;
+}
+
+const char* BlockCoder::get_planes(const char* in, const char* end, std::int64_t count, char* numbers) {
+  if (in == end || *in < 0 || *in > most_differences) return nullptr;
+  const int order = *in++;
+  for (int b = 0; b < width_ && in != nullptr; ++b) in = get(in, end, count, planes() + b * count);
+  if (in == nullptr) return nullptr;
+  from_planes(width_, planes(), count, order > 0 ? differences() : numbers);
+  if (order > 0) from_differences(width_, order, differences(), count, numbers);
+  return in;
+}
+
 char* BlockCoder::encode(const char* numbers, std::int64_t count, char* out) {
   for (std::int64_t first = 0; first < count; first += chunk) {
     const std::int64_t n = std::min(chunk, count - first);
     const char* from = numbers + first * width_;
-    if (!is_shuffled(n)) {
-      out = put(from, n * width_, out);
-      continue;
-    }
-    to_planes(width_, from, n, planes_of(planes_));
-    for (int b = 0; b < width_; ++b) out = put(planes_of(planes_) + b * n, n, out);
+    out = is_shuffled(n) ? put_planes(from, n, out) : put(from, n * width_, out);
   }
   return out;
 }
@@ -73,12 +88,7 @@ const char* BlockCoder::decode(const char* in, const char* end, std::int64_t cou
   for (std::int64_t first = 0; first < count && in != nullptr; first += chunk) {
     const std::int64_t n = std::min(chunk, count - first);
     char* to = numbers + first * width_;
-    if (!is_shuffled(n)) {
-      in = get(in, end, n * width_, to);
-      continue;
-    }
-    for (int b = 0; b < width_ && in != nullptr; ++b) in = get(in, end, n, planes_of(planes_) + b * n);
-    if (in != nullptr) from_planes(width_, planes_of(planes_), n, to);
+    in = is_shuffled(n) ? get_planes(in, end, n, to) : get(in, end, n * width_, to);
   }
   return in;
 }

@@ -9,9 +9,9 @@
 
 namespace hindsight {
 
-/// Chunks of numbers that fit the cache, each as one block per byte plane (as one block without shuffle). A block is
-/// its size (32 bits) and its bytes, which are compressed only where that makes them fewer: nothing grows beyond
-/// bound().
+/// Numbers in chunks that fit the cache. A block is its size (32 bits) and its bytes, which are compressed only where
+/// that makes them fewer: nothing grows beyond bound(). A chunk without shuffle, or of few numbers, is one block; with
+/// it, a byte that tells the order of differences, and a block for each byte plane.
 class BlockCoder {
  public:
   static constexpr std::int64_t chunk = 32 * 1024;  ///< numbers
@@ -25,13 +25,17 @@ class BlockCoder {
 
  private:
   bool is_shuffled(std::int64_t count) const;
+  char* put_planes(const char* numbers, std::int64_t count, char* out);
+  const char* get_planes(const char* in, const char* end, std::int64_t count, char* numbers);
   char* put(const char* bytes, std::int64_t count, char* out);
   const char* get(const char* in, const char* end, std::int64_t count, char* bytes);
+  char* differences() const { return reinterpret_cast<char*>(differences_.data()); }
+  char* planes() const { return reinterpret_cast<char*>(planes_.data()); }
 
   std::unique_ptr<Compressor> compressor_;
   int width_;
   bool shuffle_;
-  Memory planes_;
+  Memory differences_, planes_;  // of a chunk
 };
 
 }  // namespace hindsight

@@ -12,9 +12,10 @@ namespace hindsight {
 struct CodecSettings {
   std::string kind = "none";  ///< none, float32, bfloat16, lz4, zstd, zfp
   std::string then = {};      ///< float32 and bfloat16: "", lz4 or zstd, applied to the shorter numbers
-  bool shuffle = true;        ///< bytes of equal weight lie together before lz4 and zstd
-  double tolerance = 0.0;     ///< zfp: largest error of a cell, over the largest magnitude of its field in that state
-  int level = 1;              ///< of zstd; of lz4: its acceleration
+  /// Before lz4 and zstd: differences, where they are shorter, and their bytes of equal weight together.
+  bool shuffle = true;
+  double tolerance = 0.0;  ///< zfp: largest error of a cell, over the largest magnitude of its field in that state
+  int level = 1;           ///< of zstd; of lz4: its acceleration
 };
 
 /// Null for "none". Lossy codecs keep all bits of a field that they cannot hold within their error: one with infinities
