@@ -133,11 +133,18 @@ CodecSettings zfp_settings(double tolerance) {
   return {.kind = "zfp", .tolerance = tolerance};
 }
 
+CodecSettings quantised_settings(double tolerance, const char* then = "zstd") {
+  return {.kind = "quantised", .then = then, .tolerance = tolerance};
+}
+
 std::vector<CodecSettings> all_settings() {
   std::vector<CodecSettings> all = lossless_settings();
   for (const char* kind : {"float32", "bfloat16"})
     for (const CodecSettings& settings : demotion_settings(kind)) all.push_back(settings);
-  for (const double tolerance : {0.0, 1e-12, 1e-3}) all.push_back(zfp_settings(tolerance));
+  for (const double tolerance : {0.0, 1e-12, 1e-3}) {
+    all.push_back(zfp_settings(tolerance));
+    all.push_back(quantised_settings(tolerance));
+  }
   return all;
 }
 
@@ -220,26 +227,31 @@ TEST(Shuffle, PlanesHoldTheBytesOfEqualWeight) {
     }
 }
 
-TEST(Differences, AreExactAndShorterOfSmoothNumbers) {
+TEST(Differences, AreExact) {
   const StateShape shape = shape_of(1, 1000);
   for (const auto& [name, fill] : fills())
     for (const int width : {2, 4, 8})
-      for (const int order : {1, 2}) {
-        const Cells cells = cells_of(shape, fill);
-        Cells differences(cells), back(cells.size());
-        const std::int64_t count = shape.bytes() / width;
-        to_differences(width, order, reinterpret_cast<const char*>(cells.data()), count,
-                       reinterpret_cast<char*>(differences.data()));
-        from_differences(width, order, reinterpret_cast<const char*>(differences.data()), count,
-                         reinterpret_cast<char*>(back.data()));
-        EXPECT_TRUE(same_bits(cells, back)) << name << ", width " << width << ", order " << order;
-      }
-  const auto order_of = [&](const Fill& fill) {
-    return best_order(8, reinterpret_cast<const char*>(cells_of(shape, fill).data()), 1000);
+      for (const Differences kind : {Differences::last, Differences::line, Differences::plane})
+        for (const std::int64_t count : {1, 2, 20, 1000}) {
+          const Cells cells = cells_of(shape, fill);
+          Cells differences(cells), back(cells);
+          char* const bytes = reinterpret_cast<char*>(differences.data());
+          to_differences(width, kind, 31, reinterpret_cast<const char*>(cells.data()), count, bytes);
+          std::fill_n(reinterpret_cast<char*>(back.data()), count * width, 'x');
+          from_differences(width, kind, 31, bytes, count, reinterpret_cast<char*>(back.data()));
+          EXPECT_TRUE(same_bits(cells, back)) << name << ", width " << width << ", " << count << " numbers";
+        }
+}
+
+TEST(Differences, AreChosenByWhatTheyLeave) {
+  const auto best = [](const Fill& fill, std::int64_t row) {
+    return best_differences(8, row, reinterpret_cast<const char*>(cells_of(shape_of(1, 5000), fill).data()), 5000);
   };
-  EXPECT_EQ(order_of(smooth), 2);
-  EXPECT_EQ(order_of(random_bits), 0);
-  EXPECT_EQ(order_of([](std::int64_t) { return 0.3; }), 0);
+  EXPECT_EQ(best(smooth, 0), Differences::line);
+  EXPECT_EQ(best(random_bits, 100), Differences::none);
+  EXPECT_EQ(best([](std::int64_t) { return 0.3; }, 100), Differences::none);
+  const auto rough_rows = [](std::int64_t i) { return 4 + std::sin(1e4 * static_cast<double>(i % 100)); };
+  EXPECT_EQ(best(rough_rows, 100), Differences::plane);
 }
 
 TEST(Codecs, NoneIsNoCodecAndOthersAreUnknown) {
@@ -290,23 +302,37 @@ TEST(Codecs, TiesRoundToEven) {
   expect("float32", 1e39, 1e39);
 }
 
-TEST(Codecs, ZfpKeepsToItsTolerance) {
-  for (const double tolerance : {1e-15, 1e-12, 1e-7, 1e-5, 1e-3, 0.1})
-    for_all(zfp_settings(tolerance), [&](const StateShape& shape, const Cells& cells, const Cells& back) {
+/// @param make from a tolerance to settings.
+template <class Make>
+void expect_tolerances_kept(Make make) {
+  for (const double tolerance : {2e-14, 1e-12, 1e-7, 1e-5, 1e-3, 0.1, 0.9})
+    for_all(make(tolerance), [&](const StateShape& shape, const Cells& cells, const Cells& back) {
       expect_bounded(shape, cells, back, 1e300, [&](double, double magnitude) { return tolerance * magnitude; });
     });
   for (const double tolerance : {0.0, 1e-17})
-    for_all(zfp_settings(tolerance),
+    for_all(make(tolerance),
             [](const StateShape&, const Cells& cells, const Cells& back) { EXPECT_TRUE(same_bits(cells, back)); });
+}
+
+TEST(Codecs, ZfpKeepsToItsTolerance) {
+  expect_tolerances_kept(zfp_settings);
+}
+
+TEST(Codecs, QuantisedKeepsToItsTolerance) {
+  expect_tolerances_kept([](double tolerance) { return quantised_settings(tolerance); });
+  expect_tolerances_kept([](double tolerance) { return quantised_settings(tolerance, "lz4"); });
 }
 
 TEST(Codecs, OneFieldIsKeptWhileOthersAreLossy) {
   const StateShape shape = shape_of(2, 64, 64);
   Cells cells = cells_of(shape, smooth);
   cells[5] = std::numeric_limits<double>::infinity();
-  const Cells back = round_trip(*make_codec(zfp_settings(1e-3)), shape, cells);
-  EXPECT_EQ(std::memcmp(cells.data(), back.data(), 64 * 64 * sizeof(double)), 0);
-  EXPECT_NE(std::memcmp(cells.data() + 64 * 64, back.data() + 64 * 64, 64 * 64 * sizeof(double)), 0);
+  for (const CodecSettings& settings :
+       {zfp_settings(1e-3), quantised_settings(1e-3), CodecSettings{.kind = "float32"}}) {
+    const Cells back = round_trip(*make_codec(settings), shape, cells);
+    EXPECT_EQ(std::memcmp(cells.data(), back.data(), 64 * 64 * sizeof(double)), 0);
+    EXPECT_NE(std::memcmp(cells.data() + 64 * 64, back.data() + 64 * 64, 64 * 64 * sizeof(double)), 0);
+  }
 }
 
 /// Bytes that end where the readable memory ends.
@@ -449,8 +475,8 @@ double measure(const CodecSettings& settings, const StateShape& shape, const Cel
   for (std::size_t i = 0; i < cells.size(); ++i) error = std::max(error, std::fabs(cells[i] - back[i]));
   const double ratio = static_cast<double>(shape.bytes()) / static_cast<double>(written);
   const std::string name =
-      codec->name() + (settings.kind == "zfp" ? fmt::format(" {:.0e}", settings.tolerance) : std::string());
-  fmt::print("{:24} {:7.2f} {:12.0f} {:12.0f} {:12.1e}\n", name, ratio, out, in, error);
+      codec->name() + (settings.tolerance > 0 ? fmt::format(" {:.0e}", settings.tolerance) : std::string());
+  fmt::print("{:31} {:7.2f} {:12.0f} {:12.0f} {:12.1e}\n", name, ratio, out, in, error);
   ::testing::Test::RecordProperty(name, fmt::format("ratio {:.2f}, {:.0f} and {:.0f} MB/s", ratio, out, in));
   return ratio;
 }
@@ -458,13 +484,17 @@ double measure(const CodecSettings& settings, const StateShape& shape, const Cel
 TEST(Codecs, RatiosOnASmoothField) {
   const StateShape shape = shape_of(2, 1024, 1024);
   const Cells cells = smooth_waves(1024);
-  fmt::print("{:24} {:>7} {:>12} {:>12} {:>12}\n", "codec", "ratio", "encode MB/s", "decode MB/s", "error");
+  fmt::print("{:31} {:>7} {:>12} {:>12} {:>12}\n", "codec", "ratio", "encode MB/s", "decode MB/s", "error");
   for (const CodecSettings& settings : lossless_settings()) EXPECT_GE(measure(settings, shape, cells), 0.999);
   for (const CodecSettings& settings : demotion_settings("float32")) EXPECT_GE(measure(settings, shape, cells), 1.99);
   for (const CodecSettings& settings : demotion_settings("bfloat16")) EXPECT_GE(measure(settings, shape, cells), 3.99);
   EXPECT_GE(measure(zfp_settings(1e-3), shape, cells), 10.0);
   EXPECT_GE(measure(zfp_settings(1e-5), shape, cells), 5.0);
   EXPECT_GE(measure(zfp_settings(1e-7), shape, cells), 3.0);
+  EXPECT_GE(measure(quantised_settings(1e-3), shape, cells), 30.0);
+  EXPECT_GE(measure(quantised_settings(1e-5), shape, cells), 20.0);
+  EXPECT_GE(measure(quantised_settings(1e-7), shape, cells), 8.0);
+  EXPECT_GE(measure(quantised_settings(1e-5, "lz4"), shape, cells), 10.0);
 }
 
 }  // namespace

@@ -14,9 +14,10 @@ constexpr std::int64_t fewest_shuffled = 256;  // numbers; below, the planes' si
 
 }  // namespace
 
-BlockCoder::BlockCoder(std::unique_ptr<Compressor> compressor, int width, bool shuffle)
+BlockCoder::BlockCoder(std::unique_ptr<Compressor> compressor, int width, std::int64_t row, bool shuffle)
     : compressor_(std::move(compressor)),
       width_(width),
+      row_(4 * row <= chunk ? row : 0),
       shuffle_(shuffle),
       differences_(shuffle ? chunk * width / 8 : 0),
       planes_(shuffle ? chunk * width / 8 : 0) {}
@@ -57,21 +58,23 @@ const char* BlockCoder::get(const char* in, const char* end, std::int64_t count,
 }
 
 char* BlockCoder::put_planes(const char* numbers, std::int64_t count, char* out) {
-  const int order = best_order(width_, numbers, count);
-  if (order > 0) to_differences(width_, order, numbers, count, differences());
-  to_planes(width_, order > 0 ? differences() : numbers, count, planes());
-  *out++ = static_cast<char>(order);
+  const Differences kind = best_differences(width_, row_, numbers, count);
+  const bool is_plain = kind == Differences::none;
+  if (!is_plain) to_differences(width_, kind, row_, numbers, count, differences());
+  to_planes(width_, is_plain ? numbers : differences(), count, planes());
+  *out++ = static_cast<char>(kind);
   for (int b = 0; b < width_; ++b) out = put(planes() + b * count, count, out);
   return out;
 }
 
 const char* BlockCoder::get_planes(const char* in, const char* end, std::int64_t count, char* numbers) {
-  if (in == end || *in < 0 || *in > most_differences) return nullptr;
-  const int order = *in++;
+  if (in == end || *in < 0 || *in >= kinds_of_differences) return nullptr;
+  const auto kind = static_cast<Differences>(*in++);
   for (int b = 0; b < width_ && in != nullptr; ++b) in = get(in, end, count, planes() + b * count);
   if (in == nullptr) return nullptr;
-  from_planes(width_, planes(), count, order > 0 ? differences() : numbers);
-  if (order > 0) from_differences(width_, order, differences(), count, numbers);
+  const bool is_plain = kind == Differences::none;
+  from_planes(width_, planes(), count, is_plain ? numbers : differences());
+  if (!is_plain) from_differences(width_, kind, row_, differences(), count, numbers);
   return in;
 }
 

@@ -11,11 +11,12 @@ namespace hindsight {
 
 /// Numbers in chunks that fit the cache. A block is its size (32 bits) and its bytes, which are compressed only where
 /// that makes them fewer: nothing grows beyond bound(). A chunk without shuffle, or of few numbers, is one block; with
-/// it, a byte that tells the order of differences, and a block for each byte plane.
+/// it, a byte that tells the kind of differences, and a block for each byte plane.
 class BlockCoder {
  public:
   static constexpr std::int64_t chunk = 32 * 1024;  ///< numbers
-  BlockCoder(std::unique_ptr<Compressor> compressor, int width, bool shuffle);
+  /// @param row numbers from one row of the grid to the next; 0: there is one.
+  BlockCoder(std::unique_ptr<Compressor> compressor, int width, std::int64_t row, bool shuffle);
 
   static std::int64_t bound(std::int64_t count, int width);
   /// @param out room for bound(). @returns its new end.
@@ -34,6 +35,7 @@ class BlockCoder {
 
   std::unique_ptr<Compressor> compressor_;
   int width_;
+  std::int64_t row_;  // 0 as well where a chunk holds few
   bool shuffle_;
   Memory differences_, planes_;  // of a chunk
 };

@@ -9,19 +9,13 @@
 namespace hindsight {
 namespace {
 
-std::int64_t cells_of_a_field(const StateShape& shape) {
-  return shape.doubles() / shape.fields;
-}
-
 std::string compressor_name(const CodecSettings& settings, const std::string& compressor) {
   return (settings.shuffle ? "shuffle+" : "") + compressor;
 }
 
 StateCodec::Make lossless(const CodecSettings& settings, const std::string& compressor) {
   return [settings, compressor](const StateShape& shape, bool) {
-    const std::int64_t cells = cells_of_a_field(shape);
-    return make_lossless(cells,
-                         BlockCoder(make_compressor(compressor, settings.level), sizeof(double), settings.shuffle));
+    return make_lossless(shape, make_compressor(compressor, settings.level), settings.shuffle);
   };
 }
 
@@ -32,13 +26,24 @@ std::shared_ptr<const Codec> demotion(const CodecSettings& settings, MakeCoder m
   const std::string name = settings.kind + (is_compressed ? "+" + compressor_name(settings, settings.then) : "");
   const auto lossy = [settings, make](const StateShape& shape, bool) {
     auto then = settings.then.empty() ? nullptr : make_compressor(settings.then, settings.level);
-    return make(cells_of_a_field(shape), std::move(then), settings.shuffle);
+    return make(shape, std::move(then), settings.shuffle);
   };
   return std::make_shared<StateCodec>(name, lossless(settings, is_compressed ? settings.then : "zstd"), lossy);
 }
 
+// A tolerance belongs to a field: fields that are joined keep their bits.
+
+std::shared_ptr<const Codec> quantised(const CodecSettings& settings) {
+  const std::string then = settings.then.empty() ? "zstd" : settings.then;
+  const auto lossy = [settings, then](const StateShape& shape, bool is_joined) {
+    if (is_joined) return std::unique_ptr<FieldCoder>();
+    return make_quantised(shape, settings.tolerance, make_compressor(then, settings.level), settings.shuffle);
+  };
+  const std::string word = is_quantised_long(settings.tolerance) ? "quantised64+" : "quantised+";
+  return std::make_shared<StateCodec>(word + compressor_name(settings, then), lossless(settings, then), lossy);
+}
+
 std::shared_ptr<const Codec> zfp(const CodecSettings& settings) {
-  // A tolerance belongs to a field: fields that are joined keep their bits.
   const auto lossy = [tolerance = settings.tolerance](const StateShape& shape, bool is_joined) {
     return is_joined ? nullptr : make_zfp(shape, tolerance);
   };
@@ -58,6 +63,7 @@ std::shared_ptr<const Codec> make_codec(const CodecSettings& settings) {
   if (kind == "none") return nullptr;
   if (kind == "float32") return demotion(settings, make_float32);
   if (kind == "bfloat16") return demotion(settings, make_bfloat16);
+  if (kind == "quantised") return quantised(settings);
   if (kind == "zfp") return zfp(settings);
   if (kind == "lz4" || kind == "zstd")
     return std::make_shared<StateCodec>(compressor_name(settings, kind), lossless(settings, kind), nullptr);

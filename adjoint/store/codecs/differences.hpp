@@ -5,14 +5,18 @@
 
 namespace hindsight {
 
-/// Bits of numbers taken as integers: as they are (0), their differences (1), differences of these (2); differences
-/// have their sign in the lowest bit, so that small ones begin with zeros. Exact, for any bits.
-constexpr int most_differences = 2;
+/// Bits of numbers, taken as integers, less what is foretold: nothing, the last number, the line through the last two,
+/// or the plane through the last one and its neighbours in the row before (the last number, in the first row). The sign
+/// goes into the lowest bit, so that small differences begin with zeros. Exact, for any bits.
+enum class Differences : char { none, last, line, plane };
+constexpr int kinds_of_differences = 4;
 
-/// The order that leaves fewest digits, from a sample; a higher one must save a binary digit per number.
-int best_order(int width, const char* numbers, std::int64_t count);
-/// Widths of 2, 4 and 8 bytes; orders 1 and 2.
-void to_differences(int width, int order, const char* numbers, std::int64_t count, char* differences);
-void from_differences(int width, int order, const char* differences, std::int64_t count, char* numbers);
+/// What leaves fewest digits, from a sample; a kind must save a binary digit per number over those before it. Widths of
+/// numbers are 2, 4 and 8 bytes. @param row numbers in a row; 0: there are no rows, and no planes.
+Differences best_differences(int width, std::int64_t row, const char* numbers, std::int64_t count);
+void to_differences(int width, Differences kind, std::int64_t row, const char* numbers, std::int64_t count,
+                    char* differences);
+void from_differences(int width, Differences kind, std::int64_t row, const char* differences, std::int64_t count,
+                      char* numbers);
 
 }  // namespace hindsight

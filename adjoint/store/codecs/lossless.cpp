@@ -9,7 +9,8 @@ namespace {
 
 class Lossless final : public FieldCoder {
  public:
-  Lossless(std::int64_t cells, BlockCoder blocks) : cells_(cells), blocks_(std::move(blocks)) {}
+  Lossless(const StateShape& shape, std::unique_ptr<Compressor> compressor, bool shuffle)
+      : cells_(cells_of_a_field(shape)), blocks_(std::move(compressor), sizeof(double), row_of(shape), shuffle) {}
 
   std::int64_t encode(const double* cells, char* out, std::int64_t room) override {
     if (room < BlockCoder::bound(cells_, sizeof(double))) return 0;
@@ -27,8 +28,19 @@ class Lossless final : public FieldCoder {
 
 }  // namespace
 
-std::unique_ptr<FieldCoder> make_lossless(std::int64_t cells, BlockCoder blocks) {
-  return std::make_unique<Lossless>(cells, std::move(blocks));
+std::unique_ptr<FieldCoder> make_lossless(const StateShape& shape, std::unique_ptr<Compressor> compressor,
+                                          bool shuffle) {
+  return std::make_unique<Lossless>(shape, std::move(compressor), shuffle);
+}
+
+std::int64_t cells_of_a_field(const StateShape& shape) {
+  return shape.doubles() / shape.fields;
+}
+
+std::int64_t row_of(const StateShape& shape) {
+  for (const std::int64_t n : shape.cells)
+    if (n > 1) return n < cells_of_a_field(shape) ? n : 0;
+  return 0;
 }
 
 double largest_magnitude(const double* cells, std::int64_t count) {

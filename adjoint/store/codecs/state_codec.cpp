@@ -16,10 +16,6 @@ struct Header {
 /// A field's bytes and whether it is lossless.
 using Mark = std::uint64_t;
 
-std::int64_t cells_of_a_field(const StateShape& shape) {
-  return shape.doubles() / shape.fields;
-}
-
 bool is_joined(const StateShape& shape) {
   return cells_of_a_field(shape) < fewest_cells;
 }
