@@ -129,10 +129,11 @@ const std::vector<std::string>& checkpoint_schedules();
 
 /// How the states of a slow tier are made smaller.
 struct CaseCodec {
-  std::string kind = "none";     ///< none, float32, bfloat16, lz4, zstd, zfp
-  double tolerance = 0.0;        ///< zfp: largest error of a cell over its field's largest magnitude; 0: from `accept`
+  std::string kind = "none";  ///< none, float32, bfloat16, lz4, zstd, quantised, zfp
+  double tolerance =
+      0.0;  ///< quantised, zfp: largest error of a cell over its field's largest magnitude; 0: from `accept`
   std::optional<double> accept;  ///< lossy ones: the relative error of the gradient that is accepted
-  std::string then;              ///< float32, bfloat16: lz4 or zstd afterwards; empty: neither
+  std::string then;              ///< float32, bfloat16, quantised: lz4 or zstd afterwards; empty: the codec's default
 };
 
 struct CaseCheckpoints {

@@ -42,17 +42,17 @@ Json only_with(const std::string& key, const std::vector<std::string>& codecs) {
 /// A slow tier's size and codec, and keys of its own.
 Json tier(const Json& own = Json::object()) {
   Json keys = {{"size", size},
-               {"codec", choice({"none", "float32", "bfloat16", "lz4", "zstd", "zfp"})},
+               {"codec", choice({"none", "float32", "bfloat16", "lz4", "zstd", "quantised", "zfp"})},
                {"tolerance", {{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 1}}},
                {"accept", {{"type", "number"}, {"exclusiveMinimum", 0}}},
                {"then", choice({"lz4", "zstd"})}};
   keys.update(own);
   Json json = object(keys, {"size"});
-  json["allOf"] = {
-      only_with("tolerance", {"zfp"}),
-      only_with("accept", {"float32", "bfloat16", "zfp"}),
-      only_with("then", {"float32", "bfloat16"}),
-      {{"if", with_codec({"zfp"})}, {"then", either({{{"required", {"tolerance"}}}, {{"required", {"accept"}}}})}}};
+  json["allOf"] = {only_with("tolerance", {"quantised", "zfp"}),
+                   only_with("accept", {"float32", "bfloat16", "quantised", "zfp"}),
+                   only_with("then", {"float32", "bfloat16", "quantised"}),
+                   {{"if", with_codec({"quantised", "zfp"})},
+                    {"then", either({{{"required", {"tolerance"}}}, {{"required", {"accept"}}}})}}};
   return json;
 }
 

@@ -231,7 +231,8 @@ TEST(Differences, AreExact) {
   const StateShape shape = shape_of(1, 1000);
   for (const auto& [name, fill] : fills())
     for (const int width : {2, 4, 8})
-      for (const Differences kind : {Differences::last, Differences::line, Differences::plane})
+      for (const Differences kind :
+           {Differences::last, Differences::line, Differences::parabola, Differences::plane, Differences::saddle})
         for (const std::int64_t count : {1, 2, 20, 1000}) {
           const Cells cells = cells_of(shape, fill);
           Cells differences(cells), back(cells);
@@ -247,7 +248,8 @@ TEST(Differences, AreChosenByWhatTheyLeave) {
   const auto best = [](const Fill& fill, std::int64_t row) {
     return best_differences(8, row, reinterpret_cast<const char*>(cells_of(shape_of(1, 5000), fill).data()), 5000);
   };
-  EXPECT_EQ(best(smooth, 0), Differences::line);
+  EXPECT_EQ(best([](std::int64_t i) { return 1 + 0x1p-20 * static_cast<double>(i); }, 100), Differences::line);
+  EXPECT_EQ(best(smooth, 0), Differences::parabola);
   EXPECT_EQ(best(random_bits, 100), Differences::none);
   EXPECT_EQ(best([](std::int64_t) { return 0.3; }, 100), Differences::none);
   const auto rough_rows = [](std::int64_t i) { return 4 + std::sin(1e4 * static_cast<double>(i % 100)); };

@@ -9,6 +9,9 @@
 namespace hindsight {
 namespace {
 
+constexpr std::int64_t stride = 17;  // of samples
+constexpr int kinds_without_rows = static_cast<int>(Differences::plane);
+
 /// Numbers as integers, at any place in memory.
 template <class Word>
 Word load(const char* words, std::int64_t i) {
@@ -58,6 +61,27 @@ struct Plane {
   }
 };
 
+template <class Word>
+struct Parabola {
+  static constexpr std::int64_t needs = 3;
+  Word operator()(const char* words, std::int64_t i) const {
+    return static_cast<Word>(3 * (load<Word>(words, i - 1) - load<Word>(words, i - 2)) + load<Word>(words, i - 3));
+  }
+};
+
+/// The line through the last two, and what the line missed in the two rows before, continued as a line.
+template <class Word>
+struct Saddle {
+  std::int64_t row;
+  std::int64_t needs = 2 * row + 2;
+  Word operator()(const char* words, std::int64_t i) const {
+    const Line<Word> line;
+    const auto above = static_cast<Word>(load<Word>(words, i - row) - line(words, i - row));
+    const auto over_that = static_cast<Word>(load<Word>(words, i - 2 * row) - line(words, i - 2 * row));
+    return static_cast<Word>(line(words, i) + 2 * above - over_that);
+  }
+};
+
 template <class Word, class Foretold>
 void subtract(const char* numbers, std::int64_t first, std::int64_t end, Foretold foretold, char* differences) {
   for (std::int64_t i = first; i < end; ++i)
@@ -86,40 +110,60 @@ void from_differences(const char* differences, std::int64_t count, Foretold fore
   add<Word>(differences, begin, count, foretold, numbers);
 }
 
+/// Calls visit(what foretells).
+template <class Word, class Visit>
+void with_foretold(Differences kind, std::int64_t row, Visit visit) {
+  if (kind == Differences::last) return visit(Last<Word>());
+  if (kind == Differences::line) return visit(Line<Word>());
+  if (kind == Differences::parabola) return visit(Parabola<Word>());
+  if (kind == Differences::plane) return visit(Plane<Word>{row});
+  visit(Saddle<Word>{row});
+}
+
+/// Binary digits that a sample of numbers leaves.
+template <class Word>
+std::int64_t digits_left(Differences kind, std::int64_t row, const char* numbers, std::int64_t first,
+                         std::int64_t count) {
+  std::int64_t digits = 0;
+  if (kind == Differences::none) {  // compressors see only what is repeated
+    for (std::int64_t i = first; i < count; i += stride)
+      digits += std::bit_width(static_cast<Word>(load<Word>(numbers, i) ^ load<Word>(numbers, i - 1)));
+    return digits;
+  }
+  with_foretold<Word>(kind, row, [&](const auto& foretold) {
+    for (std::int64_t i = first; i < count; i += stride)
+      digits += std::bit_width(fold(static_cast<Word>(load<Word>(numbers, i) - foretold(numbers, i))));
+  });
+  return digits;
+}
+
 template <class Word>
 Differences best_differences(std::int64_t row, const char* numbers, std::int64_t count) {
-  constexpr std::int64_t stride = 17;
-  std::array<std::int64_t, kinds_of_differences> digits{};
-  const int kinds = row > 0 ? kinds_of_differences : kinds_of_differences - 1;
-  std::int64_t samples = 0;
-  const auto left = [&](std::int64_t i, Word foretold) {
-    return std::bit_width(fold(static_cast<Word>(load<Word>(numbers, i) - foretold)));
-  };
-  for (std::int64_t i = row + 2; i < count; i += stride, ++samples) {
-    const auto repeated = load<Word>(numbers, i) ^ load<Word>(numbers, i - 1);  // compressors see that alone
-    digits[0] += std::bit_width(static_cast<Word>(repeated));
-    digits[1] += left(i, Last<Word>()(numbers, i));
-    digits[2] += left(i, Line<Word>()(numbers, i));
-    if (row > 0) digits[3] += left(i, Plane<Word>{row}(numbers, i));
+  if (count < 4 * row) row = 0;  // hardly any number has rows before it
+  const std::int64_t first = std::max<std::int64_t>(3, 2 * row + 2), samples = (count - first + stride - 1) / stride;
+  const int kinds = row > 0 ? kinds_of_differences : kinds_without_rows;
+  Differences best = Differences::none;
+  std::int64_t fewest = digits_left<Word>(best, row, numbers, first, count);
+  for (int i = 1; i < kinds; ++i) {
+    const auto kind = static_cast<Differences>(i);
+    const std::int64_t digits = digits_left<Word>(kind, row, numbers, first, count);
+    if (digits + samples / 4 >= fewest) continue;
+    best = kind;
+    fewest = digits;
   }
-  std::size_t best = 0;
-  for (std::size_t kind = 1; kind < static_cast<std::size_t>(kinds); ++kind)
-    if (digits[kind] + samples < digits[best]) best = kind;
-  return static_cast<Differences>(best);
+  return best;
 }
 
 template <class Word>
 void to_differences(Differences kind, std::int64_t row, const char* numbers, std::int64_t count, char* differences) {
-  if (kind == Differences::last) return to_differences<Word>(numbers, count, Last<Word>(), differences);
-  if (kind == Differences::line) return to_differences<Word>(numbers, count, Line<Word>(), differences);
-  to_differences<Word>(numbers, count, Plane<Word>{row}, differences);
+  with_foretold<Word>(kind, row,
+                      [&](const auto& foretold) { to_differences<Word>(numbers, count, foretold, differences); });
 }
 
 template <class Word>
 void from_differences(Differences kind, std::int64_t row, const char* differences, std::int64_t count, char* numbers) {
-  if (kind == Differences::last) return from_differences<Word>(differences, count, Last<Word>(), numbers);
-  if (kind == Differences::line) return from_differences<Word>(differences, count, Line<Word>(), numbers);
-  from_differences<Word>(differences, count, Plane<Word>{row}, numbers);
+  with_foretold<Word>(kind, row,
+                      [&](const auto& foretold) { from_differences<Word>(differences, count, foretold, numbers); });
 }
 
 }  // namespace
