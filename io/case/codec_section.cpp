@@ -16,7 +16,7 @@ std::string listed(const Names& names) {
 
 /// The value of a key that only some codecs have.
 std::optional<Value> find_for(Value& tier, const std::string& key, const std::string& kind, const Names& codecs) {
-  const auto value = tier.find(key);
+  auto value = tier.find(key);
   if (value && std::find(codecs.begin(), codecs.end(), kind) == codecs.end())
     value->fail(value->path() + " needs codec: " + listed(codecs) + "; the codec is " + kind);
   return value;

@@ -15,8 +15,6 @@
 #include <random>
 
 #include "adjoint/store/codecs/codecs.hpp"
-#include "adjoint/store/codecs/differences.hpp"
-#include "adjoint/store/codecs/shuffle.hpp"
 #include "src/error.hpp"
 #include "src/memory.hpp"
 
@@ -210,50 +208,6 @@ void expect_bounded(const StateShape& shape, const Cells& cells, const Cells& ba
     }
     EXPECT_EQ(wrong, 0U) << "of " << n << " cells";
   }
-}
-
-TEST(Shuffle, PlanesHoldTheBytesOfEqualWeight) {
-  for (const int width : {2, 4, 8})
-    for (const std::int64_t count : {1, 15, 16, 17, 160, 1003}) {
-      std::vector<char> numbers(static_cast<std::size_t>(width * count)), planes(numbers), back(numbers);
-      std::mt19937 engine(1);
-      for (char& c : numbers) c = static_cast<char>(engine());
-      to_planes(width, numbers.data(), count, planes.data());
-      for (std::int64_t e = 0; e < count; ++e)
-        for (int b = 0; b < width; ++b)
-          ASSERT_EQ(planes[static_cast<std::size_t>(b * count + e)], numbers[static_cast<std::size_t>(e * width + b)]);
-      from_planes(width, planes.data(), count, back.data());
-      EXPECT_EQ(back, numbers);
-    }
-}
-
-TEST(Differences, AreExact) {
-  const StateShape shape = shape_of(1, 1000);
-  for (const auto& [name, fill] : fills())
-    for (const int width : {2, 4, 8})
-      for (const Differences kind :
-           {Differences::last, Differences::line, Differences::parabola, Differences::plane, Differences::saddle})
-        for (const std::int64_t count : {1, 2, 20, 1000}) {
-          const Cells cells = cells_of(shape, fill);
-          Cells differences(cells), back(cells);
-          char* const bytes = reinterpret_cast<char*>(differences.data());
-          to_differences(width, kind, 31, reinterpret_cast<const char*>(cells.data()), count, bytes);
-          std::fill_n(reinterpret_cast<char*>(back.data()), count * width, 'x');
-          from_differences(width, kind, 31, bytes, count, reinterpret_cast<char*>(back.data()));
-          EXPECT_TRUE(same_bits(cells, back)) << name << ", width " << width << ", " << count << " numbers";
-        }
-}
-
-TEST(Differences, AreChosenByWhatTheyLeave) {
-  const auto best = [](const Fill& fill, std::int64_t row) {
-    return best_differences(8, row, reinterpret_cast<const char*>(cells_of(shape_of(1, 5000), fill).data()), 5000);
-  };
-  EXPECT_EQ(best([](std::int64_t i) { return 1 + 0x1p-20 * static_cast<double>(i); }, 100), Differences::line);
-  EXPECT_EQ(best(smooth, 0), Differences::parabola);
-  EXPECT_EQ(best(random_bits, 100), Differences::none);
-  EXPECT_EQ(best([](std::int64_t) { return 0.3; }, 100), Differences::none);
-  const auto rough_rows = [](std::int64_t i) { return 4 + std::sin(1e4 * static_cast<double>(i % 100)); };
-  EXPECT_EQ(best(rough_rows, 100), Differences::plane);
 }
 
 TEST(Codecs, NoneIsNoCodecAndOthersAreUnknown) {

@@ -14,7 +14,7 @@ namespace hindsight {
 /// it, a byte that tells the kind of differences, and a block for each byte plane.
 class BlockCoder {
  public:
-  static constexpr std::int64_t chunk = 32 * 1024;  ///< numbers
+  static constexpr std::int64_t chunk = 32768;  ///< numbers
   /// @param row numbers from one row of the grid to the next; 0: there is one.
   BlockCoder(std::unique_ptr<Compressor> compressor, int width, std::int64_t row, bool shuffle);
 

@@ -31,8 +31,7 @@ std::shared_ptr<const Codec> demotion(const CodecSettings& settings, MakeCoder m
   return std::make_shared<StateCodec>(name, lossless(settings, is_compressed ? settings.then : "zstd"), lossy);
 }
 
-// A tolerance belongs to a field: fields that are joined keep their bits.
-
+// A tolerance belongs to a field: fields that are joined keep their bits (in both codecs below).
 std::shared_ptr<const Codec> quantised(const CodecSettings& settings) {
   const std::string then = settings.then.empty() ? "zstd" : settings.then;
   const auto lossy = [settings, then](const StateShape& shape, bool is_joined) {

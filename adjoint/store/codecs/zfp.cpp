@@ -9,7 +9,7 @@
 namespace hindsight {
 namespace {
 
-constexpr std::int64_t slab_cells = 128 * 1024;  // what scratch and a core's cache hold
+constexpr std::int64_t slab_cells = 131072;  // what scratch and a core's cache hold
 constexpr std::size_t slack = 64;                // bytes behind the scratch
 
 struct Close {
