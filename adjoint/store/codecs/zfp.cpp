@@ -10,7 +10,7 @@ namespace hindsight {
 namespace {
 
 constexpr std::int64_t slab_cells = 131072;  // what scratch and a core's cache hold
-constexpr std::size_t slack = 64;                // bytes behind the scratch
+constexpr std::size_t slack = 64;            // bytes behind the scratch
 
 struct Close {
   void operator()(zfp_stream* stream) const { zfp_stream_close(stream); }
