@@ -127,11 +127,21 @@ struct CaseBudget {
 /// `auto` and the kinds of `hindsight schedule`.
 const std::vector<std::string>& checkpoint_schedules();
 
+/// How the states of a slow tier are made smaller.
+struct CaseCodec {
+  std::string kind = "none";  ///< none, float32, bfloat16, lz4, zstd, quantised, zfp
+  double tolerance =
+      0.0;  ///< quantised, zfp: largest error of a cell over its field's largest magnitude; 0: from `accept`
+  std::optional<double> accept;  ///< lossy ones: the relative error of the gradient that is accepted
+  std::string then;              ///< float32, bfloat16, quantised: lz4 or zstd afterwards; empty: the codec's default
+};
+
 struct CaseCheckpoints {
   std::string schedule = "auto";
   std::optional<CaseBudget> host, device, disk;
-  std::string directory;            ///< disk.directory; empty: the run folder
+  std::string directory;               ///< disk.directory; empty: the run folder
   std::optional<int> queue, prefetch;  ///< of disk: states that wait to be written, and that are read ahead, at most
+  CaseCodec host_codec, disk_codec;
   std::int64_t period = 0;  ///< steps, of periodic schedules; 0: they choose
   SourcePlace place;
 };

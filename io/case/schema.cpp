@@ -32,6 +32,30 @@ const Json expression = {{"type", {"string", "number"}}};
 const Json size = {{"type", {"string", "number"}}};
 const Json depth = {{"type", "integer"}, {"minimum", 0}, {"maximum", 64}};
 
+Json with_codec(const std::vector<std::string>& codecs) {
+  return {{"properties", {{"codec", choice(codecs)}}}, {"required", {"codec"}}};
+}
+Json only_with(const std::string& key, const std::vector<std::string>& codecs) {
+  return {{"if", {{"required", {key}}}}, {"then", with_codec(codecs)}};
+}
+
+/// A slow tier's size and codec, and keys of its own.
+Json tier(const Json& own = Json::object()) {
+  Json keys = {{"size", size},
+               {"codec", choice({"none", "float32", "bfloat16", "lz4", "zstd", "quantised", "zfp"})},
+               {"tolerance", {{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 1}}},
+               {"accept", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+               {"then", choice({"lz4", "zstd"})}};
+  keys.update(own);
+  Json json = object(keys, {"size"});
+  json["allOf"] = {only_with("tolerance", {"quantised", "zfp"}),
+                   only_with("accept", {"float32", "bfloat16", "quantised", "zfp"}),
+                   only_with("then", {"float32", "bfloat16", "quantised"}),
+                   {{"if", with_codec({"quantised", "zfp"})},
+                    {"then", either({{{"required", {"tolerance"}}}, {{"required", {"accept"}}}})}}};
+  return json;
+}
+
 Json definitions() {
   const Json rule = either({object({{"value", expression}}, {"value"}), object({{"slope", expression}}, {"slope"})});
   const Json side = object({{"value", expression}, {"slope", expression}, {"fields", map_of(rule)}});
@@ -103,11 +127,12 @@ std::string case_schema() {
                        {"step"})},
        {"objective", {{"type", "array"}, {"items", reference("term")}}},
        {"unknowns", map_of(reference("unknown"))},
-       {"checkpoints", object({{"schedule", choice(checkpoint_schedules())},
-                               {"period", {{"type", "integer"}, {"minimum", 1}}},
-                               {"host", size},
-                               {"device", size},
-                               {"disk", either({size, object({{"size", size}, {"directory", text}, {"queue", depth}, {"prefetch", depth}}, {"size"})})}})},
+       {"checkpoints",
+        object({{"schedule", choice(checkpoint_schedules())},
+                {"period", {{"type", "integer"}, {"minimum", 1}}},
+                {"host", either({size, tier()})},
+                {"device", size},
+                {"disk", either({size, tier({{"directory", text}, {"queue", depth}, {"prefetch", depth}})})}})},
        {"inversion", object({{"method", choice({"lbfgs", "blmvm", "bqnls", "bncg"})},
                              {"iterations", {{"type", "integer"}, {"minimum", 1}}},
                              {"gradient", {{"type", "number"}, {"minimum", 0}}},

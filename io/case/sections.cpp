@@ -308,7 +308,15 @@ CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path
     result.period = v->integer();
     if (result.period < 1) v->fail("checkpoints.period must be at least 1 step");
   }
-  if (auto v = checkpoints.find("host")) result.host = read_budget(*v);
+  if (auto host = checkpoints.find("host")) {
+    if (host->is_map()) {
+      result.host = read_budget(host->at("size"));
+      result.host_codec = read_codec(*host);
+      host->finish();
+    } else {
+      result.host = read_budget(*host);
+    }
+  }
   if (auto v = checkpoints.find("device")) result.device = read_budget(*v);
   if (auto disk = checkpoints.find("disk")) {
     if (disk->is_map()) {
@@ -316,6 +324,7 @@ CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path
       if (auto v = disk->find("directory")) result.directory = resolve(v->text(), case_path);
       if (auto v = disk->find("queue")) result.queue = read_depth(*v, "checkpoints.disk.queue");
       if (auto v = disk->find("prefetch")) result.prefetch = read_depth(*v, "checkpoints.disk.prefetch");
+      result.disk_codec = read_codec(*disk);
       disk->finish();
     } else {
       result.disk = read_budget(*disk);

@@ -14,6 +14,8 @@ CaseParameter read_parameter(Value parameter, const std::string& name, const std
 CaseTerm read_term(Value term, const Case& so_far);
 void read_unknown(Value entry, CaseUnknown& unknown);
 CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path);
+/// The keys codec, tolerance, accept and then of a tier.
+CaseCodec read_codec(Value tier);
 CaseInversion read_inversion(Value inversion);
 
 /// A path in a case is relative to the case file.

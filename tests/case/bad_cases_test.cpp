@@ -144,6 +144,26 @@ std::vector<Bad> bad_cases() {
       {10, "checkpoints: {host: 1 Gib}", "is no size"},
       {10, "checkpoints: {host: 1.5 slots}", "whole number of slots"},
       {10, "checkpoints: {schedule: revolv}", "did you mean 'revolve'?"},
+      {10, "checkpoints: {host: {codec: zstd}}", "missing key 'size' in checkpoints.host"},
+      {10, "checkpoints: {host: {size: 1 GiB, queue: 2}}", "unknown key 'queue'"},
+      {10, "checkpoints: {host: {size: 1 GiB, codec: ztsd}}", "did you mean 'zstd'?"},
+      {10, "checkpoints: {host: {size: 1 GiB, codec: zip}}",
+       "allowed: none, float32, bfloat16, lz4, zstd, quantised, zfp"},
+      {10, "checkpoints: {host: {size: 1 GiB, tolerance: 1e-3}}",
+       "checkpoints.host.tolerance needs codec: quantised or zfp; the codec is none"},
+      {10, "checkpoints: {disk: {size: 1 GiB, codec: zfp}}", "codec zfp needs tolerance or accept"},
+      {10, "checkpoints: {disk: {size: 1 GiB, codec: quantised}}", "codec quantised needs tolerance or accept"},
+      {10, "checkpoints: {disk: {size: 1 GiB, codec: zfp, tolerance: 0}}", "must be positive and below 1"},
+      {10, "checkpoints: {disk: {size: 1 GiB, codec: zfp, tolerance: 1}}", "must be positive and below 1"},
+      {10, "checkpoints: {disk: {size: 1 GiB, codec: float32, tolerance: 1e-3}}",
+       "checkpoints.disk.tolerance needs codec: quantised or zfp; the codec is float32"},
+      {10, "checkpoints: {disk: {size: 1 GiB, codec: zstd, accept: 1e-3}}",
+       "checkpoints.disk.accept needs codec: float32, bfloat16, quantised or zfp; the codec is zstd"},
+      {10, "checkpoints: {disk: {size: 1 GiB, codec: float32, accept: -1e-3}}",
+       "checkpoints.disk.accept must be positive"},
+      {10, "checkpoints: {disk: {size: 1 GiB, codec: zfp, tolerance: 1e-3, then: zstd}}",
+       "checkpoints.disk.then needs codec: float32, bfloat16 or quantised; the codec is zfp"},
+      {10, "checkpoints: {disk: {size: 1 GiB, codec: float32, then: zip}}", "allowed: lz4, zstd"},
       {11, "inversion: {iterations: 0}", "at least 1"},
       {12, "output: {every: 0}", "must be positive"},
       {12, "output: {fields: [w]}", "allowed: u, v"},
@@ -161,6 +181,22 @@ std::string text_with(const Bad& bad) {
 
 TEST(BadCases, TheGoodOneIsGood) {
   EXPECT_NO_THROW(assemble(parse_case("good.yaml", text_with({0, "", ""}), {})));
+}
+
+TEST(BadCases, GoodCodecsAreGood) {
+  const auto read = [](const std::string& checkpoints) {
+    return parse_case("good.yaml", text_with({10, "checkpoints: {" + checkpoints + "}", ""}), {}).checkpoints;
+  };
+  const CaseCheckpoints both =
+      read("host: {size: 1 GiB, codec: zstd}, disk: {size: 2 GiB, directory: scratch, codec: zfp, tolerance: 1e-6}");
+  EXPECT_EQ(both.host->amount, std::int64_t{1} << 30);
+  EXPECT_EQ(both.host_codec.kind, "zstd");
+  EXPECT_EQ(both.disk_codec.kind, "zfp");
+  EXPECT_EQ(both.disk_codec.tolerance, 1e-6);
+  EXPECT_FALSE(both.disk_codec.accept);
+  EXPECT_EQ(*read("disk: {size: 1 GiB, codec: zfp, accept: 1e-5}").disk_codec.accept, 1e-5);
+  EXPECT_EQ(read("host: {size: 1 GiB, codec: bfloat16, then: lz4}").host_codec.then, "lz4");
+  EXPECT_EQ(read("host: {size: 1 GiB}, disk: 1 GiB").host_codec.kind, "none");
 }
 
 TEST(BadCases, AreRefusedWithTheirLine) {

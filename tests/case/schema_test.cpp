@@ -26,6 +26,15 @@ for path in sys.argv[2:]:
 bad = yaml.load(open(sys.argv[2]), Loader)
 bad['tmie'] = {}
 assert not validator.is_valid(bad)
+
+checkpoints = jsonschema.Draft202012Validator(schema['properties']['checkpoints'])
+for good, keys in [(True, 'codec: zstd'), (True, 'codec: zfp, tolerance: 1e-6'), (True, 'codec: zfp, accept: 1e-5'),
+                   (True, 'codec: quantised, tolerance: 1e-5, then: lz4'), (False, 'codec: quantised'),
+                   (True, 'codec: float32, then: lz4, accept: 1e-5'), (False, 'codec: zip'), (False, 'codec: zfp'),
+                   (False, 'tolerance: 1e-3'), (False, 'codec: zfp, tolerance: 0'), (False, 'codec: zstd, accept: 1e-3'),
+                   (False, 'codec: float32, tolerance: 1e-3'), (False, 'codec: zfp, tolerance: 1e-3, then: zstd')]:
+    for tier in ['host', 'disk']:
+        assert checkpoints.is_valid({tier: yaml.load('{size: 1 GiB, ' + keys + '}', Loader)}) == good, keys
 )py";
 
 TEST(Schema, AcceptsTheShippedCases) {

@@ -1,0 +1,99 @@
+#include "adjoint/store/codecs/blocks.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "adjoint/store/codecs/differences.hpp"
+#include "adjoint/store/codecs/shuffle.hpp"
+
+namespace hindsight {
+namespace {
+
+using Size = std::uint32_t;
+constexpr std::int64_t fewest_shuffled = 256;  // numbers; below, the planes' sizes would cost more than they save
+
+}  // namespace
+
+BlockCoder::BlockCoder(std::unique_ptr<Compressor> compressor, int width, std::int64_t row, bool shuffle)
+    : compressor_(std::move(compressor)),
+      width_(width),
+      row_(4 * row <= chunk ? row : 0),
+      shuffle_(shuffle),
+      differences_(shuffle ? chunk * width / 8 : 0),
+      planes_(shuffle ? chunk * width / 8 : 0) {}
+
+std::int64_t BlockCoder::bound(std::int64_t count, int width) {
+  const std::int64_t chunks = (count + chunk - 1) / chunk;
+  return count * width + chunks * (1 + width * static_cast<std::int64_t>(sizeof(Size)));
+}
+
+bool BlockCoder::is_shuffled(std::int64_t count) const {
+  return shuffle_ && count >= fewest_shuffled;
+}
+
+char* BlockCoder::put(const char* bytes, std::int64_t count, char* out) {
+  char* const content = out + sizeof(Size);
+  std::int64_t written = compressor_->compress(bytes, count, content, count - 1);
+  if (written == 0) {
+    std::memcpy(content, bytes, static_cast<std::size_t>(count));
+    written = count;
+  }
+  const Size size = static_cast<Size>(written);
+  std::memcpy(out, &size, sizeof size);
+  return content + written;
+}
+
+const char* BlockCoder::get(const char* in, const char* end, std::int64_t count, char* bytes) {
+  Size size = 0;
+  if (end - in < static_cast<std::int64_t>(sizeof size)) return nullptr;
+  std::memcpy(&size, in, sizeof size);
+  in += sizeof size;
+  if (size > count || size > end - in) return nullptr;
+  if (size == count) {
+    std::memcpy(bytes, in, size);
+  } else if (!compressor_->decompress(in, size, bytes, count)) {
+    return nullptr;
+  }
+  return in + size;
+}
+
+char* BlockCoder::put_planes(const char* numbers, std::int64_t count, char* out) {
+  const Differences kind = best_differences(width_, row_, numbers, count);
+  const bool is_plain = kind == Differences::none;
+  if (!is_plain) to_differences(width_, kind, row_, numbers, count, differences());
+  to_planes(width_, is_plain ? numbers : differences(), count, planes());
+  *out++ = static_cast<char>(kind);
+  for (int b = 0; b < width_; ++b) out = put(planes() + b * count, count, out);
+  return out;
+}
+
+const char* BlockCoder::get_planes(const char* in, const char* end, std::int64_t count, char* numbers) {
+  if (in == end || *in < 0 || *in >= kinds_of_differences) return nullptr;
+  const auto kind = static_cast<Differences>(*in++);
+  for (int b = 0; b < width_ && in != nullptr; ++b) in = get(in, end, count, planes() + b * count);
+  if (in == nullptr) return nullptr;
+  const bool is_plain = kind == Differences::none;
+  from_planes(width_, planes(), count, is_plain ? numbers : differences());
+  if (!is_plain) from_differences(width_, kind, row_, differences(), count, numbers);
+  return in;
+}
+
+char* BlockCoder::encode(const char* numbers, std::int64_t count, char* out) {
+  for (std::int64_t first = 0; first < count; first += chunk) {
+    const std::int64_t n = std::min(chunk, count - first);
+    const char* from = numbers + first * width_;
+    out = is_shuffled(n) ? put_planes(from, n, out) : put(from, n * width_, out);
+  }
+  return out;
+}
+
+const char* BlockCoder::decode(const char* in, const char* end, std::int64_t count, char* numbers) {
+  for (std::int64_t first = 0; first < count && in != nullptr; first += chunk) {
+    const std::int64_t n = std::min(chunk, count - first);
+    char* to = numbers + first * width_;
+    in = is_shuffled(n) ? get_planes(in, end, n, to) : get(in, end, n * width_, to);
+  }
+  return in;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,43 @@
+// Numbers of any width as losslessly compressed blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "adjoint/store/codecs/compressor.hpp"
+#include "src/memory.hpp"
+
+namespace hindsight {
+
+/// Numbers in chunks that fit the cache. A block is its size (32 bits) and its bytes, which are compressed only where
+/// that makes them fewer: nothing grows beyond bound(). A chunk without shuffle, or of few numbers, is one block; with
+/// it, a byte that tells the kind of differences, and a block for each byte plane.
+class BlockCoder {
+ public:
+  static constexpr std::int64_t chunk = 32768;  ///< numbers
+  /// @param row numbers from one row of the grid to the next; 0: there is one.
+  BlockCoder(std::unique_ptr<Compressor> compressor, int width, std::int64_t row, bool shuffle);
+
+  static std::int64_t bound(std::int64_t count, int width);
+  /// @param out room for bound(). @returns its new end.
+  char* encode(const char* numbers, std::int64_t count, char* out);
+  /// Reads [in, end) only. @returns what follows the numbers; null when it is damaged.
+  const char* decode(const char* in, const char* end, std::int64_t count, char* numbers);
+
+ private:
+  bool is_shuffled(std::int64_t count) const;
+  char* put_planes(const char* numbers, std::int64_t count, char* out);
+  const char* get_planes(const char* in, const char* end, std::int64_t count, char* numbers);
+  char* put(const char* bytes, std::int64_t count, char* out);
+  const char* get(const char* in, const char* end, std::int64_t count, char* bytes);
+  char* differences() const { return reinterpret_cast<char*>(differences_.data()); }
+  char* planes() const { return reinterpret_cast<char*>(planes_.data()); }
+
+  std::unique_ptr<Compressor> compressor_;
+  int width_;
+  std::int64_t row_;  // 0 as well where a chunk holds few
+  bool shuffle_;
+  Memory differences_, planes_;  // of a chunk
+};
+
+}  // namespace hindsight

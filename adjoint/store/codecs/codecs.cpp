@@ -1,0 +1,79 @@
+#include "adjoint/store/codecs/codecs.hpp"
+
+#include <fmt/format.h>
+
+#include "adjoint/store/codecs/state_codec.hpp"
+#include "src/error.hpp"
+#include "src/memory.hpp"
+
+namespace hindsight {
+namespace {
+
+std::string compressor_name(const CodecSettings& settings, const std::string& compressor) {
+  return (settings.shuffle ? "shuffle+" : "") + compressor;
+}
+
+StateCodec::Make lossless(const CodecSettings& settings, const std::string& compressor) {
+  return [settings, compressor](const StateShape& shape, bool) {
+    return make_lossless(shape, make_compressor(compressor, settings.level), settings.shuffle);
+  };
+}
+
+/// @param make make_float32 or make_bfloat16.
+template <class MakeCoder>
+std::shared_ptr<const Codec> demotion(const CodecSettings& settings, MakeCoder make) {
+  const bool is_compressed = !settings.then.empty();
+  const std::string name = settings.kind + (is_compressed ? "+" + compressor_name(settings, settings.then) : "");
+  const auto lossy = [settings, make](const StateShape& shape, bool) {
+    auto then = settings.then.empty() ? nullptr : make_compressor(settings.then, settings.level);
+    return make(shape, std::move(then), settings.shuffle);
+  };
+  return std::make_shared<StateCodec>(name, lossless(settings, is_compressed ? settings.then : "zstd"), lossy);
+}
+
+// A tolerance belongs to a field: fields that are joined keep their bits (in both codecs below).
+std::shared_ptr<const Codec> quantised(const CodecSettings& settings) {
+  const std::string then = settings.then.empty() ? "zstd" : settings.then;
+  const auto lossy = [settings, then](const StateShape& shape, bool is_joined) {
+    if (is_joined) return std::unique_ptr<FieldCoder>();
+    return make_quantised(shape, settings.tolerance, make_compressor(then, settings.level), settings.shuffle);
+  };
+  const std::string word = is_quantised_long(settings.tolerance) ? "quantised64+" : "quantised+";
+  return std::make_shared<StateCodec>(word + compressor_name(settings, then), lossless(settings, then), lossy);
+}
+
+std::shared_ptr<const Codec> zfp(const CodecSettings& settings) {
+  const auto lossy = [tolerance = settings.tolerance](const StateShape& shape, bool is_joined) {
+    return is_joined ? nullptr : make_zfp(shape, tolerance);
+  };
+  return std::make_shared<StateCodec>("zfp", lossless(settings, "zstd"), lossy);
+}
+
+}  // namespace
+
+std::unique_ptr<Compressor> make_compressor(const std::string& name, int level) {
+  if (name == "lz4") return make_lz4(level);
+  if (name == "zstd") return make_zstd(level);
+  throw Error(ExitCode::bug, fmt::format("there is no compressor '{}'", name));
+}
+
+std::shared_ptr<const Codec> make_codec(const CodecSettings& settings) {
+  const std::string& kind = settings.kind;
+  if (kind == "none") return nullptr;
+  if (kind == "float32") return demotion(settings, make_float32);
+  if (kind == "bfloat16") return demotion(settings, make_bfloat16);
+  if (kind == "quantised") return quantised(settings);
+  if (kind == "zfp") return zfp(settings);
+  if (kind == "lz4" || kind == "zstd")
+    return std::make_shared<StateCodec>(compressor_name(settings, kind), lossless(settings, kind), nullptr);
+  throw Error(ExitCode::bug, fmt::format("there is no codec '{}'", kind));
+}
+
+std::int64_t coder_bytes(const Codec& codec, const StateShape& shape) {
+  const auto account = std::make_shared<MemoryAccount>();
+  const CountMemory count(account);
+  codec.coder(shape);
+  return account->peak();
+}
+
+}  // namespace hindsight

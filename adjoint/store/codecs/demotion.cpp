@@ -1,0 +1,61 @@
+// Shorter numbers in place of doubles.
+#include <bit>
+
+#include "adjoint/store/codecs/field_coder.hpp"
+#include "adjoint/store/codecs/words.hpp"
+
+namespace hindsight {
+namespace {
+
+struct Float32 {
+  using Word = float;
+  static constexpr double largest = 0x1.fffffep127;
+  static Word from(double value) { return static_cast<float>(value); }
+  static double to(Word word) { return word; }
+};
+
+struct Bfloat16 {
+  using Word = std::uint16_t;
+  static constexpr double largest = 0x1.fep127;
+  static Word from(double value) {
+    // Rounded to 8 bits while a double, so that it is rounded once; again only below the normal range of floats.
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    const std::uint64_t odd = bits >> 45U & 1U;
+    const auto rounded = (bits + 0xfffffffffffU + odd) & ~std::uint64_t{0x1fffffffffff};
+    const auto word = std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(rounded)));
+    return static_cast<Word>((word + 0x7fffU + (word >> 16U & 1U)) >> 16U);
+  }
+  static double to(Word word) { return std::bit_cast<float>(std::uint32_t{word} << 16U); }
+};
+
+template <class Format>
+class Demotion final : public FieldCoder {
+ public:
+  Demotion(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle)
+      : cells_(cells_of_a_field(shape)), words_(cells_, row_of(shape), std::move(then), shuffle) {}
+
+  std::int64_t encode(const double* cells, char* out, std::int64_t room) override {
+    if (room < words_.bound() || largest_magnitude(cells, cells_) > Format::largest) return 0;
+    return words_.encode(cells, Format::from, out) - out;
+  }
+
+  bool decode(const char* in, std::int64_t bytes, double* cells) override {
+    return words_.decode(in, in + bytes, Format::to, cells) == in + bytes;
+  }
+
+ private:
+  std::int64_t cells_;
+  WordChunks<typename Format::Word> words_;
+};
+
+}  // namespace
+
+std::unique_ptr<FieldCoder> make_float32(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle) {
+  return std::make_unique<Demotion<Float32>>(shape, std::move(then), shuffle);
+}
+
+std::unique_ptr<FieldCoder> make_bfloat16(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle) {
+  return std::make_unique<Demotion<Bfloat16>>(shape, std::move(then), shuffle);
+}
+
+}  // namespace hindsight

@@ -1,0 +1,57 @@
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "adjoint/store/codecs/field_coder.hpp"
+
+namespace hindsight {
+namespace {
+
+class Lossless final : public FieldCoder {
+ public:
+  Lossless(const StateShape& shape, std::unique_ptr<Compressor> compressor, bool shuffle)
+      : cells_(cells_of_a_field(shape)), blocks_(std::move(compressor), sizeof(double), row_of(shape), shuffle) {}
+
+  std::int64_t encode(const double* cells, char* out, std::int64_t room) override {
+    if (room < BlockCoder::bound(cells_, sizeof(double))) return 0;
+    return blocks_.encode(reinterpret_cast<const char*>(cells), cells_, out) - out;
+  }
+
+  bool decode(const char* in, std::int64_t bytes, double* cells) override {
+    return blocks_.decode(in, in + bytes, cells_, reinterpret_cast<char*>(cells)) == in + bytes;
+  }
+
+ private:
+  std::int64_t cells_;
+  BlockCoder blocks_;
+};
+
+}  // namespace
+
+std::unique_ptr<FieldCoder> make_lossless(const StateShape& shape, std::unique_ptr<Compressor> compressor,
+                                          bool shuffle) {
+  return std::make_unique<Lossless>(shape, std::move(compressor), shuffle);
+}
+
+std::int64_t cells_of_a_field(const StateShape& shape) {
+  return shape.doubles() / shape.fields;
+}
+
+std::int64_t row_of(const StateShape& shape) {
+  for (const std::int64_t n : shape.cells)
+    if (n > 1) return n < cells_of_a_field(shape) ? n : 0;
+  return 0;
+}
+
+double largest_magnitude(const double* cells, std::int64_t count) {
+  // Bits of magnitudes order as the magnitudes do, infinity and NaN last.
+  constexpr std::uint64_t magnitude = ~std::uint64_t{0} >> 1U;
+  std::uint64_t largest = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    largest = std::max(largest, std::bit_cast<std::uint64_t>(cells[i]) & magnitude);
+  return std::min(largest, std::bit_cast<std::uint64_t>(std::numeric_limits<double>::infinity())) == largest
+             ? std::bit_cast<double>(largest)
+             : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace hindsight

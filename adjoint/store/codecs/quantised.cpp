@@ -1,0 +1,67 @@
+// Whole multiples of a step in place of doubles.
+#include <bit>
+
+#include "adjoint/store/codecs/field_coder.hpp"
+#include "adjoint/store/codecs/words.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr double margin = 1 - 0x1p-20;       // of the step, for the rounding of its multiples
+constexpr double least_tolerance = 0x1p-48;  // below, that rounding would show
+constexpr double least_error = 0x1p-1000;    // its reciprocal and the field's multiples stay finite
+
+/// The nearest integer below 2^51 in magnitude, ties to even; needs no instruction that vectors lack.
+std::int64_t nearest(double value) {
+  constexpr double shift = 0x1.8p52;
+  return std::bit_cast<std::int64_t>(value + shift) - std::bit_cast<std::int64_t>(shift);
+}
+
+/// A field is its step and its multiples.
+template <class Word>
+class Quantised final : public FieldCoder {
+ public:
+  Quantised(const StateShape& shape, double tolerance, std::unique_ptr<Compressor> then, bool shuffle)
+      : tolerance_(tolerance),
+        cells_(cells_of_a_field(shape)),
+        words_(cells_, row_of(shape), std::move(then), shuffle) {}
+
+  std::int64_t encode(const double* cells, char* out, std::int64_t room) override {
+    const double largest = largest_magnitude(cells, cells_), error = tolerance_ * largest;
+    const bool is_possible = tolerance_ >= least_tolerance && error >= least_error && largest < 0x1p1000;
+    if (!is_possible || room < step_bytes + words_.bound()) return 0;
+    const double step = 2 * error * margin, per_step = 1 / step;
+    std::memcpy(out, &step, sizeof step);
+    const auto multiple = [per_step](double value) { return static_cast<Word>(nearest(value * per_step)); };
+    return words_.encode(cells, multiple, out + step_bytes) - out;
+  }
+
+  bool decode(const char* in, std::int64_t bytes, double* cells) override {
+    if (bytes < step_bytes) return false;
+    double step = 0.0;
+    std::memcpy(&step, in, sizeof step);
+    const auto value = [step](Word multiple) { return static_cast<double>(multiple) * step; };
+    return words_.decode(in + step_bytes, in + bytes, value, cells) == in + bytes;
+  }
+
+ private:
+  static constexpr std::int64_t step_bytes = sizeof(double);
+  double tolerance_;
+  std::int64_t cells_;
+  WordChunks<Word> words_;
+};
+
+}  // namespace
+
+bool is_quantised_long(double tolerance) {
+  return tolerance < 0x1p-30;
+}
+
+std::unique_ptr<FieldCoder> make_quantised(const StateShape& shape, double tolerance, std::unique_ptr<Compressor> then,
+                                           bool shuffle) {
+  if (is_quantised_long(tolerance))
+    return std::make_unique<Quantised<std::int64_t>>(shape, tolerance, std::move(then), shuffle);
+  return std::make_unique<Quantised<std::int32_t>>(shape, tolerance, std::move(then), shuffle);
+}
+
+}  // namespace hindsight

@@ -1,0 +1,105 @@
+#include "adjoint/store/codecs/state_codec.hpp"
+
+#include <cstring>
+
+namespace hindsight {
+namespace {
+
+constexpr std::int64_t fewest_cells = 16;  // of a field that is coded on its own
+constexpr std::uint32_t magic = 0x31435348;
+
+struct Header {
+  std::uint32_t magic, codec;
+  std::int64_t doubles, bytes;
+};
+
+/// A field's bytes and whether it is lossless.
+using Mark = std::uint64_t;
+
+bool is_joined(const StateShape& shape) {
+  return cells_of_a_field(shape) < fewest_cells;
+}
+
+/// The fields as they are coded.
+StateShape coded(const StateShape& shape) {
+  if (!is_joined(shape)) return shape;
+  StateShape one;
+  one.cells = {shape.doubles(), 1, 1};
+  return one;
+}
+
+class StateCoder final : public Coder {
+ public:
+  StateCoder(std::uint32_t codec, const StateShape& shape, std::unique_ptr<FieldCoder> lossless,
+             std::unique_ptr<FieldCoder> lossy)
+      : codec_(codec), shape_(shape), lossless_(std::move(lossless)), lossy_(std::move(lossy)) {}
+
+  std::int64_t encode(const double* cells, char* out) override {
+    char* end = out + sizeof(Header);
+    for (std::int64_t f = 0; f < shape_.fields; ++f) end = put(cells + f * cells_of_a_field(shape_), end);
+    const Header header{magic, codec_, shape_.doubles(), end - out};
+    std::memcpy(out, &header, sizeof header);
+    return header.bytes;
+  }
+
+  bool decode(const char* in, std::int64_t bytes, double* cells) override {
+    Header header{};
+    if (bytes < static_cast<std::int64_t>(sizeof header)) return false;
+    std::memcpy(&header, in, sizeof header);
+    if (header.magic != magic || header.codec != codec_ || header.doubles != shape_.doubles() || header.bytes != bytes)
+      return false;
+    const char *const end = in + bytes, *at = in + sizeof header;
+    for (std::int64_t f = 0; f < shape_.fields && at != nullptr; ++f)
+      at = get(at, end, cells + f * cells_of_a_field(shape_));
+    return at == end;
+  }
+
+ private:
+  char* put(const double* cells, char* out) {
+    char* const content = out + sizeof(Mark);
+    const std::int64_t room = BlockCoder::bound(cells_of_a_field(shape_), sizeof(double));
+    std::int64_t bytes = lossy_ ? lossy_->encode(cells, content, room) : 0;
+    const bool is_lossless = bytes == 0;
+    if (is_lossless) bytes = lossless_->encode(cells, content, room);
+    const Mark mark = static_cast<Mark>(bytes) << 1U | static_cast<Mark>(is_lossless);
+    std::memcpy(out, &mark, sizeof mark);
+    return content + bytes;
+  }
+
+  const char* get(const char* in, const char* end, double* cells) {
+    Mark mark = 0;
+    if (end - in < static_cast<std::int64_t>(sizeof mark)) return nullptr;
+    std::memcpy(&mark, in, sizeof mark);
+    in += sizeof mark;
+    const auto bytes = static_cast<std::int64_t>(mark >> 1U);
+    FieldCoder* const coder = (mark & 1U) != 0U ? lossless_.get() : lossy_.get();
+    if (coder == nullptr || bytes > end - in || !coder->decode(in, bytes, cells)) return nullptr;
+    return in + bytes;
+  }
+
+  std::uint32_t codec_;
+  StateShape shape_;
+  std::unique_ptr<FieldCoder> lossless_, lossy_;
+};
+
+}  // namespace
+
+StateCodec::StateCodec(std::string name, Make lossless, Make lossy)
+    : name_(std::move(name)), lossless_(std::move(lossless)), lossy_(std::move(lossy)) {}
+
+std::int64_t StateCodec::bound(const StateShape& shape) const {
+  const StateShape fields = coded(shape);
+  const auto mark = static_cast<std::int64_t>(sizeof(Mark));
+  return static_cast<std::int64_t>(sizeof(Header)) +
+         fields.fields * (mark + BlockCoder::bound(cells_of_a_field(fields), sizeof(double)));
+}
+
+std::unique_ptr<Coder> StateCodec::coder(const StateShape& shape) const {
+  const StateShape fields = coded(shape);
+  const std::uint32_t codec = crc32c(name_.data(), static_cast<std::int64_t>(name_.size()));
+  const bool joined = is_joined(shape);
+  return std::make_unique<StateCoder>(codec, fields, lossless_(fields, joined),
+                                      lossy_ ? lossy_(fields, joined) : nullptr);
+}
+
+}  // namespace hindsight

@@ -1,0 +1,31 @@
+// A state as its coded fields, behind a header that tells it from garbage.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "adjoint/store/codec.hpp"
+#include "adjoint/store/codecs/field_coder.hpp"
+
+namespace hindsight {
+
+/// Encoded states are: magic, checksum of the codec's name, doubles, bytes; then for each field one number, its bytes
+/// times two plus whether it is lossless, and its bytes. Fields of few cells, such as those of an ODE, go as one field.
+class StateCodec final : public Codec {
+ public:
+  /// A coder for fields of such a shape. @param is_joined the shape's only field holds all fields of the state.
+  using Make = std::function<std::unique_ptr<FieldCoder>(const StateShape& shape, bool is_joined)>;
+  /// @param lossy empty: the codec is lossless; it may make null, then the state is kept losslessly.
+  StateCodec(std::string name, Make lossless, Make lossy);
+
+  std::string name() const override { return name_; }
+  bool is_lossless() const override { return !lossy_; }
+  std::int64_t bound(const StateShape& shape) const override;
+  std::unique_ptr<Coder> coder(const StateShape& shape) const override;
+
+ private:
+  std::string name_;
+  Make lossless_, lossy_;
+};
+
+}  // namespace hindsight

@@ -1,0 +1,54 @@
+#define ZSTD_STATIC_LINKING_ONLY  // contexts in memory of ours
+#include <zstd.h>
+
+#include "adjoint/store/codecs/compressor.hpp"
+#include "src/error.hpp"
+#include "src/memory.hpp"
+
+namespace hindsight {
+namespace {
+
+Memory memory_of(std::size_t bytes) {
+  return Memory(static_cast<std::int64_t>((bytes + 7) / 8));
+}
+
+std::size_t bytes_of(const Memory& memory) {
+  return static_cast<std::size_t>(memory.size()) * sizeof(double);
+}
+
+class Zstd final : public Compressor {
+ public:
+  explicit Zstd(int level)
+      : level_(level),
+        out_memory_(memory_of(ZSTD_estimateCCtxSize(level))),
+        in_memory_(memory_of(ZSTD_estimateDCtxSize())),
+        out_(ZSTD_initStaticCCtx(out_memory_.data(), bytes_of(out_memory_))),
+        in_(ZSTD_initStaticDCtx(in_memory_.data(), bytes_of(in_memory_))) {
+    if (out_ == nullptr || in_ == nullptr) throw Error(ExitCode::bug, "zstd refused its memory");
+  }
+
+  std::int64_t compress(const char* in, std::int64_t bytes, char* out, std::int64_t room) override {
+    const std::size_t written =
+        ZSTD_compressCCtx(out_, out, static_cast<std::size_t>(room), in, static_cast<std::size_t>(bytes), level_);
+    return ZSTD_isError(written) != 0U ? 0 : static_cast<std::int64_t>(written);
+  }
+
+  bool decompress(const char* in, std::int64_t bytes, char* out, std::int64_t room) override {
+    return ZSTD_decompressDCtx(in_, out, static_cast<std::size_t>(room), in, static_cast<std::size_t>(bytes)) ==
+           static_cast<std::size_t>(room);
+  }
+
+ private:
+  int level_;
+  Memory out_memory_, in_memory_;
+  ZSTD_CCtx* out_;  // lie in the memory above
+  ZSTD_DCtx* in_;
+};
+
+}  // namespace
+
+std::unique_ptr<Compressor> make_zstd(int level) {
+  return std::make_unique<Zstd>(level);
+}
+
+}  // namespace hindsight
