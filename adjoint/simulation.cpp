@@ -462,6 +462,16 @@ void Simulation::reserve_checkpoints(std::int64_t host_units, const std::array<S
   reserve_adjoints();
 }
 
+void Simulation::free_checkpoints() {
+  last_good_.reset();
+  checkpoints_.reset();
+  if (state_count_ == pool_states(0)) return;
+  const CountMemory counted(memory_);
+  states_.reset();
+  state_count_ = pool_states(0);
+  states_ = std::make_unique<Pool>(state_count_, state_doubles(*grid_, spec_.model.fields.size()));
+}
+
 GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, const StateObserver& observer,
                                     const ProgressObserver& progress) {
   observer_ = &observer;

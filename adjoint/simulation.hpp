@@ -121,6 +121,8 @@ class Simulation final : private ReversibleSteps {
   /// Allocates and touches the memory of gradients on a schedule that uses at most these units of host memory, unless
   /// it is there already. @param tiers slow tiers, null where there is none; must outlive the gradients.
   void reserve_checkpoints(std::int64_t host_units, const std::array<SlotTier*, tier_count>& tiers);
+  /// Gives the memory of checkpoints back.
+  void free_checkpoints();
   /// Forward and backward on a schedule, within what was reserved. @param is_online see drive().
   GradientResult gradient(const Schedule& schedule, bool is_online, const StateObserver& observer,
                           const ProgressObserver& progress);

@@ -67,7 +67,7 @@ void slow_tier(Report& report, double ratio) {
                 true);
   PlanOptions options;
   const double delay = ratio * probe.plan_inputs().seconds.forward;
-  options.emulated_disk = {delay, delay};
+  options.disk.emulated = {delay, delay};
   std::vector<std::unique_ptr<Session>> sessions;
   for (const char* name : {"auto", "revolve", "diskrevolve-once", "periodic", "twolevel", "multistage"}) {
     std::vector<std::string> set = budgets;

@@ -131,7 +131,7 @@ void throttled(Report& report, double ratio) {
   const auto probe = session_with(cells, 20, {"checkpoints.schedule=auto"});
   PlanOptions options;
   const double transfer = ratio * probe->plan_inputs().seconds.forward;
-  options.slow_disk = {transfer, transfer};
+  options.disk.slowed = {transfer, transfer};
   const std::string period = fmt::format("checkpoints.period={}", static_cast<int>(ratio));
   std::vector<std::unique_ptr<Session>> sessions;
   for (const char* disk : {"checkpoints.disk={size: 2000 slots}", "checkpoints.disk={size: 2000 slots, queue: 0, prefetch: 0}"})

@@ -19,6 +19,7 @@ struct OperationSeconds {
 /// ahead. 0 and 0: transfers stop the work.
 struct Overlap {
   int queue = 0, prefetch = 0;
+  std::array<bool, tier_count> transfers{true, false, true};  ///< tiers that hold copies: host memory only if coded
   bool is_on() const { return queue > 0 || prefetch > 0; }
 };
 

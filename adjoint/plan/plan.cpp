@@ -44,7 +44,7 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
   const std::string& name = candidate.name;
   ScheduleRequest request = request_of(inputs);
   const std::int64_t n = inputs.steps, units = inputs.units[Tier::host];
-  const bool fits_records = n != unknown_steps && (units < 0 || (n - 1) <= units / inputs.record_units);
+  const bool fits_records = inputs.keeps_records && n != unknown_steps && (units < 0 || (n - 1) <= units / inputs.record_units);
   if (name == "store-all" && fits_records) {
     request.content = Content::record;
     request.record_units = inputs.record_units;
@@ -63,7 +63,8 @@ double seconds_of(const ScheduleKind& kind, const Schedule& schedule, const Plan
   constexpr std::int64_t followed = 3'000'000;  // steps; longer runs are bounded from below
   const double one_by_one = predicted_seconds(schedule, inputs.seconds);
   const PerTier& peak = schedule.predicted.peak;
-  const bool transfers = peak[static_cast<std::size_t>(Tier::disk)] > 0 || peak[static_cast<std::size_t>(Tier::device)] > 0;
+  bool transfers = false;
+  for (std::size_t t = 0; t < tier_count; ++t) transfers = transfers || (inputs.overlap.transfers[t] && peak[t] > 0);
   if (!inputs.overlap.is_on() || !transfers || schedule.predicted.reversed == unpredicted) return one_by_one;
   if (schedule.predicted.total() <= followed)
     return overlapped_seconds(schedule, kind.is_online, inputs.steps, inputs.seconds, inputs.overlap);
@@ -92,17 +93,17 @@ std::vector<Candidate> candidates(const PlanInputs& inputs) {
   const std::int64_t n = inputs.steps, units = inputs.units[Tier::host];
   if (n == unknown_steps) return {{"online"}};
   std::vector<Candidate> all;
-  if (units < 0 || (n - 1) <= units / inputs.record_units) return {{"store-all"}};
+  if (inputs.keeps_records && (units < 0 || (n - 1) <= units / inputs.record_units)) return {{"store-all"}};
   if (n - 1 <= units) all.push_back({"store-all"});
   if (units >= 1) all.push_back({"revolve"});
-  if (inputs.record_units > 1 && units >= inputs.record_units &&
+  if (inputs.keeps_records && inputs.record_units > 1 && units >= inputs.record_units &&
       MixedProgram::operations(n, std::min(units, n)) <= affordable_operations)
     all.push_back({"cams"});
   if (!has_slow_tier(inputs)) return all;
   all.push_back({"hrevolve"});
   if (!inputs.overlap.is_on() || inputs.units[Tier::disk] == 0) return all;
   all.push_back({"stride"});
-  all.push_back({"stride", true});
+  if (inputs.keeps_records) all.push_back({"stride", true});
   return all;
 }
 

@@ -21,7 +21,8 @@ struct PlanInputs {
   Capacities units;                ///< per tier, of one state, working memory not included
   std::int64_t record_units = 1;   ///< that a stage record takes
   std::int64_t state_bytes = 0;    ///< of one unit in memory, on this rank
-  std::int64_t slot_bytes = 0;     ///< of one unit on disk, on this rank
+  PerTier slot_bytes{};            ///< of one unit in slow tiers, on this rank; 0: as in memory
+  bool keeps_records = true;       ///< host memory may hold stage records: it is not coded
   std::int64_t working_bytes = 0;  ///< host memory that a gradient needs beside checkpoints, that of transfers included
   std::int64_t period = 0;         ///< of periodic schedules; 0: they choose
   OperationSeconds seconds;
@@ -30,7 +31,8 @@ struct PlanInputs {
 
 /// Bytes that one unit takes in a tier, on this rank.
 inline std::int64_t unit_bytes(Tier tier, const PlanInputs& inputs) {
-  return tier == Tier::disk && inputs.slot_bytes > 0 ? inputs.slot_bytes : inputs.state_bytes;
+  const std::int64_t bytes = inputs.slot_bytes[static_cast<std::size_t>(tier)];
+  return bytes > 0 ? bytes : inputs.state_bytes;
 }
 
 struct CheckpointPlan {

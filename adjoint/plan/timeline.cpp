@@ -104,17 +104,23 @@ class Clock {
   void operator()(const Reverse&) { now_ += is_kept_ ? seconds_.reverse_kept : seconds_.reverse; }
   void operator()(const Save& a) {
     if (a.content == Content::record) now_ += seconds_.record - seconds_.record_last;
-    if (a.slot.tier != Tier::host) save(a.slot);
-    if (a.slot.tier == Tier::host && a.content == Content::state) now_ += seconds_.write[host];
+    if (transfers(a.slot)) {
+      save(a.slot);
+    } else if (a.content == Content::state) {
+      now_ += seconds_.write[host];
+    }
   }
   void operator()(const Load& a) {
     is_kept_ = a.content == Content::record;
-    if (a.slot.tier != Tier::host) load(a.slot);
-    if (a.slot.tier == Tier::host && a.content == Content::state) now_ += seconds_.read[host];
+    if (transfers(a.slot)) {
+      load(a.slot);
+    } else if (a.content == Content::state) {
+      now_ += seconds_.read[host];
+    }
   }
   void operator()(const Move& a) {
-    if (a.from.tier != Tier::host) load(a.from);
-    if (a.to.tier != Tier::host) save(a.to);
+    if (transfers(a.from)) load(a.from);
+    if (transfers(a.to)) save(a.to);
   }
   template <class Other>
   void operator()(const Other&) {}
@@ -125,6 +131,7 @@ class Clock {
 
  private:
   static constexpr auto host = static_cast<std::size_t>(Tier::host);
+  bool transfers(Slot slot) const { return overlap_.transfers[static_cast<std::size_t>(slot.tier)]; }
   Channel& of(Slot slot) { return channels_[static_cast<std::size_t>(slot.tier)]; }
   void save(Slot slot) {
     Channel& channel = of(slot);
@@ -155,7 +162,8 @@ double overlapped_seconds(const Schedule& schedule, bool is_online, std::int64_t
                           const OperationSeconds& seconds, Overlap overlap) {
   if (is_online) overlap.prefetch = 0;
   PerTier slots = schedule.predicted.peak;
-  slots[static_cast<std::size_t>(Tier::host)] = 0;
+  for (std::size_t t = 0; t < tier_count; ++t)
+    if (!overlap.transfers[t]) slots[t] = 0;
   Prefetcher prefetcher(overlap.prefetch > 0 ? schedule.actions() : ActionStream(), overlap.prefetch, slots);
   Clock clock(seconds, overlap);
   ActionStream stream = schedule.actions();

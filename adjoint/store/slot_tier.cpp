@@ -210,6 +210,7 @@ void SlotTier::free_pages(Place& p) {
 void SlotTier::reap(Write& job) {
   Place& p = place(job.slot);
   traffic_.write_busy += job.seconds;
+  largest_bytes_ = std::max(largest_bytes_, job.label.bytes);
   p.label = job.label;
   p.write = -1;
   if (job.has_failed) {

@@ -48,6 +48,8 @@ class SlotTier {
   const TierSettings& settings() const { return settings_; }
   const Medium& medium() const { return *medium_; }
   const Codec* codec() const { return codec_.get(); }
+  /// Of a state's cells, without codec.
+  std::int64_t state_bytes() const { return shape_.bytes(); }
   /// Host memory of a tier's threads.
   static std::int64_t scratch_bytes(const StateShape& shape, const Codec* codec, int threads);
   /// Buffers of one state that a tier holds at most beside those of its callers.
@@ -73,6 +75,8 @@ class SlotTier {
   /// What the last failure said.
   const std::string& problem() const { return problem_; }
   const TierTraffic& traffic() const { return traffic_; }
+  /// The most bytes that a state took as stored, since the tier was made.
+  std::int64_t largest_bytes() const { return largest_bytes_; }
 
  private:
   enum class State { free, filling, ready, draining, damaged };
@@ -115,7 +119,7 @@ class SlotTier {
   std::vector<std::unique_ptr<Read>> reads_;
   std::int64_t sequence_ = 0;
   bool is_full_ = false;
-  std::int64_t slots_that_fit_ = 0;
+  std::int64_t slots_that_fit_ = 0, largest_bytes_ = 0;
   std::string problem_;
   TierTraffic traffic_;
 };

@@ -121,6 +121,8 @@ Json traffic_result(const SlotTier& tier, const DriverCounts& counts) {
     return seconds > 0 ? static_cast<double>(bytes) / seconds : 0.0;
   };
   return {{"where", tier.medium().description()},
+          {"codec", tier.codec() != nullptr ? tier.codec()->name() : "none"},
+          {"ratio", t.bytes_written > 0 ? static_cast<double>(t.writes * tier.state_bytes()) / static_cast<double>(t.bytes_written) : 1.0},
           {"bytes_written", t.bytes_written},
           {"bytes_read", t.bytes_read},
           {"write_rate", rate(t.bytes_written, t.write_busy)},
@@ -159,7 +161,14 @@ Json counts_result(const Session& session, const DriverCounts& counts, double se
                                      {"writes", counts.writes[t]},
                                      {"reads", counts.reads[t]}};
   }
-  if (session.disk() != nullptr) json["memory"]["disk"].update(traffic_result(*session.disk(), counts));
+  for (const Tier tier : {Tier::host, Tier::disk})
+    if (const SlotTier* slow = session.tiers()[tier]) json["memory"][to_text(tier)].update(traffic_result(*slow, counts));
+  if (const auto& lossy = session.lossy_error())
+    json["codec_error"] = {{"accepted", lossy->accepted},
+                           {"predicted", lossy->predicted},
+                           {"measured", lossy->measured},
+                           {"tolerance", lossy->tolerance},
+                           {"gradients", lossy->gradients}};
   const ScheduleCounts& predicted = plan.schedule.predicted;
   json["plan"] = {{"schedule", plan.kind->name},
                   {"content", plan.request.content == Content::record ? "record" : "state"},

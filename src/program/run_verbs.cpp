@@ -107,8 +107,8 @@ std::string estimates_text(const Session& session, const UnknownValues& start, c
 PlanOptions plan_options(const Options& options, const Case& c) {
   PlanOptions plan;
   plan.costs = options.cost;
-  plan.scratch = run_path(options, c) + "/scratch";
-  if (options.emulate_disk.size() == 2) plan.emulated_disk = {options.emulate_disk[0], options.emulate_disk[1]};
+  plan.disk.scratch = run_path(options, c) + "/scratch";
+  if (options.emulate_disk.size() == 2) plan.disk.emulated = {options.emulate_disk[0], options.emulate_disk[1]};
   return plan;
 }
 

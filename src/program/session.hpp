@@ -4,15 +4,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "adjoint/plan/plan.hpp"
 #include "adjoint/simulation.hpp"
 #include "io/case/case.hpp"
-#include "io/checkpoints/raw_file.hpp"
-#include "io/checkpoints/scratch_folder.hpp"
 #include "io/results/progress.hpp"
+#include "src/program/slow_tiers.hpp"
 
 namespace hindsight {
 
@@ -26,13 +24,16 @@ struct Evaluation {
 
 /// What a plan is made from beside the case.
 struct PlanOptions {
-  std::string costs;          ///< as of `hindsight plan --cost`, in seconds
-  bool only_plan = false;     ///< no gradient will be asked for
-  std::string scratch = ".";  ///< folder of checkpoint files where the case names none
-  std::optional<std::pair<double, double>> emulated_disk;  ///< memory in place of a disk: seconds per write, per read
-  std::optional<std::pair<double, double>> slow_disk;      ///< a disk slowed down to as many seconds
-  bool direct = true;                                      ///< past the page cache where the file system allows it
-  OpenRawFile open_file = open_raw_file;
+  std::string costs;       ///< as of `hindsight plan --cost`, in seconds
+  bool only_plan = false;  ///< no gradient will be asked for
+  DiskOptions disk;
+};
+
+/// How lossy codecs were held to the accepted error of the gradient: all relative, the largest over the unknowns.
+struct LossyError {
+  double accepted = 0.0, predicted = 0.0, measured = 0.0;
+  double tolerance = 0.0;
+  int gradients = 0;  ///< that it took, once
 };
 
 class Session {
@@ -49,8 +50,10 @@ class Session {
   const PlanInputs& plan_inputs() const { return inputs_; }
   /// Bytes of host memory that a gradient may use, working memory included.
   std::int64_t host_budget() const { return host_budget_; }
-  /// The disk tier; null when the plan does without it.
-  const SlotTier* disk() const { return disk_.get(); }
+  /// The slow tiers that are open.
+  const SlowTiers& tiers() const { return *tiers_; }
+  /// Of codecs that a case gives an accepted error; after the first gradient.
+  const std::optional<LossyError>& lossy_error() const { return lossy_error_; }
   /// What went wrong and was mended since the session began, one line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -67,13 +70,16 @@ class Session {
  private:
   double add_priors(UnknownValues* gradient) const;
   void read_budgets();
-  void read_transfers();
+  void count_units();
   void drop_transfers();
   void measure();
   void make_plan();
-  void open_disk(std::int64_t slots);
-  std::unique_ptr<SlotTier> make_disk(std::int64_t slots);
-  void shrink(Tier tier, std::int64_t slots);
+  bool open_tiers();
+  void shrink(const TierIsFull& full);
+  void calibrate();
+  Evaluation evaluate(const StateObserver& observer);
+  std::int64_t tier_bytes(Tier tier) const;
+  double relative_difference(const UnknownValues& a, const UnknownValues& b) const;
   void warn(const std::string& text);
   void report_damage(const DriverCounts& counts);
 
@@ -81,15 +87,14 @@ class Session {
   Communicator comm_;
   PlanOptions options_;
   std::unique_ptr<Simulation> simulation_;
-  std::unique_ptr<ScratchFolder> scratch_;
-  std::shared_ptr<TransferThreads> threads_;
-  std::unique_ptr<SlotTier> disk_;
+  std::unique_ptr<SlowTiers> tiers_;
   std::vector<std::string> warnings_;
-  std::string tag_;  // of this process in the names of checkpoint files
   PlanInputs inputs_;
   std::int64_t host_budget_ = 0, transfer_bytes_ = 0;
+  PerTier most_units_{-1, -1, -1};  // found to fit when a tier was full; -1: not found yet
   CheckpointPlan plan_;
-  bool has_drifted_ = false, has_shrunk_ = false;
+  bool has_drifted_ = false;
+  std::optional<LossyError> lossy_error_;
   Progress progress_;
 };
 

@@ -23,7 +23,7 @@ Evaluation serial_gradient(const std::string& name, const std::vector<std::strin
 void expect_bits(const std::string& name, const std::vector<std::string>& set, const std::string& schedule,
                  const std::string& host, const Evaluation& reference) {
   PlanOptions options;
-  options.emulated_disk = {0.0, 0.0};
+  options.disk.emulated = {0.0, 0.0};
   Session session(test::shipped_case(name, with(set, schedule, host)), test::world(), true, false, true, options);
   SCOPED_TRACE(name + " " + schedule + " " + host);
   const Evaluation mine = session.gradient({});

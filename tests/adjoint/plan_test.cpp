@@ -97,7 +97,7 @@ TEST(Plan, RanksAgreeWhenTheirBlocksDiffer) {
 
 TEST(Plan, AnEmulatedDiskIsUsedAndCounted) {
   PlanOptions options;
-  options.emulated_disk = {1e-6, 1e-6};
+  options.disk.emulated = {1e-6, 1e-6};
   options.costs = "forward=1,reverse=3,disk.write=2,disk.read=2";
   Session reference = gray_scott({"checkpoints.host=1 GiB"}, test::self());
   const Evaluation all = reference.gradient({});

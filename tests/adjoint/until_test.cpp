@@ -47,7 +47,7 @@ TEST(Until, GivesTheBitsOfTheKnownRun) {
 
 TEST(Until, TwoLevelDoesNotNeedTheNumberOfSteps) {
   PlanOptions options;
-  options.emulated_disk = {0.0, 0.0};
+  options.disk.emulated = {0.0, 0.0};
   Session session(
       test::text_case(heat + "time: {step: 0.004, until: \"norm(u) < 0.6\", at most: 1000}\n"
                              "checkpoints: {schedule: twolevel, period: 12, host: 3 slots, disk: 200 slots}\n"),

@@ -18,7 +18,7 @@ Evaluation reference() {
 
 PlanOptions options() {
   PlanOptions all;
-  all.scratch = test::world().broadcast("/tmp/hindsight-bits-" + std::to_string(getpid()));
+  all.disk.scratch = test::world().broadcast("/tmp/hindsight-bits-" + std::to_string(getpid()));
   all.costs = "forward=1,reverse=3,disk.write=2,disk.read=2";
   return all;
 }
@@ -30,7 +30,7 @@ void expect_bits(const std::vector<std::string>& more, const PlanOptions& how, c
     set.push_back(key);
     trace += key + " ";
   }
-  SCOPED_TRACE(trace + (how.direct ? "direct" : "buffered"));
+  SCOPED_TRACE(trace + (how.disk.direct ? "direct" : "buffered"));
   Session session(test::shipped_case("gray-scott", set), test::world(), true, false, true, how);
   for (int i = 0; i < 2; ++i) {
     const Evaluation mine = session.gradient({});
@@ -47,7 +47,7 @@ TEST(StoreBits, HostDiskAndBoth) {
   const Evaluation wanted = reference();
   for (const bool direct : {true, false}) {
     PlanOptions how = options();
-    how.direct = direct;
+    how.disk.direct = direct;
     expect_bits({"checkpoints.host=200 slots"}, how, wanted);
     expect_bits({"checkpoints.host=9 slots"}, how, wanted);
     expect_bits({"checkpoints.host=0 slots", "checkpoints.disk=100 slots"}, how, wanted);

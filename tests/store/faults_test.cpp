@@ -35,9 +35,9 @@ class Hit {
     set.insert(set.end(), {"checkpoints.host=3 slots", "checkpoints.schedule=" + schedule, "checkpoints.disk=" + disk});
     if (period > 0) set.push_back("checkpoints.period=" + std::to_string(period));
     PlanOptions options;
-    options.scratch = scratch();
+    options.disk.scratch = scratch();
     options.costs = "forward=1,reverse=3,disk.write=0.5,disk.read=0.5";
-    if (test::world().rank() == test::world().size() - 1) options.open_file = test::faulty(faults);
+    if (test::world().rank() == test::world().size() - 1) options.disk.open_file = test::faulty(faults);
     session_ = std::make_unique<Session>(test::shipped_case("gray-scott", set), test::world(), true, false, true,
                                          options);
     const std::scoped_lock lock(faults->mutex);  // the measurement's calls do not count
@@ -120,8 +120,8 @@ TEST(Faults, ADiskThatIsFullFromTheStartShrinksThePlan) {
   const auto faults = std::make_shared<Faults>();
   faults->room_to_reserve = 5 * 32 * 24 * 2 * 8;
   Hit hit(faults, "{size: 60 slots}", "stride", 0);
-  ASSERT_NE(hit.session().disk(), nullptr);
-  EXPECT_LE(hit.session().disk()->settings().slots * test::world().size(), 60);
+  ASSERT_NE(hit.session().tiers()[Tier::disk], nullptr);
+  EXPECT_LE(hit.session().tiers()[Tier::disk]->settings().slots * test::world().size(), 60);
   EXPECT_NE(hit.warning().find("No space left on device"), std::string::npos) << hit.warning();
   test::expect_same_bits(hit.session(), hit.gradient(), wanted);
 }
@@ -130,8 +130,8 @@ TEST(Faults, ADiskThatFillsUpShrinksThePlanAndTheRunBeginsAgain) {
   const Evaluation wanted = reference();
   const auto faults = std::make_shared<Faults>();
   Hit hit(faults, "{size: 60 slots}", "stride", 0);
-  const std::int64_t slots = hit.session().disk()->settings().slots;
-  faults->room = 3 * hit.session().plan_inputs().slot_bytes;
+  const std::int64_t slots = hit.session().tiers()[Tier::disk]->settings().slots;
+  faults->room = 3 * hit.session().plan_inputs().slot_bytes[2];
   ASSERT_GT(slots, 4);
   test::expect_same_bits(hit.session(), hit.gradient(), wanted);
   EXPECT_LT(hit.session().plan_inputs().units[Tier::disk], slots);
@@ -141,7 +141,7 @@ TEST(Faults, ADiskThatFillsUpShrinksThePlanAndTheRunBeginsAgain) {
 TEST(Faults, AFullDiskEndsTheRunWhenTheScheduleAskedForDoesNotFit) {
   const auto faults = std::make_shared<Faults>();
   Hit hit(faults, "{size: 60 slots}", "stride", 2);
-  faults->room = 3 * hit.session().plan_inputs().slot_bytes;
+  faults->room = 3 * hit.session().plan_inputs().slot_bytes[2];
   try {
     hit.gradient();
     FAIL();
@@ -162,7 +162,7 @@ TEST(Faults, ASmallFileSystemFillsUp) {
     const auto faults = std::make_shared<Faults>();
     Hit hit(faults, "{size: 60 slots, directory: " + folder + "}", "stride", 0);
     EXPECT_FALSE(hit.session().warnings().empty());
-    EXPECT_EQ(hit.session().plan().request.capacities[Tier::disk] > 0, hit.session().disk() != nullptr);
+    EXPECT_EQ(hit.session().plan().request.capacities[Tier::disk] > 0, hit.session().tiers()[Tier::disk] != nullptr);
     test::expect_same_bits(hit.session(), hit.gradient(), wanted);
   }
   MPI_Barrier(MPI_COMM_WORLD);

@@ -58,7 +58,7 @@ std::int64_t resident_bytes() {
 
 PlanOptions options() {
   PlanOptions all;
-  all.scratch = "/tmp/hindsight-memory-" + std::to_string(getpid());
+  all.disk.scratch = "/tmp/hindsight-memory-" + std::to_string(getpid());
   return all;
 }
 

@@ -1,0 +1,233 @@
+// Budgets, costs and the plan of a session.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "adjoint/schedule/report.hpp"
+#include "src/error.hpp"
+#include "src/program/session.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr Tier slow_tiers[] = {Tier::host, Tier::disk};
+
+/// Checkpoints of a run whose end is open, when no budget is given: all slots are touched before it is known how many
+/// steps there will be.
+constexpr std::int64_t open_end_bytes = std::int64_t{1} << 30;
+
+std::size_t index(Tier tier) {
+  return static_cast<std::size_t>(tier);
+}
+
+std::int64_t bytes_of_slots(const CaseBudget& budget, std::int64_t working, std::int64_t state) {
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(budget.amount, state, &bytes) || __builtin_add_overflow(bytes, working, &bytes))
+    throw InputError("checkpoints.host: so many slots are more bytes than can be counted");
+  return bytes;
+}
+
+}  // namespace
+
+/// All ranks plan with the capacities of the one that has the least.
+void Session::read_budgets() {
+  const auto& checkpoints = case_.checkpoints;
+  const std::int64_t n = simulation_->plan().steps(), state = simulation_->state_bytes();
+  inputs_.schedule = checkpoints.schedule;
+  inputs_.steps = case_.time.until ? unknown_steps : n;
+  inputs_.at_most = n;
+  inputs_.period = checkpoints.period;
+  inputs_.record_units = simulation_->record_units();
+  inputs_.keeps_records = !tiers_->is_asked_for(Tier::host);
+  inputs_.state_bytes = state;
+  inputs_.working_bytes = simulation_->working_bytes();
+  const auto& host = checkpoints.host;
+  const bool in_slots = host && host->unit == CaseBudget::Unit::slots;
+  if (!in_slots) host_budget_ = host ? host->amount : default_host_budget(comm_);
+  if (!host && case_.time.until) host_budget_ = std::min(host_budget_, inputs_.working_bytes + open_end_bytes);
+  if (tiers_->any()) {
+    const std::int64_t fit = in_slots ? n : (host_budget_ - inputs_.working_bytes) / state;
+    tiers_->choose_overlap(-comm_.max(-fit));
+    inputs_.overlap = tiers_->overlap();
+    transfer_bytes_ = tiers_->working_bytes();
+    inputs_.working_bytes += transfer_bytes_;
+  }
+  if (in_slots) host_budget_ = bytes_of_slots(*host, inputs_.working_bytes, state);
+  count_units();
+}
+
+/// Of this rank.
+std::int64_t Session::tier_bytes(Tier tier) const {
+  if (tier == Tier::host) return std::max<std::int64_t>(0, host_budget_ - inputs_.working_bytes);
+  const CaseBudget& disk = *case_.checkpoints.disk;
+  return disk.unit == CaseBudget::Unit::bytes ? disk.amount : disk.amount * inputs_.state_bytes;
+}
+
+/// Slots as far as their sizes are known now.
+void Session::count_units() {
+  const std::int64_t useful = std::max<std::int64_t>(1, inputs_.at_most - 1);
+  inputs_.units = {};
+  for (const Tier tier : slow_tiers) {
+    std::int64_t units = 0;
+    if (tiers_->is_asked_for(tier)) {
+      const auto& disk = case_.checkpoints.disk;
+      const bool in_slots = tier == Tier::disk && disk->unit == CaseBudget::Unit::slots && tiers_->codec(tier) == nullptr;
+      units = std::min(useful, in_slots ? disk->amount : tiers_->slots_in(tier, tier_bytes(tier)));
+      inputs_.slot_bytes[index(tier)] = tiers_->slot_bytes(tier);
+    } else if (tier == Tier::host) {
+      units = tier_bytes(tier) / inputs_.state_bytes;
+    }
+    if (most_units_[index(tier)] >= 0) units = std::min(units, most_units_[index(tier)]);
+    inputs_.units[tier] = std::max<std::int64_t>(0, -comm_.max(-units));
+  }
+}
+
+/// The plan does without slow tiers: checkpoints get the memory of the transfers.
+void Session::drop_transfers() {
+  inputs_.working_bytes -= std::exchange(transfer_bytes_, 0);
+  const auto& host = case_.checkpoints.host;
+  if (host && host->unit == CaseBudget::Unit::slots)
+    host_budget_ = bytes_of_slots(*host, inputs_.working_bytes, inputs_.state_bytes);
+  most_units_[index(Tier::disk)] = 0;
+  count_units();
+}
+
+/// Costs as given, else as measured on a few steps.
+void Session::measure() {
+  const int repeats = inputs_.at_most < 50 ? 1 : inputs_.at_most < 500 ? 3 : 5;
+  const double batch = options_.only_plan ? 5e-3 : 1e-3;
+  const std::int64_t units = -comm_.max(-tier_bytes(Tier::host) / inputs_.state_bytes);
+  const StepSeconds steps = simulation_->measure(repeats, batch, units);
+  OperationSeconds& seconds = inputs_.seconds;
+  seconds = {steps.forward, steps.record, steps.reverse_kept, steps.record_last, steps.reverse, {}, {}};
+  seconds.write[index(Tier::host)] = steps.save;
+  seconds.read[index(Tier::host)] = steps.load;
+  simulation_->free_checkpoints();
+  for (const Tier tier : slow_tiers)
+    if (tiers_->is_asked_for(tier) && inputs_.units[tier] > 0)
+      std::tie(seconds.write[index(tier)], seconds.read[index(tier)]) = tiers_->measure(tier, tier_bytes(tier));
+  count_units();
+  const ScheduleCosts measured{seconds.forward, seconds.record_last + seconds.reverse, seconds.write, seconds.read};
+  const ScheduleCosts costs = parse_costs(options_.costs, measured);
+  seconds.record_last *= costs.reverse / measured.reverse;
+  seconds.reverse *= costs.reverse / measured.reverse;
+  seconds.reverse_kept *= costs.reverse / measured.reverse;
+  seconds.record *= costs.forward / measured.forward;
+  seconds.forward = costs.forward;
+  seconds.write = costs.write;
+  seconds.read = costs.read;
+}
+
+/// Plans until what is planned has its place.
+void Session::make_plan() {
+  do plan_ = hindsight::make_plan(inputs_);
+  while (!options_.only_plan && !open_tiers());
+  if (options_.only_plan) return tiers_->close(Tier::disk);
+  simulation_->memory()->set_limit(host_budget_);
+  simulation_->reserve_checkpoints(plan_.request.capacities[Tier::host], tiers_->all());
+}
+
+/// @returns false when another plan is needed.
+bool Session::open_tiers() {
+  if (transfer_bytes_ > 0 && !tiers_->is_asked_for(Tier::host) && plan_.request.capacities[Tier::disk] == 0) {
+    tiers_->close(Tier::disk);
+    drop_transfers();
+    return false;
+  }
+  simulation_->free_checkpoints();
+  for (const Tier tier : slow_tiers) {
+    const std::int64_t slots = plan_.request.capacities[tier];
+    if (!tiers_->is_asked_for(tier) || slots == 0) {
+      tiers_->close(tier);
+      continue;
+    }
+    const std::int64_t fit = tiers_->open(tier, slots, tier_bytes(tier));
+    if (fit == slots) continue;
+    most_units_[index(tier)] = fit;
+    count_units();
+    return false;
+  }
+  return true;
+}
+
+/// Plans again with the slots that fit. @throws ResourceError when they are too few.
+void Session::shrink(const TierIsFull& full) {
+  const std::int64_t planned = plan_.request.capacities[full.tier()];
+  tiers_->learn_sizes();
+  count_units();
+  if (inputs_.units[full.tier()] >= planned) {
+    most_units_[index(full.tier())] = std::min(planned - 1, full.slots_that_fit());
+    count_units();
+  }
+  warn(fmt::format("checkpoints.{}: {}; beginning again with {} states there", to_text(full.tier()), full.what(),
+                   inputs_.units[full.tier()]));
+  try {
+    make_plan();
+  } catch (const InputError& error) {
+    throw ResourceError(error.what());
+  }
+}
+
+double Session::relative_difference(const UnknownValues& a, const UnknownValues& b) const {
+  double largest = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    UnknownValues difference(a.size()), reference(a.size());
+    reference[i] = b[i];
+    difference[i] = a[i];
+    for (std::size_t k = 0; k < a[i].size(); ++k) difference[i][k] -= b[i][k];
+    const double size = std::sqrt(dot(reference, reference));
+    if (size > 0) largest = std::max(largest, std::sqrt(dot(difference, difference)) / size);
+  }
+  return largest;
+}
+
+/// Finds the tolerance of lossy codecs that leads to a part of the accepted error, which is proportional to it, by
+/// comparison with the gradient of lossless checkpoints. Once per session.
+void Session::calibrate() {
+  constexpr double aim = 0.4, least = 0.15;  // of what is accepted
+  constexpr int most_attempts = 8;
+  std::vector<Tier> tiers;
+  LossyError result;
+  bool has_tolerance = false;
+  for (const Tier tier : slow_tiers) {
+    const CaseCodec& coding = tier == Tier::host ? case_.checkpoints.host_codec : case_.checkpoints.disk_codec;
+    if (!coding.accept || tiers_ == nullptr || (*tiers_)[tier] == nullptr) continue;
+    tiers.push_back(tier);
+    result.accepted = result.accepted > 0 ? std::min(result.accepted, *coding.accept) : *coding.accept;
+    has_tolerance = has_tolerance || (coding.tolerance == 0.0 && tiers_->has_tolerance(tier));
+  }
+  if (tiers.empty() || lossy_error_) return;
+  const auto gradient_at = [&](std::optional<double> tolerance) {
+    for (const Tier tier : tiers) tiers_->set_tolerance(tier, tolerance);
+    measure();
+    make_plan();
+    ++result.gradients;
+    return evaluate({}).gradient;
+  };
+  const UnknownValues exact = gradient_at({});
+  double tolerance = std::min(0.1, 0.1 * result.accepted);
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    result.tolerance = tolerance;
+    result.measured = relative_difference(gradient_at(tolerance), exact);
+    const bool is_good = result.measured <= result.accepted;
+    if (is_good && (!has_tolerance || result.measured >= least * result.accepted)) break;
+    if (!has_tolerance) break;
+    const double factor = result.measured > 0 ? aim * result.accepted / result.measured : 64.0;
+    result.predicted = aim * result.accepted;
+    const double next = std::min(0.25, tolerance * std::clamp(factor, 1e-6, 64.0));
+    if (is_good && next == tolerance) break;
+    tolerance = next;
+  }
+  if (result.measured > result.accepted)
+    throw InputError(case_.checkpoints.place,
+                     fmt::format("checkpoints: the codec gives the gradient an error of {:.2g}, {:.2g} is accepted; a "
+                                 "codec with a tolerance (quantised, zfp) or a lossless one can do better",
+                                 result.measured, result.accepted));
+  if (result.predicted == 0.0) result.predicted = result.measured;
+  lossy_error_ = result;
+}
+
+}  // namespace hindsight

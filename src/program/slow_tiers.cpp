@@ -1,0 +1,188 @@
+#include "src/program/slow_tiers.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "adjoint/plan/plan.hpp"
+#include "adjoint/store/codecs/codecs.hpp"
+#include "io/checkpoints/checkpoint_file.hpp"
+#include "src/error.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr std::int64_t block = 4096;
+/// Places that take over from those that fail.
+constexpr std::int64_t spare_slots = 2;
+/// Coded states take so many pages when they do not get smaller: less than one page per slot is wasted.
+constexpr std::int64_t pages_per_state = 256;
+/// Later states may be harder to code than those that were measured.
+constexpr double room_to_grow = 1.1;
+
+std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+SlowTiers::SlowTiers(const Case& c, const Communicator& comm, DiskOptions options, Simulation& simulation,
+                     std::function<void(const std::string&)> warn)
+    : case_(c),
+      comm_(comm),
+      options_(std::move(options)),
+      simulation_(simulation),
+      warn_(std::move(warn)),
+      shape_(simulation.shape()),
+      tag_(comm.broadcast(fmt::format("{:x}", getpid()))) {
+  for (const Tier tier : {Tier::host, Tier::disk})
+    if (is_asked_for(tier)) set_tolerance(tier, coding(tier).tolerance);
+}
+
+const CaseCodec& SlowTiers::coding(Tier tier) const {
+  return tier == Tier::host ? case_.checkpoints.host_codec : case_.checkpoints.disk_codec;
+}
+
+bool SlowTiers::is_asked_for(Tier tier) const {
+  return tier == Tier::host ? coding(tier).kind != "none" : tier == Tier::disk && case_.checkpoints.disk.has_value();
+}
+
+void SlowTiers::set_tolerance(Tier tier, std::optional<double> tolerance) {
+  for (auto& open : tiers_) open.reset();
+  const CaseCodec& coding = this->coding(tier);
+  CodecSettings settings;
+  if (tolerance) settings.kind = coding.kind;
+  if (tolerance) settings.then = coding.then;
+  settings.tolerance = tolerance.value_or(0.0);
+  codecs_[index(tier)] = make_codec(settings);
+  coded_bytes_[index(tier)] = 0;
+}
+
+void SlowTiers::choose_overlap(std::int64_t states) {
+  constexpr std::int64_t roomy = 16;
+  const int depth = states >= roomy ? 2 : 1;
+  overlap_.queue = case_.checkpoints.queue.value_or(depth);
+  overlap_.prefetch = case_.checkpoints.prefetch.value_or(depth);
+  overlap_.transfers[index(Tier::host)] = is_asked_for(Tier::host);
+  threads_ = std::make_shared<TransferThreads>(depth);
+}
+
+std::int64_t SlowTiers::working_bytes() const {
+  const std::int64_t buffers = std::max(1, overlap_.queue) + overlap_.prefetch;
+  std::int64_t bytes = 0;
+  for (const Tier tier : {Tier::host, Tier::disk}) {
+    if (!is_asked_for(tier)) continue;
+    const Codec* const codec = this->codec(tier);
+    bytes += SlotTier::scratch_bytes(shape_, codec, threads_->count()) + buffers * simulation_.state_bytes();
+    if (codec != nullptr) bytes += threads_->count() * coder_bytes(*codec, shape_);
+  }
+  return bytes;
+}
+
+std::int64_t SlowTiers::page_bytes(Tier tier) const {
+  const std::int64_t state = rounded_up(shape_.bytes(), block);
+  return codec(tier) == nullptr ? state : rounded_up(std::max(block, state / pages_per_state), block);
+}
+
+std::int64_t SlowTiers::slot_bytes(Tier tier) const {
+  const std::int64_t coded = coded_bytes_[index(tier)];
+  return rounded_up(coded > 0 ? coded : shape_.bytes(), page_bytes(tier));
+}
+
+std::int64_t SlowTiers::slots_in(Tier tier, std::int64_t bytes) const {
+  return std::max<std::int64_t>(0, bytes / slot_bytes(tier) - (tier == Tier::disk ? spare_slots : 0));
+}
+
+std::array<SlotTier*, tier_count> SlowTiers::all() const {
+  std::array<SlotTier*, tier_count> pointers{};
+  for (std::size_t t = 0; t < tier_count; ++t) pointers[t] = tiers_[t].get();
+  return pointers;
+}
+
+std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, std::int64_t pages) {
+  if (tier == Tier::host) {
+    const CountMemory counted(simulation_.memory());
+    return std::make_unique<MemoryMedium>(pages, page_bytes(tier));
+  }
+  const auto slowed = [&](std::unique_ptr<Medium> medium, const std::pair<double, double>& seconds) {
+    const double state = static_cast<double>(rounded_up(shape_.bytes(), block));
+    return std::make_unique<ThrottledMedium>(std::move(medium), seconds.first / state, seconds.second / state);
+  };
+  if (options_.emulated)
+    return slowed(std::make_unique<MemoryMedium>(pages, page_bytes(tier)), *options_.emulated);
+  CheckpointFileSettings file;
+  file.path = fmt::format("{}/checkpoints-{}-rank{}.h5", scratch_->path(), tag_, comm_.rank());
+  file.slots = slots;
+  file.pages = pages;
+  file.page_bytes = page_bytes(tier);
+  for (const CaseState& state : case_.state) file.fields.push_back(state.name);
+  file.shape = shape_;
+  file.codec = codec(tier) != nullptr ? codec(tier)->name() : "";
+  file.time = [plan = &simulation_.plan()](std::int64_t step) { return plan->time(step); };
+  file.direct = options_.direct;
+  file.open = options_.open_file;
+  auto medium = std::make_unique<CheckpointFile>(std::move(file));
+  if (!options_.slowed) return medium;
+  return slowed(std::move(medium), *options_.slowed);
+}
+
+std::unique_ptr<SlotTier> SlowTiers::make(Tier tier, std::int64_t slots, std::int64_t bytes) {
+  const std::int64_t page = page_bytes(tier), per_slot = slot_bytes(tier) / page;
+  const std::int64_t spare = tier == Tier::disk ? spare_slots * per_slot : 0;
+  const std::int64_t most = std::max(slots * per_slot + spare, bytes / page);
+  // Coded states get all that there is: some will be larger than others.
+  const std::int64_t pages = codec(tier) != nullptr ? most : slots * per_slot + spare;
+  std::unique_ptr<Medium> medium = make_medium(tier, slots, pages);
+  const CountMemory counted(simulation_.memory());
+  return std::make_unique<SlotTier>(TierSettings{slots, overlap_.queue, overlap_.prefetch, spare}, shape_,
+                                    std::move(medium), codecs_[index(tier)], threads_);
+}
+
+std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) {
+  std::unique_ptr<SlotTier>& mine = tiers_[index(tier)];
+  if (mine && mine->settings().slots >= slots) return slots;
+  if (tier == Tier::disk && !scratch_ && !options_.emulated) {
+    const std::string& folder = case_.checkpoints.directory;
+    scratch_ = std::make_unique<ScratchFolder>(folder.empty() ? options_.scratch : folder, comm_);
+  }
+  mine.reset();
+  std::string failure, shortage;
+  try {
+    mine = make(tier, slots, bytes);
+  } catch (const MediumError& error) {
+    (error.is_full() ? shortage : failure) = error.what();
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+  comm_.agree(failure, static_cast<int>(ExitCode::resource));
+  if (!comm_.any(!mine)) return slots;
+  mine.reset();
+  const std::int64_t fewer = slots - std::max<std::int64_t>(1, slots / 8);
+  warn_(fmt::format("checkpoints.disk: {}; going on with {} states on disk, {}", comm_.first_text(shortage), fewer,
+                    bytes_text(fewer * slot_bytes(tier))));
+  return fewer;
+}
+
+std::pair<double, double> SlowTiers::measure(Tier tier, std::int64_t bytes) {
+  constexpr std::int64_t sample = 6;
+  const std::int64_t fit = bytes / rounded_up(shape_.bytes(), block);
+  std::int64_t slots = -comm_.max(-std::clamp<std::int64_t>(fit, 1, sample));
+  while (slots > 0 && tiers_[index(tier)] == nullptr) slots = open(tier, slots, slots * rounded_up(shape_.bytes(), block));
+  if (slots == 0) return {0.0, 0.0};
+  const std::pair<double, double> seconds = simulation_.measure(*tiers_[index(tier)]);
+  learn_sizes();
+  if (codec(tier) != nullptr) close(tier);  // its pages will be others
+  return seconds;
+}
+
+void SlowTiers::learn_sizes() {
+  for (std::size_t t = 0; t < tier_count; ++t) {
+    if (!tiers_[t] || !codecs_[t]) continue;
+    const auto seen = static_cast<double>(tiers_[t]->largest_bytes());
+    const auto wanted = std::min(static_cast<std::int64_t>(room_to_grow * seen), codecs_[t]->bound(shape_));
+    coded_bytes_[t] = std::max(coded_bytes_[t], wanted);
+  }
+}
+
+}  // namespace hindsight

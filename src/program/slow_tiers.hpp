@@ -1,0 +1,89 @@
+// The slow tiers that a case asks for: their codecs, files, threads and memory.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "adjoint/plan/operation_seconds.hpp"
+#include "adjoint/simulation.hpp"
+#include "io/case/case.hpp"
+#include "io/checkpoints/raw_file.hpp"
+#include "io/checkpoints/scratch_folder.hpp"
+
+namespace hindsight {
+
+/// Where a disk tier's bytes go; the rest is for tests and benchmarks.
+struct DiskOptions {
+  std::string scratch = ".";  ///< folder of checkpoint files where the case names none
+  std::optional<std::pair<double, double>> emulated;  ///< memory in place of a disk: seconds per write, per read
+  std::optional<std::pair<double, double>> slowed;    ///< a disk slowed down to as many seconds
+  bool direct = true;                                 ///< past the page cache where the file system allows it
+  OpenRawFile open_file = open_raw_file;
+};
+
+/// The disk, and host memory when its states are coded (else states are kept there by reference). Everything that says
+/// so is collective; capacities are those of the rank that has the least.
+class SlowTiers {
+ public:
+  /// @param c, simulation must outlive this. @param warn told what was mended, on all ranks.
+  SlowTiers(const Case& c, const Communicator& comm, DiskOptions options, Simulation& simulation,
+            std::function<void(const std::string&)> warn);
+
+  bool is_asked_for(Tier tier) const;
+  bool any() const { return is_asked_for(Tier::host) || is_asked_for(Tier::disk); }
+  /// How far transfers run ahead: as the case says, else as deep as the memory allows. @param states that fit beside the
+  /// working memory.
+  void choose_overlap(std::int64_t states);
+  const Overlap& overlap() const { return overlap_; }
+  /// Host memory beside the slots: scratch of the threads, states that wait or were read ahead.
+  std::int64_t working_bytes() const;
+  /// Of one slot, on this rank; of coded states what they took so far at most, or the bytes of the state.
+  std::int64_t slot_bytes(Tier tier) const;
+  /// Slots that so many bytes of this rank hold.
+  std::int64_t slots_in(Tier tier, std::int64_t bytes) const;
+
+  /// Opens a tier for some states and measures it. @param bytes that it may take at most. @returns seconds per write
+  /// and read of a state. Collective.
+  std::pair<double, double> measure(Tier tier, std::int64_t bytes);
+  /// Opens a tier, or leaves it open if it is large enough. @param bytes that it may take at most. @returns the slots
+  /// that there is room for, less than asked for when a device is full (then it is closed). Collective.
+  std::int64_t open(Tier tier, std::int64_t slots, std::int64_t bytes);
+  void close(Tier tier) { tiers_[index(tier)].reset(); }
+  /// Closes all, and coded states get another tolerance; none: their codec is left out.
+  void set_tolerance(Tier tier, std::optional<double> tolerance);
+  /// Whether the codec has one.
+  bool has_tolerance(Tier tier) const { return coding(tier).kind == "zfp" || coding(tier).kind == "quantised"; }
+  /// After a tier was found full: what a slot takes is known better now.
+  void learn_sizes();
+
+  const SlotTier* operator[](Tier tier) const { return tiers_[index(tier)].get(); }
+  std::array<SlotTier*, tier_count> all() const;
+  const Codec* codec(Tier tier) const { return codecs_[index(tier)].get(); }
+
+ private:
+  static std::size_t index(Tier tier) { return static_cast<std::size_t>(tier); }
+  const CaseCodec& coding(Tier tier) const;
+  std::int64_t page_bytes(Tier tier) const;
+  std::unique_ptr<Medium> make_medium(Tier tier, std::int64_t slots, std::int64_t pages);
+  std::unique_ptr<SlotTier> make(Tier tier, std::int64_t slots, std::int64_t bytes);
+
+  const Case& case_;
+  Communicator comm_;
+  DiskOptions options_;
+  Simulation& simulation_;
+  std::function<void(const std::string&)> warn_;
+  StateShape shape_;
+  std::string tag_;  // of this process in the names of files
+  std::unique_ptr<ScratchFolder> scratch_;
+  Overlap overlap_;
+  std::shared_ptr<TransferThreads> threads_;
+  std::array<std::shared_ptr<const Codec>, tier_count> codecs_;
+  std::array<std::int64_t, tier_count> coded_bytes_{};  // of one state at most so far; 0: not known
+  std::array<std::unique_ptr<SlotTier>, tier_count> tiers_;
+};
+
+}  // namespace hindsight
