@@ -77,6 +77,7 @@ class Session {
   bool open_tiers();
   void shrink(const TierIsFull& full);
   void calibrate();
+  void tune(const std::vector<Tier>& tiers, std::optional<double> tolerance);
   Evaluation evaluate(const StateObserver& observer);
   std::int64_t tier_bytes(Tier tier) const;
   double relative_difference(const UnknownValues& a, const UnknownValues& b) const;

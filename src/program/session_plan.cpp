@@ -184,6 +184,22 @@ double Session::relative_difference(const UnknownValues& a, const UnknownValues&
   return largest;
 }
 
+/// Gives coded states another tolerance, or leaves their codec out, and plans again.
+void Session::tune(const std::vector<Tier>& tiers, std::optional<double> tolerance) {
+  for (const Tier tier : tiers) tiers_->set_tolerance(tier, tolerance);
+  inputs_.working_bytes -= transfer_bytes_;
+  if (transfer_bytes_ > 0) transfer_bytes_ = tiers_->working_bytes();
+  inputs_.working_bytes += transfer_bytes_;
+  const auto& host = case_.checkpoints.host;
+  if (host && host->unit == CaseBudget::Unit::slots)
+    host_budget_ = bytes_of_slots(*host, inputs_.working_bytes, inputs_.state_bytes);
+  simulation_->memory()->set_limit(host_budget_);
+  simulation_->free_checkpoints();
+  count_units();
+  measure();
+  make_plan();
+}
+
 /// Finds the tolerance of lossy codecs that leads to a part of the accepted error, which is proportional to it, by
 /// comparison with the gradient of lossless checkpoints. Once per session.
 void Session::calibrate() {
@@ -201,9 +217,7 @@ void Session::calibrate() {
   }
   if (tiers.empty() || lossy_error_) return;
   const auto gradient_at = [&](std::optional<double> tolerance) {
-    for (const Tier tier : tiers) tiers_->set_tolerance(tier, tolerance);
-    measure();
-    make_plan();
+    tune(tiers, tolerance);
     ++result.gradients;
     return evaluate({}).gradient;
   };
@@ -212,8 +226,8 @@ void Session::calibrate() {
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     result.tolerance = tolerance;
     result.measured = relative_difference(gradient_at(tolerance), exact);
-    const bool is_good = result.measured <= result.accepted;
-    if (is_good && (!has_tolerance || result.measured >= least * result.accepted)) break;
+    const bool is_good = result.measured <= result.accepted, is_used = (*tiers_)[tiers[0]] != nullptr;
+    if (is_good && (!has_tolerance || !is_used || result.measured >= least * result.accepted)) break;
     if (!has_tolerance) break;
     const double factor = result.measured > 0 ? aim * result.accepted / result.measured : 64.0;
     result.predicted = aim * result.accepted;
