@@ -30,7 +30,9 @@ struct Adjoint {
 /// @param fields, scalars names to differentiate against. A gather is `constant(0)` where nothing depends.
 /// Derivatives of min, max, abs and where take the branch that the value takes (ties: the first); masked branches
 /// contribute exact zeros even where their derivative is not finite.
+/// @param live condition outside which all multipliers are zero: there, too, gathers get exact zeros. Only what may be
+/// not finite is masked by it; without it nothing is.
 Adjoint adjoint(const std::vector<Expr>& roots, const std::vector<Expr>& lambdas,
-                const std::vector<std::string>& fields, const std::vector<std::string>& scalars);
+                const std::vector<std::string>& fields, const std::vector<std::string>& scalars, Expr live = {});
 
 }  // namespace hindsight
