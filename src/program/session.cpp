@@ -26,6 +26,17 @@ std::int64_t whole_pages(std::int64_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
+/// Checkpoints of a run whose end is open, when no budget is given: all slots are touched before it is known how many
+/// steps there will be.
+constexpr std::int64_t open_end_bytes = std::int64_t{1} << 30;
+
+std::int64_t bytes_of_slots(const CaseBudget& budget, std::int64_t working, std::int64_t state) {
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(budget.amount, state, &bytes) || __builtin_add_overflow(bytes, working, &bytes))
+    throw InputError("checkpoints.host: so many slots are more bytes than can be counted");
+  return bytes;
+}
+
 /// Sum over the owned cells of all ranks, in global order.
 template <class Summand>
 double sum_over_cells(const Grid& grid, Summand summand) {
@@ -73,8 +84,9 @@ void Session::read_budgets() {
   const auto& host = checkpoints.host;
   const bool in_slots = host && host->unit == CaseBudget::Unit::slots;
   if (!in_slots) host_budget_ = host ? host->amount : default_host_budget(comm_);
+  if (!host && case_.time.until) host_budget_ = std::min(host_budget_, inputs_.working_bytes + open_end_bytes);
   if (checkpoints.disk) read_transfers();
-  if (in_slots) host_budget_ = inputs_.working_bytes + host->amount * state;
+  if (in_slots) host_budget_ = bytes_of_slots(*host, inputs_.working_bytes, state);
   const std::int64_t units = (host_budget_ - inputs_.working_bytes) / state;
   inputs_.units[Tier::host] = std::max<std::int64_t>(0, -comm_.max(-units));
 }
