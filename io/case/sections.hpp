@@ -16,7 +16,4 @@ void read_unknown(Value entry, CaseUnknown& unknown);
 CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path);
 CaseInversion read_inversion(Value inversion);
 
-/// A path in a case is relative to the case file.
-std::string resolve(const std::string& path, const std::string& case_path);
-
 }  // namespace hindsight

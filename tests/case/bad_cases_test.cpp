@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "io/case/case.hpp"
+#include "solvers/equations/print.hpp"
 #include "src/program/assemble.hpp"
 
 namespace hindsight {
@@ -145,6 +146,12 @@ std::vector<Bad> bad_cases() {
       {10, "checkpoints: {host: 1.5 slots}", "whole number of slots"},
       {10, "checkpoints: {schedule: revolv}", "did you mean 'revolve'?"},
       {11, "inversion: {iterations: 0}", "at least 1"},
+      {11, "inversion: {iterations: 4294967296}", "at most 2147483647"},
+      {5, "functions: {\"f(sin)\": \"1\"}", "'sin' has a meaning of its own"},
+      {5, "functions: {\"f(or)\": \"1\"}", "'or' has a meaning of its own"},
+      {5, "functions: {\"f(dx)\": \"1\"}", "'dx' has a meaning of its own"},
+      {5, "functions: {\"f(g)\": \"g\", \"g(a)\": \"a\"}", "'g' is a function and cannot be an argument of f"},
+      {8, "objective: [{misfit: {of: dx(u), data: " + folder() + "/good.csv}}]", "only values at the point itself"},
       {12, "output: {every: 0}", "must be positive"},
       {12, "output: {fields: [w]}", "allowed: u, v"},
       {12, "output: [", "not valid YAML", true},
@@ -209,6 +216,25 @@ TEST(BadCases, Overrides) {
     EXPECT_EQ(message(set).find(std::string("--set ") + set + ": "), 0U) << message(set);
   EXPECT_NE(message("time.step").find("key=value"), std::string::npos);
   EXPECT_NE(message("objective.7.final=u").find("not an index"), std::string::npos);
+}
+
+TEST(BadCases, SingleLettersGetNoHint) {
+  try {
+    assemble(parse_case("bad.yaml", text_with({6, "equations: {dt(u): \"w*u\", dt(v): 0}", ""}), {}));
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()).find("did you mean"), std::string::npos) << error.what();
+  }
+}
+
+/// Arguments shadow the coordinates and the time.
+TEST(BadCases, ArgumentsMayBeNamedLikeCoordinates) {
+  const std::string text = text_with({5, "functions: {\"f(t, x)\": \"t - x\"}", ""});
+  const auto assembled = [&](const std::string& right) {
+    return assemble(parse_case("good.yaml", text, {"equations.dt(u)=" + right})).model;
+  };
+  const Model by_function = assembled("f(u, v)");
+  EXPECT_EQ(to_text(by_function.right_hand_sides[0]), to_text(assembled("u - v").right_hand_sides[0]));
 }
 
 TEST(BadCases, OdesHaveNoSpace) {
