@@ -52,7 +52,8 @@ Integral::Integral(const Model& model, const Active& active, IntegralSpec spec, 
   const Expr multiplier = reads_neighbours_ ? weight * graph.field("@ones") : weight;
   const Adjoint own = adjoint({g}, {multiplier}, fields, scalars);
   const Expr live = reads_neighbours_ ? any_not_zero({graph.field("@ones")}) : Expr();
-  const Adjoint near_walls = adjoint({g}, {multiplier}, fields, scalars, live);
+  const Adjoint near_walls = adjoint({g}, {multiplier}, fields, scalars, {live, false});
+  const Adjoint beyond_walls = adjoint({g}, {multiplier}, fields, scalars, {live, true});
 
   value_kernel_ = fused({name + "_value", {}, {{first_sum_, weight * g}}});
   tangent_kernel_ = fused({name + "_tangent", {}, {{first_sum_ + 1, weight * hindsight::tangent({g}, seeds)[0]}}});
@@ -68,7 +69,7 @@ Integral::Integral(const Model& model, const Active& active, IntegralSpec spec, 
     adjoint_kernel_.outputs.push_back({target, graph.field(target) + own.fields[i]});
     border_kernel_.outputs.push_back({target, graph.field(target) + near_walls.fields[i]});
     has_border_ = has_border_ || !near_walls.fields[i].same_as(own.fields[i]);
-    ring_kernel_.outputs.push_back({StageNames::ghost(plain), near_walls.fields[i]});
+    ring_kernel_.outputs.push_back({StageNames::ghost(plain), beyond_walls.fields[i]});
     add_kernel_.outputs.push_back({target, graph.field(target) + graph.field(StageNames::ghost(plain))});
   }
   const auto sum = [&](int index, Expr summand) { adjoint_kernel_.sums.push_back({index, summand}); };

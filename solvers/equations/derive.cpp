@@ -191,7 +191,7 @@ std::vector<Expr> tangent(const std::vector<Expr>& roots, const std::vector<Seed
 }
 
 Adjoint adjoint(const std::vector<Expr>& roots, const std::vector<Expr>& lambdas,
-                const std::vector<std::string>& fields, const std::vector<std::string>& scalars, Expr live) {
+                const std::vector<std::string>& fields, const std::vector<std::string>& scalars, const Mask& mask) {
   Adjoint result;
   if (roots.empty()) return result;
   Graph& graph = roots.front().graph();
@@ -225,7 +225,8 @@ Adjoint adjoint(const std::vector<Expr>& roots, const std::vector<Expr>& lambdas
       if (node.op != Op::field || node.symbol != symbol || found == bar.end()) continue;
       Offset back;
       for (std::size_t a = 0; a < 3; ++a) back[a] = static_cast<std::int8_t>(-node.offset[a]);
-      sum = sum + shift(masked(live, found->second), back);
+      const bool may_lie_outside = mask.holds_here || back != Offset{0, 0, 0};
+      sum = sum + shift(may_lie_outside ? masked(mask.live, found->second) : found->second, back);
     }
     result.fields.push_back(sum);
   }

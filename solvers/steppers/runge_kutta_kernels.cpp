@@ -114,12 +114,12 @@ KernelSpec RungeKuttaKernels::step_pointwise() const {
   return fused(kernel);
 }
 
-Adjoint RungeKuttaKernels::gather(int i, const std::vector<Expr>& seeds, Expr live) const {
+Adjoint RungeKuttaKernels::gather(int i, const std::vector<Expr>& seeds, const Mask& mask) const {
   std::vector<std::string> fields, scalars = active_.scalars;
   for (const std::string& name : model_.fields) fields.push_back(StageNames::stage(name, i));
   for (const std::string& name : active_.parameter_fields) fields.push_back(name);
   for (const std::string& name : active_.series) scalars.push_back(StageNames::stage(name, i));
-  return adjoint(at_stage(model_, model_.right_hand_sides, std::to_string(i)), seeds, fields, scalars, live);
+  return adjoint(at_stage(model_, model_.right_hand_sides, std::to_string(i)), seeds, fields, scalars, mask);
 }
 
 void RungeKuttaKernels::add_sums(KernelSpec& kernel, int i, const Adjoint& gather) const {
@@ -215,12 +215,13 @@ std::vector<ReverseStage> RungeKuttaKernels::reverse() const {
     stage.stage = i;
     stage.main = reverse_main(row, own);
     if (walls) {
-      const Adjoint near_walls = gather(i, seeds, any_not_zero(multipliers));
+      const Expr live = any_not_zero(multipliers);
+      const Adjoint near_walls = gather(i, seeds, {live, false}), beyond_walls = gather(i, seeds, {live, true});
       if (!is_same(own, near_walls)) {
         stage.border = reverse_main(row, near_walls);
         stage.border.name = fmt::format("border{}", i);
       }
-      reverse_walls(stage, row, near_walls);
+      reverse_walls(stage, row, beyond_walls);
     }
     stages.push_back(stage);
   }

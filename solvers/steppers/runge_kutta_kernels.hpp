@@ -66,7 +66,7 @@ class RungeKuttaKernels {
   Expr combine_forward(int i, const std::string& field, Expr slope, bool is_tangent) const;
   KernelSpec reverse_main(int row, const Adjoint& gather) const;
   void reverse_walls(ReverseStage& stage, int row, const Adjoint& gather) const;
-  Adjoint gather(int i, const std::vector<Expr>& seeds, Expr live = {}) const;
+  Adjoint gather(int i, const std::vector<Expr>& seeds, const Mask& mask = {}) const;
   void add_sums(KernelSpec& kernel, int i, const Adjoint& gather) const;
   /// Pointwise models: the new state as one expression of the old one, and kernels of that map and its derivatives.
   std::vector<Expr> whole_step() const;
