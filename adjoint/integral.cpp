@@ -51,10 +51,14 @@ Integral::Integral(const Model& model, const Active& active, IntegralSpec spec, 
   // A gather must not reach beyond walls: there the multiplier is an array of ones that ends in zeros.
   const Expr multiplier = reads_neighbours_ ? weight * graph.field("@ones") : weight;
   const Adjoint own = adjoint({g}, {multiplier}, fields, scalars);
+  const Expr live = reads_neighbours_ ? any_not_zero({graph.field("@ones")}) : Expr();
+  const Adjoint near_walls = adjoint({g}, {multiplier}, fields, scalars, {live, false});
+  const Adjoint beyond_walls = adjoint({g}, {multiplier}, fields, scalars, {live, true});
 
   value_kernel_ = fused({name + "_value", {}, {{first_sum_, weight * g}}});
   tangent_kernel_ = fused({name + "_tangent", {}, {{first_sum_ + 1, weight * hindsight::tangent({g}, seeds)[0]}}});
   adjoint_kernel_.name = name + "_adjoint";
+  border_kernel_.name = name + "_border";
   ring_kernel_.name = name + "_ring";
   add_kernel_.name = name + "_add";
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -63,7 +67,9 @@ Integral::Integral(const Model& model, const Active& active, IntegralSpec spec, 
     const std::string& plain = is_state ? model.fields[i] : fields[i];
     const std::string target = is_state ? StageNames::lambda(plain) : StageNames::bar(plain);
     adjoint_kernel_.outputs.push_back({target, graph.field(target) + own.fields[i]});
-    ring_kernel_.outputs.push_back({StageNames::ghost(plain), own.fields[i]});
+    border_kernel_.outputs.push_back({target, graph.field(target) + near_walls.fields[i]});
+    has_border_ = has_border_ || !near_walls.fields[i].same_as(own.fields[i]);
+    ring_kernel_.outputs.push_back({StageNames::ghost(plain), beyond_walls.fields[i]});
     add_kernel_.outputs.push_back({target, graph.field(target) + graph.field(StageNames::ghost(plain))});
   }
   const auto sum = [&](int index, Expr summand) { adjoint_kernel_.sums.push_back({index, summand}); };
@@ -75,6 +81,8 @@ Integral::Integral(const Model& model, const Active& active, IntegralSpec spec, 
       const Expr share = graph.scalar(StageNames::weight(active.series[q], stage, knot));
       if (!summand.is_constant(0.0)) sum(first_sum_ + 2 + 2 * static_cast<int>(q) + knot, share * summand);
     }
+  border_kernel_.sums = adjoint_kernel_.sums;
+  border_kernel_ = fused(border_kernel_);
   adjoint_kernel_ = fused(adjoint_kernel_);
   ring_kernel_ = fused(ring_kernel_);
   if (model.walls.empty() || !reads_neighbours_) return;
@@ -111,6 +119,7 @@ void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, c
   if (has_ring) {
     kernels.push_back(ring_kernel_);
     kernels.push_back(add_kernel_);
+    if (has_border_) kernels.push_back(border_kernel_);
   }
   const Communicator& comm = grid.communicator();
   library_ = KernelLibrary(kernels, boxes_of(grid.dimensions()), comm);
@@ -139,7 +148,8 @@ void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, c
   if (has_adjoint) {
     std::vector<GhostGroup> groups{ghosts_for(adjoint_kernel_, state_symbols, walls, ring)};
     if (reads_neighbours_) groups.push_back(ghosts_for(adjoint_kernel_, symbols(graph, {"@ones"}), &zero_walls_, ring));
-    adjoint_pass_ = std::make_unique<Pass>(grid, library_[2], groups);
+    const BorderKernel border{has_ring && has_border_ ? library_[5] : nullptr, ring};
+    adjoint_pass_ = std::make_unique<Pass>(grid, library_[2], groups, border);
   }
   if (!has_ring) return;
   std::vector<std::size_t> knots;

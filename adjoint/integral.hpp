@@ -20,6 +20,7 @@ struct IntegralSpec {
   Expr integrand;         ///< discretised; of fields, parameters, series, t and coordinates
   When when = When::end;  ///< all_steps: trapezoid rule on the steps
   double weight = 1.0;
+  std::string name = {};  ///< for messages: "final: u^2"
 };
 
 /// One term: sum over cells of integrand * cell volume, times weights in time. For an ODE the volume is 1.
@@ -51,6 +52,7 @@ class Integral {
   double value() const;          ///< collective
   double tangent_value() const;  ///< collective
   void reset();
+  const std::string& name() const { return spec_.name; }
   std::int64_t bytes() const;
   const KernelSpec& kernel() const { return value_kernel_; }
 
@@ -62,8 +64,8 @@ class Integral {
   Active active_;
   IntegralSpec spec_;
   int first_sum_;
-  bool reads_neighbours_ = false;
-  KernelSpec value_kernel_, adjoint_kernel_, ring_kernel_, add_kernel_, tangent_kernel_;
+  bool reads_neighbours_ = false, has_border_ = false;
+  KernelSpec value_kernel_, adjoint_kernel_, border_kernel_, ring_kernel_, add_kernel_, tangent_kernel_;
   std::vector<KernelSpec> wall_kernels_;
   std::unique_ptr<WallValues> walls_, dot_walls_;
   std::unique_ptr<WallAdjoint> wall_adjoint_;

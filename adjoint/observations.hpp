@@ -25,6 +25,7 @@ struct MisfitSpec {
   double noise = 1.0;
   bool logarithmic = false;
   double weight = 1.0;
+  std::string name = {};  ///< for messages: "misfit of u"
 };
 
 /// Values between cell centres are interpolated linearly per axis (beyond the outermost centres: extrapolated). One
@@ -49,6 +50,7 @@ class Misfit {
   double sum_of_squares() const;  ///< of (simulated - observed), or of the logarithms: neither noise nor weight
   std::int64_t count() const { return static_cast<std::int64_t>(spec_.observations.size()); }
   double noise() const { return spec_.noise; }
+  const std::string& name() const { return spec_.name; }
   void reset();
 
  private:

@@ -436,20 +436,40 @@ void Simulation::reset_sums() {
 
 double Simulation::objective() const {
   double sum = 0.0;
-  for (const Integral& integral : integrals_) sum += integral.value();
-  for (const Misfit& misfit : misfits_) sum += misfit.value();
+  const auto add = [&](const std::string& name, double value) {
+    sum += value;
+    if (!std::isfinite(sum))
+      throw NumericsError(fmt::format("the objective is not finite: the term '{}' is {}", name, value));
+  };
+  for (const Integral& integral : integrals_) add(integral.name(), integral.value());
+  for (const Misfit& misfit : misfits_) add(misfit.name(), misfit.value());
   return sum;
 }
 
+namespace {
+
+/// Sets an observer for as long as it lives.
+class Observed {
+ public:
+  Observed(const StateObserver*& place, const StateObserver& observer) : place_(place) { place_ = &observer; }
+  ~Observed() { place_ = nullptr; }
+  Observed(const Observed&) = delete;
+  Observed& operator=(const Observed&) = delete;
+
+ private:
+  const StateObserver*& place_;
+};
+
+}  // namespace
+
 double Simulation::run(const StateObserver& observer, const ProgressObserver& progress) {
-  observer_ = &observer;
+  const Observed observed(observer_, observer);
   reset_sums();
   Buffer state = initial_state();
   for (std::int64_t k = 0; k < plan_->steps(); ++k) {
     state = advance(k, state, true);
     if (progress) progress(k + 1, 0);
   }
-  observer_ = nullptr;
   last_good_.reset();
   return objective();
 }
@@ -474,11 +494,10 @@ void Simulation::free_checkpoints() {
 
 GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, const StateObserver& observer,
                                     const ProgressObserver& progress) {
-  observer_ = &observer;
+  const Observed observed(observer_, observer);
   reset_sums();
   GradientResult result;
   result.counts = drive(schedule, is_online, *this, *checkpoints_, progress);
-  observer_ = nullptr;
   last_good_.reset();
   result.objective = objective();
   result.gradient = collect_gradient();

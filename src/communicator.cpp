@@ -46,7 +46,23 @@ void Communicator::agree(const std::string& message, int code) const {
     MPI_Bcast(&code, 1, MPI_INT, first, comm_);
     broadcast_from(first, text, comm_);
   }
-  throw Error(static_cast<ExitCode>(code), text);
+  throw_error(static_cast<ExitCode>(code), text);
+}
+
+void Communicator::on_root(const std::function<void()>& work) const {
+  std::string failure;
+  ExitCode code = ExitCode::resource;
+  if (is_root()) {
+    try {
+      work();
+    } catch (const Error& error) {
+      failure = error.what();
+      code = error.code();
+    } catch (const std::exception& error) {
+      failure = error.what();
+    }
+  }
+  agree(failure, static_cast<int>(code));
 }
 
 void Communicator::sum(std::vector<double>& values) const {

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,11 @@ class Communicator {
   /// True on every rank if true on any. Collective.
   bool any(bool here) const;
   /// Collective. If `message` is non-empty on any rank, every rank throws the lowest such rank's error (message and
-  /// code); otherwise returns. Turns one rank's failure into everybody's, without a hang.
+  /// code, of the class that belongs to the code); otherwise returns. Turns one rank's failure into everybody's,
+  /// without a hang.
   void agree(const std::string& message, int code) const;
+  /// Rank 0 works; what it throws, every rank throws (other exceptions than Error: ResourceError). Collective.
+  void on_root(const std::function<void()>& work) const;
   /// The text of the lowest rank whose text is not empty, on every rank. Collective.
   std::string first_text(const std::string& text) const;
   /// Element-wise sum over ranks. Collective. Independent of the number of ranks only when at most one rank holds a

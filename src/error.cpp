@@ -9,4 +9,17 @@ std::string SourcePlace::prefix() const {
   return text.empty() ? text : text + ": ";
 }
 
+void throw_error(ExitCode code, const std::string& message) {
+  switch (code) {
+    case ExitCode::bad_input:
+      throw InputError(message);
+    case ExitCode::numerics:
+      throw NumericsError(message);
+    case ExitCode::resource:
+      throw ResourceError(message);
+    default:
+      throw Error(code, message);
+  }
+}
+
 }  // namespace hindsight

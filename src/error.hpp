@@ -58,4 +58,7 @@ class ResourceError : public Error {
   explicit ResourceError(const std::string& message) : Error(ExitCode::resource, message) {}
 };
 
+/// Throws the class that belongs to the code: what one rank throws can be caught on all of them.
+[[noreturn]] void throw_error(ExitCode code, const std::string& message);
+
 }  // namespace hindsight

@@ -26,6 +26,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
   std::string best;
+  if (name.size() < 2) return best;  // every other letter is as near
   std::size_t distance = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : known) {
     const std::size_t d = edit_distance(name, candidate);

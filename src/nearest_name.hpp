@@ -8,7 +8,7 @@
 namespace hindsight {
 
 /// The known name closest to `name` by edit distance, or "" when none is near (more than a third of its letters
-/// differ).
+/// differ, or it is a single letter).
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 
 /// "; did you mean 'X'?" or "" — to be appended to a message about an unknown name.

@@ -14,15 +14,48 @@ void check(PetscErrorCode code, const char* what) {
   if (code != 0) throw Error(ExitCode::numerics, std::string("PETSc failed to ") + what);
 }
 
+/// While it lives, PETSc reports errors by codes, and what it said first about them is kept.
+class PetscErrors {
+ public:
+  PetscErrors() { PetscPushErrorHandler(keep, this); }
+  ~PetscErrors() { PetscPopErrorHandler(); }
+  PetscErrors(const PetscErrors&) = delete;
+  PetscErrors& operator=(const PetscErrors&) = delete;
+  /// @throws InputError with the options as they were given.
+  void check_options(PetscErrorCode code, const std::string& options) const {
+    if (code != 0) throw InputError("--petsc \"" + options + "\": PETSc refuses it: " + first_);
+  }
+
+ private:
+  static PetscErrorCode keep(MPI_Comm, int, const char*, const char*, PetscErrorCode code, PetscErrorType type,
+                             const char* message, void* self) {
+    if (type == PETSC_ERROR_INITIAL && message != nullptr) static_cast<PetscErrors*>(self)->first_ = message;
+    return code;
+  }
+  std::string first_;
+};
+
+/// Those of `options` that nothing has asked for: misspelt, or of another method.
+std::vector<std::string> unused_options(const std::string& options) {
+  PetscInt count = 0;
+  char **names = nullptr, **values = nullptr;
+  PetscOptionsLeftGet(nullptr, &count, &names, &values);
+  std::vector<std::string> unused;
+  for (PetscInt i = 0; i < count; ++i)
+    if (const std::string name = std::string("-") + names[i]; (options + " ").find(name + " ") != std::string::npos)
+      unused.push_back(name);
+  PetscOptionsLeftRestore(nullptr, &count, &names, &values);
+  return unused;
+}
+
 /// PETSc lives as long as the process: it is started by the first inversion and ended at exit.
-void start_petsc(const std::string& options) {
+void start_petsc() {
   PetscBool is_started = PETSC_FALSE;
   PetscInitialized(&is_started);
   if (is_started == PETSC_FALSE) {
     check(PetscInitializeNoArguments(), "start");
     PetscPopSignalHandler();
   }
-  if (!options.empty()) check(PetscOptionsInsertString(nullptr, options.c_str()), "read its options");
 }
 
 class PetscVector {
@@ -145,8 +178,10 @@ struct TaoHandle {
 
 InversionResult invert(const InversionProblem& problem, const InversionSettings& settings, const Communicator& comm,
                        const std::function<void(const InversionIteration&)>& monitor) {
-  start_petsc(settings.petsc_options);
-  PetscPushErrorHandler(PetscReturnErrorHandler, nullptr);
+  start_petsc();
+  const PetscErrors errors;
+  const std::string& options = settings.petsc_options;
+  errors.check_options(PetscOptionsInsertString(nullptr, options.c_str()), options);
   Context context{problem, monitor, {}, std::vector<double>(problem.start.size(), 0.0), 0.0, nullptr};
   const PetscVector x(comm, problem.start), lower(comm, as_petsc(problem.lower)), upper(comm, as_petsc(problem.upper));
   TaoHandle handle;
@@ -160,15 +195,16 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   check(TaoSetMonitor(tao, report, &context, nullptr), "set the monitor");
   check(TaoSetTolerances(tao, settings.gradient, 0.0, settings.relative), "set the tolerances");
   check(TaoSetMaximumIterations(tao, static_cast<PetscInt>(settings.iterations)), "limit the iterations");
-  check(TaoSetFromOptions(tao), "read its options");
+  errors.check_options(TaoSetFromOptions(tao), options);
   const PetscErrorCode code = TaoSolve(tao);
   if (context.error) std::rethrow_exception(context.error);
   check(code, "optimise");
   TaoConvergedReason reason = TAO_CONTINUE_ITERATING;
   TaoGetConvergedReason(tao, &reason);
-  PetscPopErrorHandler();
+  context.result.unused_options = unused_options(options);
   context.result.variables = values_of(x.get());
   context.result.converged = reason > 0;
+  context.result.gave_up = reason <= 0 && reason != TAO_DIVERGED_MAXITS && reason != TAO_DIVERGED_MAXFCN;
   context.result.reason = reason_text(reason);
   return context.result;
 }

@@ -38,7 +38,9 @@ struct InversionResult {
   std::vector<InversionIteration> history;
   std::int64_t evaluations = 0;
   bool converged = false;
-  std::string reason;  ///< why it stopped, in words
+  bool gave_up = false;                     ///< neither converged nor at the limit of iterations or evaluations
+  std::string reason;                       ///< why it stopped, in words
+  std::vector<std::string> unused_options;  ///< of settings.petsc_options
 };
 
 /// Collective. @param monitor called after every iteration. Rethrows what evaluate throws.

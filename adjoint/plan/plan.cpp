@@ -54,7 +54,7 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
     request.record_units = inputs.record_units;
     request.costs.reverse = inputs.seconds.record + inputs.seconds.reverse_kept;
   }
-  if (name == "cams") request.record_units = inputs.record_units;
+  if (name == "cams" || name == "mixed") request.record_units = inputs.record_units;
   return request;
 }
 

@@ -45,6 +45,8 @@ struct CheckpointPlan {
   std::optional<double> proven_least_seconds;
 
   bool is_open() const { return request.steps == unknown_steps; }
+  /// Whether counts and seconds are known beforehand; those of online schedules never are.
+  bool is_predicted() const { return schedule.predicted.reversed != unpredicted; }
   /// Forward steps taken per step of the run: 1 when every step is taken once.
   double recomputation() const;
   /// Bytes of checkpoints in a tier at most, on this rank.

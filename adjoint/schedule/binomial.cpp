@@ -90,6 +90,15 @@ BinomialSweep::Part BinomialSweep::split(Part& part) {
   return right;
 }
 
+std::int64_t BinomialSweep::starts(std::int64_t length, std::int64_t slots) {
+  if (slots == 1) return length;
+  const std::int64_t r = repetition(length, slots);
+  Part part{0, length, slots, r, r > 0 ? beta(slots, r - 1) : 0};
+  std::int64_t count = 1;
+  for (; part.length() > 1; ++count) split(part);
+  return count;
+}
+
 bool BinomialSweep::next(ActionBatch& batch) {
   batch.clear();
   if (open_.empty()) return false;

@@ -43,14 +43,17 @@ class SlotOrder {
   SlotOrder(Slot first, Slot next) : first_(first), next_(next) {}
   /// Depth d in (*table)[d], which must outlive this.
   explicit SlotOrder(const std::vector<Slot>* table) : table_(table) {}
+  /// Depth 0 in `first`, depth d in (*others)[d-1], which must outlive this.
+  SlotOrder(Slot first, const std::vector<Slot>* others) : first_(first), table_(others), from_(1) {}
   Slot operator[](std::size_t depth) const {
-    if (table_ != nullptr) return (*table_)[depth];
+    if (table_ != nullptr) return depth < from_ ? first_ : (*table_)[depth - from_];
     return depth == 0 ? first_ : Slot{next_.tier, next_.index + static_cast<std::int64_t>(depth) - 1};
   }
 
  private:
   Slot first_, next_;
   const std::vector<Slot>* table_ = nullptr;
+  std::size_t from_ = 0;  // depth of the table's first entry
 };
 
 /// Reverses steps begin to end-1 with the fewest plain steps for `slots` slots, the one of state `begin` included.
@@ -66,6 +69,8 @@ class BinomialSweep {
   BinomialSweep(const Segment& segment, SlotOrder order);
   /// Another segment; allocates nothing when it has no more slots, or steps, than the one before.
   void restart(const Segment& segment, SlotOrder order);
+  /// How often a sweep over `length` steps sets out from its first state. Takes time like the number of repetitions.
+  static std::int64_t starts(std::int64_t length, std::int64_t slots);
   /// The next actions; false after the last.
   bool next(ActionBatch& batch);
 

@@ -148,6 +148,9 @@ ActionStream MixedProgram::actions(std::shared_ptr<const MixedProgram> program) 
 
 namespace {
 
+/// What a dynamic program that was asked for by name may cost.
+constexpr double most_operations = 2e11;
+
 Schedule make(const std::string& name, const ScheduleRequest& request) {
   require_known_steps(name, request);
   const std::int64_t n = request.steps;
@@ -155,6 +158,9 @@ Schedule make(const std::string& name, const ScheduleRequest& request) {
     throw InputError("schedule " + name + ": too many steps for its dynamic program; use revolve");
   const std::int64_t useful = saturating_units(n, request.record_units);
   const std::int64_t units = take_host_slots(name, request, n > 1 ? 1 : 0, useful);
+  if (MixedProgram::operations(n, units) > most_operations)
+    throw InputError("schedule " + name + ": its dynamic program would take minutes for " + std::to_string(n) +
+                     " steps and " + std::to_string(units) + " units of memory; use revolve or auto");
   const auto program = std::make_shared<const MixedProgram>(n, units, request.record_units, request.record_gives_state);
   if (!program->is_feasible()) take_host_slots(name, request, request.record_units, useful);
   Schedule schedule{predict(name, n, program->total() - n), [program] { return MixedProgram::actions(program); }};

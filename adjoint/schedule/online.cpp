@@ -10,6 +10,7 @@
 //   each segment with the slots then free; or the new state is not kept. For n <= 2000 this costs at most 1.11 of
 //   the optimum with n known (s = 2), 1.02 to 1.05 with more slots.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "adjoint/schedule/binomial.hpp"
@@ -32,7 +33,7 @@ class OnlineCheckpoints {
 
   /// The run goes on after step x. @returns the index of the checkpoint to be given up for state x; -1 to keep it in a
   /// free slot; -2 not to keep it.
-  std::int64_t choose(std::int64_t x) const {
+  std::int64_t choose(std::int64_t x) {
     if (static_cast<std::int64_t>(kept_.size()) < slots_) return -1;
     if (slots_ == 1) return -2;
     return x + 2 <= beta(slots_, 2) ? by_lengths(x) : by_cost(x);
@@ -46,6 +47,7 @@ class OnlineCheckpoints {
       kept_.erase(kept_.begin() + instead_of);
     }
     kept_.push_back({x, slot});
+    ended_.reset();
     return slot;
   }
 
@@ -61,28 +63,52 @@ class OnlineCheckpoints {
     return -2;
   }
 
+  /// A checkpoint to be given up, and what its loss costs beyond what the last segment gains.
+  struct Loss {
+    std::int64_t index = -2, steps = endless;
+  };
+
+  /// What giving up checkpoint j adds, if no segment behind it gained from the slot that becomes free.
+  std::int64_t own_loss(std::int64_t j, std::int64_t x) const {
+    const std::int64_t before = length(j - 1, x), own = length(j, x), s = slots_ - j;
+    return binomial_plain_steps(before + own, s + 1) - binomial_plain_steps(before, s + 1) -
+           binomial_plain_steps(own, s);
+  }
+  /// What segment j gains from one slot more, as a cost.
+  std::int64_t gain(std::int64_t j, std::int64_t x) const {
+    const std::int64_t own = length(j, x), s = slots_ - j;
+    return binomial_plain_steps(own, s + 1) - binomial_plain_steps(own, s);
+  }
+
+  /// The least loss among checkpoints whose segments have both ended: it stays while the checkpoints stay.
+  Loss least_of_ended() const {
+    Loss least;
+    std::int64_t later = 0;
+    for (std::int64_t j = slots_ - 2; j >= 1; --j) {
+      const std::int64_t loss = own_loss(j, 0) + later;
+      if (loss <= least.steps) least = {j, loss};
+      later += gain(j, 0);
+    }
+    return least;
+  }
+
   /// Compares what the segments up to state x+1 cost; only differences to the checkpoints as they are matter.
-  std::int64_t by_cost(std::int64_t x) const {
+  std::int64_t by_cost(std::int64_t x) {
     // Not keeping x: the last segment, with one slot, is one step longer.
     const std::int64_t last = length(slots_ - 1, x);
     const std::int64_t skip = binomial_plain_steps(last + 1, 1) - binomial_plain_steps(last, 1);
-    std::int64_t best = skip, found = -2;
-    std::int64_t later = 0;  // what the segments behind j gain from one slot more
-    for (std::int64_t j = slots_ - 1; j >= 1; --j) {
-      const std::int64_t before = length(j - 1, x), own = length(j, x), s = slots_ - j;
-      const std::int64_t loss = binomial_plain_steps(before + own, s + 1) - binomial_plain_steps(before, s + 1) -
-                                binomial_plain_steps(own, s) + later;
-      if (loss <= best) {
-        best = loss;
-        found = j;
-      }
-      later += binomial_plain_steps(own, s + 1) - binomial_plain_steps(own, s);
-    }
-    return best < skip ? found : -2;
+    Loss best{-2, skip};
+    if (const std::int64_t loss = own_loss(slots_ - 1, x); loss <= best.steps) best = {slots_ - 1, loss};
+    if (!ended_) ended_ = least_of_ended();
+    if (ended_->index >= 0)
+      if (const std::int64_t loss = ended_->steps + gain(slots_ - 1, x); loss <= best.steps)
+        best = {ended_->index, loss};
+    return best.steps < skip ? best.index : -2;
   }
 
   std::int64_t slots_;
-  std::vector<Kept> kept_;  // by step
+  std::vector<Kept> kept_;     // by step
+  std::optional<Loss> ended_;  // of kept_ as it is
 };
 
 ActionStream actions(std::int64_t slots) {
@@ -111,9 +137,7 @@ ActionStream actions(std::int64_t slots) {
   for (std::size_t j = checkpoints.kept().size(); j-- > 0;) {
     const OnlineCheckpoints::Kept own = checkpoints.kept()[j];
     const Slot slot{Tier::host, own.slot};
-    std::vector<Slot> table{slot};
-    table.insert(table.end(), free.begin(), free.end());
-    BinomialSweep sweep({own.step, end, slots - static_cast<std::int64_t>(j), -1, false, true}, SlotOrder(&table));
+    BinomialSweep sweep({own.step, end, slots - static_cast<std::int64_t>(j), -1, false, true}, {slot, &free});
     for (ActionBatch batch; sweep.next(batch);)
       for (const Action& action : batch) co_yield action;
     co_yield Release{slot};

@@ -10,6 +10,8 @@
 namespace hindsight {
 namespace {
 
+constexpr auto disk = static_cast<std::size_t>(Tier::disk);
+
 ActionStream actions(std::int64_t period, std::int64_t host_slots) {
   std::int64_t n = unknown_steps, periods = 0;
   co_await OneAtATime{};
@@ -30,40 +32,41 @@ ActionStream actions(std::int64_t period, std::int64_t host_slots) {
   co_yield Done{};
 }
 
-/// How often Revolve reads the start of a period.
-std::int64_t start_reads(std::int64_t length, std::int64_t host_slots) {
-  const Slot start{Tier::disk, 0};
-  BinomialSweep sweep({0, length, 1 + host_slots, -1, false, true}, {start, {Tier::host, 0}});
-  std::int64_t reads = 0;
-  for (ActionBatch batch; sweep.next(batch);)
-    for (const Action& action : batch)
-      if (const auto* load = std::get_if<Load>(&action); load != nullptr && load->slot == start) ++reads;
-  return reads;
+/// `whole` periods of `each` and a last one; `endless` if it overflows.
+std::int64_t sum_of_periods(std::int64_t whole, std::int64_t each, std::int64_t last) {
+  std::int64_t sum = 0;
+  const bool is_over = __builtin_mul_overflow(whole, each, &sum) || __builtin_add_overflow(sum, last, &sum);
+  return is_over ? endless : sum;
 }
 
 Schedule make(const ScheduleRequest& request) {
-  const std::int64_t n = request.steps, period = request.period;
+  const std::int64_t n = request.steps;
   if (n != unknown_steps) require_known_steps("twolevel", request);
-  if (period < 1) throw InputError("schedule twolevel: it needs a period of at least 1 step (--period)");
+  if (request.period < 1)
+    throw InputError(
+        "schedule twolevel: it needs a period of at least 1 step (--period, checkpoints.period in a case)");
   const std::int64_t most = n == unknown_steps ? request.at_most : n;
+  const std::int64_t period = std::min(request.period, most);
   const std::int64_t periods = (most - 1) / period + 1;
   take_slots("twolevel", request, Tier::disk, periods, periods);
   const std::int64_t host = take_host_slots("twolevel", request, 0, std::max<std::int64_t>(0, period - 2));
   Schedule schedule{{}, [=] { return actions(period, host); }};
   schedule.predicted.plain = schedule.predicted.recorded = schedule.predicted.reversed = unpredicted;
+  PerTier writes = only_host(unpredicted), reads = only_host(unpredicted);
+  writes[disk] = reads[disk] = unpredicted;
   if (n != unknown_steps) {
     const std::int64_t last = n - (periods - 1) * period;
-    schedule.predicted =
-        predict("twolevel", n,
-                n + (periods - 1) * binomial_plain_steps(period, 1 + host) + binomial_plain_steps(last, 1 + host));
+    const std::int64_t slots = 1 + host, period_plain = periods > 1 ? binomial_plain_steps(period, slots) : 0;
+    const std::int64_t plain = sum_of_periods(periods - 1, period_plain, binomial_plain_steps(last, slots));
+    schedule.predicted = predict("twolevel", n, plain > endless - n ? endless : n + plain);
+    writes[disk] = periods;
+    reads[disk] = sum_of_periods(periods - 1, periods > 1 ? BinomialSweep::starts(period, slots) : 0,
+                                 BinomialSweep::starts(last, slots));
   }
-  schedule.predicted.writes = schedule.predicted.reads = only_host(unpredicted);
-  schedule.predicted.writes[static_cast<std::size_t>(Tier::disk)] = n == unknown_steps ? unpredicted : periods;
-  schedule.predicted.reads[static_cast<std::size_t>(Tier::disk)] =
-      n == unknown_steps ? unpredicted
-                         : (periods - 1) * start_reads(period, host) + start_reads(most - (periods - 1) * period, host);
+  schedule.predicted.writes = writes;
+  schedule.predicted.reads = reads;
   schedule.predicted.peak = only_host(host);
-  schedule.predicted.peak[static_cast<std::size_t>(Tier::disk)] = periods;
+  schedule.predicted.peak[disk] = periods;
   return schedule;
 }
 

@@ -57,6 +57,14 @@ std::pair<std::string, std::vector<std::string>> signature(const std::string& te
   return {text.substr(0, open), arguments};
 }
 
+/// Arguments may shadow coordinates and the time; not what is written like a call, nor numbers and words.
+bool can_be_argument(const std::string& name) {
+  static const std::vector<std::string> shadowed{"x", "y", "z", "t", "h"};
+  const std::vector<std::string>& reserved = reserved_names();
+  return std::find(shadowed.begin(), shadowed.end(), name) != shadowed.end() ||
+         std::find(reserved.begin(), reserved.end(), name) == reserved.end();
+}
+
 void read_functions(Value functions, Case& result, Names& names) {
   for (const std::string& key : functions.keys()) {
     const SourcePlace place = functions.key_place(key);
@@ -66,11 +74,18 @@ void read_functions(Value functions, Case& result, Names& names) {
     for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
       if (!is_name(*argument)) throw InputError(place, "'" + *argument + "' is not the name of an argument");
       if (*argument == "pi") throw InputError(place, "'pi' is a number and cannot be an argument");
+      if (!can_be_argument(*argument))
+        throw InputError(place, "'" + *argument + "' has a meaning of its own in expressions: choose another name");
       if (std::find(arguments.begin(), argument, *argument) != argument)
         throw InputError(place, "argument '" + *argument + "' appears twice in " + key);
     }
     result.functions.push_back({name, arguments, functions.at(key).expression()});
   }
+  for (const CaseFunction& f : result.functions)
+    for (const CaseFunction& other : result.functions)
+      if (std::find(f.arguments.begin(), f.arguments.end(), other.name) != f.arguments.end())
+        throw InputError(functions.place(),
+                         "'" + other.name + "' is a function and cannot be an argument of " + f.name);
 }
 
 void read_state(Value state, Case& result, Names& names) {
@@ -218,6 +233,15 @@ Case parse_case(const std::string& path, const std::string& text, const std::vec
   if (result.inversion && result.unknowns.empty()) throw InputError({path, 0, 0}, "an inversion needs unknowns");
   result.resolved = to_yaml(path, text, overrides);
   return result;
+}
+
+std::vector<std::string> Case::inputs() const {
+  std::vector<std::string> all{file};
+  for (const CaseParameter& p : parameters)
+    if (!p.file.empty()) all.push_back(p.file);
+  for (const CaseTerm& term : objective)
+    if (!term.data.empty()) all.push_back(term.data);
+  return all;
 }
 
 Case read_case(const std::string& path, const std::vector<std::string>& overrides) {

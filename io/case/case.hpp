@@ -53,7 +53,7 @@ struct CaseParameter {
   Kind kind = Kind::scalar;
   double value = 0.0;                 ///< scalar
   Text field;                         ///< field: an expression of coordinates
-  std::string file, dataset;          ///< field_file: HDF5, absolute or relative to the case file (resolved here)
+  std::string file, dataset;          ///< field_file: HDF5, the path resolved; series: the table it was read from
   std::vector<double> times, values;  ///< series: knots, increasing; linear in between, constant outside
   SourcePlace place;
 };
@@ -172,7 +172,10 @@ struct Case {
   CaseCheckpoints checkpoints;
   std::optional<CaseInversion> inversion;
   CaseOutput output;
-  std::string resolved;  ///< the case with overrides applied, as YAML, for the run folder
+  std::string resolved;  ///< the case with overrides applied and absolute paths, as YAML, for the run folder
+
+  /// The case file and the data files that it names.
+  std::vector<std::string> inputs() const;
 };
 
 /// Reads and checks a case file. Everything that can be known without parsing expressions is checked here: unknown,

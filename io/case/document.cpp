@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -291,9 +292,39 @@ std::string read_text_file(const std::string& path) {
   return text.str();
 }
 
+namespace {
+
+void make_absolute(YAML::Node path, const std::string& case_path) {
+  if (path.IsDefined() && path.IsScalar())
+    path = std::filesystem::absolute(resolve(path.Scalar(), case_path)).lexically_normal().string();
+}
+
+/// The paths of a case, as they are from any folder.
+void make_paths_absolute(YAML::Node root, const std::string& case_path) {
+  if (YAML::Node parameters = root["parameters"]; parameters.IsMap())
+    for (auto parameter : parameters)
+      if (parameter.second.IsMap())
+        for (const char* key : {"file", "series"})
+          if (parameter.second[key]) make_absolute(parameter.second[key], case_path);
+  if (YAML::Node objective = root["objective"]; objective.IsSequence())
+    for (auto term : objective)
+      if (term["misfit"]) make_absolute(term["misfit"]["data"], case_path);
+  if (YAML::Node checkpoints = root["checkpoints"]; checkpoints.IsMap() && checkpoints["disk"].IsMap())
+    if (checkpoints["disk"]["directory"]) make_absolute(checkpoints["disk"]["directory"], case_path);
+}
+
+}  // namespace
+
+std::string resolve(const std::string& path, const std::string& case_path) {
+  const std::filesystem::path p(path);
+  return p.is_absolute() ? path : (std::filesystem::path(case_path).parent_path() / p).lexically_normal().string();
+}
+
 std::string to_yaml(const std::string& path, const std::string& text, const std::vector<std::string>& overrides) {
   YAML::Emitter emitter;
-  emitter << document(path, text, overrides);
+  YAML::Node root = document(path, text, overrides);
+  make_paths_absolute(root, path);
+  emitter << root;
   return std::string(emitter.c_str()) + "\n";
 }
 

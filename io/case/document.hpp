@@ -68,7 +68,10 @@ Value load_document(const std::string& path, const std::string& text, const std:
 /// The file's content. @throws InputError when it cannot be read.
 std::string read_text_file(const std::string& path);
 
-/// The document as YAML again.
+/// A path in a case is relative to the case file.
+std::string resolve(const std::string& path, const std::string& case_path);
+
+/// The document as YAML again, its paths absolute.
 std::string to_yaml(const std::string& path, const std::string& text, const std::vector<std::string>& overrides);
 
 }  // namespace hindsight

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "io/case/csv.hpp"
 #include "src/nearest_name.hpp"
@@ -78,7 +79,8 @@ void read_series(Value series, Value& parameter, CaseParameter& result, const st
       if (auto column = parameter.find(key))
         column->fail(column->path() + " names a column of a data file, but the series is written out here");
   } else {
-    const Table table(resolve(series.text(), case_path));
+    result.file = resolve(series.text(), case_path);
+    const Table table(result.file);
     const auto time = parameter.find("time"), value = parameter.find("value");
     result.times = table.numbers(time ? time->text() : "time");
     result.values = table.numbers(value ? value->text() : "value");
@@ -150,11 +152,6 @@ void read_observations(Value misfit, const Case& so_far, CaseTerm& term) {
 }
 
 }  // namespace
-
-std::string resolve(const std::string& path, const std::string& case_path) {
-  const std::filesystem::path p(path);
-  return p.is_absolute() ? path : (std::filesystem::path(case_path).parent_path() / p).lexically_normal().string();
-}
 
 CaseGrid read_grid(Value grid) {
   CaseGrid result;
@@ -339,7 +336,9 @@ CaseInversion read_inversion(Value inversion) {
   if (auto v = inversion.find("method")) result.method = v->one_of({"lbfgs", "blmvm", "bqnls", "bncg"});
   if (auto v = inversion.find("iterations")) {
     result.iterations = v->integer();
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // what PETSc counts to
     if (result.iterations < 1) v->fail("inversion.iterations must be at least 1");
+    if (result.iterations > most) v->fail("inversion.iterations must be at most " + std::to_string(most));
   }
   if (auto v = inversion.find("gradient")) {
     result.gradient = v->number();

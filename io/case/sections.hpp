@@ -18,7 +18,4 @@ CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path
 CaseCodec read_codec(Value tier);
 CaseInversion read_inversion(Value inversion);
 
-/// A path in a case is relative to the case file.
-std::string resolve(const std::string& path, const std::string& case_path);
-
 }  // namespace hindsight

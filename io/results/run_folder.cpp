@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 
 #include "src/error.hpp"
 
@@ -29,28 +28,28 @@ void flush(const std::string& path, int flags) {
   if (status != 0) fail("flush", path);
 }
 
-/// Runs on rank 0; its failure becomes everybody's.
-void on_root(const Communicator& comm, const std::function<void()>& work) {
-  std::string failure;
-  if (comm.is_root()) {
-    try {
-      work();
-    } catch (const std::exception& error) {
-      failure = error.what();
-    }
+/// @throws InputError when `old` is one of the files that the run reads.
+void refuse_to_remove(const std::string& old, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    if (std::filesystem::equivalent(old, input, error))
+      throw InputError("the case reads '" + input + "', which a run in this folder would remove as '" + old +
+                       "'; choose another folder: --out FOLDER");
   }
-  comm.agree(failure, static_cast<int>(ExitCode::resource));
 }
 
 }  // namespace
 
-RunFolder::RunFolder(std::string path, const Communicator& comm) : path_(std::move(path)), comm_(comm) {
-  on_root(comm_, [&] {
+RunFolder::RunFolder(std::string path, const Communicator& comm, const std::vector<std::string>& inputs)
+    : path_(std::move(path)), comm_(comm) {
+  comm_.on_root([&] {
     std::error_code error;
     std::filesystem::create_directories(path_, error);
     if (!std::filesystem::is_directory(path_))
       throw ResourceError("cannot create the run folder '" + path_ + "': " + error.message());
     if (access(path_.c_str(), W_OK) != 0) fail("write into the run folder", path_);
+    for (const char* name : result_files)
+      for (const std::string& old : {file(name), partial(name)}) refuse_to_remove(old, inputs);
     for (const char* name : result_files)
       for (const std::string& old : {file(name), partial(name)})
         if (std::filesystem::remove(old, error); error)
@@ -59,7 +58,7 @@ RunFolder::RunFolder(std::string path, const Communicator& comm) : path_(std::mo
 }
 
 void RunFolder::write_text(const std::string& name, const std::string& text) const {
-  on_root(comm_, [&] {
+  comm_.on_root([&] {
     const std::string path = partial(name);
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (file < 0) fail("write", path);
@@ -78,7 +77,7 @@ void RunFolder::write_text(const std::string& name, const std::string& text) con
 }
 
 void RunFolder::publish(const std::string& name) const {
-  on_root(comm_, [&] {
+  comm_.on_root([&] {
     flush(partial(name), O_RDWR);
     if (rename(partial(name).c_str(), file(name).c_str()) != 0) fail("rename", partial(name));
     flush(path_, O_RDONLY | O_DIRECTORY);

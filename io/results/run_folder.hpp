@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/communicator.hpp"
 
@@ -11,8 +12,9 @@ namespace hindsight {
 /// of an earlier run in the same folder are removed when the run starts.
 class RunFolder {
  public:
-  /// Creates the folder. Collective. @throws ResourceError when it cannot be written.
-  RunFolder(std::string path, const Communicator& comm);
+  /// Creates the folder. Collective. @param inputs files that the run reads.
+  /// @throws ResourceError when it cannot be written, InputError when one of `inputs` would be removed.
+  RunFolder(std::string path, const Communicator& comm, const std::vector<std::string>& inputs = {});
   const std::string& path() const { return path_; }
   const Communicator& communicator() const { return comm_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }

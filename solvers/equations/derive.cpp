@@ -1,5 +1,6 @@
 #include "solvers/equations/derive.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "src/error.hpp"
@@ -122,6 +123,39 @@ Expr chain(Expr e, int i, Expr factor) {
   return factor * partial(e, i);
 }
 
+bool varies_in_space(Expr e) {
+  const std::vector<NodeId> nodes = reachable({e});
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    const Op op = e.graph()[id].op;
+    return op == Op::field || op == Op::coordinate;
+  });
+}
+
+/// Whether an operation can leave the finite numbers in one cell while it does not in another.
+bool may_be_infinite(Expr e) {
+  switch (e.node().op) {
+    case Op::div:
+      return varies_in_space(e.arg(1));
+    case Op::pow:
+    case Op::sqrt:
+    case Op::exp:
+    case Op::log:
+    case Op::tan:
+      return varies_in_space(e);
+    default:
+      return false;
+  }
+}
+
+Expr masked(Expr live, Expr bar) {
+  if (!live.is_valid()) return bar;
+  const std::vector<NodeId> nodes = reachable({bar});
+  const bool needs_mask = std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    return may_be_infinite({&bar.graph(), id});
+  });
+  return needs_mask ? where(live, bar, bar.graph().constant(0.0)) : bar;
+}
+
 }  // namespace
 
 std::vector<Expr> tangent(const std::vector<Expr>& roots, const std::vector<Seed>& seeds) {
@@ -157,7 +191,7 @@ std::vector<Expr> tangent(const std::vector<Expr>& roots, const std::vector<Seed
 }
 
 Adjoint adjoint(const std::vector<Expr>& roots, const std::vector<Expr>& lambdas,
-                const std::vector<std::string>& fields, const std::vector<std::string>& scalars) {
+                const std::vector<std::string>& fields, const std::vector<std::string>& scalars, const Mask& mask) {
   Adjoint result;
   if (roots.empty()) return result;
   Graph& graph = roots.front().graph();
@@ -191,7 +225,8 @@ Adjoint adjoint(const std::vector<Expr>& roots, const std::vector<Expr>& lambdas
       if (node.op != Op::field || node.symbol != symbol || found == bar.end()) continue;
       Offset back;
       for (std::size_t a = 0; a < 3; ++a) back[a] = static_cast<std::int8_t>(-node.offset[a]);
-      sum = sum + shift(found->second, back);
+      const bool may_lie_outside = mask.holds_here || back != Offset{0, 0, 0};
+      sum = sum + shift(may_lie_outside ? masked(mask.live, found->second) : found->second, back);
     }
     result.fields.push_back(sum);
   }

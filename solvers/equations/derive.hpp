@@ -25,12 +25,19 @@ struct Adjoint {
   std::vector<Expr> scalars;  ///< per requested scalar p: the cell's summand lambda[i] * dF[i]/dp (sum it over cells)
 };
 
+/// Which cells are dead: all their multipliers are zero, as beyond walls. Only what may be not finite there is masked.
+struct Mask {
+  Expr live = {};           ///< true where a multiplier is not zero; invalid: nothing is masked
+  bool holds_here = false;  ///< gathers are evaluated in dead cells, not only beside them
+};
+
 /// @param roots discretised right-hand sides F_r.
 /// @param lambdas one multiplier expression per root, usually graph.field("lambda_u"); must be shiftable.
 /// @param fields, scalars names to differentiate against. A gather is `constant(0)` where nothing depends.
 /// Derivatives of min, max, abs and where take the branch that the value takes (ties: the first); masked branches
 /// contribute exact zeros even where their derivative is not finite.
+/// Cells that `mask` calls dead contribute exact zeros, too.
 Adjoint adjoint(const std::vector<Expr>& roots, const std::vector<Expr>& lambdas,
-                const std::vector<std::string>& fields, const std::vector<std::string>& scalars);
+                const std::vector<std::string>& fields, const std::vector<std::string>& scalars, const Mask& mask = {});
 
 }  // namespace hindsight

@@ -226,6 +226,15 @@ Expr max(Expr a, Expr b) {
 Expr where(Expr condition, Expr yes, Expr no) {
   return yes.graph().make(Op::where, {condition, yes, no});
 }
+Expr any_not_zero(const std::vector<Expr>& values) {
+  Graph& graph = values.front().graph();
+  Expr all_zero = graph.constant(1.0);
+  for (const Expr value : values) {
+    const Expr zero = graph.make(Op::equal, {value, graph.constant(0.0)});
+    all_zero = all_zero.is_constant(1.0) ? zero : graph.make(Op::logical_and, {all_zero, zero});
+  }
+  return graph.make(Op::logical_not, {all_zero});
+}
 Expr pow(Expr a, double b) {
   return pow(a, number(a, b));
 }

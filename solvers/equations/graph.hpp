@@ -160,6 +160,8 @@ Expr abs(Expr a);
 Expr min(Expr a, Expr b);
 Expr max(Expr a, Expr b);
 Expr where(Expr condition, Expr yes, Expr no);
+/// 1 where any of them differs from zero, else 0.
+Expr any_not_zero(const std::vector<Expr>& values);
 Expr derivative(Expr a, int axis, int order);
 Expr laplacian(Expr a, int dimensions);
 /// |grad a|^2

@@ -267,8 +267,8 @@ class Parser {
   }
 
   Expr operation(const Token& token) {
-    if (scope_.dimensions == 0) fail(token, token.text + " needs a grid: this case is an ODE");
     if (!scope_.operators) fail(token, token.text + " cannot be used here: only values at the point itself");
+    if (scope_.dimensions == 0) fail(token, token.text + " needs a grid: this case is an ODE");
     take();  // (
     Expr result;
     if (token.text == "div") {

@@ -4,8 +4,22 @@
 
 namespace hindsight {
 
-Pass::Pass(const Grid& grid, KernelFunction kernel, std::vector<GhostGroup> groups)
-    : kernel_(kernel), interior_(grid.interior()), ready_(grid.interior()) {
+Box away_from_walls(const Grid& grid, const std::array<int, 3>& depth) {
+  Box box = grid.interior();
+  for (int axis = 0; axis < grid.dimensions(); ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (grid.is_wall(axis, 0)) box.lo[a] += depth[a];
+    if (grid.is_wall(axis, 1)) box.hi[a] = std::max(box.lo[a], box.hi[a] - depth[a]);
+  }
+  return box;
+}
+
+Pass::Pass(const Grid& grid, KernelFunction kernel, std::vector<GhostGroup> groups, BorderKernel border)
+    : kernel_(kernel),
+      border_kernel_(border.kernel),
+      interior_(border.kernel != nullptr ? away_from_walls(grid, border.depth) : grid.interior()),
+      ready_(interior_),
+      border_(shell(grid.interior(), interior_)) {
   for (GhostGroup& group : groups) {
     if (group.symbols.empty() || group.depth == std::array<int, 3>{0, 0, 0}) continue;
     HaloExchange halo(grid, static_cast<int>(group.symbols.size()), group.depth, group.corners);
@@ -33,7 +47,7 @@ void Pass::fill_ghosts(const Tables& tables) const {
 }
 
 void Pass::run(const Tables& tables) const {
-  if (exchanges_.empty()) {
+  if (exchanges_.empty() && border_.empty()) {
     if (block_of_ != &tables) {
       block_ = tables.launch_block(ready_);
       block_of_ = &tables;
@@ -45,26 +59,21 @@ void Pass::run(const Tables& tables) const {
   tables.launch(kernel_, ready_);
   for (const Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);
   for (const Box& box : rest_) tables.launch(kernel_, box);
+  for (const Box& box : border_) tables.launch(border_kernel_, box);
 }
 
 WallGather::WallGather(const Grid& grid, KernelFunction ring, KernelFunction add, std::array<int, 3> depth,
                        std::vector<Target> targets)
     : grid_(grid), ring_kernel_(ring), add_kernel_(add), depth_(depth), targets_(std::move(targets)) {
-  Box outer = grid.interior(), inner = grid.interior();
+  Box outer = grid.interior();
   for (int axis = 0; axis < grid.dimensions(); ++axis) {
     const auto a = static_cast<std::size_t>(axis);
     if (grid.axes()[a].periodic) depth_[a] = 0;
-    if (grid.is_wall(axis, 0)) {
-      outer.lo[a] -= depth_[a];
-      inner.lo[a] += depth_[a];
-    }
-    if (grid.is_wall(axis, 1)) {
-      outer.hi[a] += depth_[a];
-      inner.hi[a] = std::max(inner.lo[a], inner.hi[a] - depth_[a]);
-    }
+    if (grid.is_wall(axis, 0)) outer.lo[a] -= depth_[a];
+    if (grid.is_wall(axis, 1)) outer.hi[a] += depth_[a];
   }
   ring_ = shell(outer, grid.interior());
-  edge_ = shell(grid.interior(), inner);
+  edge_ = shell(grid.interior(), away_from_walls(grid, depth_));
 }
 
 void WallGather::run(const Tables& tables) const {

@@ -18,10 +18,19 @@ struct GhostGroup {
   const std::vector<FieldWalls>* walls = nullptr;  ///< one per symbol; must outlive the pass
 };
 
+/// The owned cells without those that lie less than `depth` cells from a wall.
+Box away_from_walls(const Grid& grid, const std::array<int, 3>& depth);
+
+/// What computes the cells less than `depth` from a wall in place of a pass's kernel; nothing when null.
+struct BorderKernel {
+  KernelFunction kernel = nullptr;
+  std::array<int, 3> depth{0, 0, 0};
+};
+
 class Pass {
  public:
   /// Groups without depth are dropped. Collective.
-  Pass(const Grid& grid, KernelFunction kernel, std::vector<GhostGroup> groups);
+  Pass(const Grid& grid, KernelFunction kernel, std::vector<GhostGroup> groups, BorderKernel border = {});
   /// Allocates nothing.
   void run(const Tables& tables) const;
   /// Only fills the ghosts.
@@ -34,13 +43,13 @@ class Pass {
     mutable HaloExchange halo;
     mutable std::vector<double*> cells;
   };
-  KernelFunction kernel_;
+  KernelFunction kernel_, border_kernel_;
   // Without exchanges the launch block never changes; it is kept, because a step of a small ODE takes nanoseconds.
   mutable const Tables* block_of_ = nullptr;
   mutable Launch block_{};
   std::vector<Exchange> exchanges_;
   Box interior_, ready_;
-  std::vector<Box> rest_;
+  std::vector<Box> rest_, border_;
 };
 
 /// The part of a gather (derive.hpp) that walls add. Ghost cells feed interior cells through the wall rules; so the

@@ -71,6 +71,7 @@ struct RungeKutta::Plan {
     std::vector<KernelSpec> all;
     for (const ReverseStage& s : reverse) {
       all.push_back(s.main);
+      if (!s.border.outputs.empty()) all.push_back(s.border);
       if (!s.ring.outputs.empty()) {
         all.push_back(s.ring);
         all.push_back(s.add);
@@ -167,6 +168,7 @@ std::vector<RungeKutta::Described> RungeKutta::describe() const {
   for (const KernelSpec& k : plan_->forward) all.push_back({"forward", &k});
   for (const ReverseStage& s : plan_->reverse) {
     all.push_back({"adjoint", &s.main});
+    if (!s.border.outputs.empty()) all.push_back({"adjoint near walls", &s.border});
     if (!s.ring.outputs.empty()) all.push_back({"adjoint at walls", &s.ring});
   }
   for (const KernelSpec& k : plan_->tangent) all.push_back({"tangent", &k});
@@ -254,7 +256,10 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
         multiplier.push_back(graph.field_index(StageNames::mu(name, stage.stage)));
     }
     GhostGroup own = ghosts_for(stage.main, multiplier, &p.zero_walls, ring);
-    p.reverse_passes.emplace_back(grid, p.reverse_library[kernel++], std::vector<GhostGroup>{own});
+    const KernelFunction main = p.reverse_library[kernel++];
+    BorderKernel border{nullptr, ring};
+    if (!stage.border.outputs.empty()) border.kernel = p.reverse_library[kernel++];
+    p.reverse_passes.emplace_back(grid, main, std::vector<GhostGroup>{own}, border);
     if (stage.ring.outputs.empty()) continue;
     const KernelFunction ring_kernel = p.reverse_library[kernel++], add_kernel = p.reverse_library[kernel++];
     std::vector<WallGather::Target> targets;
@@ -262,7 +267,8 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
       targets.push_back({graph.field_index(StageNames::ghost(model_.fields[f])), &(*walls_of(p.walls, stage.stage))[f],
                          p.wall_adjoint->prepare(f, p.wall_library, knots, tables)});
     for (const std::string& name : active_.parameter_fields)
-      targets.push_back({graph.field_index(StageNames::ghost(name)), p.mirror_walls.data(), {}});
+      if (const int ghost = graph.field_index(StageNames::ghost(name)); ghost >= 0)
+        targets.push_back({ghost, p.mirror_walls.data(), {}});
     p.wall_gathers.emplace_back(grid, ring_kernel, add_kernel, ring, targets);
   }
   for (std::size_t k = 0; k < p.tangent.size(); ++k) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 
@@ -10,6 +11,10 @@ namespace {
 
 std::size_t at(int i) {
   return static_cast<std::size_t>(i);
+}
+
+bool is_same(const Adjoint& a, const Adjoint& b) {
+  return std::equal(a.fields.begin(), a.fields.end(), b.fields.begin(), [](Expr x, Expr y) { return x.same_as(y); });
 }
 
 }  // namespace
@@ -109,12 +114,12 @@ KernelSpec RungeKuttaKernels::step_pointwise() const {
   return fused(kernel);
 }
 
-Adjoint RungeKuttaKernels::gather(int i, const std::vector<Expr>& seeds) const {
+Adjoint RungeKuttaKernels::gather(int i, const std::vector<Expr>& seeds, const Mask& mask) const {
   std::vector<std::string> fields, scalars = active_.scalars;
   for (const std::string& name : model_.fields) fields.push_back(StageNames::stage(name, i));
   for (const std::string& name : active_.parameter_fields) fields.push_back(name);
   for (const std::string& name : active_.series) scalars.push_back(StageNames::stage(name, i));
-  return adjoint(at_stage(model_, model_.right_hand_sides, std::to_string(i)), seeds, fields, scalars);
+  return adjoint(at_stage(model_, model_.right_hand_sides, std::to_string(i)), seeds, fields, scalars, mask);
 }
 
 void RungeKuttaKernels::add_sums(KernelSpec& kernel, int i, const Adjoint& gather) const {
@@ -193,22 +198,31 @@ void RungeKuttaKernels::reverse_walls(ReverseStage& stage, int row, const Adjoin
 }
 
 std::vector<ReverseStage> RungeKuttaKernels::reverse() const {
-  if (pointwise_) return {{0, reverse_pointwise(), {}, {}}};
+  if (pointwise_) return {{0, reverse_pointwise(), {}, {}, {}}};
   std::vector<ReverseStage> stages;
   const int s = tableau_.stages();
   bool walls = false;
   for (const bool has : model_.has_walls) walls = walls || has;
   for (int row = 0; row < s; ++row) {
     const int i = s - row;
-    std::vector<Expr> seeds;
-    for (const std::string& name : model_.fields)
-      seeds.push_back(i == s ? tableau_.b[at(s - 1)] * graph_.field(StageNames::lambda(name))
-                             : graph_.field(StageNames::mu(name, i)));
+    std::vector<Expr> seeds, multipliers;
+    for (const std::string& name : model_.fields) {
+      multipliers.push_back(graph_.field(i == s ? StageNames::lambda(name) : StageNames::mu(name, i)));
+      seeds.push_back(i == s ? tableau_.b[at(s - 1)] * multipliers.back() : multipliers.back());
+    }
     const Adjoint own = gather(i, seeds);
     ReverseStage stage;
     stage.stage = i;
     stage.main = reverse_main(row, own);
-    if (walls) reverse_walls(stage, row, own);
+    if (walls) {
+      const Expr live = any_not_zero(multipliers);
+      const Adjoint near_walls = gather(i, seeds, {live, false}), beyond_walls = gather(i, seeds, {live, true});
+      if (!is_same(own, near_walls)) {
+        stage.border = reverse_main(row, near_walls);
+        stage.border.name = fmt::format("border{}", i);
+      }
+      reverse_walls(stage, row, beyond_walls);
+    }
     stages.push_back(stage);
   }
   return stages;

@@ -37,10 +37,12 @@ struct SumNumbers {
   int count() const { return scalars + series * stages * 2; }
 };
 
-/// Reverse kernels of one stage. ring and add exist on models with walls (pass.hpp, WallGather).
+/// Reverse kernels of one stage. ring and add exist on models with walls (pass.hpp, WallGather); border takes the place
+/// of main near walls where derivatives may be not finite in ghost cells, which the multiplier's zeros there do not
+/// undo.
 struct ReverseStage {
   int stage = 0;
-  KernelSpec main, ring, add;
+  KernelSpec main, border, ring, add;
 };
 
 class RungeKuttaKernels {
@@ -64,7 +66,7 @@ class RungeKuttaKernels {
   Expr combine_forward(int i, const std::string& field, Expr slope, bool is_tangent) const;
   KernelSpec reverse_main(int row, const Adjoint& gather) const;
   void reverse_walls(ReverseStage& stage, int row, const Adjoint& gather) const;
-  Adjoint gather(int i, const std::vector<Expr>& seeds) const;
+  Adjoint gather(int i, const std::vector<Expr>& seeds, const Mask& mask = {}) const;
   void add_sums(KernelSpec& kernel, int i, const Adjoint& gather) const;
   /// Pointwise models: the new state as one expression of the old one, and kernels of that map and its derivatives.
   std::vector<Expr> whole_step() const;

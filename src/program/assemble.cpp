@@ -148,6 +148,7 @@ class Assembler {
       misfit.noise = term.noise;
       misfit.logarithmic = term.log;
       misfit.weight = term.weight;
+      misfit.name = "misfit of " + term.expression.text;
       spec_.misfits.push_back(misfit);
       return;
     }
@@ -156,9 +157,11 @@ class Assembler {
       scope.fields = spec_.model.parameter_fields;
       scope.scalars = spec_.model.scalars;
     }
-    spec_.integrals.push_back(
-        {expression(term.expression, scope),
-         term.kind == CaseTerm::Kind::integral ? IntegralSpec::When::all_steps : IntegralSpec::When::end, term.weight});
+    const bool is_integral = term.kind == CaseTerm::Kind::integral, is_final = term.kind == CaseTerm::Kind::final;
+    const char* const kind = is_integral ? "integral: " : is_final ? "final: " : "penalty: ";
+    spec_.integrals.push_back({expression(term.expression, scope),
+                               is_integral ? IntegralSpec::When::all_steps : IntegralSpec::When::end, term.weight,
+                               kind + term.expression.text});
   }
 
   /// "norm(EXPRESSION) < NUMBER" or ">". dt(FIELD) in it stands for the right-hand side of the field's equation.

@@ -8,6 +8,8 @@
 
 #include "adjoint/inversion/inversion.hpp"
 #include "src/backend/cuda/device.hpp"
+#include "src/nearest_name.hpp"
+#include "src/program/report.hpp"
 #include "src/program/verbs.hpp"
 
 namespace hindsight {
@@ -43,6 +45,13 @@ void add_case_options(CLI::App& app, Options& options) {
   app.add_option("--out", options.out, "run folder (default: runs/CASE)");
   app.add_option("--backend", options.backend, "auto, host or cuda")->check(CLI::IsMember({"auto", "host", "cuda"}));
   app.add_option("--petsc", options.petsc, "options for PETSc's optimiser: --petsc \"-tao_type bqnls\"");
+}
+
+std::string unknown_verb(const std::string& word) {
+  std::vector<std::string> names;
+  for (const VerbEntry& entry : verbs()) names.emplace_back(entry.name);
+  return "unknown verb '" + word + "'" + did_you_mean(word, names) + " (verbs: " + join(names) +
+         "; a case's file name has a dot)";
 }
 
 /// Fills `options`; returns the chosen verb, or an exit code when there is nothing to run.
@@ -105,6 +114,8 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
                                                       [&](const VerbEntry& v) { return words[0] == v.name; });
   if (!has_verb && !words.empty() && words[0][0] != '-' && words[0].find('.') != std::string::npos)
     words.insert(words.begin(), "auto");
+  const bool is_verb_wrong = !has_verb && !words.empty() && words[0] != "auto" && words[0][0] != '-';
+  if (is_verb_wrong) throw InputError(unknown_verb(words[0]));
   std::reverse(words.begin(), words.end());
   try {
     app.parse(words);
@@ -128,6 +139,7 @@ int run(int argc, char** argv) {
   const Choice choice = parse(argc, argv, options, comm.is_root());
   if (choice.verb == nullptr) return static_cast<int>(choice.code);
   refuse_missing_backend(options);
+  for (const std::string& path : {options.json, options.picture}) require_writable(path, comm);
   return static_cast<int>(choice.verb(options, comm));
 }
 

@@ -69,7 +69,7 @@ std::string count_text(std::int64_t count) {
   return count == unpredicted ? "-" : std::to_string(count);
 }
 
-std::string plan_text(const Session& session, const std::vector<Variant>& all) {
+std::string plan_text(const Session& session, const std::vector<Variant>& all, bool is_measured) {
   const CheckpointPlan& plan = session.plan();
   const PlanInputs& inputs = session.plan_inputs();
   const OperationSeconds& cost = inputs.seconds;
@@ -77,9 +77,10 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all) {
   const ScheduleCounts& counts = plan.schedule.predicted;
   std::string text = fmt::format(
       "{}: {}{} steps. One state takes {}, all of them {}.\n"
-      "A step takes {}, recording and reversing one {} (measured).\n\n",
+      "A step takes {}, recording and reversing one {} ({}).\n\n",
       session.source().name, plan.is_open() ? "at most " : "", n, bytes_text(inputs.state_bytes),
-      bytes_text(inputs.state_bytes * n), seconds_text(cost.forward), seconds_text(cost.record_last + cost.reverse));
+      bytes_text(inputs.state_bytes * n), seconds_text(cost.forward), seconds_text(cost.record_last + cost.reverse),
+      is_measured ? "measured" : "as --cost says, the rest measured");
   text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
   text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", "tier", "budget", "used", "checkpoints",
                       "writes", "reads", "moved");
@@ -96,6 +97,8 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all) {
                         is_host ? "no copies" : moved);
   }
   text += fmt::format("  ({} of the host memory is working memory.)\n", bytes_text(inputs.working_bytes));
+  if (!plan.is_open() && !plan.is_predicted())
+    return text + "An online schedule does not use the number of steps, so nothing is predicted.\n";
   if (plan.is_open()) return text + "The run ends by a condition, so the number of forward steps is known only then.\n";
   text += fmt::format("Each step is taken {:.2f} times on average; the gradient will take about {}.\n",
                       plan.recomputation(), seconds_text(plan.seconds));
@@ -137,7 +140,7 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
                  {"record", inputs.seconds.record},
                  {"record_last", inputs.seconds.record_last},
                  {"reverse", inputs.seconds.reverse}}}};
-  if (plan.is_open()) return json;
+  if (!plan.is_predicted()) return json;
   json["plain"] = counts.plain;
   json["recorded"] = counts.recorded;
   json["recomputation"] = plan.recomputation();
@@ -169,10 +172,13 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
 void write_picture(const Options& options, const Communicator& comm, const std::string& title, const ScheduleKind& kind,
                    const Schedule& schedule, const ScheduleRequest& request, const ScheduleCosts& costs,
                    const std::string& time_unit) {
-  if (options.picture.empty() || !comm.is_root()) return;
-  std::ofstream file(options.picture);
-  file << schedule_picture(title, kind, schedule, request, costs, time_unit);
-  if (!file.flush()) throw ResourceError("cannot write the picture " + options.picture);
+  if (options.picture.empty()) return;
+  comm.on_root([&] {
+    const std::string picture = schedule_picture(title, kind, schedule, request, costs, time_unit);
+    std::ofstream file(options.picture);
+    file << picture;
+    if (!file.flush()) throw ResourceError("cannot write the picture " + options.picture);
+  });
 }
 
 }  // namespace
@@ -183,13 +189,13 @@ ExitCode plan_verb(const Options& options, const Communicator& comm) {
   plan_from.only_plan = true;
   const Session session(source, comm, true, false, true, plan_from);
   const CheckpointPlan& plan = session.plan();
-  const std::vector<Variant> all = plan.is_open() ? std::vector<Variant>{} : variants(session);
+  const std::vector<Variant> all = plan.is_predicted() ? variants(session) : std::vector<Variant>{};
   write_json(options, comm, plan_json(session, all));
   const OperationSeconds& s = session.plan_inputs().seconds;
   const ScheduleCosts costs{s.forward, s.record_last + s.reverse, s.write, s.read};
   write_picture(options, comm, session.source().name + ", " + plan.kind->name, *plan.kind, plan.schedule, plan.request,
                 costs, " in seconds");
-  if (options.json != "-") print(comm, plan_text(session, all));
+  if (options.json != "-") print(comm, plan_text(session, all, options.cost.empty()));
   return ExitCode::done;
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -173,7 +174,7 @@ Json counts_result(const Session& session, const DriverCounts& counts, double se
   json["plan"] = {{"schedule", plan.kind->name},
                   {"content", plan.request.content == Content::record ? "record" : "state"},
                   {"actual", {{"plain", counts.plain}, {"recorded", counts.recorded}, {"seconds", seconds}}}};
-  if (predicted.reversed != unpredicted)
+  if (plan.is_predicted())
     json["plan"]["predicted"] = {{"plain", predicted.plain},
                                  {"recorded", predicted.recorded},
                                  {"seconds", plan.seconds},
@@ -231,15 +232,23 @@ std::string misfit_text(const Session& session) {
 }
 
 void write_json(const Options& options, const Communicator& comm, const Json& json) {
-  if (options.json.empty() || !comm.is_root()) return;
-  if (options.json == "-") {
-    fmt::print("{}\n", json.dump(2));
-    return;
-  }
-  std::ofstream file(options.json);
-  file << json.dump(2) << "\n";
-  file.close();
-  if (!file) throw ResourceError("cannot write '" + options.json + "'");
+  if (options.json.empty()) return;
+  if (options.json == "-") return print(comm, json.dump(2) + "\n");
+  comm.on_root([&] {
+    std::ofstream file(options.json);
+    file << json.dump(2) << "\n";
+    file.close();
+    if (!file) throw ResourceError("cannot write '" + options.json + "'");
+  });
+}
+
+void require_writable(const std::string& path, const Communicator& comm) {
+  if (path.empty() || path == "-") return;
+  comm.on_root([&] {
+    const bool is_new = !std::filesystem::exists(path);
+    if (!std::ofstream(path, std::ios::app)) throw ResourceError("cannot write '" + path + "'");
+    if (is_new) std::filesystem::remove(path);
+  });
 }
 
 }  // namespace hindsight

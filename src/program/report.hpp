@@ -64,7 +64,9 @@ Json values_result(const Session& session, const RunFolder& folder, const std::s
                    const UnknownValues& values);
 /// "misfit of u: 21 values, sum of squares 1.23, ..." one line per misfit term.
 std::string misfit_text(const Session& session);
-/// A JSON text to --json's file or standard output, rank 0.
+/// A JSON text to --json's file or standard output, by rank 0. Collective. @throws ResourceError.
 void write_json(const Options& options, const Communicator& comm, const Json& json);
+/// Asked before anything is computed. Collective. @throws ResourceError when a file cannot be written.
+void require_writable(const std::string& path, const Communicator& comm);
 
 }  // namespace hindsight

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "adjoint/inversion/inversion.hpp"
+#include "src/nearest_name.hpp"
 #include "src/program/report.hpp"
 #include "src/program/session.hpp"
 #include "src/program/verbs.hpp"
@@ -27,13 +28,17 @@ class Variables {
     }
   }
 
+  /// Collective.
   std::vector<double> to_variables(const UnknownValues& values) const {
     std::vector<double> all;
+    std::string failure;
     for_each([&](std::size_t i, std::size_t k) {
       const double v = values[i][k];
-      if (log(i) && !(v > 0)) throw InputError(session_.source().unknowns[i].place, "scale: log needs positive values");
+      if (log(i) && !(v > 0))
+        failure = session_.source().unknowns[i].place.prefix() + "scale: log needs positive values";
       all.push_back(log(i) ? std::log(v) : v);
     });
+    session_.communicator().agree(failure, static_cast<int>(ExitCode::bad_input));
     return all;
   }
 
@@ -114,7 +119,7 @@ PlanOptions plan_options(const Options& options, const Case& c) {
 
 ExitCode run_verb(const Options& options, const Communicator& comm) {
   Session session(read_case(options.target, options.set), comm, false, false, options.quiet);
-  const RunFolder folder(run_path(options, session.source()), comm);
+  const RunFolder folder(run_path(options, session.source()), comm, session.source().inputs());
   folder.write_text("case.yaml", session.source().resolved);
   RunLog log(folder, "run", session);
   OutputObserver output(session, folder);
@@ -139,7 +144,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   Session session(source, comm, true, false, options.quiet, plan_options(options, source));
   if (session.source().unknowns.empty())
     throw InputError({options.target, 0, 0}, "a gradient needs unknowns: add them to the case");
-  const RunFolder folder(run_path(options, session.source()), comm);
+  const RunFolder folder(run_path(options, session.source()), comm, session.source().inputs());
   folder.write_text("case.yaml", session.source().resolved);
   RunLog log(folder, "gradient", session);
   OutputObserver output(session, folder);
@@ -161,7 +166,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
                               : fmt::format("  dJ/d{:<14} norm {:.10g}, in {}\n", name, value["norm"].get<double>(),
                                             value["dataset"].get<std::string>());
   const CheckpointPlan& plan = session.plan();
-  const std::string predicted = plan.is_open() ? "" : fmt::format(" (predicted: {})", seconds_text(plan.seconds));
+  const std::string predicted = plan.is_predicted() ? fmt::format(" (predicted: {})", seconds_text(plan.seconds)) : "";
   text += fmt::format("{} steps forward, {} recomputed, {} reversed in {}{}; schedule {}, {} of {} host memory\n",
                       json["steps"]["forward"].get<std::int64_t>(), json["steps"]["recomputed"].get<std::int64_t>(),
                       json["steps"]["reversed"].get<std::int64_t>(), seconds_text(evaluation.seconds), predicted,
@@ -176,7 +181,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   Session session(source, comm, true, false, options.quiet, plan_options(options, source));
   const Case& c = session.source();
   if (c.unknowns.empty()) throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
-  const RunFolder folder(run_path(options, c), comm);
+  const RunFolder folder(run_path(options, c), comm, c.inputs());
   folder.write_text("case.yaml", c.resolved);
   RunLog log(folder, "invert", session);
   const Variables variables(session);
@@ -225,6 +230,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   json["inversion"] = {{"iterations", result.history.empty() ? 0 : result.history.back().iteration},
                        {"evaluations", result.evaluations},
                        {"converged", result.converged},
+                       {"gave_up", result.gave_up},
                        {"reason", result.reason}};
   json.merge_patch(counts_result(session, counts, gradient_seconds));
   json["seconds"] = {{"inversion", seconds}};
@@ -235,7 +241,9 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
     print(comm, fmt::format("stopped: {} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n", result.reason,
                             result.evaluations, seconds, estimates_text(session, start, estimate), misfit_text(session),
                             folder.path()));
-  return ExitCode::done;
+  if (!result.unused_options.empty() && comm.is_root())
+    fmt::print(stderr, "warning: --petsc: nothing asked for {}\n", join(result.unused_options));
+  return result.gave_up ? ExitCode::numerics : ExitCode::done;
 }
 
 ExitCode default_verb(const Options& options, const Communicator& comm) {

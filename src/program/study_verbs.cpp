@@ -34,6 +34,16 @@ std::string kernel_text(const RungeKutta::Described& described) {
   return text;
 }
 
+Json kernel_json(const RungeKutta::Described& described) {
+  const KernelSpec& kernel = *described.kernel;
+  const auto [reads, writes] = traffic(kernel);
+  return {{"role", described.role},
+          {"name", kernel.name},
+          {"flops", flops(kernel.roots())},
+          {"bytes_read", 8 * reads},
+          {"bytes_written", 8 * writes}};
+}
+
 std::string equations_text(const SimulationSpec& spec, const Active& active) {
   const Model& model = spec.model;
   Graph& graph = *model.graph;
@@ -101,9 +111,17 @@ ExitCode explain_verb(const Options& options, const Communicator& comm) {
     if (u.kind == Unknown::Kind::series) active.series.push_back(u.name);
     if (u.kind == Unknown::Kind::field) active.parameter_fields.push_back(u.name);
   }
-  std::string text = session.source().name + ", " + spec.method + "\n\n" + equations_text(spec, active) + "\nKernels\n";
-  for (const RungeKutta::Described& d : session.simulation().stepper().describe()) text += kernel_text(d);
-  print(comm, text + memory_text(session));
+  const std::string equations = equations_text(spec, active);
+  std::string kernels;
+  Json json = {{"case", session.source().name}, {"method", spec.method}, {"equations", equations}};
+  for (const RungeKutta::Described& d : session.simulation().stepper().describe()) {
+    kernels += kernel_text(d);
+    json["kernels"].push_back(kernel_json(d));
+  }
+  write_json(options, comm, json);
+  if (options.json == "-") return ExitCode::done;
+  print(comm, session.source().name + ", " + spec.method + "\n\n" + equations + "\nKernels\n" + kernels +
+                  memory_text(session));
   return ExitCode::done;
 }
 
@@ -140,8 +158,9 @@ ExitCode init_verb(const Options& options, const Communicator& comm) {
   return ExitCode::done;
 }
 
-ExitCode schema_verb(const Options&, const Communicator& comm) {
-  print(comm, case_schema());
+ExitCode schema_verb(const Options& options, const Communicator& comm) {
+  write_json(options, comm, Json::parse(case_schema()));
+  if (options.json.empty()) print(comm, case_schema());
   return ExitCode::done;
 }
 

@@ -74,6 +74,14 @@ TEST(Plan, RefusesTooLittleMemoryWithFigures) {
   }
 }
 
+TEST(Plan, RecordsOfSeveralStatesAreNoMatterForMixed) {
+  PlanInputs in = inputs(100, 20, 4);
+  in.schedule = "mixed";
+  EXPECT_THROW(make_plan(in), InputError);
+  in.record_units = 1;
+  EXPECT_EQ(make_plan(in).kind->name, "mixed");
+}
+
 /// A history 200 times the budget: executed as planned, the bits of a run that keeps everything.
 TEST(Plan, ASmallBudgetGivesTheBitsOfALargeOne) {
   Session everything = gray_scott({"checkpoints.host=1 GiB", "time.to=500"}, test::self());

@@ -71,6 +71,17 @@ TEST(Until, EndsAtTheLatestAndFollowsTheParameters) {
   EXPECT_EQ(bounded.simulation().plan().steps(), 17);
 }
 
+/// However many steps there may be: all slots are touched before the first one.
+TEST(Until, TakesLittleMemoryUnlessTold) {
+  const std::string time = "time: {step: 0.004, until: \"norm(u) < 0.5\", at most: 100000000}\n";
+  PlanOptions options;
+  options.only_plan = true;
+  Session session(test::text_case(heat + time), test::self(), true, false, true, options);
+  EXPECT_LE(session.host_budget() - session.plan_inputs().working_bytes, std::int64_t{1} << 30);
+  Session told(test::text_case(heat + time + "checkpoints: {host: 2 MiB}\n"), test::self(), true, false, true);
+  EXPECT_EQ(told.host_budget(), 2 << 20);
+}
+
 TEST(Until, SchedulesThatNeedTheNumberOfStepsAreRefused) {
   try {
     Session session(test::text_case(heat + "time: {step: 0.004, until: \"norm(u) < 0.5\", at most: 3000}\n"

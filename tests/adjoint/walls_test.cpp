@@ -81,5 +81,39 @@ checkpoints: {schedule: uniform, host: 20 slots}
 )yaml");
 }
 
+/// Beyond the wall the mirrored state is negative, and the derivatives are not finite there.
+TEST(Walls, DerivativesThatEndAtTheWall1D) {
+  check_everywhere(R"yaml(
+case: root
+grid: {x: {cells: 16, to: 1, boundary: {value: "c"}}}
+parameters: {D: 0.05, a: 0.3, c: 0, kappa: {field: "1 + 0.1*sin(3*x)"}}
+state: {u: {initial: "0.2 + sin(pi*x)"}}
+equations: {dt(u): "D*dxx(u) - a*(u/sqrt(u) + sqrt(u)*dx(u) + u^1.5 + log(u)*kappa)"}
+time: {method: heun, step: 0.002, to: 0.05}
+objective: [{final: "u^2"}, {integral: "sqrt(u)*dx(u)^2"}]
+unknowns: {D: {}, a: {}, c: {}, kappa: {}, initial(u): {}}
+checkpoints: {schedule: revolve, host: 3 slots}
+)yaml",
+                   1e-3);
+}
+
+TEST(Walls, DerivativesThatEndAtTheWall2D) {
+  check_everywhere(R"yaml(
+case: corner
+grid:
+  x: {cells: 11, to: 1, boundary: {lower: {value: 0}, upper: {slope: "-5*a"}}}
+  y: {cells: 13, to: 1, boundary: {lower: {slope: 0}, upper: {value: "0.1*a"}}}
+parameters: {D: 0.01, a: 0.3, unused: {field: "x"}}
+state: {u: {initial: "0.3 + sin(pi*x)*y"}, v: {initial: "1 + x*y"}}
+equations:
+  dt(u): "D*lap(u) - a*sqrt(u)*dx(u) - v*u/sqrt(u)*0.1"
+  dt(v): "D*lap(v) - dx(dy(v))*D*sqrt(u)"
+time: {method: heun, step: 0.002, to: 0.03}
+objective: [{final: "u^2 + v^2"}, {integral: "sqrt(u)*grad2(u)"}]
+unknowns: {D: {}, a: {}, unused: {}, initial(u): {}}
+)yaml",
+                   1e-3);
+}
+
 }  // namespace
 }  // namespace hindsight

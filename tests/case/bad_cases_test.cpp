@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "io/case/case.hpp"
+#include "solvers/equations/print.hpp"
 #include "src/program/assemble.hpp"
 
 namespace hindsight {
@@ -165,6 +166,12 @@ std::vector<Bad> bad_cases() {
        "checkpoints.disk.then needs codec: float32, bfloat16 or quantised; the codec is zfp"},
       {10, "checkpoints: {disk: {size: 1 GiB, codec: float32, then: zip}}", "allowed: lz4, zstd"},
       {11, "inversion: {iterations: 0}", "at least 1"},
+      {11, "inversion: {iterations: 4294967296}", "at most 2147483647"},
+      {5, "functions: {\"f(sin)\": \"1\"}", "'sin' has a meaning of its own"},
+      {5, "functions: {\"f(or)\": \"1\"}", "'or' has a meaning of its own"},
+      {5, "functions: {\"f(dx)\": \"1\"}", "'dx' has a meaning of its own"},
+      {5, "functions: {\"f(g)\": \"g\", \"g(a)\": \"a\"}", "'g' is a function and cannot be an argument of f"},
+      {8, "objective: [{misfit: {of: dx(u), data: " + folder() + "/good.csv}}]", "only values at the point itself"},
       {12, "output: {every: 0}", "must be positive"},
       {12, "output: {fields: [w]}", "allowed: u, v"},
       {12, "output: [", "not valid YAML", true},
@@ -245,6 +252,25 @@ TEST(BadCases, Overrides) {
     EXPECT_EQ(message(set).find(std::string("--set ") + set + ": "), 0U) << message(set);
   EXPECT_NE(message("time.step").find("key=value"), std::string::npos);
   EXPECT_NE(message("objective.7.final=u").find("not an index"), std::string::npos);
+}
+
+TEST(BadCases, SingleLettersGetNoHint) {
+  try {
+    assemble(parse_case("bad.yaml", text_with({6, "equations: {dt(u): \"w*u\", dt(v): 0}", ""}), {}));
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()).find("did you mean"), std::string::npos) << error.what();
+  }
+}
+
+/// Arguments shadow the coordinates and the time.
+TEST(BadCases, ArgumentsMayBeNamedLikeCoordinates) {
+  const std::string text = text_with({5, "functions: {\"f(t, x)\": \"t - x\"}", ""});
+  const auto assembled = [&](const std::string& right) {
+    return assemble(parse_case("good.yaml", text, {"equations.dt(u)=" + right})).model;
+  };
+  const Model by_function = assembled("f(u, v)");
+  EXPECT_EQ(to_text(by_function.right_hand_sides[0]), to_text(assembled("u - v").right_hand_sides[0]));
 }
 
 TEST(BadCases, OdesHaveNoSpace) {

@@ -58,6 +58,62 @@ TEST(Check, BrokenDerivativesExitWith4) {
   EXPECT_EQ(run("check " + source + "/cases/burgers.yaml --break-gradient"), 4) << output();
 }
 
+/// An objective that is nearly linear in an unknown shows its order at large steps, or not at all.
+TEST(Check, NearlyLinearUnknownsPassUnlessBroken) {
+  for (const char* curvature : {"1e-5", "1e-10"}) {
+    const std::string file = folder() + "/nearly.yaml";
+    std::ofstream(file) << R"yaml(
+case: nearly
+parameters: {a: 1e-4, b: 1.0}
+state: {u: {initial: 1}}
+equations: {dt(u): "b*0.5 + a*u^2 + )yaml"
+                        << curvature << R"yaml(*b^2"}
+time: {step: 0.01, to: 0.9}
+objective: [{final: u}]
+unknowns: {a: {}, b: {}}
+)yaml";
+    EXPECT_EQ(run("check " + file), 0) << curvature << "\n" << output();
+    EXPECT_EQ(run("check " + file + " --break-gradient"), 4) << curvature << "\n" << output();
+  }
+}
+
+const std::string cubic = R"yaml(
+case: cubic
+parameters: {a: 0.5}
+state: {u: {initial: 1}}
+equations: {dt(u): "a*u^3"}
+time: {step: 0.01, to: 0.9}
+objective: [{final: "(u - 30)^2"}]
+unknowns: {a: {}}
+inversion: {iterations: 200, gradient: 1e-6}
+)yaml";
+
+std::string cubic_file() {
+  const std::string file = folder() + "/cubic.yaml";
+  std::ofstream(file) << cubic;
+  return file + " --out " + folder() + "/cubic ";
+}
+
+TEST(Inversion, RetreatsFromTrialsThatDiverge) {
+  for (const int ranks : {1, 2}) {
+    ASSERT_EQ(run("invert " + cubic_file(), ranks), 0) << output();
+    EXPECT_NEAR(result(folder() + "/cubic")["estimate"]["a"].get<double>(), 0.55538149, 1e-8);
+  }
+}
+
+TEST(Inversion, GivingUpExitsWith3AndLeavesItsResults) {
+  EXPECT_EQ(run("invert " + cubic_file() + "--set 'objective=[{final: abs(u - 3)}]'"), 3) << output();
+  EXPECT_EQ(result(folder() + "/cubic")["inversion"]["gave_up"], true);
+  EXPECT_EQ(run("invert " + cubic_file() + "--set inversion.iterations=1 --set inversion.gradient=0"), 0) << output();
+}
+
+TEST(Inversion, OptionsOfPetscThatMeanNothingAreNamed) {
+  EXPECT_EQ(run("invert " + cubic_file() + "--petsc '-tao_type foo'"), 2) << output();
+  EXPECT_NE(output().find("foo"), std::string::npos) << output();
+  EXPECT_EQ(run("invert " + cubic_file() + "--petsc '-tao_tpye bqnls -tao_gatol 1e-3'"), 0) << output();
+  EXPECT_NE(output().find("nothing asked for -tao_tpye\n"), std::string::npos) << output();
+}
+
 TEST(Inversion, LynxHareReachesThePublishedEstimates) {
   const std::string out = folder() + "/lynx";
   ASSERT_EQ(run(source + "/cases/lynx-hare.yaml --out " + out), 0) << output();
@@ -153,6 +209,53 @@ TEST(Program, SeveralRanksSpeakOnce) {
   EXPECT_EQ(run("gradient " + source + "/cases/burgers.yaml --set time.step=0.01 --out " + out, 3), 3) << output();
   EXPECT_EQ(times_printed("diverged"), 1) << output();
   EXPECT_FALSE(std::filesystem::exists(out + "/result.json"));
+}
+
+/// Failures that ranks agree on end them at once, without MPI's own words.
+TEST(Program, RanksAgreeOnFilesAndValuesThatAreRefused) {
+  const std::string burgers = source + "/cases/burgers.yaml --out " + folder() + "/agreed ";
+  EXPECT_EQ(run("gradient " + burgers + "--json /nonexistent/x.json", 2), 6) << output();
+  EXPECT_EQ(times_printed("/nonexistent/x.json"), 1) << output();
+  EXPECT_EQ(times_printed("MPI_ABORT"), 0) << output();
+  EXPECT_EQ(run("plan " + burgers + "--set time.step=1e-5 --picture " + folder() + "/p.svg", 2), 2) << output();
+  EXPECT_EQ(times_printed("MPI_ABORT"), 0) << output();
+  const std::string one_sided =
+      "--set 'functions.target(x)=0' --set 'state.u.initial=x - 0.7' "
+      "--set 'unknowns={initial(u): {scale: log}}'";
+  EXPECT_EQ(run("invert " + burgers + one_sided, 2), 2) << output();
+  EXPECT_EQ(times_printed("scale: log needs positive values"), 1) << output();
+  EXPECT_EQ(times_printed("MPI_ABORT"), 0) << output();
+}
+
+TEST(Program, AResolvedCaseRunsAgainAndIsNotOverwritten) {
+  const std::string first = folder() + "/first", second = folder() + "/second";
+  ASSERT_EQ(run("gradient " + source + "/cases/lynx-hare.yaml --set time.step=0.02 --out " + first), 0) << output();
+  const nlohmann::json before = result(first);
+  ASSERT_EQ(run("gradient " + first + "/case.yaml --out " + second), 0) << output();
+  EXPECT_EQ(result(second)["gradient"], before["gradient"]);
+  EXPECT_EQ(run("gradient " + first + "/case.yaml --out " + first), 2) << output();
+  EXPECT_EQ(result(first)["gradient"], before["gradient"]);
+}
+
+TEST(Program, NearMissesAreNamed) {
+  EXPECT_EQ(run("gradeint x.yaml"), 2);
+  EXPECT_NE(output().find("did you mean 'gradient'?"), std::string::npos) << output();
+  const std::string gray = source + "/cases/gray-scott.yaml --set time.to=5 --out " + folder() + "/near ";
+  EXPECT_EQ(run("gradient " + gray + "--set checkpoints.schedule=mixed"), 2) << output();
+  EXPECT_EQ(run("gradient " + gray + "--set checkpoints.schedule=twolevel"), 2) << output();
+  EXPECT_NE(output().find("checkpoints.period"), std::string::npos) << output();
+  EXPECT_EQ(run("gradient " + gray + "--set checkpoints.host='9000000000000000 slots'"), 2) << output();
+  EXPECT_EQ(run("gradient " + gray + "--set checkpoints.schedule=online"), 0) << output();
+  EXPECT_EQ(output().find("predicted"), std::string::npos) << output();
+  EXPECT_EQ(run("plan " + gray + "--cost forward=1"), 0) << output();
+  EXPECT_NE(output().find("(as --cost says"), std::string::npos) << output();
+}
+
+TEST(Program, EveryAnswerCanBeJson) {
+  ASSERT_EQ(run("schema --json -"), 0);
+  EXPECT_EQ(nlohmann::json::parse(output())["title"], "A Hindsight case");
+  ASSERT_EQ(run("explain " + source + "/cases/burgers.yaml --json -"), 0);
+  EXPECT_GT(nlohmann::json::parse(output())["kernels"].size(), 3U);
 }
 
 /// Every kind of unknown at once, with walls that move: one set of bits in the files on any number of ranks.

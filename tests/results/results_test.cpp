@@ -278,6 +278,25 @@ TEST(Results, WithoutFinishTheFileKeepsItsPartialName) {
   EXPECT_TRUE(fs::exists(run.partial("fields.h5")));
 }
 
+TEST(Results, FilesThatTheRunReadsAreNotRemoved) {
+  const std::string path = folder("inputs");
+  { const RunFolder run(path, world()); }
+  const std::string input = path + "/estimate.h5", link = folder("link");
+  world().on_root([&] {
+    std::ofstream(input) << "mine";
+    fs::remove(link);
+    fs::create_symlink(path, link);
+  });
+  for (const std::string& read : {input, link + "/estimate.h5",
+                                  path + "/../" + fs::path(input).parent_path().filename().string() + "/estimate.h5"})
+    EXPECT_THROW(RunFolder(path, world(), {"no-such-file", read}), InputError) << read;
+  EXPECT_TRUE(fs::exists(input));
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_NO_THROW(RunFolder(path, world(), {path + "/mine.yaml"}));
+  EXPECT_FALSE(fs::exists(input));
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 TEST(Progress, LinesSayRateAndTimeLeft) {
   EXPECT_EQ(progress_line("forward", "steps", 1200, 2000, 4.0), "forward  1200/2000 steps  60 %  300 steps/s  ETA 3 s");
   EXPECT_EQ(progress_line("reverse", "steps", 0, 2000, 1.0), "reverse  0/2000 steps  0 %  0 steps/s");

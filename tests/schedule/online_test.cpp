@@ -1,6 +1,7 @@
 // The online schedule against the optimum with the number of steps known.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
 
 #include "adjoint/schedule/binomial.hpp"
@@ -61,6 +62,23 @@ TEST(Online, KeepsEverythingWhenItFits) {
   const ScheduleCounts counts = simulate(schedule_kind("online"), request);
   EXPECT_EQ(counts.plain, 0);
   EXPECT_EQ(counts.recorded, 2 * 80 - 1);
+}
+
+/// Time grows with the steps taken, not with the slots that were there to be used.
+TEST(Online, SlotsThatStayFreeCostNothing) {
+  ScheduleRequest request{unknown_steps, {{0, 1'000'000, 0}}};
+  request.at_most = 100'000'000;
+  ActionStream stream = schedule_kind("online").make(request).actions();
+  const auto begin = std::chrono::steady_clock::now();
+  constexpr std::int64_t steps = 20'000;
+  std::int64_t reversed = 0;
+  while (const Action* action = stream.next()) {
+    const auto* record = std::get_if<Record>(action);
+    if (record != nullptr && record->step + 1 == steps) stream.finish_at(steps);
+    if (std::holds_alternative<Reverse>(*action)) ++reversed;
+  }
+  EXPECT_EQ(reversed, steps);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
 }
 
 }  // namespace

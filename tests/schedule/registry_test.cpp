@@ -236,5 +236,36 @@ TEST(Uniform, NamesTheFewestSlotsThatWork) {
   }
 }
 
+/// Their dynamic programs would take minutes or days.
+TEST(Mixed, RefusesProgramsThatTakeTooLong) {
+  for (const char* name : {"mixed", "cams"}) {
+    try {
+      run(name, 1'000'000, 1000);
+      FAIL();
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("use revolve or auto"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(TwoLevel, APeriodBeyondTheEndIsTheWholeRun) {
+  ScheduleRequest request{50, {{0, 3, 2}}};
+  request.period = 1'000'000'000'000;
+  const ScheduleCounts counts = simulate(schedule_kind("twolevel"), request);
+  request.period = 50;
+  EXPECT_EQ(counts.plain, simulate(schedule_kind("twolevel"), request).plain);
+  EXPECT_EQ(counts.writes[2], 1);
+}
+
+TEST(TwoLevel, IsPredictedWithoutTakingItsSteps) {
+  ScheduleRequest request{3'000'000'000, {{0, 0, -1}}};
+  request.period = 1'000'000'000;
+  const ScheduleCounts counts = schedule_kind("twolevel").make(request).predicted;
+  EXPECT_EQ(counts.writes[2], 3);
+  EXPECT_EQ(counts.reads[2], 3'000'000'000);
+  request.capacities[Tier::host] = 4;
+  EXPECT_LT(schedule_kind("twolevel").make(request).predicted.reads[2], 3 * 1000);
+}
+
 }  // namespace
 }  // namespace hindsight
