@@ -129,6 +129,7 @@ const std::vector<std::string>& checkpoint_schedules();
 
 /// How the states of a slow tier are made smaller.
 struct CaseCodec {
+  bool is_given = false;      ///< else the planner may choose a lossless one for the disk
   std::string kind = "none";  ///< none, float32, bfloat16, lz4, zstd, quantised, zfp
   double tolerance =
       0.0;  ///< quantised, zfp: largest error of a cell over its field's largest magnitude; 0: from `accept`

@@ -26,8 +26,10 @@ std::optional<Value> find_for(Value& tier, const std::string& key, const std::st
 
 CaseCodec read_codec(Value tier) {
   CaseCodec codec;
-  if (auto v = tier.find("codec"))
+  if (auto v = tier.find("codec")) {
     codec.kind = v->one_of({"none", "float32", "bfloat16", "lz4", "zstd", "quantised", "zfp"});
+    codec.is_given = true;
+  }
   if (auto v = find_for(tier, "tolerance", codec.kind, {"quantised", "zfp"})) {
     codec.tolerance = v->number();
     if (!(codec.tolerance > 0 && codec.tolerance < 1))

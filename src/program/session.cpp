@@ -46,6 +46,7 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
     simulation_->memory()->set_limit(host_budget_);
     measure();
     make_plan();
+    choose_codec();
   } catch (const InputError& error) {
     if (!warnings_.empty()) throw ResourceError(error.what());  // it did not fit what was found free
     throw InputError(checkpoints.host ? checkpoints.host->place : checkpoints.place, error.what());

@@ -77,7 +77,8 @@ class Session {
   bool open_tiers();
   void shrink(const TierIsFull& full);
   void calibrate();
-  void tune(const std::vector<Tier>& tiers, std::optional<double> tolerance);
+  void plan_again();
+  void choose_codec();
   Evaluation evaluate(const StateObserver& observer);
   std::int64_t tier_bytes(Tier tier) const;
   double relative_difference(const UnknownValues& a, const UnknownValues& b) const;
@@ -94,7 +95,7 @@ class Session {
   std::int64_t host_budget_ = 0, transfer_bytes_ = 0;
   PerTier most_units_{-1, -1, -1};  // found to fit when a tier was full; -1: not found yet
   CheckpointPlan plan_;
-  bool has_drifted_ = false;
+  bool has_drifted_ = false, does_without_ = false;  // without the slow tiers asked for
   std::optional<LossyError> lossy_error_;
   Progress progress_;
 };

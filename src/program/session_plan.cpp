@@ -56,6 +56,11 @@ void Session::read_budgets() {
     inputs_.working_bytes += transfer_bytes_;
   }
   if (in_slots) host_budget_ = bytes_of_slots(*host, inputs_.working_bytes, state);
+  if (comm_.any(inputs_.working_bytes > host_budget_))
+    throw InputError(fmt::format(
+        "checkpoints.host: {} is too little: a gradient needs {} of working memory{}", bytes_text(host_budget_),
+        bytes_text(comm_.max(inputs_.working_bytes)),
+        transfer_bytes_ > 0 ? ", " + bytes_text(comm_.max(transfer_bytes_)) + " of it for transfers to slow tiers" : ""));
   count_units();
 }
 
@@ -80,6 +85,7 @@ void Session::count_units() {
     } else if (tier == Tier::host) {
       units = tier_bytes(tier) / inputs_.state_bytes;
     }
+    if (tier == Tier::disk && does_without_) units = 0;
     if (most_units_[index(tier)] >= 0) units = std::min(units, most_units_[index(tier)]);
     inputs_.units[tier] = std::max<std::int64_t>(0, -comm_.max(-units));
   }
@@ -91,7 +97,7 @@ void Session::drop_transfers() {
   const auto& host = case_.checkpoints.host;
   if (host && host->unit == CaseBudget::Unit::slots)
     host_budget_ = bytes_of_slots(*host, inputs_.working_bytes, inputs_.state_bytes);
-  most_units_[index(Tier::disk)] = 0;
+  does_without_ = true;
   count_units();
 }
 
@@ -184,11 +190,11 @@ double Session::relative_difference(const UnknownValues& a, const UnknownValues&
   return largest;
 }
 
-/// Gives coded states another tolerance, or leaves their codec out, and plans again.
-void Session::tune(const std::vector<Tier>& tiers, std::optional<double> tolerance) {
-  for (const Tier tier : tiers) tiers_->set_tolerance(tier, tolerance);
+/// Codecs have changed: plans again.
+void Session::plan_again() {
+  does_without_ = false;
   inputs_.working_bytes -= transfer_bytes_;
-  if (transfer_bytes_ > 0) transfer_bytes_ = tiers_->working_bytes();
+  transfer_bytes_ = tiers_->working_bytes();
   inputs_.working_bytes += transfer_bytes_;
   const auto& host = case_.checkpoints.host;
   if (host && host->unit == CaseBudget::Unit::slots)
@@ -198,6 +204,28 @@ void Session::tune(const std::vector<Tier>& tiers, std::optional<double> toleran
   count_units();
   measure();
   make_plan();
+}
+
+/// When the case names no codec for the disk: takes the lossless one that the plan gains from, if any.
+void Session::choose_codec() {
+  constexpr double worth_a_look = 1.0;  // seconds of a gradient
+  constexpr double worth_it = 0.9;      // of the time without
+  const auto uses_disk = [&] { return plan_.request.capacities[Tier::disk] > 0; };
+  if (case_.checkpoints.disk_codec.is_given || options_.only_plan || !options_.costs.empty() || plan_.is_open() ||
+      comm_.any(plan_.seconds < worth_a_look || !uses_disk()))
+    return;
+  std::string best = "none";
+  double least = worth_it * comm_.max(plan_.seconds);
+  for (const char* const kind : {"lz4", "zstd"}) {
+    tiers_->set_disk_codec(kind);
+    plan_again();
+    const double seconds = comm_.max(plan_.seconds);
+    if (seconds >= least || comm_.any(!uses_disk())) continue;
+    least = seconds;
+    best = kind;
+  }
+  tiers_->set_disk_codec(best);
+  plan_again();
 }
 
 /// Finds the tolerance of lossy codecs that leads to a part of the accepted error, which is proportional to it, by
@@ -217,7 +245,8 @@ void Session::calibrate() {
   }
   if (tiers.empty() || lossy_error_) return;
   const auto gradient_at = [&](std::optional<double> tolerance) {
-    tune(tiers, tolerance);
+    for (const Tier tier : tiers) tiers_->set_tolerance(tier, tolerance);
+    plan_again();
     ++result.gradients;
     return evaluate({}).gradient;
   };

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "adjoint/plan/plan.hpp"
-#include "adjoint/store/codecs/codecs.hpp"
 #include "io/checkpoints/checkpoint_file.hpp"
 #include "src/error.hpp"
 
@@ -48,15 +47,25 @@ bool SlowTiers::is_asked_for(Tier tier) const {
   return tier == Tier::host ? coding(tier).kind != "none" : tier == Tier::disk && case_.checkpoints.disk.has_value();
 }
 
-void SlowTiers::set_tolerance(Tier tier, std::optional<double> tolerance) {
+void SlowTiers::set_codec(Tier tier, const CodecSettings& settings) {
   for (auto& open : tiers_) open.reset();
+  codecs_[index(tier)] = make_codec(settings);
+  coded_bytes_[index(tier)] = 0;
+}
+
+void SlowTiers::set_tolerance(Tier tier, std::optional<double> tolerance) {
   const CaseCodec& coding = this->coding(tier);
   CodecSettings settings;
   if (tolerance) settings.kind = coding.kind;
   if (tolerance) settings.then = coding.then;
   settings.tolerance = tolerance.value_or(0.0);
-  codecs_[index(tier)] = make_codec(settings);
-  coded_bytes_[index(tier)] = 0;
+  set_codec(tier, settings);
+}
+
+void SlowTiers::set_disk_codec(const std::string& kind) {
+  CodecSettings settings;
+  settings.kind = kind;
+  set_codec(Tier::disk, settings);
 }
 
 void SlowTiers::choose_overlap(std::int64_t states) {

@@ -10,6 +10,7 @@
 
 #include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/simulation.hpp"
+#include "adjoint/store/codecs/codecs.hpp"
 #include "io/case/case.hpp"
 #include "io/checkpoints/raw_file.hpp"
 #include "io/checkpoints/scratch_folder.hpp"
@@ -55,6 +56,8 @@ class SlowTiers {
   void close(Tier tier) { tiers_[index(tier)].reset(); }
   /// Closes all, and coded states get another tolerance; none: their codec is left out.
   void set_tolerance(Tier tier, std::optional<double> tolerance);
+  /// Closes all, and states on disk get a codec by name, without tolerance.
+  void set_disk_codec(const std::string& kind);
   /// Whether the codec has one.
   bool has_tolerance(Tier tier) const { return coding(tier).kind == "zfp" || coding(tier).kind == "quantised"; }
   /// After a tier was found full: what a slot takes is known better now.
@@ -67,6 +70,7 @@ class SlowTiers {
  private:
   static std::size_t index(Tier tier) { return static_cast<std::size_t>(tier); }
   const CaseCodec& coding(Tier tier) const;
+  void set_codec(Tier tier, const CodecSettings& settings);
   std::int64_t page_bytes(Tier tier) const;
   std::unique_ptr<Medium> make_medium(Tier tier, std::int64_t slots, std::int64_t pages);
   std::unique_ptr<SlotTier> make(Tier tier, std::int64_t slots, std::int64_t bytes);
