@@ -307,7 +307,7 @@ bool SlotTier::prefetch(std::int64_t slot, Pool& pool) {
   if (p.state != State::filling || (codec_ && !codec_->is_lossless())) return p.state == State::damaged;
   const auto job = std::find_if(reads_.begin(), reads_.end(), [](const auto& r) { return r->slot < 0; });
   const Write& write = *writes_[static_cast<std::size_t>(p.write)];
-  (*job)->begin(slot, write.state, write.label);
+  (*job)->begin(slot, write.state, p.label);  // the write's own label is the transfer thread's for now
   (*job)->is_copy = true;
   return true;
 }

@@ -1,0 +1,72 @@
+// Codecs on three flows: how small, how fast, and what they do to the gradient. Usage: bench.codecs [JSON]
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/lossy_cases.hpp"
+#include "bench/measure.hpp"
+#include "src/program/session.hpp"
+
+namespace hindsight::bench {
+namespace {
+
+constexpr int cells = 96;
+
+double difference(const Session& session, const UnknownValues& a, const UnknownValues& b) {
+  double largest = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    UnknownValues d(a.size()), r(a.size());
+    r[i] = b[i];
+    d[i] = a[i];
+    for (std::size_t k = 0; k < a[i].size(); ++k) d[i][k] -= b[i][k];
+    largest = std::max(largest, std::sqrt(session.dot(d, d) / session.dot(r, r)));
+  }
+  return largest;
+}
+
+void measure_codec(Report& report, const LossyProblem& problem, const std::string& codec, double accepted,
+                   const UnknownValues& exact) {
+  const std::string accept = accepted > 0 ? fmt::format(", accept: {:g}", accepted) : "";
+  Session session(lossy_case(problem, cells,
+                             {fmt::format("checkpoints={{host: 7 slots, schedule: stride, period: 8, disk: {{size: 200 "
+                                          "MiB, codec: {}{}}}}}",
+                                          codec, accept)}),
+                  Communicator(MPI_COMM_SELF), true, false, true);
+  const Evaluation e = session.gradient({});
+  const SlotTier& disk = *session.tiers()[Tier::disk];
+  const TierTraffic& t = disk.traffic();
+  const double raw = static_cast<double>(disk.state_bytes());
+  const std::string name = fmt::format("{}, {}{}", problem.name, codec, accept);
+  const double error = difference(session, e.gradient, exact);
+  const bool is_smooth = problem.name.starts_with("smooth");
+  report.add(name + ": ratio", raw * static_cast<double>(t.writes) / static_cast<double>(t.bytes_written), "",
+             !is_smooth ? "" : accepted == 1e-3 ? "at least 10" : accepted == 1e-7 ? "at least 3" : "");
+  report.add("    coded and written", raw * static_cast<double>(t.writes) / t.write_busy / 1e6, "MB/s");
+  report.add("    decoded and read", raw * static_cast<double>(t.reads) / std::max(t.read_busy, 1e-9) / 1e6, "MB/s");
+  report.add("    error of the gradient over the accepted one", accepted > 0 ? error / accepted : error, "",
+             accepted > 0 ? "0.1 to 1" : "0");
+}
+
+void measure(int argc, char** argv) {
+  Report report(fmt::format("Codecs, {0} x {0} cells, stride 8, one core and the transfer threads", cells));
+  for (const LossyProblem& problem : lossy_problems()) {
+    Session everything(lossy_case(problem, cells, {"checkpoints.host=2 GiB"}), Communicator(MPI_COMM_SELF), true, false,
+                       true);
+    const UnknownValues exact = everything.gradient({}).gradient;
+    for (const char* codec : {"lz4", "zstd"}) measure_codec(report, problem, codec, 0.0, exact);
+    for (const char* codec : {"zfp", "quantised"})
+      for (const double accepted : {1e-3, 1e-5, 1e-7}) measure_codec(report, problem, codec, accepted, exact);
+  }
+  report.finish(argc, argv);
+}
+
+}  // namespace
+}  // namespace hindsight::bench
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  hindsight::bench::measure(argc, argv);
+  MPI_Finalize();
+}
