@@ -69,6 +69,22 @@ std::string count_text(std::int64_t count) {
   return count == unpredicted ? "-" : std::to_string(count);
 }
 
+/// What moving a state to and from the slow tiers in use takes.
+std::string transfers_text(const Session& session) {
+  const PlanInputs& inputs = session.plan_inputs();
+  std::string text;
+  for (const Tier tier : {Tier::host, Tier::disk}) {
+    const auto t = static_cast<std::size_t>(tier);
+    if (!session.tiers().is_asked_for(tier) || session.plan().schedule.predicted.peak[t] == 0) continue;
+    const Codec* const codec = session.tiers().codec(tier);
+    text += fmt::format("  A state takes {} to the {} and {} back{}, {}.\n", seconds_text(inputs.seconds.write[t]),
+                        tier == Tier::disk ? "disk" : "host slots", seconds_text(inputs.seconds.read[t]),
+                        codec != nullptr ? fmt::format(", coded ({}) into {}", codec->name(), bytes_text(unit_bytes(tier, inputs))) : "",
+                        inputs.overlap.is_on() ? "beside the steps" : "while the steps wait");
+  }
+  return text;
+}
+
 std::string plan_text(const Session& session, const std::vector<Variant>& all, bool is_measured) {
   const CheckpointPlan& plan = session.plan();
   const PlanInputs& inputs = session.plan_inputs();
@@ -89,14 +105,15 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all, b
     const auto t = static_cast<std::size_t>(tier);
     const bool is_host = tier == Tier::host;
     const std::int64_t used = (is_host ? inputs.working_bytes : 0) + plan.checkpoint_bytes(tier, inputs);
-    const std::int64_t budget = is_host ? session.host_budget() : inputs.units[tier] * unit_bytes(tier, inputs);
+    const std::int64_t budget = session.budget(tier);
     const bool is_counted = counts.writes[t] != unpredicted && counts.reads[t] != unpredicted;
     const std::string moved = is_counted ? bytes_text((counts.writes[t] + counts.reads[t]) * unit_bytes(tier, inputs)) : "-";
     text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", to_text(tier), bytes_text(budget),
                         bytes_text(used), counts.peak[t], count_text(counts.writes[t]), count_text(counts.reads[t]),
-                        is_host ? "no copies" : moved);
+                        is_host && !session.tiers().is_asked_for(tier) ? "no copies" : moved);
   }
   text += fmt::format("  ({} of the host memory is working memory.)\n", bytes_text(inputs.working_bytes));
+  text += transfers_text(session);
   if (!plan.is_open() && !plan.is_predicted())
     return text + "An online schedule does not use the number of steps, so nothing is predicted.\n";
   if (plan.is_open()) return text + "The run ends by a condition, so the number of forward steps is known only then.\n";
@@ -154,7 +171,13 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
                                     {"writes", count(counts.writes[t])},
                                     {"reads", count(counts.reads[t])},
                                     {"write_seconds", inputs.seconds.write[t]},
-                                    {"read_seconds", inputs.seconds.read[t]}};
+                                    {"read_seconds", inputs.seconds.read[t]},
+                                    {"slot_bytes", unit_bytes(tier, inputs)}};
+    if (!session.tiers().is_asked_for(tier)) continue;
+    const Codec* const codec = session.tiers().codec(tier);
+    json["tiers"][to_text(tier)].update({{"codec", codec != nullptr ? codec->name() : "none"},
+                                         {"queue", inputs.overlap.queue},
+                                         {"prefetch", inputs.overlap.prefetch}});
   }
   if (plan.proven_least_seconds) json["proven_least_seconds"] = *plan.proven_least_seconds;
   for (const Variant& v : all) {

@@ -154,7 +154,7 @@ Json counts_result(const Session& session, const DriverCounts& counts, double se
     if (tier != Tier::host && inputs.units[tier] == 0) continue;
     const bool is_host = tier == Tier::host;
     const std::int64_t unit = unit_bytes(tier, inputs);
-    json["memory"][to_text(tier)] = {{"budget", is_host ? session.host_budget() : inputs.units[tier] * unit},
+    json["memory"][to_text(tier)] = {{"budget", session.budget(tier)},
                                      {"peak", is_host ? simulation.memory()->peak() : counts.peak[t] * unit},
                                      {"working", is_host ? inputs.working_bytes : 0},
                                      {"slots", counts.peak[t]},

@@ -50,6 +50,9 @@ class Session {
   const PlanInputs& plan_inputs() const { return inputs_; }
   /// Bytes of host memory that a gradient may use, working memory included.
   std::int64_t host_budget() const { return host_budget_; }
+  /// Bytes of a tier that the case allows this rank: of host memory working memory included, of a disk given in slots
+  /// what these take.
+  std::int64_t budget(Tier tier) const;
   /// The slow tiers that are open.
   const SlowTiers& tiers() const { return *tiers_; }
   /// Of codecs that a case gives an accepted error; after the first gradient.

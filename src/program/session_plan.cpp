@@ -64,7 +64,14 @@ void Session::read_budgets() {
   count_units();
 }
 
-/// Of this rank.
+std::int64_t Session::budget(Tier tier) const {
+  if (tier == Tier::host) return host_budget_;
+  const auto& disk = case_.checkpoints.disk;
+  if (!disk) return 0;
+  return disk->unit == CaseBudget::Unit::bytes ? disk->amount : disk->amount * unit_bytes(tier, inputs_);
+}
+
+/// For slots, of this rank.
 std::int64_t Session::tier_bytes(Tier tier) const {
   if (tier == Tier::host) return std::max<std::int64_t>(0, host_budget_ - inputs_.working_bytes);
   const CaseBudget& disk = *case_.checkpoints.disk;
