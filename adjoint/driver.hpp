@@ -28,7 +28,7 @@ class ReversibleSteps {
 
 /// Steps executed, transfers, and units used at most, per tier.
 struct DriverCounts : ScheduleCounts {
-  std::int64_t repaired = 0;        ///< states computed again because their slot was damaged
+  std::int64_t repaired = 0;         ///< states computed again because their slot was damaged
   std::int64_t repairing_steps = 0;  ///< plain steps that this took, not counted in `plain`
 };
 

@@ -287,8 +287,12 @@ std::int64_t Simulation::record_bytes() const {
 }
 StateShape Simulation::shape() const {
   const Layout& layout = grid_->layout();
-  return {static_cast<std::int64_t>(spec_.model.fields.size()), grid_->cells(), layout.origin, layout.stride_y,
-          layout.stride_z, layout.field_stride};
+  return {static_cast<std::int64_t>(spec_.model.fields.size()),
+          grid_->cells(),
+          layout.origin,
+          layout.stride_y,
+          layout.stride_z,
+          layout.field_stride};
 }
 
 /// All that is in use but for states, and what gradients and tangents will add.

@@ -42,7 +42,10 @@ void measure_codec(Report& report, const LossyProblem& problem, const std::strin
   const double error = difference(session, e.gradient, exact);
   const bool is_smooth = problem.name.starts_with("smooth");
   report.add(name + ": ratio", raw * static_cast<double>(t.writes) / static_cast<double>(t.bytes_written), "",
-             !is_smooth ? "" : accepted == 1e-3 ? "at least 10" : accepted == 1e-7 ? "at least 3" : "");
+             !is_smooth         ? ""
+             : accepted == 1e-3 ? "at least 10"
+             : accepted == 1e-7 ? "at least 3"
+                                : "");
   report.add("    coded and written", raw * static_cast<double>(t.writes) / t.write_busy / 1e6, "MB/s");
   report.add("    decoded and read", raw * static_cast<double>(t.reads) / std::max(t.read_busy, 1e-9) / 1e6, "MB/s");
   report.add("    error of the gradient over the accepted one", accepted > 0 ? error / accepted : error, "",

@@ -32,7 +32,9 @@ double median(std::vector<double> values) {
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -72,15 +74,18 @@ void raw_files(Report& report, std::int64_t size) {
   const StateShape shape{1, {side, size / 8 / side, 1}, 1024, side + 16, 0, 0};
   const std::int64_t padded = 2048 + shape.stride_y * shape.cells[1];
   Pool pool(12, padded);
-  SlotTier tier({slots, 4, 4, 0}, shape, [&] {
-    CheckpointFileSettings file;
-    file.path = "bench-checkpoints.h5";
-    file.slots = file.pages = slots;
-    file.page_bytes = size;
-    file.fields = {"u"};
-    file.shape = shape;
-    return std::make_unique<CheckpointFile>(file);
-  }(), nullptr, std::make_shared<TransferThreads>(2));
+  SlotTier tier(
+      {slots, 4, 4, 0}, shape,
+      [&] {
+        CheckpointFileSettings file;
+        file.path = "bench-checkpoints.h5";
+        file.slots = file.pages = slots;
+        file.page_bytes = size;
+        file.fields = {"u"};
+        file.shape = shape;
+        return std::make_unique<CheckpointFile>(file);
+      }(),
+      nullptr, std::make_shared<TransferThreads>(2));
   const RawSlots raw(slots, size);
   const Buffer state = pool.acquire();
   std::vector<double> write, read, cpu;
@@ -134,13 +139,15 @@ void throttled(Report& report, double ratio) {
   options.disk.slowed = {transfer, transfer};
   const std::string period = fmt::format("checkpoints.period={}", static_cast<int>(ratio));
   std::vector<std::unique_ptr<Session>> sessions;
-  for (const char* disk : {"checkpoints.disk={size: 2000 slots}", "checkpoints.disk={size: 2000 slots, queue: 0, prefetch: 0}"})
-    sessions.push_back(session_with(cells, steps, {"checkpoints.schedule=stride", "checkpoints.host=130 slots", disk, period},
-                                    options));
+  for (const char* disk :
+       {"checkpoints.disk={size: 2000 slots}", "checkpoints.disk={size: 2000 slots, queue: 0, prefetch: 0}"})
+    sessions.push_back(session_with(
+        cells, steps, {"checkpoints.schedule=stride", "checkpoints.host=130 slots", disk, period}, options));
   std::vector<double> overlapped, blocking, formula;
   for (int round = 0; round < rounds; ++round) {
     const StepSeconds s = probe->simulation().measure(1, 2e-3, 130);
-    const ScheduleCosts costs{s.forward + s.save, s.record_last + s.reverse + s.load, {0, 0, transfer}, {0, 0, transfer}};
+    const ScheduleCosts costs{
+        s.forward + s.save, s.record_last + s.reverse + s.load, {0, 0, transfer}, {0, 0, transfer}};
     const auto stride = static_cast<std::int64_t>(ratio);
     overlapped.push_back(sessions[0]->gradient({}).seconds);
     blocking.push_back(sessions[1]->gradient({}).seconds);
@@ -158,7 +165,8 @@ void throttled(Report& report, double ratio) {
 void unthrottled(Report& report) {
   const int cells = 512, steps = 400;
   const auto all = session_with(cells, steps, {"checkpoints.host=6 GiB", "checkpoints.schedule=auto"});
-  const auto small = session_with(cells, steps, {"checkpoints.host=8 slots", "checkpoints.disk=8 GiB", "checkpoints.schedule=auto"});
+  const auto small =
+      session_with(cells, steps, {"checkpoints.host=8 slots", "checkpoints.disk=8 GiB", "checkpoints.schedule=auto"});
   const double over = static_cast<double>(steps) / 8;
   std::vector<double> ratio;
   all->gradient({});

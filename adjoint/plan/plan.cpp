@@ -44,7 +44,8 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
   const std::string& name = candidate.name;
   ScheduleRequest request = request_of(inputs);
   const std::int64_t n = inputs.steps, units = inputs.units[Tier::host];
-  const bool fits_records = inputs.keeps_records && n != unknown_steps && (units < 0 || (n - 1) <= units / inputs.record_units);
+  const bool fits_records =
+      inputs.keeps_records && n != unknown_steps && (units < 0 || (n - 1) <= units / inputs.record_units);
   if (name == "store-all" && fits_records) {
     request.content = Content::record;
     request.record_units = inputs.record_units;

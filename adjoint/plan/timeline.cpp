@@ -76,8 +76,7 @@ class Channel {
       if (next == nullptr) break;
       next->end = free_at_ = std::max(next->submitted, free_at_) + (next->is_write ? write_ : read_);
     }
-    if (last == nullptr)
-      std::erase_if(jobs_, [&](const Job& j) { return j.is_write && j.end <= now && now != never; });
+    if (last == nullptr) std::erase_if(jobs_, [&](const Job& j) { return j.is_write && j.end <= now && now != never; });
   }
 
   double write_, read_;
@@ -158,8 +157,8 @@ class Clock {
 
 }  // namespace
 
-double overlapped_seconds(const Schedule& schedule, bool is_online, std::int64_t steps,
-                          const OperationSeconds& seconds, Overlap overlap) {
+double overlapped_seconds(const Schedule& schedule, bool is_online, std::int64_t steps, const OperationSeconds& seconds,
+                          Overlap overlap) {
   if (is_online) overlap.prefetch = 0;
   PerTier slots = schedule.predicted.peak;
   for (std::size_t t = 0; t < tier_count; ++t)

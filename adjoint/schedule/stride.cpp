@@ -1,7 +1,7 @@
 // Stride: a state to the slow tier every k steps; each stretch of k steps is reversed in the fast tier: with all its
 // records or all its states where they fit, by Revolve where not. Meant for transfers that run while steps are taken:
-// then T = max(n f, n/k w) + max(n b + (n - n/k) f, n/k r), at most one forward sweep above a store of everything. It is
-// not optimal where transfers stop the work.
+// then T = max(n f, n/k w) + max(n b + (n - n/k) f, n/k r), at most one forward sweep above a store of everything. It
+// is not optimal where transfers stop the work.
 #include "adjoint/schedule/stride.hpp"
 
 #include <algorithm>
@@ -104,8 +104,7 @@ Schedule make(const ScheduleRequest& request) {
   take_host_slots("stride", request, keeps_records ? (stride - 1) * units : std::min<std::int64_t>(1, stride - 1), n);
   take_slots("stride", request, Tier::disk, last, last);
   const std::int64_t inner = stretch.plain(stride);
-  const std::int64_t plain =
-      inner == endless ? endless : last * stride + last * inner + stretch.plain(rest);
+  const std::int64_t plain = inner == endless ? endless : last * stride + last * inner + stretch.plain(rest);
   Schedule schedule{predict("stride", n, plain), [=] { return actions(n, stride, stretch); }};
   schedule.predicted.kept = keeps_records ? last * (stride - 1) + rest - 1 : 0;
   schedule.predicted.peak = only_host(std::max(last > 0 ? stretch.peak(stride) : 0, stretch.peak(rest)));

@@ -7,8 +7,8 @@
 
 namespace hindsight {
 
-/// A slot gets a chain of pages, anywhere: nothing is ever too scattered to be used, and of each slot less than one page
-/// is wasted. Thread-safe; allocates memory only when it is made.
+/// A slot gets a chain of pages, anywhere: nothing is ever too scattered to be used, and of each slot less than one
+/// page is wasted. Thread-safe; allocates memory only when it is made.
 class PageArena {
  public:
   static constexpr std::int64_t none = -1;

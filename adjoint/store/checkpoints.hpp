@@ -45,8 +45,8 @@ class Checkpoints {
  public:
   /// @param host_units of one state. @param record_units that a record with stages takes. @param states gives the
   /// buffers that states are read back into; must outlive this. @param tiers null: references in host memory.
-  Checkpoints(std::int64_t host_units, std::int64_t record_units, Pool& states,
-              std::array<SlotTier*, tier_count> tiers, const Communicator& comm);
+  Checkpoints(std::int64_t host_units, std::int64_t record_units, Pool& states, std::array<SlotTier*, tier_count> tiers,
+              const Communicator& comm);
 
   /// @param step of the state, or of the state that the record starts from. @throws TierIsFull
   void save(Slot slot, StepRecord record, std::int64_t step) {
@@ -61,7 +61,8 @@ class Checkpoints {
   }
   /// A record without base: the slot is damaged on a rank. @throws ResourceError when too many are.
   StepRecord load(Slot slot) {
-    if (tiers_[static_cast<std::size_t>(slot.tier)] == nullptr) return kept_[static_cast<std::size_t>(slot.index)].record;
+    if (tiers_[static_cast<std::size_t>(slot.tier)] == nullptr)
+      return kept_[static_cast<std::size_t>(slot.index)].record;
     return read(slot);
   }
   void release(Slot slot) {
@@ -116,7 +117,7 @@ class Checkpoints {
 
   std::int64_t record_units_;
   Pool& states_;
-  std::vector<Kept> kept_;  // in host memory, by reference
+  std::vector<Kept> kept_;                                   // in host memory, by reference
   std::array<std::vector<std::int64_t>, tier_count> steps_;  // of slots in slow tiers; -1: free or damaged
   PerTier in_use_{}, peak_{};
   std::array<SlotTier*, tier_count> tiers_;

@@ -26,7 +26,7 @@ class MediumError : public std::runtime_error {
 struct SlotLabel {
   std::int64_t step = -1;  ///< the state's; -1: the slot is free
   std::int64_t first_page = -1;
-  std::int64_t bytes = 0;  ///< as stored
+  std::int64_t bytes = 0;      ///< as stored
   std::uint32_t checksum = 0;  ///< CRC32C of these bytes
 };
 

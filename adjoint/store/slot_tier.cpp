@@ -16,8 +16,8 @@ double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-constexpr std::int64_t block = 4096;                             // bytes; what transfers are made of
-constexpr std::int64_t piece_bytes = std::int64_t{2} << 20U;     // of a state that go at once
+constexpr std::int64_t block = 4096;                          // bytes; what transfers are made of
+constexpr std::int64_t piece_bytes = std::int64_t{2} << 20U;  // of a state that go at once
 
 std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
   return (bytes + unit - 1) / unit * unit;

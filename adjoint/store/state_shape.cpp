@@ -23,15 +23,13 @@ void by_rows(const StateShape& shape, std::int64_t first, std::int64_t count, Co
 }  // namespace
 
 void pack(const StateShape& shape, const double* state, std::int64_t first, std::int64_t count, double* cells) {
-  by_rows(shape, first, count, [&](std::int64_t from, std::int64_t to, std::size_t bytes) {
-    std::memcpy(cells + to, state + from, bytes);
-  });
+  by_rows(shape, first, count,
+          [&](std::int64_t from, std::int64_t to, std::size_t bytes) { std::memcpy(cells + to, state + from, bytes); });
 }
 
 void unpack(const StateShape& shape, const double* cells, std::int64_t first, std::int64_t count, double* state) {
-  by_rows(shape, first, count, [&](std::int64_t to, std::int64_t from, std::size_t bytes) {
-    std::memcpy(state + to, cells + from, bytes);
-  });
+  by_rows(shape, first, count,
+          [&](std::int64_t to, std::int64_t from, std::size_t bytes) { std::memcpy(state + to, cells + from, bytes); });
 }
 
 std::uint32_t crc32c(const void* data, std::int64_t bytes, std::uint32_t before) {

@@ -123,8 +123,7 @@ void CheckpointFile::make_file() {
     const Hdf5Dataset data = encoded ? make_dataset(file, path, "pages", H5T_NATIVE_UINT8, {pages, width})
                                      : make_dataset(file, path, "pages", H5T_NATIVE_DOUBLE, {pages, width / 8});
     pages_at_ = offset_of(data, path);
-    if (pages_at_ % block != 0)
-      throw Error(ExitCode::bug, "the pages of '" + path + "' are not aligned");
+    if (pages_at_ % block != 0) throw Error(ExitCode::bug, "the pages of '" + path + "' are not aligned");
     write_text_attribute(data, "fields", joined(settings_.fields), path);
     write_text_attribute(data, "codec", encoded ? settings_.codec : "none", path);
     write_shape(data, settings_.shape, path);

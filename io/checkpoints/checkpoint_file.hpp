@@ -26,9 +26,9 @@ struct CheckpointFileSettings {
   std::int64_t slots = 0, pages = 0, page_bytes = 0;  ///< pages of whole 4 KiB
   std::vector<std::string> fields;
   StateShape shape;
-  std::string codec;                               ///< empty: none
-  std::function<double(std::int64_t step)> time;   ///< of a state; any thread calls it
-  bool direct = true;                              ///< past the page cache where the file system allows it
+  std::string codec;                              ///< empty: none
+  std::function<double(std::int64_t step)> time;  ///< of a state; any thread calls it
+  bool direct = true;                             ///< past the page cache where the file system allows it
   OpenRawFile open = open_raw_file;
 };
 

@@ -8,8 +8,8 @@
 
 namespace hindsight {
 
-/// Makes a folder, on every rank because it may lie on a node's own disk. What was made is removed at the end, innermost
-/// first, unless something else is in it.
+/// Makes a folder, on every rank because it may lie on a node's own disk. What was made is removed at the end,
+/// innermost first, unless something else is in it.
 class ScratchFolder {
  public:
   /// Collective. @throws ResourceError when it cannot be made.

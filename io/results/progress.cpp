@@ -24,8 +24,7 @@ std::string progress_line(const std::string& name, const std::string& unit, std:
   return line + "  ETA " + duration_text(static_cast<double>(std::max<std::int64_t>(0, total - done)) / rate);
 }
 
-Progress::Progress(bool enabled, int rank)
-    : warns_(enabled && rank == 0), enabled_(warns_ && isatty(2) != 0) {}
+Progress::Progress(bool enabled, int rank) : warns_(enabled && rank == 0), enabled_(warns_ && isatty(2) != 0) {}
 Progress::~Progress() {
   finish();
 }

@@ -79,7 +79,9 @@ std::string transfers_text(const Session& session) {
     const Codec* const codec = session.tiers().codec(tier);
     text += fmt::format("  A state takes {} to the {} and {} back{}, {}.\n", seconds_text(inputs.seconds.write[t]),
                         tier == Tier::disk ? "disk" : "host slots", seconds_text(inputs.seconds.read[t]),
-                        codec != nullptr ? fmt::format(", coded ({}) into {}", codec->name(), bytes_text(unit_bytes(tier, inputs))) : "",
+                        codec != nullptr
+                            ? fmt::format(", coded ({}) into {}", codec->name(), bytes_text(unit_bytes(tier, inputs)))
+                            : "",
                         inputs.overlap.is_on() ? "beside the steps" : "while the steps wait");
   }
   return text;
@@ -107,7 +109,8 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all, b
     const std::int64_t used = (is_host ? inputs.working_bytes : 0) + plan.checkpoint_bytes(tier, inputs);
     const std::int64_t budget = session.budget(tier);
     const bool is_counted = counts.writes[t] != unpredicted && counts.reads[t] != unpredicted;
-    const std::string moved = is_counted ? bytes_text((counts.writes[t] + counts.reads[t]) * unit_bytes(tier, inputs)) : "-";
+    const std::string moved =
+        is_counted ? bytes_text((counts.writes[t] + counts.reads[t]) * unit_bytes(tier, inputs)) : "-";
     text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", to_text(tier), bytes_text(budget),
                         bytes_text(used), counts.peak[t], count_text(counts.writes[t]), count_text(counts.reads[t]),
                         is_host && !session.tiers().is_asked_for(tier) ? "no copies" : moved);

@@ -123,7 +123,9 @@ Json traffic_result(const SlotTier& tier, const DriverCounts& counts) {
   };
   return {{"where", tier.medium().description()},
           {"codec", tier.codec() != nullptr ? tier.codec()->name() : "none"},
-          {"ratio", t.bytes_written > 0 ? static_cast<double>(t.writes * tier.state_bytes()) / static_cast<double>(t.bytes_written) : 1.0},
+          {"ratio", t.bytes_written > 0
+                        ? static_cast<double>(t.writes * tier.state_bytes()) / static_cast<double>(t.bytes_written)
+                        : 1.0},
           {"bytes_written", t.bytes_written},
           {"bytes_read", t.bytes_read},
           {"write_rate", rate(t.bytes_written, t.write_busy)},
@@ -163,7 +165,8 @@ Json counts_result(const Session& session, const DriverCounts& counts, double se
                                      {"reads", counts.reads[t]}};
   }
   for (const Tier tier : {Tier::host, Tier::disk})
-    if (const SlotTier* slow = session.tiers()[tier]) json["memory"][to_text(tier)].update(traffic_result(*slow, counts));
+    if (const SlotTier* slow = session.tiers()[tier])
+      json["memory"][to_text(tier)].update(traffic_result(*slow, counts));
   if (const auto& lossy = session.lossy_error())
     json["codec_error"] = {{"accepted", lossy->accepted},
                            {"predicted", lossy->predicted},

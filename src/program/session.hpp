@@ -79,6 +79,7 @@ class Session {
   void make_plan();
   bool open_tiers();
   void shrink(const TierIsFull& full);
+  std::vector<Tier> tiers_with_accepted_error(double& accepted) const;
   void calibrate();
   void plan_again();
   void choose_codec();

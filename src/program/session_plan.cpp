@@ -60,7 +60,8 @@ void Session::read_budgets() {
     throw InputError(fmt::format(
         "checkpoints.host: {} is too little: a gradient needs {} of working memory{}", bytes_text(host_budget_),
         bytes_text(comm_.max(inputs_.working_bytes)),
-        transfer_bytes_ > 0 ? ", " + bytes_text(comm_.max(transfer_bytes_)) + " of it for transfers to slow tiers" : ""));
+        transfer_bytes_ > 0 ? ", " + bytes_text(comm_.max(transfer_bytes_)) + " of it for transfers to slow tiers"
+                            : ""));
   count_units();
 }
 
@@ -86,7 +87,8 @@ void Session::count_units() {
     std::int64_t units = 0;
     if (tiers_->is_asked_for(tier)) {
       const auto& disk = case_.checkpoints.disk;
-      const bool in_slots = tier == Tier::disk && disk->unit == CaseBudget::Unit::slots && tiers_->codec(tier) == nullptr;
+      const bool in_slots =
+          tier == Tier::disk && disk->unit == CaseBudget::Unit::slots && tiers_->codec(tier) == nullptr;
       units = std::min(useful, in_slots ? disk->amount : tiers_->slots_in(tier, tier_bytes(tier)));
       inputs_.slot_bytes[index(tier)] = tiers_->slot_bytes(tier);
     } else if (tier == Tier::host) {
@@ -184,19 +186,6 @@ void Session::shrink(const TierIsFull& full) {
   }
 }
 
-double Session::relative_difference(const UnknownValues& a, const UnknownValues& b) const {
-  double largest = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    UnknownValues difference(a.size()), reference(a.size());
-    reference[i] = b[i];
-    difference[i] = a[i];
-    for (std::size_t k = 0; k < a[i].size(); ++k) difference[i][k] -= b[i][k];
-    const double size = std::sqrt(dot(reference, reference));
-    if (size > 0) largest = std::max(largest, std::sqrt(dot(difference, difference)) / size);
-  }
-  return largest;
-}
-
 /// Codecs have changed: plans again.
 void Session::plan_again() {
   does_without_ = false;
@@ -211,73 +200,6 @@ void Session::plan_again() {
   count_units();
   measure();
   make_plan();
-}
-
-/// When the case names no codec for the disk: takes the lossless one that the plan gains from, if any.
-void Session::choose_codec() {
-  constexpr double worth_a_look = 1.0;  // seconds of a gradient
-  constexpr double worth_it = 0.9;      // of the time without
-  const auto uses_disk = [&] { return plan_.request.capacities[Tier::disk] > 0; };
-  if (case_.checkpoints.disk_codec.is_given || options_.only_plan || !options_.costs.empty() || plan_.is_open() ||
-      comm_.any(plan_.seconds < worth_a_look || !uses_disk()))
-    return;
-  std::string best = "none";
-  double least = worth_it * comm_.max(plan_.seconds);
-  for (const char* const kind : {"lz4", "zstd"}) {
-    tiers_->set_disk_codec(kind);
-    plan_again();
-    const double seconds = comm_.max(plan_.seconds);
-    if (seconds >= least || comm_.any(!uses_disk())) continue;
-    least = seconds;
-    best = kind;
-  }
-  tiers_->set_disk_codec(best);
-  plan_again();
-}
-
-/// Finds the tolerance of lossy codecs that leads to a part of the accepted error, which is proportional to it, by
-/// comparison with the gradient of lossless checkpoints. Once per session.
-void Session::calibrate() {
-  constexpr double aim = 0.4, least = 0.15;  // of what is accepted
-  constexpr int most_attempts = 8;
-  std::vector<Tier> tiers;
-  LossyError result;
-  bool has_tolerance = false;
-  for (const Tier tier : slow_tiers) {
-    const CaseCodec& coding = tier == Tier::host ? case_.checkpoints.host_codec : case_.checkpoints.disk_codec;
-    if (!coding.accept || tiers_ == nullptr || (*tiers_)[tier] == nullptr) continue;
-    tiers.push_back(tier);
-    result.accepted = result.accepted > 0 ? std::min(result.accepted, *coding.accept) : *coding.accept;
-    has_tolerance = has_tolerance || (coding.tolerance == 0.0 && tiers_->has_tolerance(tier));
-  }
-  if (tiers.empty() || lossy_error_) return;
-  const auto gradient_at = [&](std::optional<double> tolerance) {
-    for (const Tier tier : tiers) tiers_->set_tolerance(tier, tolerance);
-    plan_again();
-    ++result.gradients;
-    return evaluate({}).gradient;
-  };
-  const UnknownValues exact = gradient_at({});
-  double tolerance = std::min(0.1, 0.1 * result.accepted);
-  for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    result.tolerance = tolerance;
-    result.measured = relative_difference(gradient_at(tolerance), exact);
-    const bool is_good = result.measured <= result.accepted, is_used = (*tiers_)[tiers[0]] != nullptr;
-    if (is_good && (!has_tolerance || !is_used || result.measured >= least * result.accepted)) break;
-    if (!has_tolerance) break;
-    const double factor = result.measured > 0 ? aim * result.accepted / result.measured : 64.0;
-    result.predicted = aim * result.accepted;
-    const double next = std::min(0.25, tolerance * std::clamp(factor, 1e-6, 64.0));
-    if (is_good && next == tolerance) break;
-    tolerance = next;
-  }
-  if (result.measured > result.accepted)
-    throw InputError(case_.checkpoints.place,
-                     fmt::format("checkpoints: the codec gives the gradient an error of {:.2g}, {:.2g} is accepted; a "
-                                 "codec with a tolerance (quantised, zfp) or a lossless one can do better",
-                                 result.measured, result.accepted));
-  if (result.predicted == 0.0) result.predicted = result.measured;
-  lossy_error_ = result;
 }
 
 }  // namespace hindsight

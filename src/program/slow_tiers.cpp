@@ -118,8 +118,7 @@ std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, st
     const double state = static_cast<double>(rounded_up(shape_.bytes(), block));
     return std::make_unique<ThrottledMedium>(std::move(medium), seconds.first / state, seconds.second / state);
   };
-  if (options_.emulated)
-    return slowed(std::make_unique<MemoryMedium>(pages, page_bytes(tier)), *options_.emulated);
+  if (options_.emulated) return slowed(std::make_unique<MemoryMedium>(pages, page_bytes(tier)), *options_.emulated);
   CheckpointFileSettings file;
   file.path = fmt::format("{}/checkpoints-{}-rank{}.h5", scratch_->path(), tag_, comm_.rank());
   file.slots = slots;
@@ -177,7 +176,8 @@ std::pair<double, double> SlowTiers::measure(Tier tier, std::int64_t bytes) {
   constexpr std::int64_t sample = 6;
   const std::int64_t fit = bytes / rounded_up(shape_.bytes(), block);
   std::int64_t slots = -comm_.max(-std::clamp<std::int64_t>(fit, 1, sample));
-  while (slots > 0 && tiers_[index(tier)] == nullptr) slots = open(tier, slots, slots * rounded_up(shape_.bytes(), block));
+  while (slots > 0 && tiers_[index(tier)] == nullptr)
+    slots = open(tier, slots, slots * rounded_up(shape_.bytes(), block));
   if (slots == 0) return {0.0, 0.0};
   const std::pair<double, double> seconds = simulation_.measure(*tiers_[index(tier)]);
   learn_sizes();

@@ -19,7 +19,7 @@ namespace hindsight {
 
 /// Where a disk tier's bytes go; the rest is for tests and benchmarks.
 struct DiskOptions {
-  std::string scratch = ".";  ///< folder of checkpoint files where the case names none
+  std::string scratch = ".";                          ///< folder of checkpoint files where the case names none
   std::optional<std::pair<double, double>> emulated;  ///< memory in place of a disk: seconds per write, per read
   std::optional<std::pair<double, double>> slowed;    ///< a disk slowed down to as many seconds
   bool direct = true;                                 ///< past the page cache where the file system allows it
@@ -36,8 +36,8 @@ class SlowTiers {
 
   bool is_asked_for(Tier tier) const;
   bool any() const { return is_asked_for(Tier::host) || is_asked_for(Tier::disk); }
-  /// How far transfers run ahead: as the case says, else as deep as the memory allows. @param states that fit beside the
-  /// working memory.
+  /// How far transfers run ahead: as the case says, else as deep as the memory allows. @param states that fit beside
+  /// the working memory.
   void choose_overlap(std::int64_t states);
   const Overlap& overlap() const { return overlap_; }
   /// Host memory beside the slots: scratch of the threads, states that wait or were read ahead.
@@ -58,8 +58,11 @@ class SlowTiers {
   void set_tolerance(Tier tier, std::optional<double> tolerance);
   /// Closes all, and states on disk get a codec by name, without tolerance.
   void set_disk_codec(const std::string& kind);
-  /// Whether the codec has one.
-  bool has_tolerance(Tier tier) const { return coding(tier).kind == "zfp" || coding(tier).kind == "quantised"; }
+  /// Whether the codec has a tolerance, and the case leaves it open.
+  bool is_tunable(Tier tier) const {
+    const CaseCodec& c = coding(tier);
+    return (c.kind == "zfp" || c.kind == "quantised") && c.tolerance == 0.0;
+  }
   /// After a tier was found full: what a slot takes is known better now.
   void learn_sizes();
 

@@ -110,9 +110,9 @@ TEST(Plan, AnEmulatedDiskIsUsedAndCounted) {
   Session reference = gray_scott({"checkpoints.host=1 GiB"}, test::self());
   const Evaluation all = reference.gradient({});
   for (const char* slots : {"0 slots", "1 slots", "4 slots"}) {
-    Session session =
-        gray_scott({std::string("checkpoints.host=") + slots, "checkpoints.disk={size: 40 slots, queue: 0, prefetch: 0}"},
-                   test::world(), options);
+    Session session = gray_scott(
+        {std::string("checkpoints.host=") + slots, "checkpoints.disk={size: 40 slots, queue: 0, prefetch: 0}"},
+        test::world(), options);
     EXPECT_EQ(session.plan().kind->name, "hrevolve");
     const Evaluation mine = session.gradient({});
     EXPECT_EQ(mine.counts.writes[2], session.plan().schedule.predicted.writes[2]);

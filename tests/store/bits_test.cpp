@@ -51,7 +51,8 @@ TEST(StoreBits, HostDiskAndBoth) {
     expect_bits({"checkpoints.host=200 slots"}, how, wanted);
     expect_bits({"checkpoints.host=9 slots"}, how, wanted);
     expect_bits({"checkpoints.host=0 slots", "checkpoints.disk=100 slots"}, how, wanted);
-    expect_bits({"checkpoints.host=0 slots", "checkpoints.disk=10 slots", "checkpoints.schedule=hrevolve"}, how, wanted);
+    expect_bits({"checkpoints.host=0 slots", "checkpoints.disk=10 slots", "checkpoints.schedule=hrevolve"}, how,
+                wanted);
     for (const char* schedule : {"stride", "hrevolve", "multistage", "periodic", "diskrevolve", "twolevel"})
       expect_bits({"checkpoints.host=5 slots", "checkpoints.disk=100 slots", "checkpoints.period=6",
                    std::string("checkpoints.schedule=") + schedule},

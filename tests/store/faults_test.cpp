@@ -38,8 +38,8 @@ class Hit {
     options.disk.scratch = scratch();
     options.costs = "forward=1,reverse=3,disk.write=0.5,disk.read=0.5";
     if (test::world().rank() == test::world().size() - 1) options.disk.open_file = test::faulty(faults);
-    session_ = std::make_unique<Session>(test::shipped_case("gray-scott", set), test::world(), true, false, true,
-                                         options);
+    session_ =
+        std::make_unique<Session>(test::shipped_case("gray-scott", set), test::world(), true, false, true, options);
     const std::scoped_lock lock(faults->mutex);  // the measurement's calls do not count
     faults->writes = faults->reads = 0;
     faults->read_at.clear();

@@ -20,14 +20,14 @@ namespace hindsight::test {
 /// What goes wrong with the data of checkpoints (transfers of 4 KiB and more). Calls count from 0.
 struct Faults {
   std::mutex mutex;
-  std::size_t most_at_once = std::numeric_limits<std::size_t>::max();   ///< longer transfers stop short
-  std::set<std::int64_t> failing_writes, failing_reads;                 ///< calls that end with EIO
-  std::set<std::int64_t> bad_for_writes, bad_for_reads;                 ///< places where all calls do
-  std::vector<std::int64_t> read_at;                                    ///< places, in the order of the calls
-  std::int64_t room = std::numeric_limits<std::int64_t>::max();         ///< bytes of new places that can be written
+  std::size_t most_at_once = std::numeric_limits<std::size_t>::max();  ///< longer transfers stop short
+  std::set<std::int64_t> failing_writes, failing_reads;                ///< calls that end with EIO
+  std::set<std::int64_t> bad_for_writes, bad_for_reads;                ///< places where all calls do
+  std::vector<std::int64_t> read_at;                                   ///< places, in the order of the calls
+  std::int64_t room = std::numeric_limits<std::int64_t>::max();        ///< bytes of new places that can be written
   std::int64_t room_to_reserve = std::numeric_limits<std::int64_t>::max();
-  std::int64_t flipped_write = -1, flipped_read = -1;                   ///< calls that change one bit
-  std::int64_t flipped_bit = 0;                                         ///< modulo the bits of the transfer
+  std::int64_t flipped_write = -1, flipped_read = -1;  ///< calls that change one bit
+  std::int64_t flipped_bit = 0;                        ///< modulo the bits of the transfer
   std::int64_t writes = 0, reads = 0, flips = 0;
 };
 

@@ -1,6 +1,6 @@
 // Memory: within the budget, used when it helps, as the operating system sees it, and none asked for while stepping.
-#include <fstream>
 #include <unistd.h>
+#include <fstream>
 
 #include <atomic>
 #include <cmath>
@@ -112,9 +112,9 @@ TEST(Memory, NothingIsAllocatedWhileStepping) {
   for (const char* schedule : {"store-all", "revolve", "cams", "stride", "hrevolve", "multistage", "periodic"}) {
     SCOPED_TRACE(schedule);
     const bool everything = std::string(schedule) == "store-all";
-    Session session = gray_scott({std::string("checkpoints.schedule=") + schedule, "checkpoints.period=20",
-                                  everything ? "checkpoints.host=1 GiB" : "checkpoints.host=20 slots",
-                                  "checkpoints.disk=500 slots"});
+    Session session =
+        gray_scott({std::string("checkpoints.schedule=") + schedule, "checkpoints.period=20",
+                    everything ? "checkpoints.host=1 GiB" : "checkpoints.host=20 slots", "checkpoints.disk=500 slots"});
     Simulation& simulation = session.simulation();
     const std::int64_t n = simulation.plan().steps();
     allocations = 0;
@@ -131,8 +131,8 @@ TEST(Memory, NothingIsAllocatedWhileStepping) {
 
 TEST(Memory, IsWhatTheOperatingSystemSees) {
   const std::int64_t base = resident_bytes();
-  Session session = gray_scott({"checkpoints.host=300 MiB", "checkpoints.disk=200 MiB", "grid.x.cells=512",
-                                "grid.y.cells=384", "time.to=100"});
+  Session session = gray_scott(
+      {"checkpoints.host=300 MiB", "checkpoints.disk=200 MiB", "grid.x.cells=512", "grid.y.cells=384", "time.to=100"});
   session.gradient({});
   const std::int64_t grown = resident_bytes() - base, tracked = session.simulation().memory()->peak();
   constexpr std::int64_t program = 24 << 20;  // compiled kernels, libraries' buffers, threads' stacks
@@ -141,8 +141,8 @@ TEST(Memory, IsWhatTheOperatingSystemSees) {
 }
 
 TEST(Memory, IsFlatOverTwoHundredGradients) {
-  Session session =
-      gray_scott({"checkpoints.host=20 slots", "checkpoints.disk=100 slots", "checkpoints.schedule=stride", "time.to=20"});
+  Session session = gray_scott(
+      {"checkpoints.host=20 slots", "checkpoints.disk=100 slots", "checkpoints.schedule=stride", "time.to=20"});
   std::int64_t before = 0;
   for (int i = 0; i < 200; ++i) {
     if (i == 20) before = resident_bytes();

@@ -124,7 +124,8 @@ TEST(SlotTier, TakesBackWhatWaitsToBeWritten) {
 
 TEST(SlotTier, SaysWhenItIsFull) {
   Pool pool(8, padded);
-  SlotTier tier({3, 1, 1}, shape, std::make_unique<MemoryMedium>(2, 4096), nullptr, std::make_shared<TransferThreads>(1));
+  SlotTier tier({3, 1, 1}, shape, std::make_unique<MemoryMedium>(2, 4096), nullptr,
+                std::make_shared<TransferThreads>(1));
   const Buffer state = pool.acquire();
   for (std::int64_t slot = 0; slot < 3; ++slot) tier.save(slot, state, slot);
   tier.finish();
