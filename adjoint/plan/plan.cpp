@@ -50,6 +50,8 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
     request.content = Content::record;
     request.record_units = inputs.record_units;
   }
+  if (name == "twolevel" && request.period == 0)
+    request.period = (inputs.at_most - 1) / std::max<std::int64_t>(1, inputs.units[Tier::disk]) + 1;
   if (name == "stride" && candidate.keeps_records) {
     request.content = Content::record;
     request.record_units = inputs.record_units;
@@ -92,7 +94,11 @@ bool has_slow_tier(const PlanInputs& inputs) {
 /// Families worth a look; those that others always beat are left out.
 std::vector<Candidate> candidates(const PlanInputs& inputs) {
   const std::int64_t n = inputs.steps, units = inputs.units[Tier::host];
-  if (n == unknown_steps) return {{"online"}};
+  if (n == unknown_steps) {
+    // Where the run ends is not known, so times cannot be compared: disk counts when it holds more than memory.
+    const bool disk_holds_more = units >= 0 && inputs.units[Tier::disk] > units && units < inputs.at_most - 1;
+    return {{disk_holds_more ? "twolevel" : "online"}};
+  }
   std::vector<Candidate> all;
   if (inputs.keeps_records && (units < 0 || (n - 1) <= units / inputs.record_units)) return {{"store-all"}};
   if (n - 1 <= units) all.push_back({"store-all"});

@@ -1,5 +1,7 @@
 #include "adjoint/store/arena.hpp"
 
+#include <algorithm>
+
 namespace hindsight {
 
 PageArena::PageArena(std::int64_t pages) : next_(static_cast<std::size_t>(pages)) {
@@ -12,7 +14,7 @@ void PageArena::clear() {
   for (std::int64_t p = 0; p < pages; ++p) next_[static_cast<std::size_t>(p)] = p + 1 < pages ? p + 1 : none;
   first_free_ = pages > 0 ? 0 : none;
   free_count_ = pages;
-  retired_ = 0;
+  retired_ = peak_ = 0;
 }
 
 std::int64_t PageArena::allocate(std::int64_t count) {
@@ -24,6 +26,7 @@ std::int64_t PageArena::allocate(std::int64_t count) {
   first_free_ = next(last);
   next_[static_cast<std::size_t>(last)] = none;
   free_count_ -= count;
+  peak_ = std::max(peak_, static_cast<std::int64_t>(next_.size()) - free_count_ - retired_);
   return first;
 }
 
@@ -52,6 +55,11 @@ void PageArena::retire(std::int64_t first, std::int64_t spare) {
 std::int64_t PageArena::in_use() const {
   const std::scoped_lock lock(mutex_);
   return static_cast<std::int64_t>(next_.size()) - free_count_ - retired_;
+}
+
+std::int64_t PageArena::peak() const {
+  const std::scoped_lock lock(mutex_);
+  return peak_;
 }
 
 }  // namespace hindsight

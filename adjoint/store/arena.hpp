@@ -21,12 +21,13 @@ class PageArena {
   void retire(std::int64_t first, std::int64_t spare);
   std::int64_t next(std::int64_t page) const { return next_[static_cast<std::size_t>(page)]; }
   std::int64_t in_use() const;
+  std::int64_t peak() const;  ///< since clear()
   void clear();
 
  private:
   mutable std::mutex mutex_;
   std::vector<std::int64_t> next_;  // in a chain, or in the list of free pages
-  std::int64_t first_free_ = none, free_count_ = 0, retired_ = 0;
+  std::int64_t first_free_ = none, free_count_ = 0, retired_ = 0, peak_ = 0;
 };
 
 }  // namespace hindsight

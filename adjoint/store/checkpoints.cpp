@@ -5,6 +5,12 @@
 #include <algorithm>
 
 namespace hindsight {
+namespace {
+
+// Failures of transfers that a run lives with: so many, and a part of all.
+constexpr std::int64_t always_forgiven = 3, one_in = 10;
+
+}  // namespace
 
 Checkpoints::Checkpoints(std::int64_t host_units, std::int64_t record_units, Pool& states,
                          std::array<SlotTier*, tier_count> tiers, const Communicator& comm)
@@ -35,14 +41,17 @@ void Checkpoints::write(Slot slot, const Buffer& state, std::int64_t step) {
   SlotTier& tier = *tiers_[static_cast<std::size_t>(slot.tier)];
   tier.save(slot.index, state, step);
   slow_step(slot) = step;
-  if (!comm_.any(tier.is_full())) return;
+  const bool fails = tier.traffic().lost > always_forgiven + tier.traffic().writes / one_in;
+  if (!comm_.any(tier.is_full() || fails)) return;
+  if (!comm_.any(tier.is_full()))
+    throw ResourceError("too many checkpoints could not be written to go on; the last: " +
+                        comm_.first_text(tier.problem()));
   const std::int64_t here = tier.is_full() ? tier.slots_that_fit() : tier.settings().slots;
   const std::int64_t fit = -comm_.max(-here);
   throw TierIsFull(slot.tier, fit, comm_.first_text(tier.problem()));
 }
 
 StepRecord Checkpoints::read(Slot slot) {
-  constexpr std::int64_t always_forgiven = 3, one_in = 10;
   SlotTier& tier = *tiers_[static_cast<std::size_t>(slot.tier)];
   StepRecord record{tier.load(slot.index, states_), {}};
   ++loads_;

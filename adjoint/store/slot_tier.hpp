@@ -75,6 +75,8 @@ class SlotTier {
   /// What the last failure said.
   const std::string& problem() const { return problem_; }
   const TierTraffic& traffic() const { return traffic_; }
+  /// Of the medium's pages that held states, at most since clear().
+  std::int64_t peak_bytes() const { return arena_.peak() * medium_->page_bytes(); }
   /// The most bytes that a state took as stored, since the tier was made.
   std::int64_t largest_bytes() const { return largest_bytes_; }
 

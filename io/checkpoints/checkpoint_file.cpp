@@ -116,7 +116,7 @@ void CheckpointFile::make_file() {
   const Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "create properties for", path);
   H5Pset_alignment(access, block, block);
   H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
-  Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), "create", path);
+  Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access), "create", path);
   const bool encoded = !settings_.codec.empty();
   const auto pages = static_cast<hsize_t>(settings_.pages), width = static_cast<hsize_t>(settings_.page_bytes);
   {

@@ -15,7 +15,8 @@ ScratchFolder::ScratchFolder(std::string path, const Communicator& comm) : path_
   for (fs::path p = path_; !p.empty() && !fs::exists(p, error); p = p.parent_path()) made_.push_back(p);
   comm.any(false);  // all ranks have looked before one makes it
   fs::create_directories(path_, error);
-  const bool is_there = fs::is_directory(path_);
+  std::error_code unknown;
+  const bool is_there = fs::is_directory(path_, unknown);
   comm.agree(is_there ? "" : "cannot create the folder '" + path_ + "': " + error.message(),
              static_cast<int>(ExitCode::resource));
 }

@@ -65,7 +65,8 @@ OutputObserver::OutputObserver(const Session& session, const RunFolder& folder)
 StateObserver OutputObserver::observer() {
   return [this](std::int64_t k, double t, double* state) {
     const bool is_end = k == session_.simulation().plan().steps();
-    if (!is_end && !std::binary_search(at_.begin(), at_.end(), k)) return;
+    if (k <= last_ || (!is_end && !std::binary_search(at_.begin(), at_.end(), k))) return;
+    last_ = k;
     const Layout& layout = session_.simulation().grid().layout();
     std::vector<const double*> cells;
     for (const std::size_t f : shown_)
@@ -115,9 +116,14 @@ Json base_result(const std::string& verb, const Session& session, double objecti
 
 namespace {
 
-/// Of one rank's disk tier: rates in bytes per second while transfers were under way.
-Json traffic_result(const SlotTier& tier, const DriverCounts& counts) {
+/// Counts and bytes of all ranks together, the longest stalls; rates in bytes per second of rank 0's transfers.
+/// Collective.
+Json traffic_result(const SlotTier& tier, const DriverCounts& counts, const Communicator& comm) {
   const TierTraffic& t = tier.traffic();
+  std::vector<double> sums{static_cast<double>(t.bytes_written), static_cast<double>(t.bytes_read),
+                           static_cast<double>(t.damaged), static_cast<double>(t.lost)};
+  comm.sum(sums);
+  const auto count = [&](std::size_t i) { return static_cast<std::int64_t>(sums[i]); };
   const auto rate = [](std::int64_t bytes, double seconds) {
     return seconds > 0 ? static_cast<double>(bytes) / seconds : 0.0;
   };
@@ -126,18 +132,18 @@ Json traffic_result(const SlotTier& tier, const DriverCounts& counts) {
           {"ratio", t.bytes_written > 0
                         ? static_cast<double>(t.writes * tier.state_bytes()) / static_cast<double>(t.bytes_written)
                         : 1.0},
-          {"bytes_written", t.bytes_written},
-          {"bytes_read", t.bytes_read},
+          {"bytes_written", count(0)},
+          {"bytes_read", count(1)},
           {"write_rate", rate(t.bytes_written, t.write_busy)},
           {"read_rate", rate(t.bytes_read, t.read_busy)},
-          {"write_stall_seconds", t.write_stall},
-          {"read_stall_seconds", t.read_stall},
+          {"write_stall_seconds", comm.max(t.write_stall)},
+          {"read_stall_seconds", comm.max(t.read_stall)},
           {"queue", tier.settings().queue},
           {"longest_queue", t.longest_queue},
           {"prefetch", tier.settings().prefetch},
           {"read_ahead", t.ahead},
-          {"damaged", t.damaged},
-          {"lost", t.lost},
+          {"damaged", count(2)},
+          {"lost", count(3)},
           {"repaired", counts.repaired},
           {"repairing_steps", counts.repairing_steps}};
 }
@@ -156,8 +162,10 @@ Json counts_result(const Session& session, const DriverCounts& counts, double se
     if (tier != Tier::host && inputs.units[tier] == 0) continue;
     const bool is_host = tier == Tier::host;
     const std::int64_t unit = unit_bytes(tier, inputs);
+    const SlotTier* const slow = session.tiers()[tier];
+    const std::int64_t peak = slow != nullptr ? slow->peak_bytes() : counts.peak[t] * unit;
     json["memory"][to_text(tier)] = {{"budget", session.budget(tier)},
-                                     {"peak", is_host ? simulation.memory()->peak() : counts.peak[t] * unit},
+                                     {"peak", is_host ? simulation.memory()->peak() : peak},
                                      {"working", is_host ? inputs.working_bytes : 0},
                                      {"slots", counts.peak[t]},
                                      {"slot_bytes", unit},
@@ -166,7 +174,8 @@ Json counts_result(const Session& session, const DriverCounts& counts, double se
   }
   for (const Tier tier : {Tier::host, Tier::disk})
     if (const SlotTier* slow = session.tiers()[tier])
-      json["memory"][to_text(tier)].update(traffic_result(*slow, counts));
+      json["memory"][to_text(tier)].update(traffic_result(*slow, counts, session.communicator()));
+  for (const std::string& warning : session.warnings()) json["warnings"].push_back(warning);
   if (const auto& lossy = session.lossy_error())
     json["codec_error"] = {{"accepted", lossy->accepted},
                            {"predicted", lossy->predicted},

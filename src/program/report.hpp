@@ -47,6 +47,7 @@ class OutputObserver {
   const Session& session_;
   std::vector<std::size_t> shown_;
   std::vector<std::int64_t> at_;
+  std::int64_t last_ = -1;  // state written; a sweep that begins again shows the same once more
   FieldWriter writer_;
 };
 

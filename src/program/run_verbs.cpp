@@ -130,6 +130,7 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   Json json = base_result("run", session, objective);
   json["seconds"] = {{"forward", seconds}};
   folder.write_text("result.json", json.dump(2) + "\n");
+  for (const std::string& warning : session.warnings()) log.event("warning", {{"text", warning}});
   log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
   write_json(options, comm, json);
   if (!options.quiet && options.json != "-")
@@ -157,6 +158,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   json.merge_patch(counts_result(session, evaluation.counts, evaluation.seconds));
   json["seconds"] = {{"gradient", seconds}};
   folder.write_text("result.json", json.dump(2) + "\n");
+  for (const std::string& warning : session.warnings()) log.event("warning", {{"text", warning}});
   log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
   write_json(options, comm, json);
   if (options.quiet || options.json == "-") return ExitCode::done;
@@ -235,6 +237,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   json.merge_patch(counts_result(session, counts, gradient_seconds));
   json["seconds"] = {{"inversion", seconds}};
   folder.write_text("result.json", json.dump(2) + "\n");
+  for (const std::string& warning : session.warnings()) log.event("warning", {{"text", warning}});
   log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
   write_json(options, comm, json);
   if (talks)

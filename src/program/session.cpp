@@ -78,11 +78,6 @@ double Session::objective(const StateObserver& observer) {
   return value + add_priors(nullptr);
 }
 
-Evaluation Session::gradient(const StateObserver& observer) {
-  calibrate();
-  return evaluate(observer);
-}
-
 Evaluation Session::evaluate(const StateObserver& observer) {
   if (has_drifted_) {
     measure();

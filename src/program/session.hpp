@@ -33,7 +33,7 @@ struct PlanOptions {
 struct LossyError {
   double accepted = 0.0, predicted = 0.0, measured = 0.0;
   double tolerance = 0.0;
-  int gradients = 0;  ///< that it took, once
+  int gradients = 0;  ///< that it took so far
 };
 
 class Session {
@@ -80,7 +80,8 @@ class Session {
   bool open_tiers();
   void shrink(const TierIsFull& full);
   std::vector<Tier> tiers_with_accepted_error(double& accepted) const;
-  void calibrate();
+  void calibrate(const std::vector<Tier>& tiers, double accepted);
+  double error_at(const std::vector<Tier>& tiers, double tolerance, const UnknownValues& exact);
   void plan_again();
   void choose_codec();
   Evaluation evaluate(const StateObserver& observer);
@@ -101,6 +102,7 @@ class Session {
   CheckpointPlan plan_;
   bool has_drifted_ = false, does_without_ = false;  // without the slow tiers asked for
   std::optional<LossyError> lossy_error_;
+  double calibrated_norm_ = 0.0;  // of the gradient then
   Progress progress_;
 };
 

@@ -51,6 +51,8 @@ void Session::read_budgets() {
   if (tiers_->any()) {
     const std::int64_t fit = in_slots ? n : (host_budget_ - inputs_.working_bytes) / state;
     tiers_->choose_overlap(-comm_.max(-fit));
+    if (!in_slots && comm_.any(inputs_.working_bytes + tiers_->working_bytes() > host_budget_))
+      tiers_->choose_overlap(0);
     inputs_.overlap = tiers_->overlap();
     transfer_bytes_ = tiers_->working_bytes();
     inputs_.working_bytes += transfer_bytes_;
@@ -87,8 +89,7 @@ void Session::count_units() {
     std::int64_t units = 0;
     if (tiers_->is_asked_for(tier)) {
       const auto& disk = case_.checkpoints.disk;
-      const bool in_slots =
-          tier == Tier::disk && disk->unit == CaseBudget::Unit::slots && tiers_->codec(tier) == nullptr;
+      const bool in_slots = tier == Tier::disk && disk->unit == CaseBudget::Unit::slots;
       units = std::min(useful, in_slots ? disk->amount : tiers_->slots_in(tier, tier_bytes(tier)));
       inputs_.slot_bytes[index(tier)] = tiers_->slot_bytes(tier);
     } else if (tier == Tier::host) {
@@ -112,6 +113,8 @@ void Session::drop_transfers() {
 
 /// Costs as given, else as measured on a few steps.
 void Session::measure() {
+  tiers_->close(Tier::host);  // its memory is needed
+  simulation_->free_checkpoints();
   const int repeats = inputs_.at_most < 50 ? 1 : inputs_.at_most < 500 ? 3 : 5;
   const double batch = options_.only_plan ? 5e-3 : 1e-3;
   const std::int64_t units = -comm_.max(-tier_bytes(Tier::host) / inputs_.state_bytes);

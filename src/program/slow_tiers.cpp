@@ -1,9 +1,8 @@
 #include "src/program/slow_tiers.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <random>
 
 #include "adjoint/plan/plan.hpp"
 #include "io/checkpoints/checkpoint_file.hpp"
@@ -34,7 +33,7 @@ SlowTiers::SlowTiers(const Case& c, const Communicator& comm, DiskOptions option
       simulation_(simulation),
       warn_(std::move(warn)),
       shape_(simulation.shape()),
-      tag_(comm.broadcast(fmt::format("{:x}", getpid()))) {
+      tag_(comm.broadcast(fmt::format("{:08x}{:08x}", std::random_device()(), std::random_device()()))) {
   for (const Tier tier : {Tier::host, Tier::disk})
     if (is_asked_for(tier)) set_tolerance(tier, coding(tier).tolerance);
 }
@@ -138,9 +137,10 @@ std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, st
 std::unique_ptr<SlotTier> SlowTiers::make(Tier tier, std::int64_t slots, std::int64_t bytes) {
   const std::int64_t page = page_bytes(tier), per_slot = slot_bytes(tier) / page;
   const std::int64_t spare = tier == Tier::disk ? spare_slots * per_slot : 0;
-  const std::int64_t most = std::max(slots * per_slot + spare, bytes / page);
-  // Coded states get all that there is: some will be larger than others.
-  const std::int64_t pages = codec(tier) != nullptr ? most : slots * per_slot + spare;
+  std::int64_t pages = slots * per_slot + spare;
+  // Coded states get what there is, as far as they can use it: some will be larger than others.
+  if (const Codec* coded = codec(tier))
+    pages = std::max(pages, std::min(bytes / page, slots * (rounded_up(coded->bound(shape_), page) / page) + spare));
   std::unique_ptr<Medium> medium = make_medium(tier, slots, pages);
   const CountMemory counted(simulation_.memory());
   return std::make_unique<SlotTier>(TierSettings{slots, overlap_.queue, overlap_.prefetch, spare}, shape_,

@@ -84,7 +84,7 @@ class SlowTiers {
   Simulation& simulation_;
   std::function<void(const std::string&)> warn_;
   StateShape shape_;
-  std::string tag_;  // of this process in the names of files
+  std::string tag_;  // of this object in the names of files
   std::unique_ptr<ScratchFolder> scratch_;
   Overlap overlap_;
   std::shared_ptr<TransferThreads> threads_;

@@ -5,6 +5,11 @@
 namespace hindsight {
 namespace {
 
+/// A lossy coder may put one number before as many words as there are cells.
+std::int64_t field_room(const StateShape& field) {
+  return BlockCoder::bound(cells_of_a_field(field), sizeof(double)) + static_cast<std::int64_t>(sizeof(double));
+}
+
 constexpr std::int64_t fewest_cells = 16;  // of a field that is coded on its own
 constexpr std::uint32_t magic = 0x31435348;
 
@@ -57,7 +62,7 @@ class StateCoder final : public Coder {
  private:
   char* put(const double* cells, char* out) {
     char* const content = out + sizeof(Mark);
-    const std::int64_t room = BlockCoder::bound(cells_of_a_field(shape_), sizeof(double));
+    const std::int64_t room = field_room(shape_);
     std::int64_t bytes = lossy_ ? lossy_->encode(cells, content, room) : 0;
     const bool is_lossless = bytes == 0;
     if (is_lossless) bytes = lossless_->encode(cells, content, room);
@@ -90,8 +95,7 @@ StateCodec::StateCodec(std::string name, Make lossless, Make lossy)
 std::int64_t StateCodec::bound(const StateShape& shape) const {
   const StateShape fields = coded(shape);
   const auto mark = static_cast<std::int64_t>(sizeof(Mark));
-  return static_cast<std::int64_t>(sizeof(Header)) +
-         fields.fields * (mark + BlockCoder::bound(cells_of_a_field(fields), sizeof(double)));
+  return static_cast<std::int64_t>(sizeof(Header)) + fields.fields * (mark + field_room(fields));
 }
 
 std::unique_ptr<Coder> StateCodec::coder(const StateShape& shape) const {
