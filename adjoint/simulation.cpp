@@ -548,7 +548,8 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   std::size_t next = 0;
   const auto turn = [&](const auto& ring) { return next = (next + 1) % ring.size(); };
   const auto reverse_one = [&](const StepRecord& record, std::int64_t k) {
-    stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(), lambda_next_.data());
+    stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(),
+                      lambda_next_.data());
   };
   const auto measured = [&](const std::function<void()>& work) { return seconds_of(comm_, repeats, batch, work); };
 
@@ -567,10 +568,11 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   seconds.reverse_kept = measured([&] { reverse_one(records[turn(records)], other()); });
   records.clear();
   std::vector<Buffer> states(count(units));
-  seconds.save = std::max(0.0, measured([&] { states[turn(states)] = advance(other(), state, false); }) - seconds.forward);
+  seconds.save =
+      std::max(0.0, measured([&] { states[turn(states)] = advance(other(), state, false); }) - seconds.forward);
   for (Buffer& s : states) s = advance(0, state, false);
-  seconds.load =
-      std::max(0.0, measured([&] { const Buffer end = advance(other(), states[turn(states)], false); }) - seconds.forward);
+  seconds.load = std::max(
+      0.0, measured([&] { const Buffer end = advance(other(), states[turn(states)], false); }) - seconds.forward);
   return seconds;
 }
 

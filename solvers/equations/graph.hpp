@@ -72,7 +72,7 @@ struct Node {
 /// Random numbers as a field: one number per cell that depends on these constants, on the cell and, if it changes with
 /// the step, on the number of the step. It depends on nothing else, so for derivatives it is data.
 struct Noise {
-  bool is_normal = true;         ///< standard normal numbers; else uniform ones in (0, 1)
+  bool is_normal = true;  ///< standard normal numbers; else uniform ones in (0, 1)
   bool changes_with_step = true;
   std::uint32_t seed = 0, stream = 0;
   int symbol = 0;  ///< of the field, set by Graph::noise()

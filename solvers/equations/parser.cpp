@@ -387,8 +387,7 @@ const std::vector<std::string>& reserved_names() {
     std::vector<std::string> all = operators;
     all.insert(all.end(), random_functions.begin(), random_functions.end());
     for (const Builtin& b : builtins()) all.emplace_back(b.name);
-    for (const char* word :
-         {"x", "y", "z", "t", "h", "pi", "and", "or", "not", "dt", "dtt", "initial", "norm"})
+    for (const char* word : {"x", "y", "z", "t", "h", "pi", "and", "or", "not", "dt", "dtt", "initial", "norm"})
       all.emplace_back(word);
     return all;
   }();

@@ -38,8 +38,8 @@ struct Scope {
 /// @param place of the first character of `text`; columns in errors count from there.
 /// @throws InputError with line and column: syntax (what was expected), unknown name (nearest name and what is
 /// allowed),
-///   wrong number of arguments, a seed or stream that is no integer constant, operator without a grid, an axis that the grid lacks, nesting deeper than 200, more
-///   than 200000 nodes or, with functions written out, a million terms.
+///   wrong number of arguments, a seed or stream that is no integer constant, operator without a grid, an axis that the
+///   grid lacks, nesting deeper than 200, more than 200000 nodes or, with functions written out, a million terms.
 Expr parse(Graph& graph, const std::string& text, const Scope& scope, const SourcePlace& place);
 
 /// Names that no parameter, field or function of a case may take (functions, operators, x y z t pi, and or not).

@@ -1,8 +1,8 @@
 // Random numbers by a counter-based generator, as compiled kernels.
 //
-// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, SC'11) turns a counter of four
-// words and a key of two into four random words. Here the counter is {cell, step}, 64 bits each, and the key {seed,
-// stream}; so every number can be had again at any time, in any order, on any rank.
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, SC'11) turns a counter of
+// four words and a key of two into four random words. Here the counter is {cell, step}, 64 bits each, and the key
+// {seed, stream}; so every number can be had again at any time, in any order, on any rank.
 //
 // Everything is made of integer operations, + - * / sqrt and fma on double: a number has the same bits on every machine
 // and for every vector width. No function of the math library is called.

@@ -9,8 +9,7 @@
 namespace hindsight {
 namespace {
 
-const std::map<std::string, std::string> cases = {
-    {"ode", R"yaml(
+const std::map<std::string, std::string> cases = {{"ode", R"yaml(
 parameters: {k: 0.4, s: 0.3, u0: 0.5}
 state: {u: {initial: "u0 + 0.1*noise(3, 0)"}, w: {initial: 1}}
 equations: {dt(u): "-k*u*w + s*noise(1, 0)", dt(w): "u - w + s*w*uniform(1, 0)"}
@@ -18,7 +17,7 @@ time: {method: rk4, step: 0.05, to: 3}
 objective: [{final: "u*w"}, {integral: "u*noise(1, 0)"}]
 unknowns: {k: {}, s: {}, u0: {}, initial(w): {}}
 )yaml"},
-    {"line", R"yaml(
+                                                  {"line", R"yaml(
 grid: {x: {cells: 41, to: 1}}
 parameters: {nu: 0.02, s: 0.5, xi: {field: "1 + 0.1*noise(5, 1)"}}
 state: {u: {initial: "sin(2*pi*x)*(1 + s*noise(1, 0))"}}
@@ -27,7 +26,7 @@ time: {method: ssprk3, step: 2e-3, to: 0.08}
 objective: [{final: "(u - 0.1*noise(2, 0))^2"}, {integral: "u*dx(noise(1, 1))*0.01"}]
 unknowns: {nu: {}, s: {}, xi: {}, initial(u): {}}
 )yaml"},
-    {"walls", R"yaml(
+                                                  {"walls", R"yaml(
 grid:
   x: {cells: 16, to: 1, boundary: {value: 0.2}}
   y: {cells: 19, to: 1.1, boundary: {slope: "0.1*x"}}
@@ -38,7 +37,7 @@ time: {method: rk4, step: 4e-3, to: 0.12}
 objective: [{final: "u^2"}, {integral: "grad2(u*noise(1, 0))*0.1"}]
 unknowns: {D: {}, s: {}, initial(u): {}}
 )yaml"},
-    {"box", R"yaml(
+                                                  {"box", R"yaml(
 grid: {x: {cells: 8, to: 1}, y: {cells: 9, to: 1, boundary: {value: 0}}, z: {cells: 10, to: 1}, order: 4}
 parameters: {c: 0.3, s: 0.2}
 state: {u: {initial: "sin(2*pi*x)*cos(2*pi*z)"}, v: {initial: "noise(0, 4294967295)"}}
@@ -58,12 +57,15 @@ TEST_P(NoisyCase, HasTheSameBitsForAllRanksAndSchedules) {
   Session alone(noisy(GetParam(), {"checkpoints.schedule=store-all"}), test::self(), true, false, true);
   const Evaluation reference = alone.gradient({});
   for (const double d : reference.gradient[1]) EXPECT_NE(d, 0.0) << "the strength of the noise has no effect";
-  for (const auto& [schedule, host] : std::vector<std::pair<std::string, std::string>>{
-           {"store-all", "1 GiB"}, {"revolve", "1 slots"}, {"revolve", "4 slots"}, {"uniform", "20 slots"},
-           {"cams", "9 slots"}, {"online", "12 slots"}}) {
+  for (const auto& [schedule, host] : std::vector<std::pair<std::string, std::string>>{{"store-all", "1 GiB"},
+                                                                                       {"revolve", "1 slots"},
+                                                                                       {"revolve", "4 slots"},
+                                                                                       {"uniform", "20 slots"},
+                                                                                       {"cams", "9 slots"},
+                                                                                       {"online", "12 slots"}}) {
     SCOPED_TRACE(schedule + " " + host);
-    Session session(noisy(GetParam(), {"checkpoints.schedule=" + schedule, "checkpoints.host=" + host}),
-                    test::world(), true, false, true);
+    Session session(noisy(GetParam(), {"checkpoints.schedule=" + schedule, "checkpoints.host=" + host}), test::world(),
+                    true, false, true);
     test::expect_same_bits(session, session.gradient({}), reference);
   }
 }
