@@ -109,6 +109,7 @@ void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, c
   series_ = series;
   series_sums_ = series_sums;
   places_.resize(active_.series.size());
+  noise_ = noises_read(*model_.graph, {&value_kernel_, &adjoint_kernel_, &tangent_kernel_});
   rows_ = Memory(grid.local_rows());
   tangent_rows_ = Memory(grid.local_rows());
   dummy_knot_ = Memory(grid.local_rows());
@@ -182,6 +183,7 @@ void Integral::set_scalars(Tables& tables, std::int64_t k) const {
   tables.scalar(weight_) = spec_.weight * grid_->cell_volume() * in_time;
   tables.scalar(h_) = 1.0;  // wall derivatives are multiplied by h, which here is part of the weight
   tables.scalar(t_) = t;
+  tables.fill_noise(noise_, k);
   for (const Series& s : series_) {
     const int symbol = model_.graph->scalar_index(StageNames::stage(s.name, stage));
     if (symbol >= 0) tables.scalar(symbol) = s.at(t);

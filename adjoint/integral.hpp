@@ -76,6 +76,7 @@ class Integral {
   std::vector<Series> series_;
   std::vector<double*> series_sums_;
   std::vector<Series::Place> places_;
+  std::vector<std::size_t> noise_;
   KernelLibrary library_, wall_library_;
   std::unique_ptr<Pass> value_pass_, adjoint_pass_, tangent_pass_;
   std::unique_ptr<WallGather> wall_gather_;

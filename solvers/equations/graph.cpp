@@ -1,5 +1,7 @@
 #include "solvers/equations/graph.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -111,6 +113,16 @@ Expr Graph::coordinate(int axis, Offset offset) {
   node.axis = static_cast<std::uint8_t>(axis);
   node.offset[static_cast<std::size_t>(axis)] = offset[static_cast<std::size_t>(axis)];
   return intern(node);
+}
+
+Expr Graph::noise(Noise noise) {
+  const std::string name = fmt::format("{}({}, {}){}", noise.is_normal ? "noise" : "uniform", noise.seed, noise.stream,
+                                       noise.changes_with_step ? "" : "@start");
+  const bool is_new = field_index(name) < 0;
+  const Expr read = field(name);
+  noise.symbol = read.node().symbol;
+  if (is_new) noises_.push_back(noise);
+  return read;
 }
 
 Expr Graph::make(Op op, const std::vector<Expr>& args, int axis, int symbol) {

@@ -69,6 +69,15 @@ struct Node {
   std::array<NodeId, 3> args{0, 0, 0};
 };
 
+/// Random numbers as a field: one number per cell that depends on these constants, on the cell and, if it changes with
+/// the step, on the number of the step. It depends on nothing else, so for derivatives it is data.
+struct Noise {
+  bool is_normal = true;  ///< standard normal numbers; else uniform ones in (0, 1)
+  bool changes_with_step = true;
+  std::uint32_t seed = 0, stream = 0;
+  int symbol = 0;  ///< of the field, set by Graph::noise()
+};
+
 class Graph;
 
 /// A handle to a node: cheap to copy, valid as long as its graph. Arithmetic on two of them builds new nodes.
@@ -105,6 +114,8 @@ class Graph {
   /// The field of this name at an offset, added at the end of fields() when new.
   Expr field(const std::string& name, Offset offset = {0, 0, 0});
   Expr coordinate(int axis, Offset offset = {0, 0, 0});
+  /// The field of these random numbers, listed in noises().
+  Expr noise(Noise noise);
   /// General constructor; folds constants and applies the local algebra of simplify.hpp.
   Expr make(Op op, const std::vector<Expr>& args, int axis = 0, int symbol = 0);
 
@@ -112,6 +123,7 @@ class Graph {
   std::size_t size() const { return nodes_.size(); }
   const std::vector<std::string>& scalars() const { return scalars_; }
   const std::vector<std::string>& fields() const { return fields_; }
+  const std::vector<Noise>& noises() const { return noises_; }
   /// Index of a name, or -1.
   int scalar_index(std::string_view name) const;
   int field_index(std::string_view name) const;
@@ -123,6 +135,7 @@ class Graph {
   std::unordered_multimap<std::uint64_t, NodeId> index_;
   std::vector<std::string> scalars_;
   std::vector<std::string> fields_;
+  std::vector<Noise> noises_;
 };
 
 inline const Node& Expr::node() const {

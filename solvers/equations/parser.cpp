@@ -1,6 +1,10 @@
 #include "solvers/equations/parser.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numbers>
 #include <optional>
 #include <set>
@@ -40,6 +44,7 @@ const std::vector<Builtin>& builtins() {
 
 const std::vector<std::string> operators = {"dx",  "dy",    "dz",  "dxx",  "dyy",   "dzz",
                                             "lap", "grad2", "div", "grad", "upwind"};
+const std::vector<std::string> random_functions = {"noise", "uniform"};
 const std::vector<std::string> axis_names = {"x", "y", "z"};
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
@@ -225,12 +230,15 @@ class Parser {
     std::vector<std::string> names;
     for (const auto& [name, function] : scope_.functions) names.push_back(name);
     for (const Builtin& b : builtins()) names.emplace_back(b.name);
+    if (scope_.random != Scope::Random::none)
+      names.insert(names.end(), random_functions.begin(), random_functions.end());
     if (scope_.operators) names.insert(names.end(), operators.begin(), operators.end());
     return names;
   }
 
   Expr call(const Token& token) {
     if (contains(operators, token.text)) return operation(token);
+    if (contains(random_functions, token.text)) return random(token);
     take();  // (
     std::vector<Expr> arguments;
     if (!is(")")) {
@@ -264,6 +272,37 @@ class Parser {
     std::vector<std::string> calls = calls_;
     calls.push_back(function.name);
     return Parser(graph_, function.body, scope_, function.place, calls, locals, depth_, budget_).parse_all();
+  }
+
+  Expr random(const Token& token) {
+    if (scope_.random == Scope::Random::none)
+      fail(token, token.text +
+                      " cannot be used here: only in equations, initial values, parameter fields, final and integral "
+                      "terms");
+    take();  // (
+    std::vector<Token> places;
+    std::vector<Expr> arguments;
+    while (!is(")")) {
+      if (!arguments.empty()) expect(",", "in " + token.text + "(seed, stream)");
+      places.push_back(peek());
+      arguments.push_back(disjunction());
+    }
+    take();  // )
+    check_count(token, arguments.size(), 2);
+    Noise noise;
+    noise.is_normal = token.text == "noise";
+    noise.changes_with_step = scope_.random == Scope::Random::of_cell_and_step;
+    noise.seed = counting_number(places[0], arguments[0], "seed");
+    noise.stream = counting_number(places[1], arguments[1], "stream");
+    return graph_.noise(noise);
+  }
+
+  std::uint32_t counting_number(const Token& token, Expr e, const char* what) const {
+    constexpr std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
+    const double value = e.is_constant() ? e.node().value : -1.0;
+    if (!(value >= 0 && value <= most && value == std::floor(value)))
+      fail(token, fmt::format("the {} must be an integer constant from 0 to {}", what, most));
+    return static_cast<std::uint32_t>(value);
   }
 
   Expr operation(const Token& token) {
@@ -346,9 +385,9 @@ Expr parse(Graph& graph, const std::string& text, const Scope& scope, const Sour
 const std::vector<std::string>& reserved_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all = operators;
+    all.insert(all.end(), random_functions.begin(), random_functions.end());
     for (const Builtin& b : builtins()) all.emplace_back(b.name);
-    for (const char* word :
-         {"x", "y", "z", "t", "h", "pi", "and", "or", "not", "dt", "dtt", "initial", "norm", "noise"})
+    for (const char* word : {"x", "y", "z", "t", "h", "pi", "and", "or", "not", "dt", "dtt", "initial", "norm"})
       all.emplace_back(word);
     return all;
   }();

@@ -26,17 +26,20 @@ struct Scope {
   std::vector<std::string> fields;   ///< state fields and parameter fields allowed here
   std::map<std::string, UserFunction> functions;
   bool operators = true;  ///< whether dx, lap, ... may be used here
+  enum class Random { none, of_cell, of_cell_and_step };
+  Random random = Random::none;  ///< what noise and uniform mean here, if they may be used
 };
 
 /// Grammar, loosest first: or; and; not; comparisons < <= > >= == !=; + -; * /; unary + -; ^ (right-associative, binds
 /// tighter than unary minus on its left: -2^2 = -4); numbers, names, calls, parentheses. `pi` is known. Functions: abs
-/// min max sqrt exp log sin cos tan tanh where; operators dx dy dz dxx dyy dzz lap grad2 div(k*grad(u))
+/// min max sqrt exp log sin cos tan tanh where; random numbers noise(seed, stream) uniform(seed, stream), whose
+/// arguments are integer constants; operators dx dy dz dxx dyy dzz lap grad2 div(k*grad(u))
 /// upwind(c, u, axis). Axis names are x, y, z.
 /// @param place of the first character of `text`; columns in errors count from there.
 /// @throws InputError with line and column: syntax (what was expected), unknown name (nearest name and what is
 /// allowed),
-///   wrong number of arguments, operator without a grid, an axis that the grid lacks, nesting deeper than 200, more
-///   than 200000 nodes or, with functions written out, a million terms.
+///   wrong number of arguments, a seed or stream that is no integer constant, operator without a grid, an axis that the
+///   grid lacks, nesting deeper than 200, more than 200000 nodes or, with functions written out, a million terms.
 Expr parse(Graph& graph, const std::string& text, const Scope& scope, const SourcePlace& place);
 
 /// Names that no parameter, field or function of a case may take (functions, operators, x y z t pi, and or not).

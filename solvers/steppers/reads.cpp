@@ -23,6 +23,19 @@ std::vector<const KernelSpec*> pointers(const std::vector<KernelSpec>& kernels) 
   return all;
 }
 
+std::vector<std::size_t> noises_read(const Graph& graph, const std::vector<const KernelSpec*>& kernels) {
+  std::vector<std::size_t> found;
+  for (std::size_t n = 0; n < graph.noises().size(); ++n) {
+    const Noise& noise = graph.noises()[n];
+    const bool read = std::any_of(kernels.begin(), kernels.end(), [&](const KernelSpec* kernel) {
+      const std::vector<Reach> all = reach(kernel->roots());
+      return static_cast<std::size_t>(noise.symbol) < all.size() && all[static_cast<std::size_t>(noise.symbol)].read;
+    });
+    if (read && noise.changes_with_step) found.push_back(n);
+  }
+  return found;
+}
+
 std::array<int, 3> ring_depth(const Model& model, const std::vector<Expr>& expressions) {
   std::array<int, 3> depth{0, 0, 0};
   for (const Reach& r : reach(expressions)) depth = deeper(depth, r.depth);

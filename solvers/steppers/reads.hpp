@@ -14,6 +14,9 @@ namespace hindsight {
 Reach deepest(const std::vector<const KernelSpec*>& kernels, const std::vector<int>& symbols);
 std::vector<const KernelSpec*> pointers(const std::vector<KernelSpec>& kernels);
 
+/// Indices in Graph::noises() of what the kernels read and what changes with the step.
+std::vector<std::size_t> noises_read(const Graph& graph, const std::vector<const KernelSpec*>& kernels);
+
 /// Depth of the ring of ghosts that feed interior cells through walls: how far the expressions read; 0 on axes without
 /// walls.
 std::array<int, 3> ring_depth(const Model& model, const std::vector<Expr>& expressions);

@@ -66,6 +66,7 @@ struct RungeKutta::Plan {
   std::vector<Series> values;
   mutable std::vector<Series::Place> places;
   std::int64_t state = 0, rows = 0;
+  std::vector<std::size_t> forward_noise, reverse_noise, tangent_noise;
 
   std::vector<KernelSpec> reverse_specs() const {
     std::vector<KernelSpec> all;
@@ -203,6 +204,11 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   for (WallValues& w : p.walls) w.prepare(p.wall_library, tables);
   for (WallValues& w : p.dot_walls) w.prepare(p.wall_library, tables);
 
+  p.forward_noise = noises_read(graph, pointers(p.forward));
+  const std::vector<KernelSpec> reverse_specs = p.reverse_specs();
+  p.reverse_noise = noises_read(graph, pointers(reverse_specs));
+  p.tangent_noise = noises_read(graph, pointers(p.tangent));
+
   // Arrays that kernels name and nobody else provides: slopes, stage adjoints, ghosts.
   std::vector<int> scratch;
   const auto wants_array = [&](const std::string& name) {
@@ -312,6 +318,7 @@ void RungeKutta::bind_stages(Tables& tables, double* u, double* const* stages) c
 
 void RungeKutta::begin_forward(Tables& tables, StepTime time) const {
   set_stage_scalars(tables, time);
+  tables.fill_noise(plan_->forward_noise, time.index);
   if (plan_->time_dependent_walls)
     for (const WallValues& w : plan_->walls) w.evaluate(tables);
 }
@@ -362,6 +369,7 @@ void RungeKutta::reverse(Tables& tables, StepTime time, double* u, double* const
                          double* lambda_next) const {
   const Plan& p = *plan_;
   set_stage_scalars(tables, time);
+  tables.fill_noise(p.reverse_noise, time.index);
   if (!p.active_series.empty()) bind_knots(tables, time);
   bind_stages(tables, u, stages);
   tables.bind_state(p.lambda, lambda);
@@ -381,6 +389,7 @@ void RungeKutta::tangent(Tables& tables, StepTime time, double* u, double* const
                          double* dnext) const {
   const Plan& p = *plan_;
   set_stage_scalars(tables, time);
+  tables.fill_noise(p.tangent_noise, time.index);
   for (std::size_t q = 0; q < p.series_dot.size(); ++q)
     for (int i = 0; i < tableau_.stages(); ++i)
       tables.scalar(p.series_dot[q][at(i)]) = series_directions_[q].at(time.t + tableau_.c[at(i)] * time.h);

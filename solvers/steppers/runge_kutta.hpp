@@ -25,6 +25,7 @@ namespace hindsight {
 
 struct StepTime {
   double t = 0.0, h = 0.0;
+  std::int64_t index = 0;  ///< of the step, from 0: what random numbers depend on
 };
 
 /// Kernels of one model and method, as graphs. Building it needs no grid; it tells the halo that a grid must have.

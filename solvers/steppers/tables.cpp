@@ -8,6 +8,13 @@ Tables::Tables(const Graph& graph, const Grid& grid, int sums)
       scalars_(graph.scalars().size(), 0.0),
       sums_(static_cast<std::size_t>(sums), nullptr) {
   for (int axis = 0; axis < 3; ++axis) coordinates_[static_cast<std::size_t>(axis)] = grid.coordinates(axis);
+  if (graph.noises().empty()) return;
+  std::vector<NoiseField> fields;
+  for (const Noise& noise : graph.noises()) {
+    allocate({noise.symbol});
+    fields.push_back({noise, field(noise.symbol)});
+  }
+  noise_ = std::make_unique<NoiseFields>(std::move(fields), grid);
 }
 
 void Tables::allocate(const std::vector<int>& symbols) {

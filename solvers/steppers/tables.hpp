@@ -3,11 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "solvers/equations/kernel.hpp"
 #include "solvers/grid/grid.hpp"
+#include "solvers/steppers/noise_fields.hpp"
 #include "src/memory.hpp"
 
 namespace hindsight {
@@ -15,6 +17,7 @@ namespace hindsight {
 /// The tables of one simulation on one rank. Grows while it is set up; nothing in it moves or grows while stepping.
 class Tables {
  public:
+  /// Allocates the arrays of random numbers, if there are any: then it is collective.
   Tables(const Graph& graph, const Grid& grid, int sums);
 
   const Grid& grid() const { return grid_; }
@@ -27,6 +30,11 @@ class Tables {
 
   /// Allocates arrays in the grid's layout, one per symbol, zeroed, and binds them.
   void allocate(const std::vector<int>& symbols);
+  /// The arrays of these random numbers (indices in Graph::noises()) hold those of this step from now on, in owned and
+  /// ghost cells.
+  void fill_noise(const std::vector<std::size_t>& which, std::int64_t step) {
+    for (const std::size_t i : which) noise_->fill(i, step);
+  }
   /// Bytes of what allocate() made.
   std::int64_t bytes() const { return bytes_; }
   /// Binds consecutive fields of a state (see Layout) to symbols.
@@ -50,6 +58,7 @@ class Tables {
   std::vector<double*> sums_;
   std::array<const double*, 3> coordinates_;
   std::vector<Memory> owned_;
+  std::unique_ptr<NoiseFields> noise_;
   std::int64_t bytes_ = 0;
 };
 

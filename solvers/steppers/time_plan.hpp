@@ -22,7 +22,7 @@ class TimePlan {
   void reopen() { steps_ = first_step_.back(); }
   StepTime step(std::int64_t k) const {
     const std::size_t s = first_step_.size() == 2 ? 0 : stretch(k);
-    return {ends_[s] + static_cast<double>(k - first_step_[s]) * lengths_[s], lengths_[s]};
+    return {ends_[s] + static_cast<double>(k - first_step_[s]) * lengths_[s], lengths_[s], k};
   }
   double time(std::int64_t k) const;
   /// The state at a landing time. @throws Error(bug) when the plan does not land there.

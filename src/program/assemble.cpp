@@ -32,7 +32,9 @@ class Assembler {
     Model& model = spec_.model;
     for (const CaseState& s : case_.state) model.fields.push_back(s.name);
     for (const CaseState& s : case_.state) {
-      spec_.initial.push_back(expression(s.initial, point_scope(/*with_fields=*/false, /*with_time=*/false)));
+      Scope start = point_scope(/*with_fields=*/false, /*with_time=*/false);
+      start.random = Scope::Random::of_cell;
+      spec_.initial.push_back(expression(s.initial, start));
       const auto equation = std::find_if(case_.equations.begin(), case_.equations.end(),
                                          [&](const CaseEquation& e) { return e.field == s.name; });
       model.right_hand_sides.push_back(expression(equation->right_hand_side, full_scope()));
@@ -61,6 +63,7 @@ class Assembler {
   Scope full_scope() const {
     Scope scope = point_scope(true, true);
     scope.operators = true;
+    scope.random = Scope::Random::of_cell_and_step;
     return scope;
   }
 
@@ -86,6 +89,7 @@ class Assembler {
     coordinates.dimensions = stencils_.dimensions;
     coordinates.operators = false;
     coordinates.functions = functions_;
+    coordinates.random = Scope::Random::of_cell;
     for (const CaseParameter& p : case_.parameters) {
       switch (p.kind) {
         case CaseParameter::Kind::scalar:
@@ -156,6 +160,7 @@ class Assembler {
     if (term.kind == CaseTerm::Kind::penalty) {  // of parameters and coordinates
       scope.fields = spec_.model.parameter_fields;
       scope.scalars = spec_.model.scalars;
+      scope.random = Scope::Random::none;
     }
     const bool is_integral = term.kind == CaseTerm::Kind::integral, is_final = term.kind == CaseTerm::Kind::final;
     const char* const kind = is_integral ? "integral: " : is_final ? "final: " : "penalty: ";

@@ -78,6 +78,15 @@ std::string equations_text(const SimulationSpec& spec, const Active& active) {
   return text;
 }
 
+std::string noise_text(const Graph& graph) {
+  std::string text;
+  for (const Noise& noise : graph.noises())
+    text += fmt::format("  random numbers {}: one array, filled {}\n",
+                        graph.fields()[static_cast<std::size_t>(noise.symbol)],
+                        noise.changes_with_step ? "once per step in which a kernel reads it" : "once");
+  return text;
+}
+
 std::string memory_text(const Session& session) {
   const Simulation& s = session.simulation();
   const RungeKutta& stepper = s.stepper();
@@ -121,7 +130,7 @@ ExitCode explain_verb(const Options& options, const Communicator& comm) {
   write_json(options, comm, json);
   if (options.json == "-") return ExitCode::done;
   print(comm, session.source().name + ", " + spec.method + "\n\n" + equations + "\nKernels\n" + kernels +
-                  memory_text(session));
+                  memory_text(session) + noise_text(*spec.model.graph));
   return ExitCode::done;
 }
 

@@ -20,6 +20,8 @@ Scope scope_2d() {
   scope.functions["pool"] = {"pool", {"s"}, "loop(s)", {"case.yaml", 43, 11}};
   scope.functions["wrong"] = {"wrong", {"s"}, "s + oops", {"case.yaml", 44, 11}};
   scope.functions["f0"] = {"f0", {}, "3", {"case.yaml", 45, 11}};
+  scope.functions["white"] = {"white", {"s"}, "3*noise(s, f0())", {"case.yaml", 46, 11}};
+  scope.random = Scope::Random::of_cell_and_step;
   return scope;
 }
 
@@ -92,6 +94,26 @@ TEST(parser, operators_build_the_graph_that_operator_overloading_builds) {
   EXPECT_TRUE(text("div((1 + u^2)*grad(u))").same_as(div_grad(1.0 + u * u, u)));
 }
 
+TEST(parser, random_numbers_are_fields_known_by_kind_seed_and_stream) {
+  Graph graph;
+  Scope scope = scope_2d();
+  const auto text = [&](const std::string& t) { return parse(graph, t, scope, {}); };
+  const Expr e = text("noise(7, 3)");
+  EXPECT_EQ(e.node().op, Op::field);
+  EXPECT_TRUE(text("noise(2*3 + 1, f0())").same_as(e));
+  EXPECT_TRUE(text("white(7)").same_as(3.0 * e));
+  EXPECT_TRUE(text("dx(noise(7, 3))").same_as(derivative(e, 0, 1)));
+  EXPECT_EQ(graph.noises().size(), 1U);
+  EXPECT_FALSE(text("uniform(7, 3)").same_as(e));
+  EXPECT_FALSE(text("noise(3, 7)").same_as(e));
+  scope.random = Scope::Random::of_cell;
+  EXPECT_FALSE(text("noise(7, 3)").same_as(e));
+  ASSERT_EQ(graph.noises().size(), 4U);
+  const Noise &uniform = graph.noises()[1], &last = graph.noises()[3];
+  EXPECT_TRUE(!uniform.is_normal && uniform.changes_with_step && uniform.seed == 7 && uniform.stream == 3);
+  EXPECT_TRUE(last.is_normal && !last.changes_with_step && last.seed == 7 && last.stream == 3);
+}
+
 TEST(parser, two_hundred_levels_are_allowed) {
   EXPECT_EQ(number(std::string(190, '(') + "7" + std::string(190, ')')), 7);
   std::string power = "1";
@@ -151,6 +173,21 @@ TEST(parser, errors_say_what_and_where) {
       {"div(a/grad(u))", 7, "one factor grad(u)"},
       {"div(a*grad(u) + v)", 15, "expected ')' to close div"},
       {"div(a + grad(u))", 1, "must contain grad"},
+      {"noise", 1, "write noise(...)"},
+      {"noyse(1, 0)", 1, "did you mean 'noise'?"},
+      {"1 + noise()", 5, "noise takes 2 arguments, not 0"},
+      {"noise(1)", 1, "noise takes 2 arguments, not 1"},
+      {"1 + uniform(1, 2, 3)", 5, "uniform takes 2 arguments, not 3"},
+      {"noise(1 2)", 9, "expected ',' in noise(seed, stream)"},
+      {"noise(1,", 9, "ends too early"},
+      {"noise(1, 2", 11, "expected ',' in noise(seed, stream)"},
+      {"noise(a, 0)", 7, "the seed must be an integer constant from 0 to 4294967295"},
+      {"noise(1, u)", 10, "the stream must be an integer constant"},
+      {"noise(1.5, 0)", 7, "the seed must be"},
+      {"noise(-1, 0)", 7, "the seed must be"},
+      {"noise(0, 4294967296)", 10, "the stream must be"},
+      {"uniform(0/0, 0)", 9, "the seed must be"},
+      {"noise(noise(1, 0), 0)", 7, "the seed must be"},
   };
   for (const BadExpression& b : bad) {
     Graph graph;
@@ -199,6 +236,12 @@ TEST(parser, operators_need_a_grid_and_permission) {
   EXPECT_NE(error_of("lap(u)", plain, {}).find("cannot be used here"), std::string::npos);
 }
 
+TEST(parser, random_numbers_need_permission) {
+  Scope plain = scope_2d();
+  plain.random = Scope::Random::none;
+  EXPECT_EQ(error_of("1 + noise(1, 0)", plain, {"f", 1, 1}).substr(0, 33), "f:1:5: noise cannot be used here:");
+}
+
 TEST(parser, hostile_nesting_and_doubling_end_with_an_error) {
   const Scope scope = scope_2d();
   for (const std::string nest : {"(", "-", "sin(", "not ", "2^", "where(", "div(", "min(u,", "square("}) {
@@ -223,8 +266,8 @@ TEST(parser, hostile_nesting_and_doubling_end_with_an_error) {
 
 TEST(parser, reserved_names_hold_all_words_of_the_language) {
   const std::vector<std::string>& names = reserved_names();
-  for (const char* word :
-       {"sin", "where", "lap", "div", "grad", "upwind", "x", "y", "z", "t", "pi", "and", "or", "not"})
+  for (const char* word : {"sin", "where", "lap", "div", "grad", "upwind", "x", "y", "z", "t", "pi", "and", "or", "not",
+                           "noise", "uniform"})
     EXPECT_NE(std::find(names.begin(), names.end(), word), names.end()) << word;
 }
 

@@ -37,6 +37,7 @@ void parse_and_use(const std::string& text) {
   scope.dimensions = 2;
   scope.scalars = {"a", "t"};
   scope.fields = {"u", "v"};
+  scope.random = Scope::Random::of_cell_and_step;
   scope.functions["f"] = {"f", {"s"}, lines[1], {"case.yaml", 2, 1}};
   scope.functions["g"] = {"g", {"s"}, lines[2], {"case.yaml", 3, 1}};
   scope.functions["h2"] = {"h2", {"s", "r"}, lines[3], {"case.yaml", 4, 1}};

@@ -52,7 +52,7 @@ TEST_P(EveryCase, DerivativesAreRightWithOneAndThreeRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, EveryCase,
                          ::testing::Values("lynx-hare", "school-influenza", "gray-scott", "heat-conductivity",
-                                           "burgers", "advection-3d", "lorenz96"));
+                                           "burgers", "advection-3d", "lorenz96", "stochastic-allen-cahn"));
 
 TEST(Check, BrokenDerivativesExitWith4) {
   EXPECT_EQ(run("check " + source + "/cases/burgers.yaml --break-gradient"), 4) << output();
