@@ -11,7 +11,7 @@
 #include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/simulation.hpp"
 #include "io/case/case.hpp"
-#include "io/checkpoints/raw_file.hpp"
+#include "io/files/raw_file.hpp"
 #include "io/checkpoints/scratch_folder.hpp"
 
 namespace hindsight {
