@@ -31,8 +31,8 @@ std::int64_t header_place(std::size_t block) {
   throw ResourceError("cannot " + what + " the journal '" + path + "': " + std::strerror(errno));
 }
 
-std::string read_problem() {
-  return errno == ENODATA ? "the file ends within it" : std::string("it cannot be read: ") + std::strerror(errno);
+std::string read_problem(const std::string& part) {
+  return errno == ENODATA ? "the file ends within " + part : part + " cannot be read: " + std::strerror(errno);
 }
 
 /// Empty when there is none.
@@ -84,7 +84,7 @@ Journal::Block Journal::read_header(std::size_t which) const {
   Block block;
   Header header{};
   if (!read_whole(*file_, header.data(), sizeof header, header_place(which))) {
-    block.damage = read_problem();
+    block.damage = read_problem("its header");
     return block;
   }
   if (header == Header{}) return block;  // never used
@@ -99,17 +99,18 @@ Journal::Block Journal::read_header(std::size_t which) const {
 
 /// What is wrong with a block's payload; empty: nothing.
 std::string Journal::payload_damage(const Block& block) const {
+  const std::string payload = "epoch " + std::to_string(block.epoch);
   const std::int64_t there = std::max<std::int64_t>(0, file_->size() - block.offset);
   if (block.offset < payloads_at || block.bytes < 0 || block.bytes > there) return "the file ends within it";
   Bytes piece(static_cast<std::size_t>(std::min<std::int64_t>(block.bytes, 1 << 20)));
   std::uint32_t checksum = 0;
   for (std::int64_t done = 0; done < block.bytes;) {
     const std::int64_t bytes = std::min(block.bytes - done, static_cast<std::int64_t>(piece.size()));
-    if (!read_whole(*file_, piece.data(), bytes, block.offset + done)) return read_problem();
+    if (!read_whole(*file_, piece.data(), bytes, block.offset + done)) return read_problem(payload);
     checksum = crc32c(piece.data(), bytes, checksum);
     done += bytes;
   }
-  return checksum == block.checksum ? "" : "its payload's checksum is wrong";
+  return checksum == block.checksum ? "" : "the checksum of " + payload + " is wrong";
 }
 
 std::vector<std::int64_t> Journal::epochs() const {

@@ -7,8 +7,9 @@
 // A commit goes to the block that does not hold the newest epoch: payload, flush, header, flush. Its payload lies
 // before that of the newest epoch if it fits there and behind it otherwise. So payloads may grow, nothing is ever moved
 // or renamed, and whatever is lost at any moment, the newest epoch's header and payload are not among it: no write
-// touches them. A header that reaches the device finds its payload there. One that is overwritten half, or whose
-// payload is, has a wrong checksum, and the other block counts.
+// touches them. A header that reaches the device finds its payload there: not even a checksum that is right by accident
+// lets a crash give wrong content. A header that is overwritten half, or whose payload is, has a wrong checksum, and
+// the other block counts.
 #pragma once
 
 #include <array>

@@ -107,8 +107,9 @@ TEST_F(RealJournal, DamageIsNamed) {
   set_content(whole.substr(0, 5000));
   EXPECT_EQ(problem(), "");  // the second header was never written; the first needs no payload
   set_content("");
-  EXPECT_NE(problem().find("journal' is damaged: first block: the file ends within it; second block: the file ends"),
-            std::string::npos)
+  EXPECT_NE(
+      problem().find("journal' is damaged: first block: the file ends within its header; second block: the file ends"),
+      std::string::npos)
       << problem();
   set_content(std::string(whole.size(), 'x'));
   EXPECT_NE(problem().find("first block: it has no header; second block: it has no header"), std::string::npos)
@@ -207,6 +208,10 @@ TEST(PowerLoss, LeavesAConsistentEpochThatIsNotOlderThanTheLastCommitted) {
       if (history.returned < 0) history = {{{0, {}}}, 0, 0};
       ASSERT_GE(journal->newest(), history.returned) << "trial " << trial;
       ASSERT_LE(journal->newest(), history.begun) << "trial " << trial;
+      if (journal->newest() < history.begun) {  // its header has not come before its payload
+        ASSERT_EQ(journal->damage().find("epoch " + std::to_string(history.begun)), std::string::npos)
+            << journal->damage();
+      }
       ++outcomes[journal->newest() - history.returned];
       for (const std::int64_t epoch : journal->epochs())
         ASSERT_EQ(journal->load(epoch), history.committed.at(epoch)) << "trial " << trial << ", epoch " << epoch;
@@ -263,6 +268,24 @@ TEST(PowerLoss, IsNoticedWithoutFlushes) {
   }
   EXPECT_GT(lost, 5);
   EXPECT_GT(damaged, 5);
+}
+
+TEST(PowerLoss, ACommitThatFailedCanBeTriedAgain) {
+  for (std::uint64_t trial = 0; trial < 200; ++trial) {
+    test::FilesInMemory files(trial);
+    Journal journal = Journal::create(files, "journal");
+    for (std::int64_t epoch = 1; epoch <= 3; ++epoch) journal.commit(epoch, payload_of(epoch, trial));
+    files.disk().fail_at(static_cast<std::int64_t>(files.disk().draw(3)));  // a call, not the power
+    EXPECT_THROW(journal.commit(4, payload_of(4, trial + 1000)), test::PowerLoss);
+    EXPECT_EQ(journal.newest(), 3);
+    ASSERT_EQ(journal.load(3), payload_of(3, trial));
+    files.disk().fail_at(1000);
+    journal.commit(4, payload_of(4, trial + 2000));
+    files.disk().restart();
+    const std::optional<Journal> found = Journal::open(files, "journal");
+    ASSERT_EQ(found->epochs(), (std::vector<std::int64_t>{4, 3}));
+    ASSERT_EQ(found->load(4), payload_of(4, trial + 2000));
+  }
 }
 
 TEST(PowerLoss, CreatingInPlaceOfAnOldJournalLeavesOneOfThem) {
