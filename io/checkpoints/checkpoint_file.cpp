@@ -176,13 +176,7 @@ void CheckpointFile::read(std::int64_t offset, void* to, std::int64_t bytes) {
 }
 
 void CheckpointFile::put(std::int64_t offset, const void* from, std::size_t bytes) {
-  const auto* at = static_cast<const char*>(from);
-  for (std::size_t done = 0; done < bytes;) {
-    const ssize_t n = tables_->write(at + done, bytes - done, offset + static_cast<std::int64_t>(done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) fail("write", n < 0 ? errno : EIO);
-    done += static_cast<std::size_t>(n);
-  }
+  if (!write_whole(*tables_, from, static_cast<std::int64_t>(bytes), offset)) fail("write", errno);
 }
 
 void CheckpointFile::label(std::int64_t slot, const SlotLabel& label) {

@@ -17,7 +17,7 @@
 
 #include "adjoint/store/medium.hpp"
 #include "adjoint/store/state_shape.hpp"
-#include "io/checkpoints/raw_file.hpp"
+#include "io/files/raw_file.hpp"
 
 namespace hindsight {
 

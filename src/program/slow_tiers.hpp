@@ -12,7 +12,7 @@
 #include "adjoint/simulation.hpp"
 #include "adjoint/store/codecs/codecs.hpp"
 #include "io/case/case.hpp"
-#include "io/checkpoints/raw_file.hpp"
+#include "io/files/raw_file.hpp"
 #include "io/checkpoints/scratch_folder.hpp"
 
 namespace hindsight {

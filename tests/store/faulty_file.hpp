@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/checkpoints/raw_file.hpp"
+#include "io/files/raw_file.hpp"
 
 namespace hindsight::test {
 
@@ -66,6 +66,7 @@ class FaultyFile final : public RawFile {
     return file_->reserve(offset, bytes);
   }
   int flush() override { return file_->flush(); }
+  std::int64_t size() override { return file_->size(); }
   bool is_direct() const override { return file_->is_direct(); }
 
  private:

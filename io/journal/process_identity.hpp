@@ -1,0 +1,33 @@
+// Which process it is, so that it can be told from a later one with the same number.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace hindsight {
+
+/// Process numbers are given again: the time when the process started, in ticks since the boot, tells two apart, and
+/// the boot tells two such times apart. Numbers mean nothing outside their name space (a container's, say).
+struct ProcessIdentity {
+  std::string host;
+  long process = 0;
+  std::string started;  ///< field 22 of /proc/PROCESS/stat
+  std::string boot;     ///< /proc/sys/kernel/random/boot_id
+  std::string space;    ///< of process numbers
+  std::string date;     ///< UTC, of when this was asked for; for people
+
+  bool operator==(const ProcessIdentity&) const = default;
+};
+
+ProcessIdentity this_process();
+
+enum class Liveness { alive, dead, unknown };
+
+/// Whether it still runs, as far as can be seen from here: unknown on other hosts and in other name spaces.
+Liveness liveness(const ProcessIdentity& owner);
+
+/// Lines "host NAME", "process 17" and so on; nothing when the text is not such.
+std::string to_text(const ProcessIdentity& identity);
+std::optional<ProcessIdentity> parse_identity(const std::string& text);
+
+}  // namespace hindsight

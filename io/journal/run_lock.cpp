@@ -1,0 +1,150 @@
+#include "io/journal/run_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "io/files/file_system.hpp"
+#include "src/error.hpp"
+
+namespace hindsight {
+namespace {
+
+[[noreturn]] void fail(const std::string& what, const std::string& path) {
+  throw ResourceError("cannot " + what + " '" + path + "': " + std::strerror(errno));
+}
+
+/// The lock's text in a file of its own, on the device, to be given the lock's name at once.
+class Draft {
+ public:
+  Draft(const std::string& lock, const ProcessIdentity& me)
+      : path_(lock + "." + me.host + "." + std::to_string(me.process)) {
+    const std::string text = to_text(me);
+    const std::unique_ptr<RawFile> file = PosixFileSystem().open(path_, OpenMode::fresh);
+    if (!file) fail("create", path_);
+    if (write_whole(*file, text.data(), static_cast<std::int64_t>(text.size()), 0) && file->flush() == 0) return;
+    const int error = errno;
+    unlink(path_.c_str());
+    errno = error;
+    fail("write", path_);
+  }
+  ~Draft() { unlink(path_.c_str()); }
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  const std::string& path() const { return path_; }
+  /// Whether it has a second name. A network file system may say that link() failed when its answer was lost.
+  bool is_linked() const {
+    struct stat status {};
+    return stat(path_.c_str(), &status) == 0 && status.st_nlink == 2;
+  }
+
+ private:
+  std::string path_;
+};
+
+/// A lock's file, and not the one that may have its name later.
+class OpenLock {
+ public:
+  explicit OpenLock(const std::string& path) : path_(path), file_(open(path.c_str(), O_RDWR | O_CLOEXEC)) {
+    if (file_ < 0 && errno == EACCES) file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);  // another user's
+    if (file_ < 0 && errno != ENOENT) fail("open the lock", path_);
+  }
+  ~OpenLock() {
+    if (file_ >= 0) close(file_);
+  }
+  OpenLock(const OpenLock&) = delete;
+  OpenLock& operator=(const OpenLock&) = delete;
+  bool is_there() const { return file_ >= 0; }
+  /// Waits until no other process owns the file; lasts until the end, or the process's death.
+  void own() const {
+    while (flock(file_, LOCK_EX) != 0)
+      if (errno != EINTR) fail("replace the lock", path_);
+  }
+  /// Whether the file still has its name.
+  bool is_named() const {
+    struct stat mine {
+    }, named{};
+    if (fstat(file_, &mine) != 0) fail("examine the lock", path_);
+    return stat(path_.c_str(), &named) == 0 && mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
+  }
+  std::string text() const {
+    std::string text(4096, '\0');
+    const ssize_t n = pread(file_, text.data(), text.size(), 0);
+    if (n < 0) fail("read the lock", path_);
+    text.resize(static_cast<std::size_t>(n));
+    return text;
+  }
+
+ private:
+  const std::string& path_;
+  int file_;
+};
+
+[[noreturn]] void refuse(const std::string& folder, const std::string& text) {
+  const std::string remedy = "remove the lock with: hindsight clean " + folder;
+  const std::optional<ProcessIdentity> owner = parse_identity(text);
+  if (!owner)
+    throw ResourceError("the run folder '" + folder + "' has a lock that cannot be read; if no run uses the folder, " +
+                        remedy);
+  const bool is_alive = liveness(*owner) == Liveness::alive;
+  throw ResourceError("the run folder '" + folder + "' is in use by process " + std::to_string(owner->process) +
+                      " on host " + owner->host + " since " + owner->date +
+                      (is_alive ? "; wait for it or choose another folder"
+                                : "; whether it still runs cannot be seen from here: if it does not, " + remedy));
+}
+
+/// @returns false when the lock has changed meanwhile.
+bool replace_if_stale(const std::string& folder, const std::string& draft) {
+  const std::string path = FolderLock::file(folder);
+  const OpenLock lock(path);
+  if (!lock.is_there()) return false;
+  const std::string text = lock.text();
+  const std::optional<ProcessIdentity> owner = parse_identity(text);
+  if (!owner || liveness(*owner) != Liveness::dead) {
+    if (!lock.is_named()) return false;
+    refuse(folder, text);
+  }
+  // Of those who see the dead owner's file only one at a time comes past here, and the others find it gone then.
+  lock.own();
+  if (!lock.is_named()) return false;
+  if (rename(draft.c_str(), path.c_str()) != 0) fail("replace the lock", path);
+  return true;
+}
+
+}  // namespace
+
+FolderLock::FolderLock(std::string folder) : folder_(std::move(folder)), me_(this_process()) {
+  const std::string path = file(folder_);
+  const Draft draft(path, me_);
+  while (link(draft.path().c_str(), path.c_str()) != 0) {
+    if (draft.is_linked()) break;
+    if (errno != EEXIST) fail("create the lock", path);
+    if (replace_if_stale(folder_, draft.path())) break;
+  }
+}
+
+FolderLock::~FolderLock() {
+  if (getpid() != me_.process) return;
+  std::ifstream lock(file(folder_));
+  const std::string text((std::istreambuf_iterator<char>(lock)), std::istreambuf_iterator<char>());
+  if (text == to_text(me_)) unlink(file(folder_).c_str());
+}
+
+RunLock::RunLock(const std::string& folder, const Communicator& comm) {
+  comm.on_root([&] {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (!std::filesystem::is_directory(folder))
+      throw ResourceError("cannot create the run folder '" + folder + "': " + error.message());
+    lock_ = std::make_unique<FolderLock>(folder);
+  });
+}
+
+}  // namespace hindsight

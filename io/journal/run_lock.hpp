@@ -1,0 +1,40 @@
+// A run folder belongs to one run at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "io/journal/process_identity.hpp"
+#include "src/communicator.hpp"
+
+namespace hindsight {
+
+/// A file in the folder that says which process uses it. It appears whole or not at all; that of a process which has
+/// died on this host, or before its last boot, is replaced; that of another host or container is respected. One and
+/// the same process cannot have it twice.
+class FolderLock {
+ public:
+  /// @throws ResourceError, naming the owner and what to do, when another process has it, or when it cannot be made.
+  explicit FolderLock(std::string folder);
+  /// Gives it back, unless somebody has replaced it. A forked child gives nothing back.
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  static std::string file(const std::string& folder) { return folder + "/lock"; }
+
+ private:
+  std::string folder_;
+  ProcessIdentity me_;
+};
+
+/// Rank 0 holds the lock for all ranks. Makes the folder if need be.
+class RunLock {
+ public:
+  /// Collective; all ranks throw. @throws ResourceError as FolderLock does.
+  RunLock(const std::string& folder, const Communicator& comm);
+
+ private:
+  std::unique_ptr<FolderLock> lock_;  // on rank 0
+};
+
+}  // namespace hindsight

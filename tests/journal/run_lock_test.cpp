@@ -1,0 +1,247 @@
+// ranks: 1 3
+// A run folder belongs to one run at a time; whoever died gives it back.
+#include "io/journal/run_lock.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+#include "src/error.hpp"
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+std::string scratch() {
+  return "/tmp/hindsight-lock-" + std::to_string(getpid());
+}
+
+/// A process that does some work and then waits until it is told to end.
+class Child {
+ public:
+  /// @param work gives one letter to say. The process ends when `work` throws or when it is told to.
+  explicit Child(const std::function<char()>& work) {
+    int to_child[2], to_parent[2];
+    if (pipe(to_child) != 0 || pipe(to_parent) != 0) throw std::runtime_error("no pipe");
+    process_ = fork();
+    if (process_ == 0) {
+      close(to_child[1]);
+      close(to_parent[0]);
+      wait_for_a_letter(to_child[0]);  // to begin
+      run(work, to_child[0], to_parent[1]);
+    }
+    close(to_child[0]);
+    close(to_parent[1]);
+    to_child_ = to_child[1];
+    from_child_ = to_parent[0];
+  }
+  ~Child() {
+    close(to_child_);
+    close(from_child_);
+    waitpid(process_, nullptr, 0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  pid_t process() const { return process_; }
+  void begin() const { [[maybe_unused]] const ssize_t n = write(to_child_, "b", 1); }
+  /// What it said; 0 when it died.
+  char answer() const { return wait_for_a_letter(from_child_); }
+  void kill() const {
+    ::kill(process_, SIGKILL);
+    siginfo_t state;
+    waitid(P_PID, static_cast<id_t>(process_), &state, WEXITED | WNOWAIT);  // dead, and not yet buried
+  }
+
+ private:
+  static char wait_for_a_letter(int pipe) {
+    char letter = 0;
+    return read(pipe, &letter, 1) == 1 ? letter : '\0';
+  }
+  [[noreturn]] static void run(const std::function<char()>& work, int from_parent, int to_parent) {
+    const auto say = [&](char letter) { [[maybe_unused]] const ssize_t n = write(to_parent, &letter, 1); };
+    try {
+      say(work());
+    } catch (const std::exception&) {
+      say('x');
+    }
+    wait_for_a_letter(from_parent);
+    _exit(0);
+  }
+
+  pid_t process_ = 0;
+  int to_child_ = -1, from_child_ = -1;
+};
+
+/// A child that takes the folder's lock ('l') or is refused ('x'), and never gives it back by itself.
+std::function<char()> locker(const std::string& folder) {
+  return [folder] {
+    new FolderLock(folder);  // not released, as if it were at work
+    return 'l';
+  };
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::string problem_with(const std::string& folder) {
+  try {
+    const FolderLock lock(folder);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::resource);
+    return error.what();
+  }
+  return "";
+}
+
+class FolderLocks : public testing::Test {
+ protected:
+  FolderLocks() { std::filesystem::create_directories(folder_); }
+  ~FolderLocks() override { std::filesystem::remove_all(folder_); }
+  bool is_empty() const { return std::filesystem::is_empty(folder_); }
+  void set(const ProcessIdentity& owner) const { std::ofstream(FolderLock::file(folder_)) << to_text(owner); }
+  std::string folder_ = scratch();
+};
+
+TEST_F(FolderLocks, AreGivenBack) {
+  {
+    const FolderLock lock(folder_);
+    EXPECT_EQ(parse_identity(text_of(FolderLock::file(folder_)))->process, getpid());
+  }
+  EXPECT_TRUE(is_empty());
+  EXPECT_EQ(problem_with(folder_), "");
+}
+
+TEST_F(FolderLocks, ASecondOwnerIsToldTheFirst) {
+  const Child child(locker(folder_));
+  child.begin();
+  ASSERT_EQ(child.answer(), 'l');
+  const std::string problem = problem_with(folder_);
+  EXPECT_NE(problem.find("process " + std::to_string(child.process()) + " on host " + this_process().host + " since 2"),
+            std::string::npos)
+      << problem;
+  EXPECT_NE(problem_with(folder_).find("in use"), std::string::npos);  // and being refused changes nothing
+  child.kill();
+}
+
+TEST_F(FolderLocks, TheSameProcessIsRefusedToo) {
+  const FolderLock lock(folder_);
+  EXPECT_NE(problem_with(folder_).find("in use by process " + std::to_string(getpid())), std::string::npos);
+  EXPECT_FALSE(is_empty());
+}
+
+TEST_F(FolderLocks, ThatOfAKilledOwnerIsReplaced) {
+  const Child child(locker(folder_));
+  child.begin();
+  ASSERT_EQ(child.answer(), 'l');
+  child.kill();
+  EXPECT_EQ(problem_with(folder_), "");
+  EXPECT_TRUE(is_empty());
+}
+
+TEST_F(FolderLocks, ThatOfAnEarlierProcessWithTheSameNumberIsReplaced) {
+  ProcessIdentity owner = this_process();
+  owner.started = "1";
+  set(owner);
+  EXPECT_EQ(problem_with(folder_), "");
+}
+
+TEST_F(FolderLocks, ThatOfAnEarlierBootIsReplaced) {
+  ProcessIdentity owner = this_process();
+  owner.boot = "00000000-0000-0000-0000-000000000000";
+  set(owner);
+  EXPECT_EQ(problem_with(folder_), "");
+}
+
+TEST_F(FolderLocks, ThoseOfOtherHostsAndContainersAreRespectedAndNamed) {
+  ProcessIdentity owner = this_process();
+  owner.host = "elsewhere";
+  owner.process = 4711;
+  set(owner);
+  EXPECT_EQ(problem_with(folder_), "the run folder '" + folder_ +
+                                       "' is in use by process 4711 on host elsewhere since " + owner.date +
+                                       "; whether it still runs cannot be seen from here: if it does not, "
+                                       "remove the lock with: hindsight clean " +
+                                       folder_);
+  owner = this_process();
+  owner.process = 1 << 30;  // would be dead here
+  owner.space = "pid:[1]";
+  set(owner);
+  EXPECT_NE(problem_with(folder_).find("cannot be seen from here"), std::string::npos);
+  EXPECT_EQ(text_of(FolderLock::file(folder_)), to_text(owner));
+}
+
+TEST_F(FolderLocks, OneThatCannotBeReadIsRespected) {
+  for (const std::string& text :
+       {std::string(), std::string("host a\nprocess x\n"), to_text(this_process()).substr(0, 40)}) {
+    std::ofstream(FolderLock::file(folder_)) << text;
+    EXPECT_NE(problem_with(folder_).find("cannot be read; if no run uses the folder"), std::string::npos);
+  }
+}
+
+TEST_F(FolderLocks, AForkedChildGivesNothingBack) {
+  const FolderLock* lock = new FolderLock(folder_);
+  const Child child([&] {
+    delete lock;
+    return 'd';
+  });
+  child.begin();
+  EXPECT_EQ(child.answer(), 'd');
+  EXPECT_FALSE(is_empty());
+  delete lock;
+  EXPECT_TRUE(is_empty());
+}
+
+/// @returns how many of the processes got the lock.
+int race(const std::string& folder) {
+  const Child first(locker(folder)), second(locker(folder)), third(locker(folder));
+  for (const Child* child : {&first, &second, &third}) child->begin();
+  int winners = 0;
+  for (const Child* child : {&first, &second, &third}) winners += child->answer() == 'l' ? 1 : 0;
+  return winners;
+}
+
+TEST_F(FolderLocks, OfRacingProcessesExactlyOneWins) {
+  if (test::world().rank() != 0) return;
+  for (int trial = 0; trial < 200; ++trial) {
+    std::filesystem::remove(FolderLock::file(folder_));
+    ASSERT_EQ(race(folder_), 1) << trial;
+  }
+}
+
+TEST_F(FolderLocks, OfRacingProcessesExactlyOneReplacesADeadOwner) {
+  if (test::world().rank() != 0) return;
+  ASSERT_EQ(race(folder_), 1);
+  for (int trial = 0; trial < 200; ++trial) ASSERT_EQ(race(folder_), 1) << trial;  // each leaves a dead winner's lock
+}
+
+TEST(RunLocks, AreHeldForAllRanks) {
+  const Communicator world = test::world();
+  const std::string folder = world.broadcast(scratch()) + "/new/run";
+  const auto problem = [&]() -> std::string {
+    try {
+      const RunLock lock(folder, world);
+    } catch (const ResourceError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  {
+    const RunLock lock(folder, world);
+    const std::string text = problem();
+    EXPECT_NE(text.find("in use by process "), std::string::npos) << text;
+    EXPECT_EQ(text, world.broadcast(text));
+  }
+  EXPECT_EQ(problem(), "");
+  world.on_root([&] { std::filesystem::remove_all(scratch()); });
+}
+
+}  // namespace
+}  // namespace hindsight
