@@ -133,14 +133,14 @@ std::unique_ptr<Session> session_with(int cells, int steps, const std::vector<st
 /// A disk slowed down to `ratio` steps per transfer: overlapped and one by one, in turn.
 void throttled(Report& report, double ratio) {
   const int cells = 128, steps = 4096;
-  const auto probe = session_with(cells, 20, {"checkpoints.schedule=auto"});
+  const auto probe = session_with(cells, steps, {"checkpoints.schedule=revolve", "checkpoints.host=130 slots"});
   PlanOptions options;
   const double transfer = ratio * probe->plan_inputs().seconds.forward;
   options.disk.slowed = {transfer, transfer};
   const std::string period = fmt::format("checkpoints.period={}", static_cast<int>(ratio));
   std::vector<std::unique_ptr<Session>> sessions;
-  for (const char* disk :
-       {"checkpoints.disk={size: 2000 slots}", "checkpoints.disk={size: 2000 slots, queue: 0, prefetch: 0}"})
+  for (const char* disk : {"checkpoints.disk={size: 2000 slots, codec: none}",
+                           "checkpoints.disk={size: 2000 slots, codec: none, queue: 0, prefetch: 0}"})
     sessions.push_back(session_with(
         cells, steps, {"checkpoints.schedule=stride", "checkpoints.host=130 slots", disk, period}, options));
   std::vector<double> overlapped, blocking, formula;
@@ -165,8 +165,9 @@ void throttled(Report& report, double ratio) {
 void unthrottled(Report& report) {
   const int cells = 512, steps = 400;
   const auto all = session_with(cells, steps, {"checkpoints.host=6 GiB", "checkpoints.schedule=auto"});
-  const auto small =
-      session_with(cells, steps, {"checkpoints.host=8 slots", "checkpoints.disk=8 GiB", "checkpoints.schedule=auto"});
+  const auto small = session_with(
+      cells, steps,
+      {"checkpoints.host=8 slots", "checkpoints.disk={size: 8 GiB, codec: none}", "checkpoints.schedule=auto"});
   const double over = static_cast<double>(steps) / 8;
   std::vector<double> ratio;
   all->gradient({});
