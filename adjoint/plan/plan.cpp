@@ -50,7 +50,7 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
     request.content = Content::record;
     request.record_units = inputs.record_units;
   }
-  if (name == "twolevel" && request.period == 0)
+  if (name == "twolevel" && request.period == 0 && inputs.units[Tier::disk] > 0)
     request.period = (inputs.at_most - 1) / std::max<std::int64_t>(1, inputs.units[Tier::disk]) + 1;
   if (name == "stride" && candidate.keeps_records) {
     request.content = Content::record;

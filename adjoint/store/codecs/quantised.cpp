@@ -7,7 +7,8 @@
 namespace hindsight {
 namespace {
 
-constexpr double margin = 1 - 0x1p-20;       // of the step, for the rounding of its multiples
+constexpr double margin = 0x1p-20;           // of the step, for the rounding of its multiples
+constexpr double rounding = 0x1p-51;         // of a cell, on the way to a multiple and back, over its magnitude
 constexpr double least_tolerance = 0x1p-48;  // below, that rounding would show
 constexpr double least_error = 0x1p-1000;    // its reciprocal and the field's multiples stay finite
 
@@ -30,7 +31,7 @@ class Quantised final : public FieldCoder {
     const double largest = largest_magnitude(cells, cells_), error = tolerance_ * largest;
     const bool is_possible = tolerance_ >= least_tolerance && error >= least_error && largest < 0x1p1000;
     if (!is_possible || room < step_bytes + words_.bound()) return 0;
-    const double step = 2 * error * margin, per_step = 1 / step;
+    const double step = 2 * error * (1 - margin - rounding / tolerance_), per_step = 1 / step;
     std::memcpy(out, &step, sizeof step);
     const auto multiple = [per_step](double value) { return static_cast<Word>(nearest(value * per_step)); };
     return words_.encode(cells, multiple, out + step_bytes) - out;
