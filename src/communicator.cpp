@@ -49,20 +49,24 @@ void Communicator::agree(const std::string& message, int code) const {
   throw_error(static_cast<ExitCode>(code), text);
 }
 
-void Communicator::on_root(const std::function<void()>& work) const {
+void Communicator::together(const std::function<void()>& work) const {
   std::string failure;
   ExitCode code = ExitCode::resource;
-  if (is_root()) {
-    try {
-      work();
-    } catch (const Error& error) {
-      failure = error.what();
-      code = error.code();
-    } catch (const std::exception& error) {
-      failure = error.what();
-    }
+  try {
+    work();
+  } catch (const Error& error) {
+    failure = error.what();
+    code = error.code();
+  } catch (const std::exception& error) {
+    failure = error.what();
   }
   agree(failure, static_cast<int>(code));
+}
+
+void Communicator::on_root(const std::function<void()>& work) const {
+  together([&] {
+    if (is_root()) work();
+  });
 }
 
 void Communicator::sum(std::vector<double>& values) const {

@@ -28,6 +28,8 @@ class Communicator {
   /// code, of the class that belongs to the code); otherwise returns. Turns one rank's failure into everybody's,
   /// without a hang.
   void agree(const std::string& message, int code) const;
+  /// Every rank works; what one throws, all throw. No rank returns before all have worked. Collective.
+  void together(const std::function<void()>& work) const;
   /// Rank 0 works; what it throws, every rank throws (other exceptions than Error: ResourceError). Collective.
   void on_root(const std::function<void()>& work) const;
   /// The text of the lowest rank whose text is not empty, on every rank. Collective.

@@ -8,22 +8,6 @@
 namespace hindsight {
 namespace {
 
-/// All ranks work; what one throws, all throw. A barrier: no rank returns before all have worked.
-template <class Work>
-void together(const Communicator& comm, Work work) {
-  std::string failure;
-  ExitCode code = ExitCode::resource;
-  try {
-    work();
-  } catch (const Error& error) {
-    failure = error.what();
-    code = error.code();
-  } catch (const std::exception& error) {
-    failure = error.what();
-  }
-  comm.agree(failure, static_cast<int>(code));
-}
-
 std::int64_t newest_up_to(std::int64_t limit, const std::vector<std::int64_t>& valid) {
   std::int64_t newest = -1;
   for (const std::int64_t epoch : valid)
@@ -46,21 +30,21 @@ std::int64_t agreed_epoch(const Communicator& comm, const std::vector<std::vecto
 
 SharedJournal SharedJournal::create(FileSystem& files, const std::string& path, const Communicator& comm) {
   std::optional<Journal> journal;
-  together(comm, [&] { journal = Journal::create(files, file(path, comm.rank())); });
+  comm.together([&] { journal = Journal::create(files, file(path, comm.rank())); });
   return {std::move(*journal), comm};
 }
 
 SharedJournal SharedJournal::open(FileSystem& files, const std::string& path, const Communicator& comm) {
   const std::string mine = file(path, comm.rank());
   std::optional<Journal> journal;
-  together(comm, [&] { journal = Journal::open(files, mine); });
+  comm.together([&] { journal = Journal::open(files, mine); });
   const bool is_new = comm.max(journal ? journal->newest() : 0) == 0;
-  together(comm, [&] {
+  comm.together([&] {
     if (!journal && !is_new) throw ResourceError("the journal '" + mine + "' is missing; other ranks have theirs");
     if (!journal) journal = Journal::create(files, mine);
   });
   const std::int64_t agreed = agreed_epoch(comm, {journal->epochs()});
-  together(comm, [&] {
+  comm.together([&] {
     if (agreed < 0)
       throw ResourceError(
           "the journals '" + file(path, 0) + "' and those of the other ranks have no epoch in common" +
@@ -72,12 +56,12 @@ SharedJournal SharedJournal::open(FileSystem& files, const std::string& path, co
 
 Bytes SharedJournal::load() const {
   Bytes part;
-  together(comm_, [&] { part = journal_.load(journal_.newest()); });
+  comm_.together([&] { part = journal_.load(journal_.newest()); });
   return part;
 }
 
 void SharedJournal::commit(ByteView part) {
-  together(comm_, [&] { journal_.commit(journal_.newest() + 1, part); });
+  comm_.together([&] { journal_.commit(journal_.newest() + 1, part); });
 }
 
 }  // namespace hindsight

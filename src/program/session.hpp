@@ -74,6 +74,7 @@ class Session {
   double add_priors(UnknownValues* gradient) const;
   void read_budgets();
   void count_units();
+  void count_transfers(std::int64_t bytes);
   void drop_transfers();
   void measure();
   void make_plan();

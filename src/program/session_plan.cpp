@@ -54,10 +54,8 @@ void Session::read_budgets() {
     if (!in_slots && comm_.any(inputs_.working_bytes + tiers_->working_bytes() > host_budget_))
       tiers_->choose_overlap(0);
     inputs_.overlap = tiers_->overlap();
-    transfer_bytes_ = tiers_->working_bytes();
-    inputs_.working_bytes += transfer_bytes_;
   }
-  if (in_slots) host_budget_ = bytes_of_slots(*host, inputs_.working_bytes, state);
+  count_transfers(tiers_->any() ? tiers_->working_bytes() : 0);
   if (comm_.any(inputs_.working_bytes > host_budget_))
     throw InputError(fmt::format(
         "checkpoints.host: {} is too little: a gradient needs {} of working memory{}", bytes_text(host_budget_),
@@ -101,12 +99,17 @@ void Session::count_units() {
   }
 }
 
-/// The plan does without slow tiers: checkpoints get the memory of the transfers.
-void Session::drop_transfers() {
-  inputs_.working_bytes -= std::exchange(transfer_bytes_, 0);
+/// The host memory that transfers take; a budget in slots is for checkpoints alone.
+void Session::count_transfers(std::int64_t bytes) {
+  inputs_.working_bytes += bytes - std::exchange(transfer_bytes_, bytes);
   const auto& host = case_.checkpoints.host;
   if (host && host->unit == CaseBudget::Unit::slots)
     host_budget_ = bytes_of_slots(*host, inputs_.working_bytes, inputs_.state_bytes);
+}
+
+/// The plan does without slow tiers: checkpoints get the memory of the transfers.
+void Session::drop_transfers() {
+  count_transfers(0);
   does_without_ = true;
   count_units();
 }
@@ -192,12 +195,7 @@ void Session::shrink(const TierIsFull& full) {
 /// Codecs have changed: plans again.
 void Session::plan_again() {
   does_without_ = false;
-  inputs_.working_bytes -= transfer_bytes_;
-  transfer_bytes_ = tiers_->working_bytes();
-  inputs_.working_bytes += transfer_bytes_;
-  const auto& host = case_.checkpoints.host;
-  if (host && host->unit == CaseBudget::Unit::slots)
-    host_budget_ = bytes_of_slots(*host, inputs_.working_bytes, inputs_.state_bytes);
+  count_transfers(tiers_->working_bytes());
   simulation_->memory()->set_limit(host_budget_);
   simulation_->free_checkpoints();
   count_units();
