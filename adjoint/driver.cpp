@@ -13,17 +13,22 @@ constexpr std::int64_t report_interval = 16;  // steps between two calls of the 
 /// The state of a sweep: what is live.
 class Sweep {
  public:
-  Sweep(ActionStream& stream, bool is_online, ReversibleSteps& steps, Checkpoints& checkpoints,
-        const std::function<void(std::int64_t, std::int64_t)>& progress)
+  Sweep(ActionStream& stream, ReversibleSteps& steps, Checkpoints& checkpoints, const DriveOptions& options)
       : stream_(stream),
-        end_is_open_(is_online),
+        end_is_open_(options.is_online),
         steps_(steps),
         checkpoints_(checkpoints),
-        progress_(progress),
-        live_(steps.initial_state()) {}
+        keeper_(options.keeper),
+        progress_(options.progress) {}
 
+  void begin() { live_ = steps_.initial_state(); }
+
+  // Between steps nothing but the live state, the adjoint and the slots is needed: a live record is used up by what
+  // comes before the next step or load.
   void operator()(const Advance& a) {
-    for (std::int64_t k = a.from; k < a.to; ++k) {
+    for (std::int64_t k = std::max(a.from, resumed_at_); k < a.to; ++k) {
+      live_step_ = k;
+      keep_if_due();
       live_ = steps_.advance(k, live_, !turned_);
       ++counts_.plain;
       report();
@@ -33,6 +38,7 @@ class Sweep {
   }
   void operator()(const Record& a) {
     const std::int64_t step = a.step;
+    keep_if_due();
     const Action* following = turned_ ? stream_.peek() : nullptr;
     const bool wanted = following == nullptr || !std::holds_alternative<Reverse>(*following);
     live_ = steps_.record(step, live_, !turned_, wanted, record_);
@@ -57,11 +63,12 @@ class Sweep {
     ++counts_.writes[static_cast<std::size_t>(a.slot.tier)];
   }
   void operator()(const Load& a) {
+    if (a.content == Content::state) live_.reset();
+    keep_if_due();
     ++counts_.reads[static_cast<std::size_t>(a.slot.tier)];
     if (a.content == Content::record) {
-      record_ = checkpoints_.load(a.slot);
+      record_ = load(a.slot, a.step);
     } else {
-      live_.reset();
       live_ = load(a.slot, a.step).base;
       live_step_ = a.step;
     }
@@ -81,29 +88,128 @@ class Sweep {
   }
   void operator()(const Done&) {}
 
+  /// One action more is done.
+  void count() {
+    ++position_;
+    resumed_at_ = 0;
+  }
   const DriverCounts& counts() const { return counts_; }
 
+  /// Where the sweep stands, before the step that is next.
+  void save(BlockWriter& to) const {
+    ArchiveWriter& archive = to.archive();
+    archive.begin("sweep");
+    archive.write(position_);
+    archive.write(live_step_);
+    archive.write(turned_);
+    archive.write(end_is_open_);
+    save_counts(archive);
+    steps_.save(to, turned_);
+    archive.write(static_cast<bool>(live_));
+    if (live_) steps_.save_state(to, live_);
+    const bool keeps_all = keeper_->keeps_all();
+    checkpoints_.save_table(to, [&](const StepRecord& record) -> std::int64_t {
+      if (!keeps_all) return Checkpoints::not_kept;
+      return keeper_->keep_part([&](BlockWriter& part) { steps_.save_record(part, record); });
+    });
+    archive.end();
+  }
+  /// Passes over the actions that are done; `passed` is told each of them.
+  void restore(BlockReader& from, const std::function<void(const Action&)>& passed) {
+    from.begin("sweep");
+    position_ = from.get<std::int64_t>();
+    live_step_ = from.get<std::int64_t>();
+    turned_ = from.get<bool>();
+    const bool end_is_open = from.get<bool>();
+    restore_counts(from);
+    steps_.restore(from, turned_);
+    if (from.get<bool>()) live_ = steps_.restore_state(from);
+    checkpoints_.restore_table(from, [&](std::int64_t place) {
+      StepRecord record;
+      keeper_->read_part(place, [&](BlockReader& part) { record = steps_.restore_record(part); });
+      return record;
+    });
+    from.end();
+    keeper_->resumed();
+    resumed_at_ = live_step_;
+    pass_over(end_is_open, passed);
+  }
+
  private:
+  void pass_over(bool end_is_open, const std::function<void(const Action&)>& passed) {
+    for (std::int64_t i = 0; i < position_; ++i) {
+      const Action* const action = stream_.next();
+      if (action == nullptr) throw ResourceError("the journal belongs to another schedule");
+      passed(*action);
+      std::int64_t reached = -1;
+      if (const auto* advance = std::get_if<Advance>(action)) reached = advance->to;
+      if (const auto* record = std::get_if<Record>(action)) reached = record->step + 1;
+      if (!end_is_open_ || end_is_open || reached < 0 || !steps_.is_last(reached)) continue;
+      stream_.finish_at(reached);
+      end_is_open_ = false;
+    }
+  }
+  void save_counts(ArchiveWriter& to) const {
+    for (const std::int64_t n : {counts_.plain, counts_.recorded, counts_.kept, counts_.reversed, counts_.repaired,
+                                 counts_.repairing_steps})
+      to.write(n);
+    for (const PerTier& n : {counts_.writes, counts_.reads}) to.write(std::vector<std::int64_t>(n.begin(), n.end()));
+  }
+  void restore_counts(BlockReader& from) {
+    for (std::int64_t* n : {&counts_.plain, &counts_.recorded, &counts_.kept, &counts_.reversed, &counts_.repaired,
+                            &counts_.repairing_steps})
+      from.read(*n);
+    for (PerTier* n : {&counts_.writes, &counts_.reads}) {
+      const auto values = from.get<std::vector<std::int64_t>>();
+      std::copy_n(values.begin(), std::min(values.size(), n->size()), n->begin());
+    }
+  }
+  void keep_if_due() {
+    if (keeper_ == nullptr || !keeper_->is_due()) return;
+    checkpoints_.flush();
+    keeper_->keep([this](BlockWriter& to) { save(to); });
+  }
   StepRecord load(Slot slot, std::int64_t step) {
     StepRecord record = checkpoints_.load(slot);
-    return record.base ? record : StepRecord{repair(slot, step), {}};
+    while (!record.base) {
+      repair(step);
+      record = checkpoints_.load(slot);
+    }
+    return record;
   }
-  /// Computes the state of a damaged slot again, from the latest state before it that is whole.
-  Buffer repair(Slot slot, std::int64_t step) {
+  /// Computes again, in one pass, what the slots held that are lost or damaged, up to this step.
+  void repair(std::int64_t step) {
     Buffer state;
-    std::int64_t at = 0;
-    while (!state) {
-      const auto from = checkpoints_.latest_before(step);
-      at = from ? from->step : 0;
-      state = from ? checkpoints_.load(from->slot).base : steps_.initial_state();
+    std::int64_t at = -1;
+    for (const Lost& lost : checkpoints_.lost_up_to(step)) {
+      reach(lost.step, state, at);
+      StepRecord record{state, {}};
+      if (lost.content == Content::record) {
+        state = steps_.record(at++, state, false, true, record);
+        ++counts_.repairing_steps;
+      }
+      checkpoints_.refill(lost, std::move(record));
+      ++counts_.repaired;
+    }
+  }
+  /// Leads the state `at` on to `step`, from the latest checkpoint that is whole, if that is nearer, or from the
+  /// beginning.
+  void reach(std::int64_t step, Buffer& state, std::int64_t& at) {
+    while (const auto from = checkpoints_.latest_before(step)) {
+      if (from->step <= at) break;
+      state.reset();
+      state = checkpoints_.load(from->slot).base;
+      at = state ? from->step : -1;  // it may be damaged too: then the next one
+      if (state) break;
+    }
+    if (!state) {
+      state = steps_.initial_state();
+      at = 0;
     }
     for (; at < step; ++at) {
       state = steps_.advance(at, state, false);
       ++counts_.repairing_steps;
     }
-    ++counts_.repaired;
-    checkpoints_.replace(slot, state, step);
-    return state;
   }
   void look_for_end() {
     if (!steps_.is_last(live_step_)) return;
@@ -119,9 +225,11 @@ class Sweep {
   bool end_is_open_;
   ReversibleSteps& steps_;
   Checkpoints& checkpoints_;
+  SweepKeeper* const keeper_;
   const std::function<void(std::int64_t, std::int64_t)>& progress_;
   Buffer live_;
-  std::int64_t live_step_ = 0;
+  std::int64_t live_step_ = 0, position_ = 0;  // actions done
+  std::int64_t resumed_at_ = 0;                // of the action that was under way when it was kept
   StepRecord record_;
   bool turned_ = false;
   DriverCounts counts_;
@@ -129,16 +237,23 @@ class Sweep {
 
 }  // namespace
 
-DriverCounts drive(const Schedule& schedule, bool is_online, ReversibleSteps& steps, Checkpoints& checkpoints,
-                   const std::function<void(std::int64_t, std::int64_t)>& progress) {
-  checkpoints.clear();
+DriverCounts drive(const Schedule& schedule, ReversibleSteps& steps, Checkpoints& checkpoints,
+                   const DriveOptions& options) {
+  if (options.kept == nullptr) checkpoints.clear();
   ActionStream stream = schedule.actions();
   std::optional<Prefetcher> prefetcher;
-  if (!is_online && checkpoints.prefetches() > 0)
+  if (!options.is_online && checkpoints.prefetches() > 0)
     prefetcher.emplace(schedule.actions(), checkpoints.prefetches(), checkpoints.slow_slots());
   try {
-    Sweep sweep(stream, is_online, steps, checkpoints, progress);
-    while (const Action* action = stream.next()) {
+    Sweep sweep(stream, steps, checkpoints, options);
+    if (options.kept == nullptr) {
+      sweep.begin();
+    } else {
+      sweep.restore(*options.kept, [&](const Action& action) {
+        if (prefetcher) prefetcher->pass_over(action);
+      });
+    }
+    for (; const Action* action = stream.next(); sweep.count()) {
       if (prefetcher) prefetcher->before(*action, [&](Slot slot) { return checkpoints.prefetch(slot); });
       std::visit(sweep, *action);
     }

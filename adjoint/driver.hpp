@@ -6,6 +6,7 @@
 
 #include "adjoint/schedule/schedule.hpp"
 #include "adjoint/store/checkpoints.hpp"
+#include "adjoint/sweep_keeper.hpp"
 
 namespace hindsight {
 
@@ -24,19 +25,35 @@ class ReversibleSteps {
   virtual void turn(std::int64_t steps, const Buffer& last) = 0;
   /// Adjoint of state k+1 -> adjoint of state k.
   virtual void reverse(std::int64_t k, const StepRecord& record) = 0;
+  /// All that steps have accumulated in this gradient; after turn() that of the reverse sweep too, and the adjoint.
+  virtual void save(BlockWriter& to, bool turned) const = 0;
+  virtual void restore(BlockReader& from, bool turned) = 0;
+  /// A state, bit for bit.
+  virtual void save_state(BlockWriter& to, const Buffer& state) const = 0;
+  virtual Buffer restore_state(BlockReader& from) = 0;
+  virtual void save_record(BlockWriter& to, const StepRecord& record) const = 0;
+  virtual StepRecord restore_record(BlockReader& from) = 0;
 };
 
 /// Steps executed, transfers, and units used at most, per tier.
 struct DriverCounts : ScheduleCounts {
-  std::int64_t repaired = 0;         ///< states computed again because their slot was damaged
-  std::int64_t repairing_steps = 0;  ///< plain steps that this took, not counted in `plain`
+  std::int64_t repaired = 0;         ///< checkpoints computed again because their slot was damaged or lost
+  std::int64_t repairing_steps = 0;  ///< steps that this took, not counted in `plain` and `recorded`
 };
 
-/// Runs all actions. @param checkpoints at least as many slots as the schedule uses; empty before and after. Slots of
-/// slow tiers are read ahead, as the actions to come say. @param is_online the stream is to be told the number of steps
-/// when the last one is reached. @param progress called every few steps with (steps done forward, steps reversed); may
-/// be empty. @throws TierIsFull; ResourceError when too many slots are damaged.
-DriverCounts drive(const Schedule& schedule, bool is_online, ReversibleSteps& steps, Checkpoints& checkpoints,
-                   const std::function<void(std::int64_t, std::int64_t)>& progress);
+/// How a gradient begins, and who keeps it.
+struct DriveOptions {
+  bool is_online = false;           ///< the stream is to be told the number of steps when the last one is reached
+  SweepKeeper* keeper = nullptr;    ///< null: nobody
+  BlockReader* kept = nullptr;      ///< where to go on, as the keeper was given it by the same schedule; null: at step 0
+  /// Called every few steps with (steps done forward, steps reversed); may be empty.
+  std::function<void(std::int64_t, std::int64_t)> progress;
+};
+
+/// Runs all actions. @param checkpoints at least as many slots as the schedule uses; empty before and after, but for
+/// slow tiers of which kept slots remain. Slots of slow tiers are read ahead, as the actions to come say. @throws
+/// TierIsFull; ResourceError when too many slots are damaged; what the keeper throws.
+DriverCounts drive(const Schedule& schedule, ReversibleSteps& steps, Checkpoints& checkpoints,
+                   const DriveOptions& options);
 
 }  // namespace hindsight

@@ -264,4 +264,16 @@ void Integral::reset() {
   if (wall_adjoint_) wall_adjoint_->clear();
 }
 
+void Integral::save(BlockWriter& to) const {
+  to.rows(rows_.data());
+  to.rows(tangent_rows_.data());
+  if (wall_adjoint_) wall_adjoint_->save(to, *grid_);
+}
+
+void Integral::restore(BlockReader& from) {
+  from.rows(rows_.data());
+  from.rows(tangent_rows_.data());
+  if (wall_adjoint_) wall_adjoint_->restore(from, *grid_);
+}
+
 }  // namespace hindsight

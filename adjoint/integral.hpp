@@ -52,6 +52,9 @@ class Integral {
   double value() const;          ///< collective
   double tangent_value() const;  ///< collective
   void reset();
+  /// What was added so far.
+  void save(BlockWriter& to) const;
+  void restore(BlockReader& from);
   const std::string& name() const { return spec_.name; }
   std::int64_t bytes() const;
   const KernelSpec& kernel() const { return value_kernel_; }

@@ -170,4 +170,21 @@ void Misfit::reset() {
   for (auto& parts : scalar_parts_) std::fill(parts.begin(), parts.end(), 0.0);
 }
 
+void Misfit::save(BlockWriter& to) const {
+  to.archive().write(simulated_);
+  for (const auto& parts : scalar_parts_) to.archive().write(parts);
+}
+
+void Misfit::restore(BlockReader& from) {
+  from.read(simulated_);
+  for (auto& parts : scalar_parts_) {  // a corner's part lies on the one rank that owned it; that of others is zero
+    std::fill(parts.begin(), parts.end(), 0.0);
+    for (const std::vector<double>& theirs : from.all<std::vector<double>>()) {
+      if (theirs.size() != parts.size()) throw ResourceError("a journal belongs to other observations");
+      for (std::size_t c = 0; c < parts.size(); ++c)
+        if (corners_[c].here && theirs[c] != 0.0) parts[c] = theirs[c];
+    }
+  }
+}
+
 }  // namespace hindsight

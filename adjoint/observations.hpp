@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "solvers/equations/model.hpp"
-#include "solvers/grid/grid.hpp"
+#include "solvers/grid/block_archive.hpp"
 #include "solvers/steppers/tables.hpp"
 #include "solvers/steppers/time_plan.hpp"
 
@@ -52,6 +52,9 @@ class Misfit {
   double noise() const { return spec_.noise; }
   const std::string& name() const { return spec_.name; }
   void reset();
+  /// What was observed and differentiated so far.
+  void save(BlockWriter& to) const;
+  void restore(BlockReader& from);
 
  private:
   struct Corner {

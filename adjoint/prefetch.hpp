@@ -17,6 +17,8 @@ class Prefetcher {
   /// @param slots per tier whose loads are worth it, 0 for others.
   Prefetcher(ActionStream ahead, int most, const PerTier& slots);
 
+  /// In place of before(), for an action that was executed by an earlier process.
+  void pass_over(const Action& action) { follow(action); }
   /// To be called before each action is executed. @param begin starts to read a slot, or says that it cannot now.
   template <class Begin>
   void before(const Action& action, const Begin& begin) {

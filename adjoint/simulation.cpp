@@ -466,16 +466,122 @@ class Observed {
 
 }  // namespace
 
-double Simulation::run(const StateObserver& observer, const ProgressObserver& progress) {
-  const Observed observed(observer_, observer);
+double Simulation::run(const SweepOptions& options) {
+  const Observed observed(observer_, options.observer);
   reset_sums();
-  Buffer state = initial_state();
-  for (std::int64_t k = 0; k < plan_->steps(); ++k) {
+  Buffer state;
+  std::int64_t k = 0;
+  if (options.kept != nullptr) {
+    k = options.kept->get<std::int64_t>();
+    restore(*options.kept, false);
+    state = restore_state(*options.kept);
+    options.keeper->resumed();
+  } else {
+    state = initial_state();
+  }
+  for (; k < plan_->steps(); ++k) {
+    if (options.keeper != nullptr && options.keeper->is_due())
+      options.keeper->keep([&](BlockWriter& to) {
+        to.archive().write(k);
+        save(to, false);
+        save_state(to, state);
+      });
     state = advance(k, state, true);
-    if (progress) progress(k + 1, 0);
+    if (options.progress) options.progress(k + 1, 0);
   }
   last_good_.reset();
   return objective();
+}
+
+void Simulation::save_observed(BlockWriter& to) const {
+  to.archive().write(plan_->steps());
+  for (const Misfit& misfit : misfits_) misfit.save(to);
+}
+
+void Simulation::restore_observed(BlockReader& from) {
+  plan_->end_at(from.get<std::int64_t>());
+  for (Misfit& misfit : misfits_) misfit.restore(from);
+}
+
+void Simulation::save(BlockWriter& to, bool turned) const {
+  to.archive().begin("sums");
+  save_observed(to);
+  for (const Integral& integral : integrals_) integral.save(to);
+  to.archive().end();
+  if (!turned) return;
+  to.archive().begin("adjoint");
+  for (const Memory& rows : scalar_sums_) to.rows(rows.data());
+  for (const Memory& sums : series_sums_) to.rows(sums.data(), sums.size() / grid_->local_rows());
+  for (const int bar : symbols_->bars) to.cells(tables_->field(bar));
+  stepper_->save_sums(to, *grid_);
+  save_state(to, lambda_);
+  to.archive().end();
+}
+
+void Simulation::restore(BlockReader& from, bool turned) {
+  from.begin("sums");
+  restore_observed(from);
+  for (Integral& integral : integrals_) integral.restore(from);
+  from.end();
+  if (!turned) return;
+  from.begin("adjoint");
+  for (Memory& rows : scalar_sums_) from.rows(rows.data());
+  for (Memory& sums : series_sums_) from.rows(sums.data(), sums.size() / grid_->local_rows());
+  for (const int bar : symbols_->bars) from.cells(tables_->field(bar));
+  stepper_->restore_sums(from, *grid_);
+  read_cells(from, lambda_.data());
+  from.end();
+}
+
+void Simulation::write_cells(BlockWriter& to, const double* state) const {
+  const Layout& layout = grid_->layout();
+  for (std::size_t f = 0; f < spec_.model.fields.size(); ++f)
+    to.cells(state + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+}
+
+void Simulation::read_cells(BlockReader& from, double* state) const {
+  const Layout& layout = grid_->layout();
+  for (std::size_t f = 0; f < spec_.model.fields.size(); ++f)
+    from.cells(state + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+}
+
+void Simulation::save_state(BlockWriter& to, const Buffer& state) const {
+  write_cells(to, state.data());
+}
+
+Buffer Simulation::restore_state(BlockReader& from) {
+  Buffer state = states_->acquire();
+  read_cells(from, state.data());
+  return state;
+}
+
+void Simulation::save_record(BlockWriter& to, const StepRecord& record) const {
+  to.archive().write(static_cast<bool>(record.stages));
+  write_cells(to, record.base.data());
+  std::vector<double*> stages(stages_.size());
+  if (record.stages) record.stages.data(stages.data());
+  for (std::size_t i = 0; record.stages && i < stages.size(); ++i) write_cells(to, stages[i]);
+}
+
+StepRecord Simulation::restore_record(BlockReader& from) {
+  StepRecord record;
+  const bool has_stages = from.get<bool>();
+  record.base = restore_state(from);
+  if (!has_stages) return record;
+  record.stages = states_->acquire(static_cast<int>(stages_.size()));
+  double* const* const stages = stages_of(record);
+  for (std::size_t i = 0; i < stages_.size(); ++i) read_cells(from, stages[i]);
+  return record;
+}
+
+std::int64_t Simulation::kept_bytes() const {
+  const auto cells = grid_->interior().cells() * static_cast<std::int64_t>(sizeof(double));
+  const auto fields = static_cast<std::int64_t>(spec_.model.fields.size() + symbols_->bars.size());
+  std::int64_t sums = 0;
+  for (const auto* all : {&scalar_sums_, &series_sums_})
+    for (const Memory& m : *all) sums += m.bytes();
+  for (const Integral& integral : integrals_) sums += integral.bytes();
+  return (2 * fields + 1) * cells + sums;
 }
 
 void Simulation::reserve_checkpoints(std::int64_t host_units, const std::array<SlotTier*, tier_count>& tiers) {
@@ -496,12 +602,12 @@ void Simulation::free_checkpoints() {
   states_ = std::make_unique<Pool>(state_count_, state_doubles(*grid_, spec_.model.fields.size()));
 }
 
-GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, const StateObserver& observer,
-                                    const ProgressObserver& progress) {
-  const Observed observed(observer_, observer);
+GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, const SweepOptions& options) {
+  const Observed observed(observer_, options.observer);
   reset_sums();
   GradientResult result;
-  result.counts = drive(schedule, is_online, *this, *checkpoints_, progress);
+  result.counts =
+      drive(schedule, *this, *checkpoints_, {is_online, options.keeper, options.kept, options.progress});
   last_good_.reset();
   result.objective = objective();
   result.gradient = collect_gradient();
@@ -756,7 +862,7 @@ BadValue find_bad_value(const Grid& grid, std::size_t fields, const double* stat
 void Simulation::check_finite(std::int64_t k, const Buffer& state) {
   const bool bad = find_bad_value(*grid_, spec_.model.fields.size(), state.data()).field >= 0;
   if (comm_.any(bad)) {
-    if (k == 0 || !last_good_) throw NumericsError("the initial state is not finite");
+    if (k == 0) throw NumericsError("the initial state is not finite");
     report_divergence(k);
   }
   last_good_ = state;
@@ -766,7 +872,7 @@ void Simulation::check_finite(std::int64_t k, const Buffer& state) {
 /// Repeats the steps since the last good state to say where it began.
 void Simulation::report_divergence(std::int64_t k) {
   Buffer state = last_good_;
-  for (std::int64_t step = last_good_step_; step < k; ++step) {
+  for (std::int64_t step = last_good_step_; state && step < k; ++step) {
     Buffer next = states_->acquire();
     stepper_->step(*tables_, plan_->step(step), state.data(), next.data());
     state = next;

@@ -66,6 +66,14 @@ using UnknownValues = std::vector<std::vector<double>>;
 using StateObserver = std::function<void(std::int64_t k, double t, double* state)>;
 using ProgressObserver = std::function<void(std::int64_t forward, std::int64_t reversed)>;
 
+/// Who watches and keeps a sweep. All may be left out.
+struct SweepOptions {
+  StateObserver observer;
+  ProgressObserver progress;
+  SweepKeeper* keeper = nullptr;
+  BlockReader* kept = nullptr;  ///< where to go on: as the keeper was given it by the same call
+};
+
 struct GradientResult {
   double objective = 0.0;
   UnknownValues gradient;  ///< plain partial derivatives
@@ -109,13 +117,15 @@ class Simulation final : private ReversibleSteps {
   std::int64_t state_bytes() const;
   std::int64_t record_bytes() const;
   std::int64_t working_bytes() const;
+  /// Of what a keeper is given at once, about.
+  std::int64_t kept_bytes() const;
   /// What all memory of this simulation counts in.
   const std::shared_ptr<MemoryAccount>& memory() const { return memory_; }
   /// How the cells lie in a state, for slow tiers.
   StateShape shape() const;
 
   /// Forward only. @returns the objective. @throws NumericsError naming field, step and place when it diverges.
-  double run(const StateObserver& observer, const ProgressObserver& progress);
+  double run(const SweepOptions& options);
   /// The units of one state that a record of a step takes in host memory.
   std::int64_t record_units() const { return 1 + stepper_->record_states(); }
   /// Allocates and touches the memory of gradients on a schedule that uses at most these units of host memory, unless
@@ -124,8 +134,10 @@ class Simulation final : private ReversibleSteps {
   /// Gives the memory of checkpoints back.
   void free_checkpoints();
   /// Forward and backward on a schedule, within what was reserved. @param is_online see drive().
-  GradientResult gradient(const Schedule& schedule, bool is_online, const StateObserver& observer,
-                          const ProgressObserver& progress);
+  GradientResult gradient(const Schedule& schedule, bool is_online, const SweepOptions& options);
+  /// What the last run saw of observations, and when it ended.
+  void save_observed(BlockWriter& to) const;
+  void restore_observed(BlockReader& from);
   /// Measures single steps from the initial state, all ranks at once; medians of `repeats`, `batch` seconds each at
   /// least. Uses up to `units` of memory of one state beside the working memory. Collective, the same on all ranks.
   StepSeconds measure(int repeats, double batch, std::int64_t units);
@@ -156,6 +168,12 @@ class Simulation final : private ReversibleSteps {
   bool is_last(std::int64_t k) const override { return k == plan_->steps(); }
   void turn(std::int64_t steps, const Buffer& last) override;
   void reverse(std::int64_t k, const StepRecord& record) override;
+  void save(BlockWriter& to, bool turned) const override;
+  void restore(BlockReader& from, bool turned) override;
+  void save_state(BlockWriter& to, const Buffer& state) const override;
+  Buffer restore_state(BlockReader& from) override;
+  void save_record(BlockWriter& to, const StepRecord& record) const override;
+  StepRecord restore_record(BlockReader& from) override;
 
   void build_parameters();
   void exchange_parameter_field(int symbol);
@@ -171,6 +189,8 @@ class Simulation final : private ReversibleSteps {
   std::int64_t pool_states(std::int64_t units) const;
   double* const* stages_of(const StepRecord& record);
   void look_for_end(std::int64_t k, const Buffer& state);
+  void write_cells(BlockWriter& to, const double* state) const;
+  void read_cells(BlockReader& from, double* state) const;
   void set_directions(const UnknownValues& direction);
   void initial_tangent(const UnknownValues& direction, double* state);
 

@@ -52,6 +52,12 @@ class NumericsError : public Error {
   explicit NumericsError(const std::string& message) : Error(ExitCode::numerics, message) {}
 };
 
+/// Exit code 5: not a failure, but the way out.
+class Stopped : public Error {
+ public:
+  explicit Stopped(const std::string& message) : Error(ExitCode::stopped, message) {}
+};
+
 /// Exit code 6.
 class ResourceError : public Error {
  public:

@@ -17,6 +17,36 @@ void PageArena::clear() {
   retired_ = peak_ = 0;
 }
 
+std::vector<bool> PageArena::begin_with(const std::vector<std::vector<std::int64_t>>& chains) {
+  clear();
+  const std::scoped_lock lock(mutex_);
+  const auto pages = static_cast<std::int64_t>(next_.size());
+  std::vector<bool> used(next_.size(), false), taken;
+  for (const std::vector<std::int64_t>& chain : chains) {
+    std::vector<std::int64_t> sorted = chain;
+    std::sort(sorted.begin(), sorted.end());
+    const bool is_good =
+        !chain.empty() && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
+        std::all_of(chain.begin(), chain.end(),
+                    [&](std::int64_t p) { return p >= 0 && p < pages && !used[static_cast<std::size_t>(p)]; });
+    taken.push_back(is_good);
+    for (std::size_t i = 0; is_good && i < chain.size(); ++i) {
+      used[static_cast<std::size_t>(chain[i])] = true;
+      next_[static_cast<std::size_t>(chain[i])] = i + 1 < chain.size() ? chain[i + 1] : none;
+    }
+  }
+  first_free_ = none;
+  free_count_ = 0;
+  for (std::int64_t p = pages; p-- > 0;) {
+    if (used[static_cast<std::size_t>(p)]) continue;
+    next_[static_cast<std::size_t>(p)] = first_free_;
+    first_free_ = p;
+    ++free_count_;
+  }
+  peak_ = pages - free_count_;
+  return taken;
+}
+
 std::int64_t PageArena::allocate(std::int64_t count) {
   const std::scoped_lock lock(mutex_);
   if (count > free_count_) return none;

@@ -16,6 +16,9 @@ class PageArena {
   /// The first page of a chain of `count` (at least one); none if fewer are free.
   std::int64_t allocate(std::int64_t count);
   void free(std::int64_t first);
+  /// Begins with these chains in use. @returns of each whether it is: it may not have pages that do not exist or that
+  /// an earlier one has.
+  std::vector<bool> begin_with(const std::vector<std::vector<std::int64_t>>& chains);
   /// Takes a chain out of use for good, until clear(): its place on the medium failed. Only as many pages as `spare`
   /// say, counted over all calls; later chains are freed instead.
   void retire(std::int64_t first, std::int64_t spare);

@@ -57,7 +57,7 @@ StepRecord Checkpoints::read(Slot slot) {
   ++loads_;
   if (!comm_.any(!record.base)) return record;
   record.reset();
-  slow_step(slot) = -1;
+  lost_.push_back({slot, slow_step(slot), Content::state});
   if (++failures_ <= always_forgiven + loads_ / one_in) return record;
   throw ResourceError(fmt::format("{} of {} checkpoints could not be read back, too many to go on; the last: {}",
                                   failures_, loads_, comm_.first_text(tier.problem())));
@@ -69,15 +69,111 @@ void Checkpoints::forget(Slot slot) {
   slow_step(slot) = -1;
 }
 
-void Checkpoints::replace(Slot slot, const Buffer& state, std::int64_t step) {
-  forget(slot);
-  write(slot, state, step);
+bool Checkpoints::is_lost(Slot slot) const {
+  return std::any_of(lost_.begin(), lost_.end(), [&](const Lost& lost) { return lost.slot == slot; });
+}
+
+/// The slot is free, and no longer lost.
+Lost Checkpoints::give_up(Slot slot) {
+  const auto found = std::find_if(lost_.begin(), lost_.end(), [&](const Lost& lost) { return lost.slot == slot; });
+  const Lost lost = *found;
+  lost_.erase(found);
+  if (tiers_[static_cast<std::size_t>(slot.tier)] != nullptr) {
+    forget(slot);
+  } else {
+    kept_[static_cast<std::size_t>(slot.index)].step = -1;
+  }
+  return lost;
+}
+
+std::vector<Lost> Checkpoints::lost_up_to(std::int64_t step) const {
+  std::vector<Lost> found;
+  for (const Lost& lost : lost_)
+    if (lost.step <= step) found.push_back(lost);
+  std::sort(found.begin(), found.end(), [](const Lost& a, const Lost& b) { return a.step < b.step; });
+  return found;
+}
+
+void Checkpoints::refill(const Lost& lost, StepRecord record) {
+  give_up(lost.slot);
+  in_use_[static_cast<std::size_t>(lost.slot.tier)] -= units_of(lost);
+  save(lost.slot, std::move(record), lost.step);
+}
+
+/// All slots that hold something, lost ones included.
+std::vector<Lost> Checkpoints::used() const {
+  std::vector<Lost> all = lost_;
+  for (std::size_t i = 0; i < kept_.size(); ++i)
+    if (kept_[i].record.base)
+      all.push_back({{Tier::host, static_cast<std::int64_t>(i)},
+                     kept_[i].step,
+                     kept_[i].record.stages ? Content::record : Content::state});
+  for (std::size_t t = 0; t < tier_count; ++t)
+    for (std::size_t i = 0; i < steps_[t].size(); ++i) {
+      const Slot slot{static_cast<Tier>(t), static_cast<std::int64_t>(i)};
+      if (steps_[t][i] >= 0 && !is_lost(slot)) all.push_back({slot, steps_[t][i], Content::state});
+    }
+  return all;
+}
+
+void Checkpoints::flush() {
+  for (SlotTier* tier : tiers_)
+    if (tier != nullptr) tier->flush();
+}
+
+void Checkpoints::save_table(BlockWriter& to,
+                             const std::function<std::int64_t(const StepRecord&)>& keep) const {
+  std::vector<std::int64_t> table, kept_at;
+  for (const Lost& slot : used()) {
+    table.insert(table.end(), {static_cast<std::int64_t>(slot.slot.tier), std::int64_t{slot.slot.index}, slot.step,
+                               slot.content == Content::record});
+    const bool is_here = slot.slot.tier == Tier::host && !kept_.empty() && !is_lost(slot.slot);
+    kept_at.push_back(is_here ? keep(kept_[static_cast<std::size_t>(slot.slot.index)].record) : not_kept);
+  }
+  ArchiveWriter& archive = to.archive();
+  archive.write(table);
+  archive.write(kept_at);
+  archive.write(std::vector<std::int64_t>(peak_.begin(), peak_.end()));
+  for (const SlotTier* tier : tiers_)
+    archive.write(tier != nullptr ? tier->places_outside() : std::vector<std::int64_t>());
+}
+
+void Checkpoints::restore_table(BlockReader& from, const std::function<StepRecord(std::int64_t)>& read) {
+  clear();
+  const auto table = from.get<std::vector<std::int64_t>>();
+  const auto kept_at = from.all<std::vector<std::int64_t>>();
+  const auto peak = from.get<std::vector<std::int64_t>>();
+  std::copy_n(peak.begin(), std::min(peak.size(), peak_.size()), peak_.begin());
+  std::array<std::vector<bool>, tier_count> is_there;
+  for (std::size_t t = 0; t < tier_count; ++t) {
+    const auto places = from.all<std::vector<std::int64_t>>();
+    if (tiers_[t] != nullptr && from.is_own()) is_there[t] = tiers_[t]->adopt(places[0]);
+  }
+  for (std::size_t i = 0; i + 3 < table.size(); i += 4) {
+    const auto t = static_cast<std::size_t>(table[i]);
+    const Lost found{{static_cast<Tier>(table[i]), table[i + 1]},
+                     table[i + 2],
+                     table[i + 3] != 0 ? Content::record : Content::state};
+    const auto index = static_cast<std::size_t>(table[i + 1]);
+    if (t >= tier_count || index >= (tiers_[t] != nullptr ? steps_[t].size() : kept_.size()))
+      throw ResourceError("the journal names a slot that the plan does not have");
+    (tiers_[t] != nullptr ? steps_[t][index] : kept_[index].step) = found.step;
+    in_use_[t] += units_of(found);
+    const std::int64_t place = from.is_own() && i / 4 < kept_at[0].size() ? kept_at[0][i / 4] : not_kept;
+    if (place != not_kept && !kept_.empty()) {
+      comm_.together([&] { kept_[index].record = read(place); });
+      continue;
+    }
+    if (comm_.any(is_there[t].size() <= index || !is_there[t][index])) lost_.push_back(found);
+  }
 }
 
 std::optional<Checkpoints::Found> Checkpoints::latest_before(std::int64_t step) const {
   std::optional<Found> best;
   const auto look = [&](Tier tier, std::size_t index, std::int64_t at) {
-    if (at >= 0 && at < step && (!best || at > best->step)) best = {{tier, static_cast<std::int64_t>(index)}, at};
+    if (at < 0 || at >= step || (best && at <= best->step)) return;
+    const Slot slot{tier, static_cast<std::int64_t>(index)};
+    if (!is_lost(slot)) best = {slot, at};
   };
   for (std::size_t i = 0; i < kept_.size(); ++i) look(Tier::host, i, kept_[i].step);
   for (std::size_t t = 0; t < tier_count; ++t)
@@ -97,6 +193,7 @@ void Checkpoints::clear() {
     tiers_[t]->clear();
     std::fill(steps_[t].begin(), steps_[t].end(), -1);
   }
+  lost_.clear();
   in_use_ = peak_ = {};
   loads_ = failures_ = 0;
 }

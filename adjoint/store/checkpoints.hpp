@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "adjoint/schedule/schedule.hpp"
 #include "adjoint/store/pool.hpp"
 #include "adjoint/store/slot_tier.hpp"
+#include "solvers/grid/block_archive.hpp"
 #include "src/communicator.hpp"
 #include "src/error.hpp"
 
@@ -38,6 +40,13 @@ class TierIsFull : public ResourceError {
   std::int64_t slots_that_fit_;
 };
 
+/// A checkpoint that has to be computed again: its slot was damaged, or died with the process that filled it.
+struct Lost {
+  Slot slot;
+  std::int64_t step;
+  Content content;
+};
+
 /// The slots of all tiers, made before the first step: nothing is allocated while stepping. Host memory holds
 /// references to buffers, states and records alike; a tier with a SlotTier holds states there. Slots of those are
 /// saved and loaded by all ranks together.
@@ -59,8 +68,9 @@ class Checkpoints {
       write(slot, record.base, step);
     }
   }
-  /// A record without base: the slot is damaged on a rank. @throws ResourceError when too many are.
+  /// A record without base: the slot is lost. @throws ResourceError when too many are found damaged.
   StepRecord load(Slot slot) {
+    if (!lost_.empty() && is_lost(slot)) return {};
     if (tiers_[static_cast<std::size_t>(slot.tier)] == nullptr)
       return kept_[static_cast<std::size_t>(slot.index)].record;
     return read(slot);
@@ -68,7 +78,9 @@ class Checkpoints {
   void release(Slot slot) {
     const auto tier = static_cast<std::size_t>(slot.tier);
     std::int64_t units = 1;
-    if (tiers_[tier] == nullptr) {
+    if (!lost_.empty() && is_lost(slot)) {
+      units = units_of(give_up(slot));
+    } else if (tiers_[tier] == nullptr) {
       Kept& kept = kept_[static_cast<std::size_t>(slot.index)];
       if (kept.record.stages) units = record_units_;
       kept.record.reset();
@@ -79,7 +91,10 @@ class Checkpoints {
     in_use_[tier] -= units;
   }
   /// Begins to read a slot that will be loaded. @returns false when it cannot be done now.
-  bool prefetch(Slot slot) { return tiers_[static_cast<std::size_t>(slot.tier)]->prefetch(slot.index, states_); }
+  bool prefetch(Slot slot) {
+    if (!lost_.empty() && is_lost(slot)) return true;
+    return tiers_[static_cast<std::size_t>(slot.tier)]->prefetch(slot.index, states_);
+  }
   /// Per tier: slots that are copies in another place, 0 where they are references in host memory.
   PerTier slow_slots() const;
   /// Of the state in a slot.
@@ -87,17 +102,27 @@ class Checkpoints {
   /// Slots that are read ahead, over all tiers, at most.
   int prefetches() const;
 
-  /// The state in a slot that was found damaged takes its place again.
-  void replace(Slot slot, const Buffer& state, std::int64_t step);
+  /// What is lost of steps up to this one, by step.
+  std::vector<Lost> lost_up_to(std::int64_t step) const;
+  /// What was lost takes its place again.
+  void refill(const Lost& lost, StepRecord record);
   struct Found {
     Slot slot;
     std::int64_t step;
   };
-  /// The latest state before `step` in a slot that is not known to be damaged.
+  /// The latest state before `step` in a slot that is not lost.
   std::optional<Found> latest_before(std::int64_t step) const;
 
   /// Waits for transfers that nobody waits for any more.
   void finish();
+  /// What slots hold outside of memory has reached its device, as far as it can.
+  void flush();
+  static constexpr std::int64_t not_kept = -1;
+  /// Which slots hold what, and where outside of memory. @param keep keeps what is held in memory and says where, or
+  /// not_kept.
+  void save_table(BlockWriter& to, const std::function<std::int64_t(const StepRecord&)>& keep) const;
+  /// Slots that are not found where they were are lost. @param read what was kept at a place. Collective.
+  void restore_table(BlockReader& from, const std::function<StepRecord(std::int64_t)>& read);
   /// Forgets everything, that of a sweep that was broken off too.
   void clear();
   /// Units in use at most since clear(), per tier.
@@ -111,6 +136,10 @@ class Checkpoints {
   void write(Slot slot, const Buffer& state, std::int64_t step);
   StepRecord read(Slot slot);
   void forget(Slot slot);
+  bool is_lost(Slot slot) const;
+  Lost give_up(Slot slot);
+  std::int64_t units_of(const Lost& lost) const { return lost.content == Content::record ? record_units_ : 1; }
+  std::vector<Lost> used() const;
   std::int64_t& slow_step(Slot slot) {
     return steps_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)];
   }
@@ -118,7 +147,8 @@ class Checkpoints {
   std::int64_t record_units_;
   Pool& states_;
   std::vector<Kept> kept_;                                   // in host memory, by reference
-  std::array<std::vector<std::int64_t>, tier_count> steps_;  // of slots in slow tiers; -1: free or damaged
+  std::array<std::vector<std::int64_t>, tier_count> steps_;  // of slots in slow tiers; -1: free
+  std::vector<Lost> lost_;
   PerTier in_use_{}, peak_{};
   std::array<SlotTier*, tier_count> tiers_;
   Communicator comm_;

@@ -45,6 +45,8 @@ class Medium {
   virtual void link(std::int64_t /*page*/, std::int64_t /*next*/) {}
   /// What was written has reached the device. @throws MediumError
   virtual void flush() {}
+  /// Whether another process can go on with what was written.
+  virtual bool outlives_process() const { return false; }
   virtual std::string description() const = 0;
 };
 
@@ -73,6 +75,7 @@ class ThrottledMedium final : public Medium {
   void label(std::int64_t slot, const SlotLabel& label) override { medium_->label(slot, label); }
   void link(std::int64_t page, std::int64_t next) override { medium_->link(page, next); }
   void flush() override { medium_->flush(); }
+  bool outlives_process() const override { return medium_->outlives_process(); }
   std::string description() const override { return medium_->description() + ", slowed down"; }
 
  private:

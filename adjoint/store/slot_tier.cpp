@@ -379,7 +379,58 @@ void SlotTier::finish() {
 
 void SlotTier::flush() {
   finish();
-  medium_->flush();
+  try {
+    medium_->flush();
+    is_flushed_ = true;
+  } catch (const MediumError& error) {
+    problem_ = error.what();
+    is_flushed_ = false;
+  }
+}
+
+std::vector<std::int64_t> SlotTier::places_outside() const {
+  std::vector<std::int64_t> all;
+  for (std::size_t i = 0; is_flushed_ && medium_->outlives_process() && i < places_.size(); ++i) {
+    const Place& p = places_[i];
+    if (p.state != State::ready && p.state != State::draining) continue;
+    all.insert(all.end(), {static_cast<std::int64_t>(i), p.label.step, p.label.bytes, p.label.checksum});
+    const std::size_t count_at = all.size();
+    all.push_back(0);
+    for (std::int64_t page = p.label.first_page; page != PageArena::none; page = arena_.next(page)) {
+      all.push_back(page);
+      ++all[count_at];
+    }
+  }
+  return all;
+}
+
+std::vector<bool> SlotTier::adopt(const std::vector<std::int64_t>& places) {
+  clear();
+  std::vector<bool> is_there(places_.size(), false);
+  std::vector<std::size_t> slots;
+  std::vector<SlotLabel> labels;
+  std::vector<std::vector<std::int64_t>> chains;
+  for (std::size_t i = 0; medium_->outlives_process() && i + 4 < places.size();) {
+    const auto slot = static_cast<std::size_t>(places[i]), count = static_cast<std::size_t>(places[i + 4]);
+    if (slot >= places_.size() || count > places.size() - i - 5) break;
+    const auto first = places.begin() + static_cast<std::ptrdiff_t>(i) + 5;
+    chains.emplace_back(first, first + static_cast<std::ptrdiff_t>(count));
+    slots.push_back(slot);
+    labels.push_back({});
+    labels.back().step = places[i + 1];
+    labels.back().bytes = places[i + 2];
+    labels.back().checksum = static_cast<std::uint32_t>(places[i + 3]);
+    i += 5 + count;
+  }
+  const std::vector<bool> taken = arena_.begin_with(chains);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const std::int64_t page = medium_->page_bytes(), pages = std::ssize(chains[i]);
+    if (!taken[i] || labels[i].bytes <= 0 || (labels[i].bytes + page - 1) / page != pages) continue;
+    labels[i].first_page = chains[i].front();
+    places_[slots[i]] = {State::ready, -1, labels[i]};
+    is_there[slots[i]] = true;
+  }
+  return is_there;
 }
 
 void SlotTier::clear() {

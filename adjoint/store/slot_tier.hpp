@@ -64,8 +64,13 @@ class SlotTier {
   void release(std::int64_t slot);
   /// Waits until all writes are done.
   void finish();
-  /// Waits until all writes are done and have reached the device. @throws MediumError
+  /// Waits until all writes are done and have reached the device. What cannot be flushed is not in places_outside().
   void flush();
+  /// Of each slot whose bytes outlive this process since the last flush(): slot, step, bytes, checksum, and the number
+  /// of its pages and these.
+  std::vector<std::int64_t> places_outside() const;
+  /// Slots are again as places_outside() said in an earlier process. @returns per slot whether it is.
+  std::vector<bool> adopt(const std::vector<std::int64_t>& places);
   /// Breaks off what is under way and forgets everything.
   void clear();
 
@@ -120,7 +125,7 @@ class SlotTier {
   std::vector<std::unique_ptr<Write>> writes_;
   std::vector<std::unique_ptr<Read>> reads_;
   std::int64_t sequence_ = 0;
-  bool is_full_ = false;
+  bool is_full_ = false, is_flushed_ = false;
   std::int64_t slots_that_fit_ = 0, largest_bytes_ = 0;
   std::string problem_;
   TierTraffic traffic_;

@@ -81,7 +81,7 @@ std::string joined(const std::vector<std::string>& names) {
 
 CheckpointFile::CheckpointFile(CheckpointFileSettings settings) : settings_(std::move(settings)) {
   try {
-    make_file();
+    if (!settings_.reopens || !find_file()) make_file();
     data_ = settings_.open(settings_.path, settings_.direct);
     tables_ = data_ ? settings_.open(settings_.path, false) : nullptr;
     if (!tables_) throw ResourceError("cannot open '" + settings_.path + "': " + std::strerror(errno));
@@ -107,12 +107,57 @@ bool CheckpointFile::has_room() const {
 }
 
 CheckpointFile::~CheckpointFile() {
-  unlink(settings_.path.c_str());
+  if (!settings_.keeps) unlink(settings_.path.c_str());
+}
+
+namespace {
+
+/// The sizes of a dataset; empty when there is none.
+std::vector<hsize_t> sizes_of(const Hdf5File& file, const char* name, const std::string& path) {
+  if (H5Lexists(file, name, H5P_DEFAULT) <= 0) return {};
+  const Hdf5Dataset dataset(H5Dopen2(file, name, H5P_DEFAULT), "open a dataset of", path);
+  const Hdf5Space space(H5Dget_space(dataset), "describe a dataset of", path);
+  std::vector<hsize_t> sizes(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
+  H5Sget_simple_extent_dims(space, sizes.data(), nullptr);
+  return sizes;
+}
+
+std::int64_t place_of(const Hdf5File& file, const char* name, const std::string& path) {
+  return offset_of(Hdf5Dataset(H5Dopen2(file, name, H5P_DEFAULT), "open a dataset of", path), path);
+}
+
+}  // namespace
+
+/// Whether there is a file with as many slots, and pages of the same size.
+bool CheckpointFile::find_file() {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  const std::string& path = settings_.path;
+  const hid_t opened = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (opened < 0) return false;
+  try {
+    Hdf5File file(opened, "open", path);
+    const std::int64_t word = settings_.codec.empty() ? 8 : 1;
+    const std::vector<hsize_t> pages = sizes_of(file, "pages", path), slots = sizes_of(file, "slots", path);
+    const bool is_linked = !sizes_of(file, "next_page", path).empty();
+    if (pages.size() != 2 || static_cast<std::int64_t>(pages[1]) * word != settings_.page_bytes || slots.size() != 1 ||
+        static_cast<std::int64_t>(slots[0]) < settings_.slots ||
+        is_linked != (settings_.page_bytes < settings_.shape.bytes()))
+      return false;
+    settings_.pages = static_cast<std::int64_t>(pages[0]);
+    pages_at_ = place_of(file, "pages", path);
+    slots_at_ = place_of(file, "slots", path);
+    if (is_linked) links_at_ = place_of(file, "next_page", path);
+    file.close(path);
+    return pages_at_ % block == 0;
+  } catch (const ResourceError&) {
+    return false;
+  }
 }
 
 void CheckpointFile::make_file() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // errors are thrown, not printed
   const std::string& path = settings_.path;
+  unlink(path.c_str());
   const Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "create properties for", path);
   H5Pset_alignment(access, block, block);
   H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);

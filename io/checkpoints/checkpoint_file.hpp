@@ -30,9 +30,11 @@ struct CheckpointFileSettings {
   std::function<double(std::int64_t step)> time;  ///< of a state; any thread calls it
   bool direct = true;                             ///< past the page cache where the file system allows it
   OpenRawFile open = open_raw_file;
+  bool keeps = false;    ///< the file stays when this is destroyed
+  bool reopens = false;  ///< goes on with a file of an earlier process, with its pages, if it is as these settings say
 };
 
-/// Removes the file when destroyed.
+/// In place of what has this name. Removes the file when destroyed, unless it keeps it.
 class CheckpointFile final : public Medium {
  public:
   /// @throws ResourceError when it cannot be made; MediumError(is_full) when the device has not enough room.
@@ -45,10 +47,12 @@ class CheckpointFile final : public Medium {
   void label(std::int64_t slot, const SlotLabel& label) override;
   void link(std::int64_t page, std::int64_t next) override;
   void flush() override;
+  bool outlives_process() const override { return true; }
   std::string description() const override;
 
  private:
   void make_file();
+  bool find_file();
   bool has_room() const;
   void put(std::int64_t offset, const void* from, std::size_t bytes);
   [[noreturn]] void fail(const std::string& what, int error) const;

@@ -407,6 +407,14 @@ void RungeKutta::add_wall_sums(const Grid& grid, std::vector<double>& scalars,
   if (plan_->wall_adjoint) plan_->wall_adjoint->add_sums(grid, scalars, knots);
 }
 
+void RungeKutta::save_sums(BlockWriter& to, const Grid& grid) const {
+  if (plan_->wall_adjoint) plan_->wall_adjoint->save(to, grid);
+}
+
+void RungeKutta::restore_sums(BlockReader& from, const Grid& grid) const {
+  if (plan_->wall_adjoint) plan_->wall_adjoint->restore(from, grid);
+}
+
 void RungeKutta::clear_sums() const {
   if (plan_->wall_adjoint) plan_->wall_adjoint->clear();
 }

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "solvers/equations/model.hpp"
-#include "solvers/grid/grid.hpp"
+#include "solvers/grid/block_archive.hpp"
 #include "solvers/steppers/pass.hpp"
 #include "solvers/steppers/tableau.hpp"
 #include "solvers/steppers/wall_values.hpp"
@@ -71,6 +71,9 @@ class RungeKutta {
   void set_series_directions(std::vector<Series> directions) { series_directions_ = std::move(directions); }
   /// Before a reverse sweep: clears what walls have summed up. (Sums in Tables and series knots are the caller's.)
   void clear_sums() const;
+  /// The sums over walls.
+  void save_sums(BlockWriter& to, const Grid& grid) const;
+  void restore_sums(BlockReader& from, const Grid& grid) const;
   /// After a reverse sweep: adds the derivatives through wall values to those of the active scalars and series knots;
   /// the same on every rank. Collective.
   void add_wall_sums(const Grid& grid, std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const;

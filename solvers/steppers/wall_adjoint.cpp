@@ -150,6 +150,86 @@ std::vector<double> WallAdjoint::totals(const Grid& grid, const Face& face,
   return result;
 }
 
+namespace {
+
+/// The entries of a wall's arrays that rules can reach, in global indices; one layer across the wall.
+struct WallPart {
+  Box box;
+  std::size_t ap, aq;
+  WallLayout layout;
+  Index3 first;
+
+  WallPart(const Grid& grid, int axis)
+      : box(owned_box(grid)),
+        ap(axis == 0 ? 1 : 0),
+        aq(axis == 2 ? 1 : 2),
+        layout(wall_layout(grid, axis)),
+        first(grid.first()) {
+    for (const std::size_t a : {ap, aq}) {
+      if (grid.is_wall(static_cast<int>(a), 0)) box.lo[a] -= grid.layout().halo[a];
+      if (grid.is_wall(static_cast<int>(a), 1)) box.hi[a] += grid.layout().halo[a];
+    }
+    box.lo[static_cast<std::size_t>(axis)] = 0;
+    box.hi[static_cast<std::size_t>(axis)] = 1;
+  }
+  /// Calls visit(place in a wall's array) in the order of a block.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::int64_t q = box.lo[aq]; q < box.hi[aq]; ++q)
+      for (std::int64_t p = box.lo[ap]; p < box.hi[ap]; ++p)
+        visit(layout.origin + (p - first[ap]) + layout.stride * (q - first[aq]));
+  }
+};
+
+/// Calls visit(array) for all sums of a face, each of a wall's layout.
+template <class Face, class Visit>
+void for_each_sum(Face& face, std::int64_t size, Visit visit) {
+  for (auto& m : face.scalar_sums) visit(m.data());
+  for (auto& m : face.knot_sums)
+    for (std::int64_t k = 0; k < m.size() / size; ++k) visit(m.data() + k * size);
+}
+
+/// Sums of a face, here or not: their number is the same on all ranks.
+std::size_t count_sums(std::size_t scalars, const std::vector<std::size_t>& knots) {
+  for (const std::size_t count : knots) scalars += count;
+  return scalars;
+}
+
+}  // namespace
+
+void WallAdjoint::save(BlockWriter& to, const Grid& grid) const {
+  std::vector<double> values;
+  for (const Face& face : faces_) {
+    if (face.bar.size() == 0) {
+      for (std::size_t i = count_sums(face.scalar_symbols.size(), knots_); i > 0; --i) to.block({{}, {}}, {});
+      continue;
+    }
+    const WallPart part(grid, face.axis);
+    for_each_sum(face, part.layout.size, [&](const double* sums) {
+      values.clear();
+      part.for_each([&](std::int64_t at) { values.push_back(sums[at]); });
+      to.block(part.box, values);
+    });
+  }
+}
+
+void WallAdjoint::restore(BlockReader& from, const Grid& grid) {
+  std::vector<double> values;
+  for (Face& face : faces_) {
+    if (face.bar.size() == 0) {
+      for (std::size_t i = count_sums(face.scalar_symbols.size(), knots_); i > 0; --i) from.block({{}, {}}, {});
+      continue;
+    }
+    const WallPart part(grid, face.axis);
+    values.resize(static_cast<std::size_t>(part.box.cells()));
+    for_each_sum(face, part.layout.size, [&](double* sums) {
+      from.block(part.box, values);
+      std::size_t next = 0;
+      part.for_each([&](std::int64_t at) { sums[at] = values[next++]; });
+    });
+  }
+}
+
 void WallAdjoint::add_sums(const Grid& grid, std::vector<double>& scalars,
                            std::vector<std::vector<double>>& knots) const {
   for (const Face& face : faces_) {

@@ -7,6 +7,7 @@
 
 #include "solvers/equations/kernel.hpp"
 #include "solvers/equations/model.hpp"
+#include "solvers/grid/block_archive.hpp"
 #include "solvers/steppers/tables.hpp"
 
 namespace hindsight {
@@ -32,6 +33,8 @@ class WallAdjoint {
   std::int64_t bytes() const;
   /// Adds to scalars[p] and knots[q][k]. Collective.
   void add_sums(const Grid& grid, std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const;
+  void save(BlockWriter& to, const Grid& grid) const;
+  void restore(BlockReader& from, const Grid& grid);
 
  private:
   struct Face {

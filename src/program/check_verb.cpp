@@ -145,9 +145,11 @@ CheckResult check(Session& session, const Evaluation& base, std::size_t only) {
 
 ExitCode check_verb(const Options& options, const Communicator& comm) {
   const Case source = read_case(options.target, options.set);
-  Session session(source, comm, true, true, options.quiet, plan_options(options, source));
-  const std::size_t count = session.source().unknowns.size();
+  const std::size_t count = source.unknowns.size();
   if (count == 0) throw InputError({options.target, 0, 0}, "nothing to check: the case has no unknowns");
+  RunJournal journal(options, source, comm);
+  Session session(source, comm, true, true, options.quiet, plan_options(options, source, &journal));
+  journal.begin(source, session.simulation().kept_bytes());
   if (options.break_gradient) session.simulation().break_gradient();
   const Evaluation base = session.gradient({});
   session.simulation().fix_end();
@@ -183,6 +185,8 @@ ExitCode check_verb(const Options& options, const Communicator& comm) {
                                 {"passed", r.passed()}});
   }
   json["passed"] = passed;
+  journal.folder().write_text("check.json", json.dump(2) + "\n");
+  journal.finish();
   write_json(options, comm, json);
   if (talks && is_any_flat)
     print(comm, "nearly linear: remainders too close to round-off to tell an order; tangent against adjoint decides\n");

@@ -30,6 +30,9 @@ const std::vector<VerbEntry>& verbs() {
       {"gradient", "simulate a case and differentiate its objective", "CASE", gradient_verb},
       {"check", "test the derivatives of a case: Taylor remainders, tangent against adjoint", "CASE", check_verb},
       {"invert", "find the unknowns that minimise the objective", "CASE", invert_verb},
+      {"resume", "go on with a run that was stopped or killed", "RUN", resume_verb},
+      {"status", "say how far a run is, from another terminal", "RUN", status_verb},
+      {"clean", "remove what only going on with a run needs", "RUN", clean_verb},
       {"plan", "show which schedule and how much memory a gradient will use", "CASE", plan_verb},
       {"explain", "show the derived equations, kernels and memory plan", "CASE", explain_verb},
       {"schedule", "run a checkpoint schedule on the simulated machine and print its counts", "KIND", schedule_verb},
@@ -45,6 +48,12 @@ void add_case_options(CLI::App& app, Options& options) {
   app.add_option("--out", options.out, "run folder (default: runs/CASE)");
   app.add_option("--backend", options.backend, "auto, host or cuda")->check(CLI::IsMember({"auto", "host", "cuda"}));
   app.add_option("--petsc", options.petsc, "options for PETSc's optimiser: --petsc \"-tao_type bqnls\"");
+}
+
+void add_stop_options(CLI::App& app, Options& options) {
+  app.add_option("--stop-after", options.stop_after,
+                 "stop in time, to go on with `hindsight resume`, this long after the start: 55min, 1h30min");
+  app.add_option("--epoch", options.epoch, "time between two epochs of the journal (default: so that they cost 1 %)");
 }
 
 std::string unknown_verb(const std::string& word) {
@@ -74,6 +83,11 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
     sub->add_option("--json", options.json, "write the result as JSON to a file, - for standard output");
     sub->add_flag("--quiet", options.quiet, "print nothing but errors");
     if (std::string(entry.target ? entry.target : "") == "CASE") add_case_options(*sub, options);
+    if (entry.run == resume_verb)
+      sub->add_option("--ranks", options.ranks, "go on with another number of ranks: as many as there are")
+          ->check(CLI::PositiveNumber);
+    for (const Verb verb : {run_verb, gradient_verb, check_verb, invert_verb, resume_verb})
+      if (entry.run == verb) add_stop_options(*sub, options);
     if (entry.run == schedule_verb) {
       sub->add_option("--steps", options.steps, "number of steps")->required();
       sub->add_option("--slots", options.slots, "slots per tier: host=10,disk=20");
@@ -106,6 +120,7 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
   automatic->add_option("--json", options.json);
   automatic->add_flag("--quiet", options.quiet);
   add_case_options(*automatic, options);
+  add_stop_options(*automatic, options);
   automatic->callback([&choice] { choice.verb = default_verb; });
 
   // hindsight CASE ... stands for hindsight auto CASE ...

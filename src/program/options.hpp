@@ -17,6 +17,9 @@ struct Options {
   bool quiet = false;
   std::string backend = "auto";
   std::string petsc;
+  bool resume = false;              ///< go on with what is in the run folder
+  int ranks = 0;                    ///< resume: as many are meant; 0: as before
+  std::string stop_after, epoch;    ///< durations: of the process, between epochs; empty: none, measured
   // schedule
   std::int64_t steps = 0;
   std::string slots = "host=1", cost;

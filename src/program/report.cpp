@@ -25,7 +25,7 @@ std::string utc_now() {
 }  // namespace
 
 std::string run_path(const Options& options, const Case& c) {
-  return options.out.empty() ? "runs/" + c.name : options.out;
+  return !options.out.empty() ? options.out : "runs/" + c.name + (options.verb == "check" ? "-check" : "");
 }
 
 RunLog::RunLog(const RunFolder& folder, const std::string& verb, const Session& session) {

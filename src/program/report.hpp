@@ -14,7 +14,7 @@ namespace hindsight {
 
 using Json = nlohmann::ordered_json;
 
-/// Names the folder: --out, or runs/CASE.
+/// Names the folder: --out, or runs/CASE (of a check: runs/CASE-check).
 std::string run_path(const Options& options, const Case& c);
 
 /// Seconds since construction.

@@ -109,20 +109,29 @@ std::string estimates_text(const Session& session, const UnknownValues& start, c
 
 }  // namespace
 
-PlanOptions plan_options(const Options& options, const Case& c) {
+PlanOptions plan_options(const Options& options, const Case& c, RunJournal* journal) {
   PlanOptions plan;
   plan.costs = options.cost;
   plan.disk.scratch = run_path(options, c) + "/scratch";
+  if (journal != nullptr) {
+    plan.journal = journal;
+    plan.disk.tag = journal->manifest().id;
+    plan.disk.keeps = true;
+    plan.disk.reopens = journal->is_resumed();
+  }
   if (options.emulate_disk.size() == 2) plan.disk.emulated = {options.emulate_disk[0], options.emulate_disk[1]};
   return plan;
 }
 
 ExitCode run_verb(const Options& options, const Communicator& comm) {
-  Session session(read_case(options.target, options.set), comm, false, false, options.quiet);
-  const RunFolder folder(run_path(options, session.source()), comm, session.source().inputs());
+  const Case source = read_case(options.target, options.set);
+  RunJournal journal(options, source, comm);
+  Session session(source, comm, false, false, options.quiet, plan_options(options, source, &journal));
+  journal.begin(session.source(), session.simulation().kept_bytes());
+  const RunFolder& folder = journal.folder();
   folder.write_text("case.yaml", session.source().resolved);
   RunLog log(folder, "run", session);
-  OutputObserver output(session, folder);
+  OutputObserver output(session, journal);
   const Stopwatch watch;
   const double objective = session.objective(output.observer());
   const double seconds = watch.seconds();
@@ -132,6 +141,7 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   folder.write_text("result.json", json.dump(2) + "\n");
   for (const std::string& warning : session.warnings()) log.event("warning", {{"text", warning}});
   log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
+  journal.finish();
   write_json(options, comm, json);
   if (!options.quiet && options.json != "-")
     print(comm,
@@ -142,13 +152,15 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
 
 ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   const Case source = read_case(options.target, options.set);
-  Session session(source, comm, true, false, options.quiet, plan_options(options, source));
-  if (session.source().unknowns.empty())
+  if (source.unknowns.empty())
     throw InputError({options.target, 0, 0}, "a gradient needs unknowns: add them to the case");
-  const RunFolder folder(run_path(options, session.source()), comm, session.source().inputs());
+  RunJournal journal(options, source, comm);
+  Session session(source, comm, true, false, options.quiet, plan_options(options, source, &journal));
+  journal.begin(session.source(), session.simulation().kept_bytes());
+  const RunFolder& folder = journal.folder();
   folder.write_text("case.yaml", session.source().resolved);
   RunLog log(folder, "gradient", session);
-  OutputObserver output(session, folder);
+  OutputObserver output(session, journal);
   const Stopwatch watch;
   const Evaluation evaluation = session.gradient(output.observer());
   const double seconds = watch.seconds();
@@ -160,6 +172,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   folder.write_text("result.json", json.dump(2) + "\n");
   for (const std::string& warning : session.warnings()) log.event("warning", {{"text", warning}});
   log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
+  journal.finish();
   write_json(options, comm, json);
   if (options.quiet || options.json == "-") return ExitCode::done;
   std::string text = fmt::format("{}: objective {:.10g}\n", session.source().name, evaluation.objective);
@@ -180,10 +193,13 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
 
 ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const Case source = read_case(options.target, options.set);
-  Session session(source, comm, true, false, options.quiet, plan_options(options, source));
+  if (source.unknowns.empty())
+    throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
+  RunJournal journal(options, source, comm);
+  Session session(source, comm, true, false, options.quiet, plan_options(options, source, &journal));
   const Case& c = session.source();
-  if (c.unknowns.empty()) throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
-  const RunFolder folder(run_path(options, c), comm, c.inputs());
+  journal.begin(c, session.simulation().kept_bytes());
+  const RunFolder& folder = journal.folder();
   folder.write_text("case.yaml", c.resolved);
   RunLog log(folder, "invert", session);
   const Variables variables(session);
@@ -209,7 +225,8 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const InversionResult result =
       invert(problem, {settings.method, settings.iterations, settings.gradient, settings.relative, options.petsc}, comm,
              [&](const InversionIteration& now) {
-               log.event("iteration", {{"iteration", now.iteration},
+               if (now.evaluations > journal.recalled())
+                 log.event("iteration", {{"iteration", now.iteration},
                                        {"objective", now.objective},
                                        {"gradient_norm", now.gradient_norm},
                                        {"evaluations", now.evaluations}});
@@ -218,7 +235,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const double seconds = watch.seconds();
   const UnknownValues estimate = variables.to_unknowns(result.variables);
   session.simulation().set_values(estimate);
-  OutputObserver output(session, folder);
+  OutputObserver output(session, journal);
   const double objective = session.objective(output.observer());
   output.finish();
 
@@ -239,6 +256,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   folder.write_text("result.json", json.dump(2) + "\n");
   for (const std::string& warning : session.warnings()) log.event("warning", {{"text", warning}});
   log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
+  journal.finish();
   write_json(options, comm, json);
   if (talks)
     print(comm, fmt::format("stopped: {} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n", result.reason,
@@ -251,8 +269,10 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
 
 ExitCode default_verb(const Options& options, const Communicator& comm) {
   const Case c = read_case(options.target, options.set);
-  if (c.inversion) return invert_verb(options, comm);
-  return c.unknowns.empty() ? run_verb(options, comm) : gradient_verb(options, comm);
+  Options chosen = options;
+  chosen.verb = c.inversion ? "invert" : c.unknowns.empty() ? "run" : "gradient";
+  if (c.inversion) return invert_verb(chosen, comm);
+  return c.unknowns.empty() ? run_verb(chosen, comm) : gradient_verb(chosen, comm);
 }
 
 }  // namespace hindsight

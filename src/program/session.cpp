@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 
 #include "src/error.hpp"
 #include "src/ordered_sum.hpp"
@@ -37,6 +38,10 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
     throw InputError(checkpoints.device->place,
                      "checkpoints.device: this version computes on the host and has no device memory; remove the key");
   simulation_ = std::make_unique<Simulation>(assemble(case_), comm, Simulation::Wants{adjoint, tangent});
+  if (options_.journal != nullptr) {
+    options_.journal->bind(simulation_->grid());
+    simulation_->memory()->take(simulation_->kept_bytes());
+  }
   if (!adjoint) return;
   try {
     tiers_ = std::make_unique<SlowTiers>(case_, comm_, options_.disk, *simulation_,
@@ -44,9 +49,13 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
     read_budgets();
     require_memory(inputs_);
     simulation_->memory()->set_limit(host_budget_);
-    measure();
-    make_plan();
-    choose_codec();
+    if (!restore_plan()) {
+      measure();
+      make_plan();
+      choose_codec();
+    }
+    if (options_.journal != nullptr)
+      options_.journal->attach("plan", [this](ArchiveWriter& to) { save_plan(to); });
   } catch (const InputError& error) {
     if (!warnings_.empty()) throw ResourceError(error.what());  // it did not fit what was found free
     throw InputError(checkpoints.host ? checkpoints.host->place : checkpoints.place, error.what());
@@ -72,10 +81,22 @@ double Session::add_priors(UnknownValues* gradient) const {
 }
 
 double Session::objective(const StateObserver& observer) {
-  progress_.phase("forward", simulation_->plan().steps());
-  const double value = simulation_->run(observer, [&](std::int64_t done, std::int64_t) { progress_.update(done); });
-  progress_.finish();
-  return value + add_priors(nullptr);
+  const std::int64_t steps = simulation_->plan().steps();
+  return once("forward", steps, [&](Logged& result) {
+    progress_.phase("forward", steps);
+    if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
+    result.evaluation.objective =
+        simulation_->run(watched(observer, [&](std::int64_t done, std::int64_t) { progress_.update(done); }));
+    progress_.finish();
+    result.evaluation.objective += add_priors(nullptr);
+  }).evaluation.objective;
+}
+
+Evaluation Session::gradient(const StateObserver& observer) {
+  const std::int64_t plain = std::max<std::int64_t>(0, plan_.schedule.predicted.plain);
+  return once("gradient", plain + 2 * simulation_->plan().steps(), [&](Logged& result) {
+    result.evaluation = gradient_now(observer);
+  }).evaluation;
 }
 
 Evaluation Session::evaluate(const StateObserver& observer) {
@@ -87,12 +108,16 @@ Evaluation Session::evaluate(const StateObserver& observer) {
   progress_.phase("gradient", plain + 2 * simulation_->plan().steps());
   simulation_->memory()->restart_peak();
   const auto progress = [&](std::int64_t forward, std::int64_t reversed) { progress_.update(forward + reversed); };
+  if (options_.journal != nullptr) {
+    options_.journal->keep_sweeps(tiers_->is_lossless());
+    options_.journal->expect_parts(plan_.checkpoint_bytes(Tier::host, inputs_));
+  }
   GradientResult result;
   double seconds = 0.0;
   for (bool is_done = false; !is_done;) {
     const auto begin = std::chrono::steady_clock::now();
     try {
-      result = simulation_->gradient(plan_.schedule, plan_.kind->is_online, observer, progress);
+      result = simulation_->gradient(plan_.schedule, plan_.kind->is_online, watched(observer, progress));
       is_done = true;
     } catch (const TierIsFull& full) {
       shrink(full);
@@ -104,6 +129,7 @@ Evaluation Session::evaluate(const StateObserver& observer) {
   const bool is_off = seconds > plan_.seconds * drift || seconds * drift < plan_.seconds;
   has_drifted_ = comm_.any(options_.costs.empty() && plan_.is_automatic && !plan_.is_open() &&
                            seconds > telling_seconds && is_off);
+  if (options_.journal != nullptr) seconds += options_.journal->seconds_before();
   Evaluation evaluation{result.objective, std::move(result.gradient), result.counts, seconds};
   evaluation.objective += add_priors(&evaluation.gradient);
   return evaluation;
@@ -128,11 +154,14 @@ void Session::report_damage(const DriverCounts& counts) {
 }
 
 std::pair<double, double> Session::tangent(const UnknownValues& direction) {
-  auto [objective, derivative] = simulation_->tangent(direction);
-  UnknownValues prior_gradient;
-  for (const auto& values : simulation_->values()) prior_gradient.emplace_back(values.size(), 0.0);
-  objective += add_priors(&prior_gradient);
-  return {objective, derivative + dot(prior_gradient, direction)};
+  const Logged result = once("tangent", simulation_->plan().steps(), [&](Logged& now) {
+    std::tie(now.evaluation.objective, now.derivative) = simulation_->tangent(direction);
+    UnknownValues prior_gradient;
+    for (const auto& values : simulation_->values()) prior_gradient.emplace_back(values.size(), 0.0);
+    now.evaluation.objective += add_priors(&prior_gradient);
+    now.derivative += dot(prior_gradient, direction);
+  });
+  return {result.evaluation.objective, result.derivative};
 }
 
 double Session::dot(const UnknownValues& a, const UnknownValues& b) const {

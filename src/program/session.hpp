@@ -10,6 +10,7 @@
 #include "adjoint/simulation.hpp"
 #include "io/case/case.hpp"
 #include "io/results/progress.hpp"
+#include "src/program/run_journal.hpp"
 #include "src/program/slow_tiers.hpp"
 
 namespace hindsight {
@@ -27,6 +28,7 @@ struct PlanOptions {
   std::string costs;       ///< as of `hindsight plan --cost`, in seconds
   bool only_plan = false;  ///< no gradient will be asked for
   DiskOptions disk;
+  RunJournal* journal = nullptr;  ///< keeps what the session works out; must outlive it
 };
 
 /// How lossy codecs were held to the accepted error of the gradient: all relative, the largest over the unknowns.
@@ -63,7 +65,7 @@ class Session {
   /// The objective, priors included; observer as in Simulation.
   double objective(const StateObserver& observer);
   Evaluation gradient(const StateObserver& observer);
-  /// The derivative in a direction by the tangent model, priors included.
+  /// {objective, its derivative in a direction} by the tangent model, priors included.
   std::pair<double, double> tangent(const UnknownValues& direction);
 
   /// Sum over all ranks of products of two sets of values, each replicated one counted once; an empty block counts as
@@ -71,6 +73,19 @@ class Session {
   double dot(const UnknownValues& a, const UnknownValues& b) const;
 
  private:
+  /// An evaluation as the journal's log has it.
+  struct Logged {
+    std::string kind, failure;  // failure: of the numerics, in words
+    double derivative = 0.0;
+    Evaluation evaluation;
+  };
+  Logged once(const std::string& kind, std::int64_t steps, const std::function<void(Logged&)>& work);
+  void write(BlockWriter& to, const Logged& logged, double values) const;
+  void read(BlockReader& from, Logged& logged, double values);
+  SweepOptions watched(const StateObserver& observer, const ProgressObserver& progress);
+  void save_plan(ArchiveWriter& to) const;
+  bool restore_plan();
+  Evaluation gradient_now(const StateObserver& observer);
   double add_priors(UnknownValues* gradient) const;
   void read_budgets();
   void count_units();

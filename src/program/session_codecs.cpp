@@ -130,7 +130,7 @@ void Session::calibrate(const std::vector<Tier>& tiers, double accepted) {
   lossy_error_ = best;
 }
 
-Evaluation Session::gradient(const StateObserver& observer) {
+Evaluation Session::gradient_now(const StateObserver& observer) {
   constexpr double shrunk = 0.1;  // the absolute error stays when gradients get smaller, so the relative one grows
   double accepted = 0.0;
   const std::vector<Tier> tiers = tiers_ ? tiers_with_accepted_error(accepted) : std::vector<Tier>{};

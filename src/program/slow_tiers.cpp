@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cstdio>
 #include <random>
 
 #include "adjoint/plan/plan.hpp"
@@ -33,7 +34,9 @@ SlowTiers::SlowTiers(const Case& c, const Communicator& comm, DiskOptions option
       simulation_(simulation),
       warn_(std::move(warn)),
       shape_(simulation.shape()),
-      tag_(comm.broadcast(fmt::format("{:08x}{:08x}", std::random_device()(), std::random_device()()))) {
+      tag_(!options_.tag.empty()
+               ? options_.tag
+               : comm.broadcast(fmt::format("{:08x}{:08x}", std::random_device()(), std::random_device()()))) {
   for (const Tier tier : {Tier::host, Tier::disk})
     if (is_asked_for(tier)) set_tolerance(tier, coding(tier).tolerance);
 }
@@ -47,7 +50,7 @@ bool SlowTiers::is_asked_for(Tier tier) const {
 }
 
 void SlowTiers::set_codec(Tier tier, const CodecSettings& settings) {
-  for (auto& open : tiers_) open.reset();
+  for (const Tier open : {Tier::host, Tier::disk}) close(open);
   codecs_[index(tier)] = make_codec(settings);
   coded_bytes_[index(tier)] = 0;
 }
@@ -63,7 +66,7 @@ void SlowTiers::set_tolerance(Tier tier, std::optional<double> tolerance) {
 
 void SlowTiers::set_disk_codec(const std::string& kind) {
   CodecSettings settings;
-  settings.kind = kind;
+  settings.kind = disk_codec_ = kind;
   set_codec(Tier::disk, settings);
 }
 
@@ -102,13 +105,28 @@ std::int64_t SlowTiers::slots_in(Tier tier, std::int64_t bytes) const {
   return std::max<std::int64_t>(0, bytes / slot_bytes(tier) - (tier == Tier::disk ? spare_slots : 0));
 }
 
+/// The disk's, of this rank.
+std::string SlowTiers::file() const {
+  return fmt::format("{}/checkpoints-{}-rank{}.h5", scratch_->path(), tag_, comm_.rank());
+}
+
+void SlowTiers::close(Tier tier) {
+  if (!tiers_[index(tier)]) return;
+  tiers_[index(tier)].reset();
+  if (tier == Tier::disk && scratch_) std::remove(file().c_str());
+}
+
+bool SlowTiers::is_lossless() const {
+  return std::all_of(codecs_.begin(), codecs_.end(), [](const auto& codec) { return !codec || codec->is_lossless(); });
+}
+
 std::array<SlotTier*, tier_count> SlowTiers::all() const {
   std::array<SlotTier*, tier_count> pointers{};
   for (std::size_t t = 0; t < tier_count; ++t) pointers[t] = tiers_[t].get();
   return pointers;
 }
 
-std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, std::int64_t pages) {
+std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, std::int64_t pages, bool reopens) {
   if (tier == Tier::host) {
     const CountMemory counted(simulation_.memory());
     return std::make_unique<MemoryMedium>(pages, page_bytes(tier));
@@ -119,7 +137,9 @@ std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, st
   };
   if (options_.emulated) return slowed(std::make_unique<MemoryMedium>(pages, page_bytes(tier)), *options_.emulated);
   CheckpointFileSettings file;
-  file.path = fmt::format("{}/checkpoints-{}-rank{}.h5", scratch_->path(), tag_, comm_.rank());
+  file.path = this->file();
+  file.keeps = options_.keeps;
+  file.reopens = reopens;
   file.slots = slots;
   file.pages = pages;
   file.page_bytes = page_bytes(tier);
@@ -134,14 +154,14 @@ std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, st
   return slowed(std::move(medium), *options_.slowed);
 }
 
-std::unique_ptr<SlotTier> SlowTiers::make(Tier tier, std::int64_t slots, std::int64_t bytes) {
+std::unique_ptr<SlotTier> SlowTiers::make(Tier tier, std::int64_t slots, std::int64_t bytes, bool reopens) {
   const std::int64_t page = page_bytes(tier), per_slot = slot_bytes(tier) / page;
   const std::int64_t spare = tier == Tier::disk ? spare_slots * per_slot : 0;
   std::int64_t pages = slots * per_slot + spare;
   // Coded states get what there is, as far as they can use it: some will be larger than others.
   if (const Codec* coded = codec(tier))
     pages = std::max(pages, std::min(bytes / page, slots * (rounded_up(coded->bound(shape_), page) / page) + spare));
-  std::unique_ptr<Medium> medium = make_medium(tier, slots, pages);
+  std::unique_ptr<Medium> medium = make_medium(tier, slots, pages, reopens);
   const CountMemory counted(simulation_.memory());
   return std::make_unique<SlotTier>(TierSettings{slots, overlap_.queue, overlap_.prefetch, spare}, shape_,
                                     std::move(medium), codecs_[index(tier)], threads_);
@@ -154,10 +174,11 @@ std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) 
     const std::string& folder = case_.checkpoints.directory;
     scratch_ = std::make_unique<ScratchFolder>(folder.empty() ? options_.scratch : folder, comm_);
   }
-  mine.reset();
+  const bool reopens = std::exchange(options_.reopens, false) && tier == Tier::disk;
+  if (!reopens) close(tier);
   std::string failure, shortage;
   try {
-    mine = make(tier, slots, bytes);
+    mine = make(tier, slots, bytes, reopens);
   } catch (const MediumError& error) {
     (error.is_full() ? shortage : failure) = error.what();
   } catch (const Error& error) {

@@ -24,6 +24,9 @@ struct DiskOptions {
   std::optional<std::pair<double, double>> slowed;    ///< a disk slowed down to as many seconds
   bool direct = true;                                 ///< past the page cache where the file system allows it
   OpenRawFile open_file = open_raw_file;
+  std::string tag;        ///< in the names of checkpoint files; empty: a new one
+  bool keeps = false;     ///< files stay, for a process that goes on
+  bool reopens = false;   ///< the first file opened is that of the process before, if it is as it should be
 };
 
 /// The disk, and host memory when its states are coded (else states are kept there by reference). Everything that says
@@ -53,11 +56,15 @@ class SlowTiers {
   /// Opens a tier, or leaves it open if it is large enough. @param bytes that it may take at most. @returns the slots
   /// that there is room for, less than asked for when a device is full (then it is closed). Collective.
   std::int64_t open(Tier tier, std::int64_t slots, std::int64_t bytes);
-  void close(Tier tier) { tiers_[index(tier)].reset(); }
+  void close(Tier tier);
+  /// Whether no open or chosen codec loses anything.
+  bool is_lossless() const;
   /// Closes all, and coded states get another tolerance; none: their codec is left out.
   void set_tolerance(Tier tier, std::optional<double> tolerance);
   /// Closes all, and states on disk get a codec by name, without tolerance.
   void set_disk_codec(const std::string& kind);
+  /// What set_disk_codec() said last; empty: nothing.
+  const std::string& disk_codec() const { return disk_codec_; }
   /// Whether the codec has a tolerance, and the case leaves it open.
   bool is_tunable(Tier tier) const {
     const CaseCodec& c = coding(tier);
@@ -75,8 +82,9 @@ class SlowTiers {
   const CaseCodec& coding(Tier tier) const;
   void set_codec(Tier tier, const CodecSettings& settings);
   std::int64_t page_bytes(Tier tier) const;
-  std::unique_ptr<Medium> make_medium(Tier tier, std::int64_t slots, std::int64_t pages);
-  std::unique_ptr<SlotTier> make(Tier tier, std::int64_t slots, std::int64_t bytes);
+  std::string file() const;
+  std::unique_ptr<Medium> make_medium(Tier tier, std::int64_t slots, std::int64_t pages, bool reopens);
+  std::unique_ptr<SlotTier> make(Tier tier, std::int64_t slots, std::int64_t bytes, bool reopens);
 
   const Case& case_;
   Communicator comm_;
@@ -84,6 +92,7 @@ class SlowTiers {
   Simulation& simulation_;
   std::function<void(const std::string&)> warn_;
   StateShape shape_;
+  std::string disk_codec_;
   std::string tag_;  // of this object in the names of files
   std::unique_ptr<ScratchFolder> scratch_;
   Overlap overlap_;

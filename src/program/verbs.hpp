@@ -12,6 +12,9 @@ ExitCode run_verb(const Options& options, const Communicator& comm);
 ExitCode gradient_verb(const Options& options, const Communicator& comm);
 ExitCode check_verb(const Options& options, const Communicator& comm);
 ExitCode invert_verb(const Options& options, const Communicator& comm);
+ExitCode resume_verb(const Options& options, const Communicator& comm);
+ExitCode status_verb(const Options& options, const Communicator& comm);
+ExitCode clean_verb(const Options& options, const Communicator& comm);
 ExitCode plan_verb(const Options& options, const Communicator& comm);
 ExitCode explain_verb(const Options& options, const Communicator& comm);
 ExitCode schedule_verb(const Options& options, const Communicator& comm);
@@ -23,7 +26,7 @@ ExitCode schema_verb(const Options& options, const Communicator& comm);
 ExitCode default_verb(const Options& options, const Communicator& comm);
 
 /// What the command line says about the plan of checkpoints.
-PlanOptions plan_options(const Options& options, const Case& c);
+PlanOptions plan_options(const Options& options, const Case& c, RunJournal* journal = nullptr);
 
 /// Prints on rank 0.
 void print(const Communicator& comm, const std::string& text);

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "io/journal/bytes.hpp"
+#include "src/bytes.hpp"
 
 namespace hindsight::test {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "io/files/file_system.hpp"
-#include "io/journal/bytes.hpp"
+#include "src/bytes.hpp"
 
 namespace hindsight::test {
 

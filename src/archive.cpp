@@ -1,4 +1,4 @@
-#include "io/journal/archive.hpp"
+#include "src/archive.hpp"
 
 #include <cstring>
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/journal/bytes.hpp"
+#include "src/bytes.hpp"
 
 namespace hindsight {
 
@@ -61,6 +61,7 @@ class ArchiveWriter {
   ByteView bytes() const;
   /// Forgets what was written and keeps its memory.
   void restart();
+  void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
 
  private:
   template <class T>

@@ -1,5 +1,5 @@
 // Archives give back what was written, or say what was not.
-#include "io/journal/archive.hpp"
+#include "src/archive.hpp"
 
 #include <cmath>
 #include <random>

@@ -1,0 +1,34 @@
+// Who keeps the position of a sweep through time, so that another process can go on from there.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "solvers/grid/block_archive.hpp"
+
+namespace hindsight {
+
+/// Asked between steps, by all ranks at the same ones.
+class SweepKeeper {
+ public:
+  virtual ~SweepKeeper() = default;
+  /// Whether to keep() now; costs next to nothing most of the time. Collective.
+  bool is_due() { return ++asked_ >= look_at_ && look(); }
+  /// Lets `write` write what the sweep needs to go on. Throws Stopped when the process is to stop. Collective.
+  virtual void keep(const std::function<void(BlockWriter&)>& write) = 0;
+  /// The sweep has read where it goes on.
+  virtual void resumed() = 0;
+  /// Whether keep() will stop the process: then it is worth keeping what could be computed again.
+  virtual bool keeps_all() const = 0;
+  /// Within keep(): something large, outside of what `write` writes. @returns its place, for read_part().
+  virtual std::int64_t keep_part(const std::function<void(BlockWriter&)>& write) = 0;
+  /// Collective.
+  virtual void read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) = 0;
+
+ protected:
+  /// Looks at clocks and signals, and says after how many calls to look again. Collective.
+  virtual bool look() = 0;
+  std::int64_t asked_ = 0, look_at_ = 1;
+};
+
+}  // namespace hindsight

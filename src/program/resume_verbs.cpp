@@ -1,0 +1,132 @@
+// resume, status and clean: the verbs that work on a run folder.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "io/results/progress.hpp"
+#include "src/program/report.hpp"
+#include "src/program/run_journal.hpp"
+#include "src/program/verbs.hpp"
+
+namespace hindsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The file that a complete run has.
+std::string result_of(const RunManifest& run) {
+  return run.options.verb == "check" ? "check.json" : "result.json";
+}
+
+RunManifest read_manifest(const std::string& run, const Communicator& comm) {
+  RunManifest manifest;
+  comm.together([&] { manifest = RunManifest::read(run); });
+  return manifest;
+}
+
+ExitCode begin_again(const Options& options, const Communicator& comm) {
+  if (options.verb == "run") return run_verb(options, comm);
+  if (options.verb == "gradient") return gradient_verb(options, comm);
+  if (options.verb == "invert") return invert_verb(options, comm);
+  if (options.verb == "check") return check_verb(options, comm);
+  throw ResourceError("run.json names the verb '" + options.verb + "', which this program does not have");
+}
+
+/// What a file of rank 0 says of a run; empty where it does not.
+Json status_of(const std::string& run) {
+  Json status = Json::parse(std::ifstream(run + "/status.json"), nullptr, false);
+  return status.is_object() ? status : Json::object();
+}
+
+/// "running", "stopped", "unknown" (on another host), with the owner.
+std::string owner_text(const std::string& run, Json& json) {
+  std::ifstream file(FolderLock::file(run));
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::optional<ProcessIdentity> owner = parse_identity(text);
+  if (!owner || liveness(*owner) == Liveness::dead) {
+    json["state"] = "stopped";
+    return "stopped; go on with: hindsight resume " + run;
+  }
+  const bool is_alive = liveness(*owner) == Liveness::alive;
+  json["state"] = is_alive ? "running" : "unknown";
+  json["host"] = owner->host;
+  json["process"] = owner->process;
+  return fmt::format("{} process {} on host {} since {}", is_alive ? "running:" : "cannot be seen from here:",
+                     owner->process, owner->host, owner->date);
+}
+
+}  // namespace
+
+ExitCode resume_verb(const Options& options, const Communicator& comm) {
+  const RunManifest manifest = read_manifest(options.target, comm);
+  const std::string result = fs::absolute(options.target) / result_of(manifest);
+  if (fs::exists(result)) {
+    print(comm, options.quiet ? "" : fmt::format("{} is complete: see {}\n", options.target, result));
+    return ExitCode::done;
+  }
+  Options begun = manifest.options;
+  begun.out = fs::absolute(options.target);
+  begun.resume = true;
+  begun.ranks = options.ranks;
+  begun.quiet = options.quiet;
+  begun.stop_after = options.stop_after;
+  if (!options.epoch.empty()) begun.epoch = options.epoch;
+  if (!options.json.empty()) begun.json = options.json == "-" ? "-" : fs::absolute(options.json).string();
+  comm.together([&] {
+    std::error_code error;
+    fs::current_path(manifest.folder, error);
+    if (error) throw ResourceError("cannot go to '" + manifest.folder + "', where the run began: " + error.message());
+  });
+  return begin_again(begun, comm);
+}
+
+ExitCode status_verb(const Options& options, const Communicator& comm) {
+  if (!comm.is_root()) return ExitCode::done;
+  const std::string run = options.target;
+  const RunManifest manifest = RunManifest::read(run);
+  Json json = {{"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
+  std::string text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target,
+                                 manifest.ranks, manifest.ranks == 1 ? "rank" : "ranks");
+  if (fs::exists(run + "/" + result_of(manifest))) {
+    json["state"] = "complete";
+    text += "complete\n";
+  } else {
+    text += owner_text(run, json) + "\n";
+    json.update(status_of(run));
+    if (json.contains("done")) {
+      const auto done = json["done"].get<double>(), total = json["total"].get<double>();
+      const auto seconds = json["seconds"].get<double>();
+      const double rate = seconds > 0 ? done / seconds : 0.0;
+      json["percent"] = total > 0 ? 100.0 * done / total : 0.0;
+      json["rate"] = rate;
+      if (rate > 0) json["eta_seconds"] = (total - done) / rate;
+      text += progress_line(json["phase"], "steps", static_cast<std::int64_t>(done), static_cast<std::int64_t>(total),
+                            seconds) +
+              "\n";
+      if (json["evaluations"] > 0) text += fmt::format("{} evaluations before this one\n", json["evaluations"].get<int>());
+      text += fmt::format("last epoch: {}, as of {}\n", json["epoch"].get<int>(), json["date"].get<std::string>());
+    } else {
+      text += "no step has been taken yet\n";
+    }
+  }
+  if (options.json == "-") {
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    if (!options.json.empty()) std::ofstream(options.json) << json.dump(2) << "\n";
+    if (!options.quiet) fmt::print("{}", text);
+  }
+  return ExitCode::done;
+}
+
+ExitCode clean_verb(const Options& options, const Communicator& comm) {
+  const RunManifest manifest = read_manifest(options.target, comm);
+  RunJournal::clean(options.target, manifest, comm);
+  const bool is_complete = fs::exists(fs::path(options.target) / result_of(manifest));
+  if (!options.quiet)
+    print(comm, is_complete ? options.target + " is clean\n"
+                            : options.target + " is clean; the run cannot be gone on with any more\n");
+  return ExitCode::done;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,364 @@
+#include "src/program/run_journal.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "src/error.hpp"
+#include "src/program/report.hpp"
+
+namespace hindsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double look_interval = 0.05;          // seconds between looks at clocks and signals
+constexpr double part_for_epochs = 0.01;        // of the time
+constexpr double shortest_interval = 1.0;       // seconds between epochs
+constexpr double guessed_rate = 3e8;            // bytes per second, before the first epoch is measured
+constexpr double status_interval = 0.5;         // seconds
+constexpr std::uint64_t entry_version = 1;
+
+}  // namespace
+
+RunJournal::RunJournal(const Options& options, const Case& c, const Communicator& comm)
+    : comm_(comm),
+      stop_request_(options.stop_after.empty() ? std::nullopt : std::optional(parse_duration(options.stop_after))),
+      run_(fs::absolute(run_path(options, c)).string()),
+      is_resumed_(options.resume) {
+  lock_ = std::make_unique<RunLock>(run_, comm_);
+  if (!options.epoch.empty()) fixed_interval_ = parse_duration(options.epoch);
+  comm_.together([&] {
+    const RunManifest now = RunManifest::of(options, run_, c, comm_.size());
+    manifest_ = is_resumed_ ? RunManifest::read(run_) : now;
+    if (!is_resumed_) return;
+    if (const std::string difference = manifest_.difference(now); !difference.empty())
+      throw InputError("cannot go on with '" + run_ + "': " + difference);
+  });
+  if (!is_resumed_) manifest_.id = comm_.broadcast(manifest_.id);
+  if (!is_resumed_ && c.checkpoints.disk)
+    manifest_.scratch = c.checkpoints.directory.empty() ? run_ + "/scratch" : fs::absolute(c.checkpoints.directory).string();
+  moves_ = is_resumed_ && manifest_.ranks != comm_.size();
+  if (moves_ && options.ranks != comm_.size())
+    throw InputError(fmt::format("'{}' was run on {} ranks, now there are {}: go on with mpirun -n {}, or say --ranks {}",
+                                 run_, manifest_.ranks, comm_.size(), manifest_.ranks, comm_.size()));
+  if (is_resumed_ && options.ranks > 0 && options.ranks != comm_.size())
+    throw InputError(fmt::format("--ranks {}: there are {}; start as many with mpirun -n {}", options.ranks,
+                                 comm_.size(), options.ranks));
+}
+
+RunJournal::~RunJournal() = default;
+
+std::string RunJournal::path(const std::string& name) const {
+  return fmt::format("{}/{}-{}", run_, name, manifest_.generation);
+}
+
+/// All of them, of whatever generation.
+void RunJournal::remove_journals() const {
+  comm_.on_root([&] {
+    for (const auto& entry : fs::directory_iterator(run_)) {
+      const std::string name = entry.path().filename();
+      for (const char* begin : {"journal-", "evaluations-", "slots-", "status.json"})
+        if (name.rfind(begin, 0) == 0) fs::remove(entry.path());
+    }
+  });
+}
+
+void RunJournal::bind(const Grid& grid) {
+  grid_ = &grid;
+  if (is_resumed_) open_epoch(grid);
+  evaluation_began_ = now();
+}
+
+/// Reads the newest epoch of the ranks that wrote it.
+void RunJournal::open_epoch(const Grid& grid) {
+  std::vector<Journal> journals;
+  if (!moves_) {
+    journal_ = SharedJournal::open(files_, path("journal"), comm_);
+    epoch_ = journal_->epoch();
+    is_published_ = true;
+  } else {
+    comm_.together([&] {
+      for (int rank = 0; rank < manifest_.ranks; ++rank) {
+        auto journal = Journal::open(files_, SharedJournal::file(path("journal"), rank), OpenMode::read_only);
+        if (!journal) throw ResourceError("the journal '" + SharedJournal::file(path("journal"), rank) + "' is missing");
+        journals.push_back(std::move(*journal));
+      }
+    });
+    std::vector<std::vector<std::int64_t>> epochs;
+    for (const Journal& journal : journals) epochs.push_back(journal.epochs());
+    epoch_ = agreed_epoch(comm_, epochs);
+    if (epoch_ < 0) throw ResourceError("the journals in '" + run_ + "' have no epoch in common");
+  }
+  if (epoch_ == 0) return;
+  Bytes mine;
+  if (!moves_) mine = journal_->load();
+  comm_.together([&] {
+    for (int rank = moves_ ? 0 : comm_.rank(); rank < (moves_ ? manifest_.ranks : comm_.rank() + 1); ++rank) {
+      Part part;
+      part.payload = moves_ ? journals[static_cast<std::size_t>(rank)].load(epoch_) : std::move(mine);
+      part.reader = std::make_unique<ArchiveReader>(part.payload, entry_version,
+                                                    "the journal '" + SharedJournal::file(path("journal"), rank) + "'");
+      if (moves_ && !BlockReader::owns_any(*part.reader, grid)) continue;
+      part.entries = std::make_unique<EntryLog>(
+          EntryLog::open(files_, path("evaluations", rank), -1, OpenMode::read_only));
+      const std::string slots = fmt::format("{}-{}.{}", path("slots"), epoch_ % 2, rank);
+      if (fs::exists(slots))
+        part.host_slots = std::make_unique<EntryLog>(EntryLog::open(files_, slots, -1, OpenMode::read_only));
+      parts_.push_back(std::move(part));
+    }
+  });
+  comm_.together([&] { read_head(grid); });
+}
+
+void RunJournal::read_head(const Grid& grid) {
+  std::vector<ArchiveReader*> readers;
+  for (Part& part : parts_) readers.push_back(part.reader.get());
+  kept_ = std::make_unique<BlockReader>(readers, grid);
+  kept_->begin("run");
+  if (kept_->get<std::string>() != manifest_.id)
+    throw ResourceError("the journals in '" + run_ + "' belong to another run than its run.json");
+  recalled_ = entries_left_ = kept_->get<std::int64_t>();
+  const std::vector<std::int64_t> ends = kept_->all<std::int64_t>();
+  seconds_before_ = kept_->get<double>();
+  phase_ = kept_->get<std::string>();
+  done_ = kept_->get<std::int64_t>();
+  total_ = kept_->get<std::int64_t>();
+  for (auto n = kept_->get<std::int64_t>(); n > 0; --n) {
+    const auto name = kept_->get<std::string>();
+    attached_[name] = kept_->get<std::string>();
+  }
+  kept_->end();
+  has_sweep_ = kept_->get<bool>();
+  if (moves_) return;
+  entry_count_ = entries_left_;
+  entries_ = EntryLog::open(files_, path("evaluations", comm_.rank()), ends[0], OpenMode::existing);
+}
+
+void RunJournal::forget_parts() {
+  if (entries_left_ > 0) return;
+  kept_.reset();
+  parts_.clear();
+}
+
+void RunJournal::begin(const Case& c, std::int64_t bytes) {
+  expected_bytes_ = bytes;
+  commit_seconds_ = 0.02 + static_cast<double>(bytes) / guessed_rate;
+  if (!is_resumed_) {
+    comm_.on_root([&] { fs::remove(RunManifest::file(run_)); });
+    folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs());
+    remove_journals();
+  } else {
+    folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs(), EarlierResults::kept);
+  }
+  if (moves_) {
+    ++manifest_.generation;
+    manifest_.ranks = comm_.size();
+  }
+  if (!journal_) journal_ = SharedJournal::create(files_, path("journal"), comm_);
+  if (!entries_)
+    comm_.together([&] { entries_ = EntryLog::create(files_, path("evaluations", comm_.rank())); });
+  if (!is_resumed_) {
+    folder_->write_text("run.json", manifest_.to_text());
+    is_published_ = true;
+  }
+  if (entries_left_ == 0 && !has_sweep_) forget_parts();
+  next_epoch_ = now() + fixed_interval_.value_or(std::max(shortest_interval, commit_seconds_ / part_for_epochs));
+  looked_at_ = now();
+}
+
+void RunJournal::finish() {
+  remove_journals();
+  comm_.together([&] {
+    std::error_code error;
+    if (!manifest_.scratch.empty() && fs::is_directory(manifest_.scratch, error))
+      for (const auto& entry : fs::directory_iterator(manifest_.scratch, error))
+        if (entry.path().filename().string().find(manifest_.id) != std::string::npos) fs::remove(entry.path(), error);
+    if (manifest_.scratch == run_ + "/scratch") ::rmdir(manifest_.scratch.c_str());  // unless something else is in it
+  });
+}
+
+void RunJournal::attach(const std::string& name, std::function<void(ArchiveWriter&)> write) {
+  attachments_[name] = std::move(write);
+}
+
+std::string RunJournal::attached(const std::string& name) const {
+  const auto found = attached_.find(name);
+  return found == attached_.end() ? "" : found->second;
+}
+
+bool RunJournal::recall(const std::function<void(BlockReader&)>& read) {
+  if (entries_left_ == 0) return false;
+  comm_.together([&] {
+    std::vector<Bytes> bytes;
+    std::vector<ArchiveReader> archives;
+    std::vector<ArchiveReader*> readers;
+    for (Part& part : parts_) bytes.push_back(part.entries->read(part.next_entry));
+    for (const Bytes& entry : bytes) archives.emplace_back(entry, entry_version, "the log of evaluations");
+    for (ArchiveReader& archive : archives) readers.push_back(&archive);
+    BlockReader reader(readers, *grid_);
+    read(reader);
+  });
+  --entries_left_;
+  if (entries_left_ == 0 && !has_sweep_) forget_parts();
+  return true;
+}
+
+std::int64_t RunJournal::append(EntryLog& log, const std::function<void(BlockWriter&)>& write) {
+  entry_.restart();
+  BlockWriter to(entry_, *grid_);
+  write(to);
+  const std::int64_t place = log.end();
+  log.append(entry_.bytes());
+  return place;
+}
+
+void RunJournal::log(const std::function<void(BlockWriter&)>& write) {
+  comm_.together([&] { append(*entries_, write); });
+  ++entry_count_;
+  seconds_before_ = 0.0;
+  evaluation_began_ = now();
+}
+
+BlockReader* RunJournal::kept_sweep() {
+  return std::exchange(has_sweep_, false) && entries_left_ == 0 ? kept_.get() : nullptr;
+}
+
+std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& write) {
+  if (!host_slots_)
+    host_slots_ = EntryLog::create(
+        files_, fmt::format("{}-{}.{}", path("slots"), (journal_->epoch() + 1) % 2, comm_.rank()));
+  return append(*host_slots_, write);
+}
+
+void RunJournal::read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) {
+  std::vector<Bytes> bytes;
+  std::vector<ArchiveReader> archives;
+  std::vector<ArchiveReader*> readers;
+  for (Part& part : parts_) {
+    if (!part.host_slots) throw ResourceError("the file of checkpoints '" + path("slots") + "-*' is missing");
+    std::int64_t at = place;
+    bytes.push_back(part.host_slots->read(at));
+  }
+  for (const Bytes& entry : bytes) archives.emplace_back(entry, entry_version, "the file of checkpoints");
+  for (ArchiveReader& archive : archives) readers.push_back(&archive);
+  BlockReader reader(readers, *grid_);
+  read(reader);
+}
+
+double RunJournal::now() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+double RunJournal::seconds_to_stop() const {
+  return 0.3 + 2 * look_interval + 2 * commit_seconds_ + static_cast<double>(part_bytes_) / guessed_rate;
+}
+
+bool RunJournal::look() {
+  const double at = now();
+  const std::string signal = StopRequest::signal();
+  const bool is_late = stop_request_.is_late(seconds_to_stop());
+  double values[4] = {signal.empty() ? 0.0 : 1.0, is_late ? 1.0 : 0.0, at >= next_epoch_ ? 1.0 : 0.0, at - looked_at_};
+  MPI_Allreduce(MPI_IN_PLACE, values, 4, MPI_DOUBLE, MPI_MAX, comm_.handle());
+  looked_at_ = at;
+  const auto calls = static_cast<double>(asked_ - std::exchange(asked_before_, asked_));
+  const double more = std::clamp(look_interval / std::max(1e-9, values[3]), 0.25, 2.0);
+  look_at_ = asked_ + std::max<std::int64_t>(1, static_cast<std::int64_t>(calls * more));
+  write_status();
+  ++looks_;
+  is_stopping_ = values[0] > 0 || values[1] > 0;
+  if (values[0] > 0) {
+    stop_reason_ = "by " + comm_.first_text(signal);
+  } else if (values[1] > 0) {
+    stop_reason_ = "because the time is up";
+    if (looks_ == 1)
+      throw ResourceError(fmt::format("--stop-after leaves no time for the run: {:.2g} s are gone, stopping takes {:.2g}",
+                                      process_seconds(), seconds_to_stop()));
+  }
+  return is_stopping_ || values[2] > 0;
+}
+
+void RunJournal::compose(const std::function<void(BlockWriter&)>& write) {
+  payload_.restart();
+  payload_.reserve(static_cast<std::size_t>(expected_bytes_));
+  BlockWriter to(payload_, *grid_);
+  payload_.begin("run");
+  payload_.write(manifest_.id);
+  payload_.write(entry_count_);
+  payload_.write(entries_->end());
+  payload_.write(seconds_before_ + now() - evaluation_began_);
+  payload_.write(phase_);
+  payload_.write(done_);
+  payload_.write(total_);
+  payload_.write(static_cast<std::int64_t>(attachments_.size()));
+  for (const auto& [name, attachment] : attachments_) {
+    ArchiveWriter own(entry_version);
+    attachment(own);
+    payload_.write(name);
+    payload_.write(std::string_view(reinterpret_cast<const char*>(own.bytes().data()), own.bytes().size()));
+  }
+  payload_.end();
+  payload_.write(static_cast<bool>(write));
+  if (write) write(to);
+}
+
+void RunJournal::commit(const std::function<void(BlockWriter&)>& write) {
+  host_slots_.reset();
+  if (before_epoch_) before_epoch_();
+  comm_.together([&] {
+    compose(write);
+    entries_->flush();
+    if (host_slots_) host_slots_->flush();
+  });
+  journal_->commit(payload_.bytes());
+  if (!is_published_) {
+    folder_->write_text("run.json", manifest_.to_text());
+    is_published_ = true;
+  }
+}
+
+void RunJournal::keep(const std::function<void(BlockWriter&)>& write) {
+  commit(keeps_sweeps_ ? write : nullptr);
+  commit_seconds_ = comm_.max(now() - looked_at_);
+  looked_at_ = now();
+  next_epoch_ = looked_at_ + fixed_interval_.value_or(std::max(shortest_interval, commit_seconds_ / part_for_epochs));
+  if (is_stopping_) stop();
+}
+
+void RunJournal::stop() {
+  status_written_ = -1e9;
+  write_status();
+  throw Stopped(fmt::format("stopped {} in epoch {}; go on with: hindsight resume {}", stop_reason_,
+                            journal_->epoch(), run_));
+}
+
+void RunJournal::phase(const std::string& name, std::int64_t total) {
+  phase_ = name;
+  total_ = total;
+  done_ = 0;
+}
+
+/// A file that readers see whole; it may be lost.
+void RunJournal::write_status() const {
+  if (!comm_.is_root() || !folder_ || now() - status_written_ < status_interval) return;
+  status_written_ = now();
+  const Json json = {{"phase", phase_},
+                     {"done", done_},
+                     {"total", total_},
+                     {"seconds", seconds_before_ + now() - evaluation_began_},
+                     {"evaluations", entry_count_},
+                     {"epoch", journal_->epoch()},
+                     {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))}};
+  const std::string name = folder_->file("status.json");
+  std::ofstream(name + ".partial") << json.dump(2) << "\n";
+  std::rename((name + ".partial").c_str(), name.c_str());
+}
+
+}  // namespace hindsight

@@ -1,0 +1,153 @@
+// Nothing is lost: a run keeps in its folder what it has worked out, and another process goes on from there.
+//
+// A verb is a deterministic program over evaluations (objectives, gradients, tangents). Finished ones are entries of a
+// log; a process that resumes the run executes the verb again and is given the log's entries in place of evaluations,
+// up to the one that was under way, whose sweep goes on where it was kept. So an optimiser's own state needs no keeping.
+//
+//   run.json                   how the run began (RunManifest); appears when the journals are ready
+//   lock                       the process that uses the folder
+//   journal-G.RANK             epochs: how many entries of the log count, attachments, the sweep (io/journal)
+//   evaluations-G.RANK         the log
+//   slots-G-(0|1).RANK         checkpoints in host memory, when the run was stopped on request
+//   status.json                how far the run is
+//   scratch/checkpoints-*.h5   the disk tier
+//
+// G counts the numbers of ranks that the run has been continued on. An epoch counts when all ranks have it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adjoint/sweep_keeper.hpp"
+#include "io/journal/entry_log.hpp"
+#include "io/journal/run_lock.hpp"
+#include "io/journal/shared_journal.hpp"
+#include "io/results/run_folder.hpp"
+#include "src/program/run_manifest.hpp"
+#include "src/program/stop_request.hpp"
+
+namespace hindsight {
+
+class RunJournal final : public SweepKeeper {
+ public:
+  /// Takes the folder. With options.resume: refuses when what began the run is no longer the same. Collective.
+  /// @throws InputError naming the difference; ResourceError when the folder is in use or damaged.
+  RunJournal(const Options& options, const Case& c, const Communicator& comm);
+  ~RunJournal() override;
+
+  bool is_resumed() const { return is_resumed_; }
+  const RunManifest& manifest() const { return manifest_; }
+  /// Reads what was kept, once the grid is known. Collective.
+  void bind(const Grid& grid);
+  /// Empties the folder and begins to keep; of a resumed run, goes on. @param bytes that an epoch may have on this
+  /// rank, for a first guess of its cost. Collective.
+  void begin(const Case& c, std::int64_t bytes);
+  const RunFolder& folder() const { return *folder_; }
+  /// The run is complete: removes what only resuming needs. Collective.
+  void finish();
+
+  /// Something small, the same on all ranks, that every epoch shall have. It must outlive the journal's last epoch.
+  void attach(const std::string& name, std::function<void(ArchiveWriter&)> write);
+  /// Called before an epoch is written; null: nothing is.
+  void before_epoch(std::function<void()> call) { before_epoch_ = std::move(call); }
+  /// What the epoch that the run goes on from has under this name; empty: nothing.
+  std::string attached(const std::string& name) const;
+
+  /// The next entry of the log, if there is one left. Collective.
+  bool recall(const std::function<void(BlockReader&)>& read);
+  /// Entries that the process before had worked out.
+  std::int64_t recalled() const { return recalled_; }
+  /// Entries that recall() gives have to be added again.
+  bool is_new_log() const { return moves_; }
+  /// Adds an entry.
+  void log(const std::function<void(BlockWriter&)>& write);
+  /// Between evaluations: may commit an epoch, and stop. Collective.
+  void pause() {
+    if (is_due()) keep({});
+  }
+  /// Where the evaluation that comes next goes on; null: at its begin. Said only once.
+  BlockReader* kept_sweep();
+  /// The kept position cannot be gone on with: its evaluation begins again.
+  void drop_sweep() { has_sweep_ = false; }
+  bool has_sweep() const { return has_sweep_; }
+  /// Sweeps that cannot be gone on with are not kept; their evaluations begin again.
+  void keep_sweeps(bool yes) { keeps_sweeps_ = yes; }
+  /// Seconds that the evaluation under way took in earlier processes.
+  double seconds_before() const { return seconds_before_; }
+
+  /// For status.json. @param total steps.
+  void phase(const std::string& name, std::int64_t total);
+  void progress(std::int64_t done) { done_ = done; }
+  /// Bytes of checkpoints that would be written if the run were stopped.
+  void expect_parts(std::int64_t bytes) { part_bytes_ = bytes; }
+
+  void keep(const std::function<void(BlockWriter&)>& write) override;
+  void resumed() override { forget_parts(); }
+  bool keeps_all() const override { return is_stopping_; }
+  std::int64_t keep_part(const std::function<void(BlockWriter&)>& write) override;
+  void read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) override;
+
+ private:
+  /// What one earlier rank wrote.
+  struct Part {
+    Bytes payload;
+    std::unique_ptr<ArchiveReader> reader;
+    std::unique_ptr<EntryLog> entries, host_slots;
+    std::int64_t next_entry = 0;
+  };
+  bool look() override;
+  std::string path(const std::string& name) const;
+  std::string path(const std::string& name, int rank) const { return path(name) + "." + std::to_string(rank); }
+  void remove_journals() const;
+  void open_epoch(const Grid& grid);
+  void read_head(const Grid& grid);
+  void forget_parts();
+  std::int64_t append(EntryLog& log, const std::function<void(BlockWriter&)>& write);
+  void compose(const std::function<void(BlockWriter&)>& write);
+  void commit(const std::function<void(BlockWriter&)>& write);
+  [[noreturn]] void stop();
+  double seconds_to_stop() const;
+  double now() const;
+  void write_status() const;
+
+  Communicator comm_;
+  PosixFileSystem files_;
+  StopRequest stop_request_;
+  std::unique_ptr<RunLock> lock_;
+  RunManifest manifest_;
+  std::unique_ptr<RunFolder> folder_;
+  std::string run_;
+  bool is_resumed_ = false, moves_ = false;  // to another number of ranks
+  std::optional<double> fixed_interval_;
+  const Grid* grid_ = nullptr;
+
+  std::vector<Part> parts_;  // of the process before; empty when all is read
+  std::unique_ptr<BlockReader> kept_;
+  std::int64_t epoch_ = 0, entries_left_ = 0, recalled_ = 0;
+  std::map<std::string, std::string> attached_;
+  bool has_sweep_ = false, keeps_sweeps_ = true;
+
+  std::optional<SharedJournal> journal_;
+  std::optional<EntryLog> entries_, host_slots_;
+  std::int64_t entry_count_ = 0;
+  bool is_published_ = false;  // the manifest names these journals
+  std::map<std::string, std::function<void(ArchiveWriter&)>> attachments_;
+  std::function<void()> before_epoch_;
+  ArchiveWriter payload_{1}, entry_{1};
+
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double seconds_before_ = 0.0, evaluation_began_ = 0.0, looked_at_ = 0.0, next_epoch_ = 0.0, commit_seconds_ = 0.0;
+  mutable double status_written_ = -1e9;
+  std::int64_t asked_before_ = 0, part_bytes_ = 0, looks_ = 0, expected_bytes_ = 0;
+  bool is_stopping_ = false;
+  std::string stop_reason_;
+  std::string phase_;
+  std::int64_t done_ = 0, total_ = 0;
+};
+
+}  // namespace hindsight

@@ -1,0 +1,128 @@
+#include "src/program/run_manifest.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+
+#include "adjoint/store/state_shape.hpp"
+#include "src/backend/host/compiler.hpp"
+#include "src/error.hpp"
+#include "src/program/report.hpp"
+
+namespace hindsight {
+namespace {
+
+std::string checksum(const std::string& bytes) {
+  return fmt::format("{:08x}", crc32c(bytes.data(), static_cast<std::int64_t>(bytes.size())));
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The first line in which two texts differ.
+std::string first_difference(const std::string& before, const std::string& now) {
+  std::istringstream a(before), b(now);
+  for (std::string left, right;;) {
+    const bool has_left = static_cast<bool>(std::getline(a, left)), has_right = static_cast<bool>(std::getline(b, right));
+    if (!has_left && !has_right) return "";
+    if (!has_left) left = "(nothing)";
+    if (!has_right) right = "(nothing)";
+    if (left != right) return fmt::format("'{}' in place of '{}'", right, left);
+  }
+}
+
+}  // namespace
+
+RunManifest RunManifest::of(const Options& options, const std::string& run, const Case& c, int ranks) {
+  std::random_device random;
+  RunManifest m;
+  m.id = fmt::format("{:08x}{:08x}", random(), random());
+  m.ranks = ranks;
+  m.folder = std::filesystem::current_path();
+  m.options = options;
+  m.options.target = std::filesystem::absolute(options.target);
+  m.options.out = std::filesystem::absolute(run);
+  m.resolved = c.resolved;
+  for (const std::string& path : c.inputs())
+    if (path != c.file) m.data[path] = checksum(contents(path));
+  m.program = fmt::format("hindsight {}, checksum {}", build_commit(), checksum(contents("/proc/self/exe")));
+  m.kernels = host::compiler_report();
+  return m;
+}
+
+std::string RunManifest::to_text() const {
+  Json json;
+  json["run"] = id;
+  json["generation"] = generation;
+  json["ranks"] = ranks;
+  json["folder"] = folder;
+  json["verb"] = options.verb;
+  json["target"] = options.target;
+  json["set"] = options.set;
+  json["out"] = options.out;
+  json["petsc"] = options.petsc;
+  json["cost"] = options.cost;
+  json["emulate_disk"] = options.emulate_disk;
+  json["epoch"] = options.epoch;
+  json["data"] = data;
+  json["program"] = program;
+  json["kernels"] = kernels;
+  json["scratch"] = scratch;
+  json["case"] = resolved;
+  json["checksum"] = checksum(json.dump());
+  return json.dump(2) + "\n";
+}
+
+RunManifest RunManifest::read(const std::string& run) {
+  const std::string path = file(run);
+  if (!std::filesystem::exists(path))
+    throw InputError("'" + run + "' holds no run to go on with: begin one with hindsight run, gradient, invert or check");
+  try {
+    Json json = Json::parse(contents(path));
+    const std::string said = json.at("checksum");
+    json.erase("checksum");
+    if (said != checksum(json.dump())) throw ResourceError("'" + path + "' is damaged: its checksum is wrong");
+    RunManifest m;
+    m.id = json.at("run");
+    m.generation = json.at("generation");
+    m.ranks = json.at("ranks");
+    m.folder = json.at("folder");
+    m.options.verb = json.at("verb");
+    m.options.target = json.at("target");
+    m.options.set = json.at("set").get<std::vector<std::string>>();
+    m.options.out = json.at("out");
+    m.options.petsc = json.at("petsc");
+    m.options.cost = json.at("cost");
+    m.options.emulate_disk = json.at("emulate_disk").get<std::vector<double>>();
+    m.options.epoch = json.at("epoch");
+    m.data = json.at("data").get<std::map<std::string, std::string>>();
+    m.program = json.at("program");
+    m.kernels = json.at("kernels");
+    m.scratch = json.at("scratch");
+    m.resolved = json.at("case");
+    return m;
+  } catch (const Json::exception& error) {
+    throw ResourceError("'" + path + "' is damaged: " + error.what());
+  }
+}
+
+std::string RunManifest::difference(const RunManifest& now) const {
+  if (resolved != now.resolved) return "the case has changed: " + first_difference(resolved, now.resolved);
+  for (const auto& [path, sum] : now.data)
+    if (const auto before = data.find(path); before == data.end() || before->second != sum)
+      return "the data file '" + path + "' has changed";
+  if (program != now.program)
+    return "the program has changed: this is " + now.program + ", the run began with " + program;
+  if (kernels != now.kernels)
+    return "the kernels would be others: " + now.kernels + " in place of " + kernels;
+  return "";
+}
+
+}  // namespace hindsight

@@ -1,0 +1,35 @@
+// run.json: what a run folder knows of how its run began, so that resume can begin it again and refuse what differs.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "io/case/case.hpp"
+#include "src/program/options.hpp"
+
+namespace hindsight {
+
+struct RunManifest {
+  std::string id;      ///< of the run, in the names of its files
+  int generation = 0;  ///< of the journals; a new one begins with another number of ranks
+  int ranks = 1;
+  std::string folder;  ///< where the program was started
+  Options options;     ///< verb, target, set, out, petsc, cost, emulate_disk and epoch of it
+  std::string resolved;  ///< the case
+  std::map<std::string, std::string> data;  ///< CRC32C of the files that the case reads, by path
+  std::string program, kernels;             ///< what computes
+  std::string scratch;                      ///< folder of checkpoint files; empty: none
+
+  static std::string file(const std::string& run) { return run + "/run.json"; }
+  /// Of a run that begins here and now.
+  static RunManifest of(const Options& options, const std::string& run, const Case& c, int ranks);
+  std::string to_text() const;
+  /// @throws ResourceError when the file is damaged; InputError when there is none: nothing began in this folder.
+  static RunManifest read(const std::string& run);
+  /// What differs from another run of the same verb, in words; empty: nothing. @param now of the same options, made
+  /// now.
+  std::string difference(const RunManifest& now) const;
+};
+
+}  // namespace hindsight
