@@ -9,44 +9,29 @@
 namespace hindsight {
 namespace {
 
-/// Walked from the called function down, so that the last one kept says most.
-herr_t innermost(unsigned, const H5E_error2_t* error, void* reason) {
-  if (error->desc != nullptr && *error->desc != '\0') *static_cast<std::string*>(reason) = error->desc;
-  return 0;
-}
-
-void check(herr_t status, const std::string& what, const std::string& file) {
-  if (status < 0) fail_hdf5(what, file);
-}
-
 struct Shape {
   std::vector<hsize_t> global, first, local;
 };
 
 /// The grid's shape and this rank's block, slowest axis first; an ODE: one value, held by rank 0.
 Shape shape_of(const Grid& grid) {
-  Shape s;
+  Shape s{grid_shape(grid), {}, {}};
   for (int axis = grid.dimensions(); axis-- > 0;) {
     const auto a = static_cast<std::size_t>(axis);
-    s.global.push_back(static_cast<hsize_t>(grid.global_cells()[a]));
     s.first.push_back(static_cast<hsize_t>(grid.first()[a]));
     s.local.push_back(static_cast<hsize_t>(grid.cells()[a]));
   }
-  if (s.global.empty()) s = {{1}, {0}, {1}};
+  if (grid.dimensions() == 0) s = {{1}, {0}, {1}};
   return s;
 }
 
-Hdf5Space space_of(const std::vector<hsize_t>& sizes, const std::string& file) {
-  return {H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), "describe a dataset of", file};
-}
-
 void select_block(const Hdf5Space& space, const Shape& shape, const std::string& file) {
-  check(H5Sselect_hyperslab(space, H5S_SELECT_SET, shape.first.data(), nullptr, shape.local.data(), nullptr),
-        "select this rank's part of", file);
+  check_hdf5(H5Sselect_hyperslab(space, H5S_SELECT_SET, shape.first.data(), nullptr, shape.local.data(), nullptr),
+             "select this rank's part of", file);
 }
 
 void select_nothing(const Hdf5Space& space, const std::string& file) {
-  check(H5Sselect_none(space), "select nothing of", file);
+  check_hdf5(H5Sselect_none(space), "select nothing of", file);
 }
 
 std::vector<double> packed(const Grid& grid, const double* cells) {
@@ -60,96 +45,121 @@ std::vector<double> packed(const Grid& grid, const double* cells) {
   return values;
 }
 
-Hdf5Properties parallel_access(const Communicator& comm, const std::string& file) {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "prepare", file);
-  check(H5Pset_fapl_mpio(access, comm.handle(), MPI_INFO_NULL), "open", file);
-  return access;
-}
-
 Hdf5Properties collective_transfer(const std::string& file) {
   Hdf5Properties transfer(H5Pcreate(H5P_DATASET_XFER), "prepare", file);
-  check(H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE), "prepare", file);
+  check_hdf5(H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE), "prepare", file);
   return transfer;
-}
-
-std::string text_of(const std::vector<hsize_t>& sizes) {
-  if (sizes.empty()) return "of a single value";
-  std::string text;
-  for (const hsize_t n : sizes) text += (text.empty() ? "" : " x ") + std::to_string(n);
-  return text;
 }
 
 }  // namespace
 
-void fail_hdf5(const std::string& what, const std::string& file) {
-  std::string reason;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, innermost, &reason);
-  throw ResourceError("cannot " + what + " '" + file + "'" + (reason.empty() ? "" : ": " + reason));
+std::vector<hsize_t> grid_shape(const Grid& grid) {
+  std::vector<hsize_t> sizes;
+  for (int axis = grid.dimensions(); axis-- > 0;)
+    sizes.push_back(static_cast<hsize_t>(grid.global_cells()[static_cast<std::size_t>(axis)]));
+  return sizes;
+}
+
+std::vector<double> cell_centres(const Axis& axis) {
+  std::vector<double> centres;
+  for (std::int64_t i = 0; i < axis.cells; ++i)
+    centres.push_back(axis.from + (static_cast<double>(i) + 0.5) * axis.spacing());
+  return centres;
 }
 
 FieldFile::FieldFile(const RunFolder& folder, const std::string& name, const Grid& grid)
     : folder_(&folder), name_(name), path_(folder.partial(name)), grid_(&grid) {
-  const Hdf5Properties access = parallel_access(folder.communicator(), path_);
+  const Hdf5Properties access = parallel_access(folder.communicator().handle(), path_);
   file_ = Hdf5File(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), "create", path_);
-  for (const Axis& axis : grid.axes()) {
-    std::vector<double> centres;
-    for (std::int64_t i = 0; i < axis.cells; ++i)
-      centres.push_back(axis.from + (static_cast<double>(i) + 0.5) * axis.spacing());
-    write_numbers("/" + axis.name, centres);
-  }
+  for (const Axis& axis : grid.axes()) write_numbers("/" + axis.name, cell_centres(axis));
 }
 
-void FieldFile::write(const std::string& path, const Hdf5Space& space, const Hdf5Space& memory, hid_t stored,
-                      hid_t native, const void* data) {
+FieldFile::FieldFile(const RunFolder& folder, const std::string& name, const Grid& grid, Existing)
+    : folder_(&folder), name_(name), path_(folder.partial(name)), grid_(&grid) {
+  folder.flush_partial(name);  // opened by every rank, or refused by all, before HDF5 opens it on all at once
+  const Hdf5Properties access = parallel_access(folder.communicator().handle(), path_);
+  file_ = Hdf5File(H5Fopen(path_.c_str(), H5F_ACC_RDWR, access), "open", path_);
+}
+
+Hdf5Dataset FieldFile::create(const std::string& path, const Part& part, hid_t stored) {
   Hdf5Properties links(H5Pcreate(H5P_LINK_CREATE), "prepare", path_);
-  check(H5Pset_create_intermediate_group(links, 1), "prepare", path_);
-  Hdf5Dataset dataset(H5Dcreate2(file_, path.c_str(), stored, space, links, H5P_DEFAULT, H5P_DEFAULT),
-                      "create dataset " + path + " in", path_);
+  check_hdf5(H5Pset_create_intermediate_group(links, 1), "prepare", path_);
+  return {H5Dcreate2(file_, path.c_str(), stored, part.stored, links, H5P_DEFAULT, H5P_DEFAULT),
+          "create dataset " + path + " in", path_};
+}
+
+Hdf5Dataset FieldFile::open(const std::string& path) {
+  return {H5Dopen2(file_, path.c_str(), H5P_DEFAULT), "open dataset " + path + " of", path_};
+}
+
+void FieldFile::put(Hdf5Dataset dataset, const std::string& path, const Part& part, hid_t native, const void* data) {
   const Hdf5Properties transfer = collective_transfer(path_);
-  check(H5Dwrite(dataset, native, memory, space, transfer, data), "write " + path + " to", path_);
+  check_hdf5(H5Dwrite(dataset, native, part.memory, part.stored, transfer, data), "write " + path + " to", path_);
   dataset.close(path_);
 }
 
-void FieldFile::write_field(const std::string& path, const double* cells) {
+/// This rank's block of a field; an ODE's value is rank 0's.
+FieldFile::Part FieldFile::part_of_field() const {
   const Shape shape = shape_of(*grid_);
-  Hdf5Space space = space_of(shape.global, path_), memory = space_of(shape.local, path_);
-  select_block(space, shape, path_);
-  if (grid_->dimensions() == 0 && !folder_->communicator().is_root()) {
-    select_nothing(space, path_);
-    select_nothing(memory, path_);
-  }
-  write(path, space, memory, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, packed(*grid_, cells).data());
+  Part part{space_of(shape.global, path_), space_of(shape.local, path_)};
+  select_block(part.stored, shape, path_);
+  if (grid_->dimensions() == 0) leave_to_root(part);
+  return part;
 }
 
-void FieldFile::write_list(const std::string& path, std::size_t count, hid_t stored, hid_t native, const void* data) {
-  Hdf5Space space = space_of({count}, path_), memory = space_of({count}, path_);
-  if (!folder_->communicator().is_root()) {
-    select_nothing(space, path_);
-    select_nothing(memory, path_);
-  }
-  write(path, space, memory, stored, native, data);
+FieldFile::Part FieldFile::part_of_list(std::size_t count) const {
+  Part part{space_of({count}, path_), space_of({count}, path_)};
+  leave_to_root(part);
+  return part;
+}
+
+void FieldFile::leave_to_root(const Part& part) const {
+  if (folder_->communicator().is_root()) return;
+  select_nothing(part.stored, path_);
+  select_nothing(part.memory, path_);
+}
+
+void FieldFile::write_field(const std::string& path, const double* cells) {
+  const Part part = part_of_field();
+  put(create(path, part, H5T_IEEE_F64LE), path, part, H5T_NATIVE_DOUBLE, packed(*grid_, cells).data());
 }
 
 void FieldFile::write_numbers(const std::string& path, const std::vector<double>& values) {
-  write_list(path, values.size(), H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.data());
+  const Part part = part_of_list(values.size());
+  put(create(path, part, H5T_IEEE_F64LE), path, part, H5T_NATIVE_DOUBLE, values.data());
 }
 
-void FieldFile::write_integers(const std::string& path, const std::vector<std::int64_t>& values) {
-  write_list(path, values.size(), H5T_STD_I64LE, H5T_NATIVE_INT64, values.data());
+void FieldFile::overwrite_field(const std::string& path, const double* cells) {
+  put(open(path), path, part_of_field(), H5T_NATIVE_DOUBLE, packed(*grid_, cells).data());
 }
 
-void FieldFile::write_attribute(const std::string& name, const std::string& value) {
-  Hdf5Space space(H5Screate(H5S_SCALAR), "describe an attribute of", path_);
-  Hdf5Type type(H5Tcopy(H5T_C_S1), "describe an attribute of", path_);
-  check(H5Tset_size(type, std::max<std::size_t>(1, value.size())), "describe an attribute of", path_);
-  Hdf5Attribute attribute(H5Acreate2(file_, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT),
-                          "create an attribute of", path_);
-  check(H5Awrite(attribute, type, value.c_str()), "write an attribute of", path_);
+void FieldFile::overwrite_element(const std::string& path, std::size_t i, hid_t native, const void* value) {
+  Hdf5Dataset dataset = open(path);
+  const Part part{Hdf5Space(H5Dget_space(dataset), "describe a dataset of", path_), space_of({1}, path_)};
+  select_block(part.stored, {{}, {i}, {1}}, path_);
+  leave_to_root(part);
+  put(std::move(dataset), path, part, native, value);
+}
+
+void FieldFile::overwrite_number(const std::string& path, std::size_t i, double value) {
+  overwrite_element(path, i, H5T_NATIVE_DOUBLE, &value);
+}
+
+void FieldFile::overwrite_integer(const std::string& path, std::size_t i, std::int64_t value) {
+  overwrite_element(path, i, H5T_NATIVE_INT64, &value);
+}
+
+void FieldFile::flush() {
+  check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "flush", path_);
+  folder_->flush_partial(name_);
+}
+
+void FieldFile::close() {
+  file_.close(path_);
 }
 
 void FieldFile::finish() {
-  file_.close(path_);
+  close();
   folder_->publish(name_);
 }
 
@@ -165,16 +175,15 @@ void read_field(const std::string& file, const std::string& dataset, const Grid&
   const Hdf5Type type(H5Dget_type(data), "read", file);
   if (const H5T_class_t kind = H5Tget_class(type); kind != H5T_FLOAT && kind != H5T_INTEGER)
     throw InputError("dataset '" + dataset + "' of '" + file + "' does not hold numbers");
-  const Hdf5Space space(H5Dget_space(data), "read", file);
-  std::vector<hsize_t> sizes(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
-  check(H5Sget_simple_extent_dims(space, sizes.data(), nullptr), "read", file);
+  const std::vector<hsize_t> sizes = sizes_of(data, file);
   if (sizes != shape.global)
-    throw InputError("dataset '" + dataset + "' of '" + file + "' has shape " + text_of(sizes) + ", the grid " +
-                     text_of(shape.global) + " (slowest axis first)");
-  const Hdf5Space memory = space_of(shape.local, file);
+    throw InputError("dataset '" + dataset + "' of '" + file + "' has shape " + shape_text(sizes) + ", the grid " +
+                     shape_text(shape.global) + " (slowest axis first)");
+  const Hdf5Space space = space_of(shape.global, file), memory = space_of(shape.local, file);
   select_block(space, shape, file);
   std::vector<double> values(static_cast<std::size_t>(grid.interior().cells()));
-  check(H5Dread(data, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, values.data()), "read " + dataset + " of", file);
+  check_hdf5(H5Dread(data, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, values.data()), "read " + dataset + " of",
+             file);
   const Layout& layout = grid.layout();
   const double* from = values.data();
   for (std::int64_t k = 0; k < grid.cells()[2]; ++k)

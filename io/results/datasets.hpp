@@ -11,27 +11,50 @@
 
 namespace hindsight {
 
+/// The grid's cells, slowest axis first; empty for an ODE.
+std::vector<hsize_t> grid_shape(const Grid& grid);
+std::vector<double> cell_centres(const Axis& axis);
+
 /// A file opened by all ranks through MPI-IO. Datasets of a grid have its shape, slowest axis first ([z][y][x]); an
 /// ODE's are single values. All calls are collective; errors on any rank end all (ResourceError).
 class FieldFile {
  public:
   /// Creates NAME.partial in the folder, with the coordinates of the cell centres as /x, /y, /z.
   FieldFile(const RunFolder& folder, const std::string& name, const Grid& grid);
+  struct Existing {};
+  /// Opens NAME.partial that is there.
+  FieldFile(const RunFolder& folder, const std::string& name, const Grid& grid, Existing);
   FieldFile(FieldFile&&) noexcept = default;
 
   /// `cells` points to local cell (0,0,0) in the grid's layout. Missing groups in the path are made.
   void write_field(const std::string& path, const double* cells);
   /// The same values on every rank; rank 0's are written.
   void write_numbers(const std::string& path, const std::vector<double>& values);
-  void write_integers(const std::string& path, const std::vector<std::int64_t>& values);
-  void write_attribute(const std::string& name, const std::string& value);
+  /// Into a dataset that has its place in the file: bytes of this dataset change and nothing else in the file, so that
+  /// a process may die at any moment and leave a file that opens.
+  void overwrite_field(const std::string& path, const double* cells);
+  /// Element i of a list; rank 0's value.
+  void overwrite_number(const std::string& path, std::size_t i, double value);
+  void overwrite_integer(const std::string& path, std::size_t i, std::int64_t value);
+  /// What was written has reached the device.
+  void flush();
+  /// Closes, and leaves the file its partial name.
+  void close();
   /// Closes, flushes, renames.
   void finish();
 
  private:
-  void write(const std::string& path, const Hdf5Space& space, const Hdf5Space& memory, hid_t stored, hid_t native,
-             const void* data);
-  void write_list(const std::string& path, std::size_t count, hid_t stored, hid_t native, const void* data);
+  /// What this rank writes of a dataset, and where it has it.
+  struct Part {
+    Hdf5Space stored, memory;
+  };
+  Part part_of_field() const;
+  Part part_of_list(std::size_t count) const;
+  void leave_to_root(const Part& part) const;
+  Hdf5Dataset create(const std::string& path, const Part& part, hid_t stored);
+  Hdf5Dataset open(const std::string& path);
+  void put(Hdf5Dataset dataset, const std::string& path, const Part& part, hid_t native, const void* data);
+  void overwrite_element(const std::string& path, std::size_t i, hid_t native, const void* value);
   const RunFolder* folder_;
   std::string name_, path_;
   const Grid* grid_;

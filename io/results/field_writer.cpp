@@ -2,41 +2,66 @@
 
 #include <fmt/format.h>
 
+#include "src/error.hpp"
+
 namespace hindsight {
 namespace {
 
-std::string output_name(const std::string& field, std::size_t i) {
-  return fmt::format("{}/{:06}", field, i);
-}
+const char* const file_name = "fields.h5";
 
 }  // namespace
 
-FieldWriter::FieldWriter(const RunFolder& folder, const Grid& grid, std::vector<std::string> fields)
+FieldWriter::FieldWriter(const RunFolder& folder, const Grid& grid, std::vector<std::string> fields, std::int64_t most)
     : folder_(folder),
       grid_(grid),
       fields_(std::move(fields)),
-      values_(fields_.size()),
-      file_(folder, "fields.h5", grid) {}
+      most_(most),
+      layout_(grid, fields_, most),
+      file_(opened([&](const std::string& path) { layout_.make(path); })) {
+  if (grid_.dimensions() == 0) written_.values.resize(fields_.size());
+}
+
+FieldWriter::FieldWriter(const RunFolder& folder, const Grid& grid, std::vector<std::string> fields, std::int64_t most,
+                         OutputsWritten written)
+    : folder_(folder),
+      grid_(grid),
+      fields_(std::move(fields)),
+      most_(most),
+      layout_(grid, fields_, most),
+      written_(std::move(written)),
+      file_(opened([&](const std::string& path) { layout_.require(path, written_); })) {}
+
+/// A new file takes the same way as one of an earlier process: one rank makes or checks it, then all open it.
+FieldFile FieldWriter::opened(const std::function<void(const std::string& path)>& prepare) const {
+  folder_.communicator().on_root([&] { prepare(folder_.partial(file_name)); });
+  return {folder_, file_name, grid_, FieldFile::Existing{}};
+}
 
 void FieldWriter::write(std::int64_t step, double time, const std::vector<const double*>& cells) {
+  const std::size_t i = written_.steps.size();
+  if (static_cast<std::int64_t>(i) >= most_) throw Error(ExitCode::bug, "more outputs than fields.h5 has room for");
   for (std::size_t f = 0; f < fields_.size(); ++f) {
     if (grid_.dimensions() == 0) {
-      values_[f].push_back(cells[f][0]);
+      file_.overwrite_number("/" + fields_[f], i, cells[f][0]);
+      written_.values[f].push_back(cells[f][0]);
     } else {
-      file_.write_field("/" + output_name(fields_[f], times_.size()), cells[f]);
+      file_.overwrite_field(layout_.dataset(f, static_cast<std::int64_t>(i)), cells[f]);
     }
   }
-  steps_.push_back(step);
-  times_.push_back(time);
+  file_.overwrite_number("/times", i, time);
+  file_.overwrite_integer("/steps", i, step);
+  written_.steps.push_back(step);
+  written_.times.push_back(time);
+}
+
+void FieldWriter::flush() {
+  file_.flush();
 }
 
 void FieldWriter::finish(const std::string& case_name) {
-  file_.write_numbers("/times", times_);
-  file_.write_integers("/steps", steps_);
-  if (grid_.dimensions() == 0)
-    for (std::size_t f = 0; f < fields_.size(); ++f) file_.write_numbers("/" + fields_[f], values_[f]);
-  file_.write_attribute("case", case_name);
-  file_.finish();
+  file_.close();
+  folder_.communicator().on_root([&] { layout_.finish(folder_.partial(file_name), written_, case_name); });
+  folder_.publish(file_name);
   if (grid_.dimensions() > 0) folder_.write_text("fields.xdmf", xdmf());
 }
 
@@ -57,19 +82,19 @@ std::string FieldWriter::xdmf() const {
   std::string text =
       "<?xml version=\"1.0\"?>\n<Xdmf Version=\"3.0\">\n<Domain>\n"
       "<Grid Name=\"fields\" GridType=\"Collection\" CollectionType=\"Temporal\">\n";
-  for (std::size_t i = 0; i < times_.size(); ++i) {
+  for (std::size_t i = 0; i < written_.times.size(); ++i) {
     text += fmt::format(
         "<Grid Name=\"state\" GridType=\"Uniform\">\n<Time Value=\"{:.17g}\"/>\n"
         "<Topology TopologyType=\"3DCoRectMesh\" Dimensions=\"{}\"/>\n<Geometry GeometryType=\"ORIGIN_DXDYDZ\">\n"
         "<DataItem Dimensions=\"3\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n"
         "<DataItem Dimensions=\"3\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n</Geometry>\n",
-        times_[i], nodes.substr(1), origin.substr(1), spacing.substr(1));
-    for (const std::string& field : fields_)
+        written_.times[i], nodes.substr(1), origin.substr(1), spacing.substr(1));
+    for (std::size_t f = 0; f < fields_.size(); ++f)
       text += fmt::format(
           "<Attribute Name=\"{}\" AttributeType=\"Scalar\" Center=\"Cell\">\n"
-          "<DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"HDF\">fields.h5:/{}</DataItem>\n"
+          "<DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"HDF\">{}:{}</DataItem>\n"
           "</Attribute>\n",
-          field, stored.substr(1), output_name(field, i));
+          fields_[f], stored.substr(1), file_name, layout_.dataset(f, static_cast<std::int64_t>(i)));
     text += "</Grid>\n";
   }
   return text + "</Grid>\n</Domain>\n</Xdmf>\n";

@@ -2,30 +2,42 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "io/results/datasets.hpp"
+#include "io/results/output_layout.hpp"
 
 namespace hindsight {
 
 /// fields.h5: /times, /steps; on a grid one dataset /FIELD/NNNNNN per output; for an ODE one dataset /FIELD over all
-/// outputs. Without finish() the file keeps its .partial name. Collective.
+/// outputs. Without finish() the file keeps its .partial name; it opens whenever the process may have been killed, and
+/// another process, on any number of ranks, can go on with it. Collective.
 class FieldWriter {
  public:
-  FieldWriter(const RunFolder& folder, const Grid& grid, std::vector<std::string> fields);
-  /// `cells[f]` points to local cell (0,0,0) of field f.
+  /// @param most outputs that can come, at least 1; a run that ends with fewer leaves a file without the others.
+  FieldWriter(const RunFolder& folder, const Grid& grid, std::vector<std::string> fields, std::int64_t most);
+  /// Goes on with the .partial file of another process after these outputs; later ones in it are written again.
+  /// @throws ResourceError, on every rank, when it cannot be opened, lacks datasets, or has other steps and times.
+  FieldWriter(const RunFolder& folder, const Grid& grid, std::vector<std::string> fields, std::int64_t most,
+              OutputsWritten written);
+  /// `cells[f]` points to local cell (0,0,0) of field f. @throws Error(bug) when there are `most` already.
   void write(std::int64_t step, double time, const std::vector<const double*>& cells);
+  const OutputsWritten& written() const { return written_; }
+  /// What was written has reached the device: after it, written() may be kept to go on from.
+  void flush();
   void finish(const std::string& case_name);
 
  private:
+  FieldFile opened(const std::function<void(const std::string& path)>& prepare) const;
   std::string xdmf() const;
   const RunFolder& folder_;
   const Grid& grid_;
   std::vector<std::string> fields_;
-  std::vector<std::int64_t> steps_;
-  std::vector<double> times_;
-  std::vector<std::vector<double>> values_;  // ODE only
+  std::int64_t most_;
+  OutputLayout layout_;
+  OutputsWritten written_;
   FieldFile file_;
 };
 

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <hdf5.h>
+#include <mpi.h>
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hindsight {
 
 /// @throws ResourceError with what was tried, the file, and HDF5's own reason.
 [[noreturn]] void fail_hdf5(const std::string& what, const std::string& file);
+void check_hdf5(herr_t status, const std::string& what, const std::string& file);
 
 /// Owns one identifier; `Close` is its closing function.
 template <herr_t (*Close)(hid_t)>
@@ -45,5 +48,14 @@ using Hdf5Space = Hdf5Handle<H5Sclose>;
 using Hdf5Properties = Hdf5Handle<H5Pclose>;
 using Hdf5Attribute = Hdf5Handle<H5Aclose>;
 using Hdf5Type = Hdf5Handle<H5Tclose>;
+
+/// A dataspace of these sizes, slowest axis first. @throws ResourceError, as all below.
+Hdf5Space space_of(const std::vector<hsize_t>& sizes, const std::string& file);
+std::vector<hsize_t> sizes_of(hid_t dataset, const std::string& file);
+/// "9 x 11".
+std::string shape_text(const std::vector<hsize_t>& sizes);
+/// To open a file through MPI-IO, which takes no lock on it. HDF5's own printing of errors is turned off: they are
+/// thrown.
+Hdf5Properties parallel_access(MPI_Comm comm, const std::string& file);
 
 }  // namespace hindsight

@@ -38,22 +38,36 @@ void refuse_to_remove(const std::string& old, const std::vector<std::string>& in
   }
 }
 
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!std::filesystem::is_directory(path))
+    throw ResourceError("cannot create the run folder '" + path + "': " + error.message());
+}
+
+void require_folder(const std::string& path) {
+  if (!std::filesystem::is_directory(path)) throw ResourceError("there is no run folder '" + path + "' to go on with");
+}
+
+void remove_results(const RunFolder& folder, const std::vector<std::string>& inputs) {
+  for (const char* name : result_files)
+    for (const std::string& old : {folder.file(name), folder.partial(name)}) refuse_to_remove(old, inputs);
+  std::error_code error;
+  for (const char* name : result_files)
+    for (const std::string& old : {folder.file(name), folder.partial(name)})
+      if (std::filesystem::remove(old, error); error)
+        throw ResourceError("cannot remove '" + old + "' of an earlier run: " + error.message());
+}
+
 }  // namespace
 
-RunFolder::RunFolder(std::string path, const Communicator& comm, const std::vector<std::string>& inputs)
-    : path_(std::move(path)), comm_(comm) {
+RunFolder::RunFolder(std::string path, const Communicator& comm, const std::vector<std::string>& inputs,
+                     EarlierResults earlier)
+    : path_(std::move(path)), comm_(comm), earlier_(earlier) {
   comm_.on_root([&] {
-    std::error_code error;
-    std::filesystem::create_directories(path_, error);
-    if (!std::filesystem::is_directory(path_))
-      throw ResourceError("cannot create the run folder '" + path_ + "': " + error.message());
+    is_resumed() ? require_folder(path_) : make_folder(path_);
     if (access(path_.c_str(), W_OK) != 0) fail("write into the run folder", path_);
-    for (const char* name : result_files)
-      for (const std::string& old : {file(name), partial(name)}) refuse_to_remove(old, inputs);
-    for (const char* name : result_files)
-      for (const std::string& old : {file(name), partial(name)})
-        if (std::filesystem::remove(old, error); error)
-          throw ResourceError("cannot remove '" + old + "' of an earlier run: " + error.message());
+    if (!is_resumed()) remove_results(*this, inputs);
   });
 }
 
@@ -74,6 +88,13 @@ void RunFolder::write_text(const std::string& name, const std::string& text) con
     if (close(file) != 0) fail("write", path);
   });
   publish(name);
+}
+
+void RunFolder::flush_partial(const std::string& name) const {
+  comm_.together([&] {
+    flush(partial(name), O_RDWR);
+    if (comm_.is_root()) flush(path_, O_RDONLY | O_DIRECTORY);
+  });
 }
 
 void RunFolder::publish(const std::string& name) const {

@@ -8,25 +8,37 @@
 
 namespace hindsight {
 
-/// Files appear under their final names only when whole: each is written as NAME.partial, flushed, and renamed. Files
-/// of an earlier run in the same folder are removed when the run starts.
+/// What becomes of the results of an earlier run in the same folder.
+enum class EarlierResults {
+  removed,
+  kept,  ///< the run goes on with them
+};
+
+/// Files appear under their final names only when whole: each is written as NAME.partial, flushed, and renamed.
 class RunFolder {
  public:
-  /// Creates the folder. Collective. @param inputs files that the run reads.
-  /// @throws ResourceError when it cannot be written, InputError when one of `inputs` would be removed.
-  RunFolder(std::string path, const Communicator& comm, const std::vector<std::string>& inputs = {});
+  /// Creates the folder, or, to go on with earlier results, requires it. Collective. @param inputs files that the run
+  /// reads. @throws ResourceError when it cannot be written, InputError when one of `inputs` would be removed.
+  RunFolder(std::string path, const Communicator& comm, const std::vector<std::string>& inputs = {},
+            EarlierResults earlier = EarlierResults::removed);
   const std::string& path() const { return path_; }
   const Communicator& communicator() const { return comm_; }
+  /// Whether the run goes on with an earlier one's results.
+  bool is_resumed() const { return earlier_ == EarlierResults::kept; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   std::string partial(const std::string& name) const { return file(name) + ".partial"; }
   /// Rank 0 writes a small text file. Collective.
   void write_text(const std::string& name, const std::string& text) const;
+  /// What any rank has written to NAME.partial, and that it is there, have reached the device. Collective.
+  /// @throws ResourceError on every rank when one of them cannot open or flush it.
+  void flush_partial(const std::string& name) const;
   /// Rank 0 flushes NAME.partial and gives it its final name. Collective.
   void publish(const std::string& name) const;
 
  private:
   std::string path_;
   Communicator comm_;
+  EarlierResults earlier_;
 };
 
 }  // namespace hindsight

@@ -22,6 +22,14 @@ std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
+/// What a process wrote before it died in the middle of a line is removed.
+void remove_torn_line(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return;
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::filesystem::resize_file(path, text.rfind('\n') + 1);  // none: npos + 1 is 0
+}
+
 }  // namespace
 
 std::string run_path(const Options& options, const Case& c) {
@@ -29,13 +37,15 @@ std::string run_path(const Options& options, const Case& c) {
 }
 
 RunLog::RunLog(const RunFolder& folder, const std::string& verb, const Session& session) {
-  if (session.communicator().is_root()) file_.open(folder.file("log.jsonl"));
+  const std::string path = folder.file("log.jsonl");
+  if (folder.is_resumed()) session.communicator().on_root([&] { remove_torn_line(path); });
+  if (session.communicator().is_root()) file_.open(path, folder.is_resumed() ? std::ios::app : std::ios::trunc);
   Json details = {{"verb", verb},
                   {"case", session.source().name},
                   {"ranks", session.communicator().size()},
                   {"steps", session.simulation().plan().steps()}};
   if (session.plan().kind != nullptr) details["schedule"] = session.plan().kind->name;
-  event("started", details);
+  event(folder.is_resumed() ? "resumed" : "started", details);
 }
 
 void RunLog::event(const std::string& name, Json details) {
@@ -45,22 +55,50 @@ void RunLog::event(const std::string& name, Json details) {
   file_ << line.dump() << std::endl;
 }
 
-OutputObserver::OutputObserver(const Session& session, const RunFolder& folder)
-    : session_(session), writer_(folder, session.simulation().grid(), [&] {
-        const Case& c = session.source();
-        std::vector<std::string> names = c.output.fields;
-        if (names.empty())
-          for (const CaseState& s : c.state) names.push_back(s.name);
-        for (const std::string& name : names)
-          shown_.push_back(static_cast<std::size_t>(
-              std::find_if(c.state.begin(), c.state.end(), [&](const CaseState& s) { return s.name == name; }) -
-              c.state.begin()));
-        return names;
-      }()) {
-  const SimulationSpec& spec = session.simulation().spec();
-  if (!spec.landings.empty()) at_.push_back(0);
-  for (const double t : spec.landings) at_.push_back(session.simulation().plan().state_at(t));
+namespace {
+
+/// The states that are output, and the last that can be: where the run ends, if nothing ends it sooner.
+std::vector<std::int64_t> output_states(const Simulation& simulation) {
+  const SimulationSpec& spec = simulation.spec();
+  std::vector<std::int64_t> at;
+  if (!spec.landings.empty()) at.push_back(0);
+  for (const double t : spec.landings) at.push_back(simulation.plan().state_at(t));
+  at.push_back(simulation.plan().state_at(spec.to));
+  return at;
 }
+
+std::vector<std::string> output_fields(const Case& c) {
+  std::vector<std::string> names = c.output.fields;
+  if (names.empty())
+    for (const CaseState& s : c.state) names.push_back(s.name);
+  return names;
+}
+
+std::vector<std::size_t> indices_in_state(const std::vector<std::string>& names, const Case& c) {
+  std::vector<std::size_t> indices;
+  for (const std::string& name : names)
+    indices.push_back(static_cast<std::size_t>(
+        std::find_if(c.state.begin(), c.state.end(), [&](const CaseState& s) { return s.name == name; }) -
+        c.state.begin()));
+  return indices;
+}
+
+FieldWriter output_writer(const Session& session, const RunFolder& folder, std::int64_t most,
+                          std::optional<OutputsWritten> written) {
+  const Grid& grid = session.simulation().grid();
+  std::vector<std::string> fields = output_fields(session.source());
+  if (written) return {folder, grid, std::move(fields), most, *std::move(written)};
+  return {folder, grid, std::move(fields), most};
+}
+
+}  // namespace
+
+OutputObserver::OutputObserver(const Session& session, const RunFolder& folder, std::optional<OutputsWritten> written)
+    : session_(session),
+      shown_(indices_in_state(output_fields(session.source()), session.source())),
+      at_(output_states(session.simulation())),
+      last_(written && !written->steps.empty() ? written->steps.back() : -1),
+      writer_(output_writer(session, folder, static_cast<std::int64_t>(at_.size()), std::move(written))) {}
 
 StateObserver OutputObserver::observer() {
   return [this](std::int64_t k, double t, double* state) {

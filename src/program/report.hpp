@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "io/results/field_writer.hpp"
@@ -26,7 +27,8 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// log.jsonl: what happened when, one JSON object a line, each on disk before the next. Rank 0 writes.
+/// log.jsonl: what happened when, one JSON object a line, each on disk before the next. Rank 0 writes. A resumed run
+/// goes on with the earlier one's.
 class RunLog {
  public:
   RunLog(const RunFolder& folder, const std::string& verb, const Session& session);
@@ -39,15 +41,20 @@ class RunLog {
 /// Writes states to fields.h5 at the case's output times.
 class OutputObserver {
  public:
-  OutputObserver(const Session& session, const RunFolder& folder);
+  /// @param written goes on with the file of an earlier process after these outputs.
+  /// @throws ResourceError, on every rank, when it cannot.
+  OutputObserver(const Session& session, const RunFolder& folder, std::optional<OutputsWritten> written = {});
   StateObserver observer();
+  const OutputsWritten& written() const { return writer_.written(); }
+  /// What was written has reached the device. Collective.
+  void flush() { writer_.flush(); }
   void finish();
 
  private:
   const Session& session_;
   std::vector<std::size_t> shown_;
-  std::vector<std::int64_t> at_;
-  std::int64_t last_ = -1;  // state written; a sweep that begins again shows the same once more
+  std::vector<std::int64_t> at_;  // states that are output, with the latest end
+  std::int64_t last_ = -1;        // state written; a sweep that begins again shows the same once more
   FieldWriter writer_;
 };
 

@@ -77,6 +77,22 @@ TEST(Results, OldResultsAreRemovedAndForeignFilesKept) {
   EXPECT_TRUE(fs::exists(run.file("result.json")));
 }
 
+TEST(Results, AResumedRunKeepsWhatIsThere) {
+  const std::string path = folder("resumed");
+  if (world().is_root()) {
+    fs::remove_all(path);
+    fs::create_directories(path);
+    for (const char* name : {"result.json", "fields.h5.partial", "notes.txt"})
+      std::ofstream(path + "/" + name) << "old";
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  const RunFolder run(path, world(), {path + "/result.json"}, EarlierResults::kept);
+  EXPECT_TRUE(run.is_resumed());
+  for (const char* name : {"result.json", "fields.h5.partial", "notes.txt"}) EXPECT_TRUE(fs::exists(run.file(name)));
+  EXPECT_THROW(RunFolder(path + "/nothing", world(), {}, EarlierResults::kept), ResourceError);
+  EXPECT_FALSE(fs::exists(path + "/nothing"));
+}
+
 TEST(Results, AFolderThatCannotBeMadeIsAResourceError) {
   try {
     const RunFolder run("/proc/nowhere", world());
@@ -226,7 +242,7 @@ TEST(Results, OthersCanReadFields) {
   for (const int dimensions : {1, 2, 3}) {
     const Grid grid(axes(dimensions), world(), {1, 1, 1});
     const RunFolder run(folder("fields"), world());
-    FieldWriter writer(run, grid, {"u"});
+    FieldWriter writer(run, grid, {"u"}, 2);
     for (int i = 0; i < 2; ++i) {
       const std::vector<double> field = some_field(grid, i);
       writer.write(10 * i, 0.5 * i, {field.data() + grid.layout().origin});
@@ -248,7 +264,7 @@ TEST(Results, OthersCanReadFields) {
 TEST(Results, AnOdeIsOneDatasetPerField) {
   const Grid grid({}, world(), {0, 0, 0});
   const RunFolder run(folder("ode"), world());
-  FieldWriter writer(run, grid, {"u"});
+  FieldWriter writer(run, grid, {"u"}, 3);
   for (int i = 0; i < 3; ++i) {
     const double value = i * i;
     writer.write(i, i, {&value});
@@ -269,7 +285,7 @@ TEST(Results, WithoutFinishTheFileKeepsItsPartialName) {
   const Grid grid(axes(2), world(), {1, 1, 1});
   const RunFolder run(folder("unfinished"), world());
   {
-    FieldWriter writer(run, grid, {"u"});
+    FieldWriter writer(run, grid, {"u"}, 2);
     const std::vector<double> field = some_field(grid, 0);
     writer.write(0, 0, {field.data() + grid.layout().origin});
   }

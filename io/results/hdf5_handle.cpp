@@ -1,0 +1,53 @@
+#include "io/results/hdf5_handle.hpp"
+
+#include <algorithm>
+
+#include "src/error.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Walked from the called function down, so that the last one kept says most.
+herr_t innermost(unsigned, const H5E_error2_t* error, void* reason) {
+  if (error->desc != nullptr && *error->desc != '\0') *static_cast<std::string*>(reason) = error->desc;
+  return 0;
+}
+
+}  // namespace
+
+void fail_hdf5(const std::string& what, const std::string& file) {
+  std::string reason;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, innermost, &reason);
+  throw ResourceError("cannot " + what + " '" + file + "'" + (reason.empty() ? "" : ": " + reason));
+}
+
+void check_hdf5(herr_t status, const std::string& what, const std::string& file) {
+  if (status < 0) fail_hdf5(what, file);
+}
+
+Hdf5Space space_of(const std::vector<hsize_t>& sizes, const std::string& file) {
+  return {H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), "describe a dataset of", file};
+}
+
+std::vector<hsize_t> sizes_of(hid_t dataset, const std::string& file) {
+  const Hdf5Space space(H5Dget_space(dataset), "read", file);
+  std::vector<hsize_t> sizes(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
+  check_hdf5(H5Sget_simple_extent_dims(space, sizes.data(), nullptr), "read", file);
+  return sizes;
+}
+
+std::string shape_text(const std::vector<hsize_t>& sizes) {
+  if (sizes.empty()) return "of a single value";
+  std::string text;
+  for (const hsize_t n : sizes) text += (text.empty() ? "" : " x ") + std::to_string(n);
+  return text;
+}
+
+Hdf5Properties parallel_access(MPI_Comm comm, const std::string& file) {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "prepare", file);
+  check_hdf5(H5Pset_fapl_mpio(access, comm, MPI_INFO_NULL), "open", file);
+  return access;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,177 @@
+#include "io/results/output_layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "io/results/datasets.hpp"
+#include "src/error.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr std::size_t number_bytes = 8;
+
+/// For one process. The bounds exclude formats that mark a file as open for writing.
+Hdf5Properties access_to(const std::string& path) {
+  Hdf5Properties access = parallel_access(MPI_COMM_SELF, path);
+  check_hdf5(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18), "prepare", path);
+  check_hdf5(H5Pset_small_data_block_size(access, 0), "prepare", path);
+  return access;
+}
+
+/// Without the times of creation and change: equal runs leave equal files.
+Hdf5Properties timeless(hid_t kind, const std::string& path) {
+  Hdf5Properties how(H5Pcreate(kind), "prepare", path);
+  check_hdf5(H5Pset_obj_track_times(how, false), "prepare", path);
+  return how;
+}
+
+Hdf5Properties in_place(const std::string& path) {
+  Hdf5Properties how = timeless(H5P_DATASET_CREATE, path);
+  check_hdf5(H5Pset_layout(how, H5D_CONTIGUOUS), "prepare", path);
+  check_hdf5(H5Pset_alloc_time(how, H5D_ALLOC_TIME_EARLY), "prepare", path);
+  check_hdf5(H5Pset_fill_time(how, H5D_FILL_TIME_NEVER), "prepare", path);
+  check_hdf5(H5Pset_dset_no_attrs_hint(how, true), "prepare", path);
+  return how;
+}
+
+Hdf5Dataset make_dataset(hid_t file, const std::string& name, hid_t stored, const Hdf5Space& space, hid_t how,
+                         const std::string& path) {
+  return {H5Dcreate2(file, name.c_str(), stored, space, H5P_DEFAULT, how, H5P_DEFAULT),
+          "create dataset " + name + " in", path};
+}
+
+void write_all(hid_t dataset, hid_t native, const void* values, const std::string& path) {
+  check_hdf5(H5Dwrite(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write to", path);
+}
+
+void write_text_attribute(hid_t where, const std::string& name, const std::string& text, const std::string& path) {
+  const Hdf5Space space(H5Screate(H5S_SCALAR), "describe an attribute of", path);
+  const Hdf5Type type(H5Tcopy(H5T_C_S1), "describe an attribute of", path);
+  check_hdf5(H5Tset_size(type, std::max<std::size_t>(1, text.size())), "describe an attribute of", path);
+  const Hdf5Attribute attribute(H5Acreate2(where, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT),
+                                "create an attribute of", path);
+  check_hdf5(H5Awrite(attribute, type, text.c_str()), "write an attribute of", path);
+}
+
+void remove_dataset(hid_t file, const std::string& name, const std::string& path) {
+  check_hdf5(H5Ldelete(file, name.c_str(), H5P_DEFAULT), "remove dataset " + name + " of", path);
+}
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw ResourceError("cannot go on with '" + path + "': " + why);
+}
+
+Hdf5Dataset require_dataset(hid_t file, const std::string& name, hid_t stored, const std::vector<hsize_t>& sizes,
+                            const std::string& path) {
+  const hid_t found = H5Dopen2(file, name.c_str(), H5P_DEFAULT);
+  if (found < 0) refuse(path, "it has no dataset '" + name + "'");
+  Hdf5Dataset dataset(found, "open", path);
+  if (const std::vector<hsize_t> there = sizes_of(dataset, path); there != sizes)
+    refuse(path, "dataset '" + name + "' has shape " + shape_text(there) + ", not " + shape_text(sizes));
+  const Hdf5Type type(H5Dget_type(dataset), "read", path);
+  if (H5Tequal(type, stored) <= 0 || H5Dget_offset(dataset) == HADDR_UNDEF)
+    refuse(path, "dataset '" + name + "' is not stored as outputs are");
+  return dataset;
+}
+
+}  // namespace
+
+OutputLayout::OutputLayout(const Grid& grid, std::vector<std::string> fields, std::int64_t most)
+    : grid_(grid), fields_(std::move(fields)), most_(most) {}
+
+std::string OutputLayout::dataset(std::size_t field, std::int64_t i) const {
+  return fmt::format("/{}/{:06}", fields_[field], i);
+}
+
+/// Enough that all of it comes before the data, as measured with HDF5 1.10: at most 182 bytes per dataset of three
+/// axes, and what groups begin with. Were it too little, a file that is cut would keep more of its length.
+std::int64_t OutputLayout::bytes_of_description() const {
+  const auto fields = static_cast<std::int64_t>(fields_.size());
+  return 4096 + 3072 * fields + (is_ode() ? 0 : 190 * fields * most_);
+}
+
+std::vector<OutputLayout::List> OutputLayout::lists(const OutputsWritten& written) const {
+  std::vector<List> all{{"/times", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, written.times.data()},
+                        {"/steps", H5T_STD_I64LE, H5T_NATIVE_INT64, written.steps.data()}};
+  for (std::size_t f = 0; f < fields_.size() && is_ode(); ++f)
+    all.push_back({"/" + fields_[f], H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE,
+                   f < written.values.size() ? written.values[f].data() : nullptr});
+  return all;
+}
+
+void OutputLayout::make(const std::string& path) const {
+  const Hdf5Properties access = access_to(path);
+  check_hdf5(H5Pset_meta_block_size(access, static_cast<hsize_t>(bytes_of_description())), "prepare", path);
+  Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, timeless(H5P_FILE_CREATE, path), access), "create", path);
+  const Hdf5Properties how = in_place(path), group = timeless(H5P_GROUP_CREATE, path);
+  for (const Axis& axis : grid_.axes()) {
+    const Hdf5Space space = space_of({static_cast<hsize_t>(axis.cells)}, path);
+    const Hdf5Dataset centres = make_dataset(file, "/" + axis.name, H5T_IEEE_F64LE, space, how, path);
+    write_all(centres, H5T_NATIVE_DOUBLE, cell_centres(axis).data(), path);
+  }
+  for (std::size_t f = 0; f < fields_.size() && !is_ode(); ++f)
+    Hdf5Group(H5Gcreate2(file, fields_[f].c_str(), H5P_DEFAULT, group, H5P_DEFAULT), "create a group in", path);
+  const Hdf5Space cells = space_of(grid_shape(grid_), path), list = space_of({static_cast<hsize_t>(most_)}, path);
+  for (std::int64_t i = 0; i < most_ && !is_ode(); ++i)
+    for (std::size_t f = 0; f < fields_.size(); ++f)
+      make_dataset(file, dataset(f, i), H5T_IEEE_F64LE, cells, how, path);
+  for (const List& l : lists({})) make_dataset(file, l.path, l.stored, list, how, path);
+  file.close(path);
+}
+
+void OutputLayout::require(const std::string& path, const OutputsWritten& written) const {
+  const std::size_t count = written.steps.size();
+  const bool is_whole = written.times.size() == count && written.values.size() == (is_ode() ? fields_.size() : 0) &&
+                        std::all_of(written.values.begin(), written.values.end(),
+                                    [&](const std::vector<double>& v) { return v.size() == count; });
+  if (!is_whole || static_cast<std::int64_t>(count) > most_)
+    refuse(path, "what is known of its outputs is not of this run");
+  const Hdf5Properties access = access_to(path);
+  const hid_t opened = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
+  if (opened < 0) fail_hdf5("go on with", path);
+  const Hdf5File file(opened, "open", path);
+  for (const List& list : lists(written)) require_list(file, list, count, path);
+  require_fields(file, path);
+}
+
+void OutputLayout::require_fields(hid_t file, const std::string& path) const {
+  const std::vector<hsize_t> cells = grid_shape(grid_);
+  for (const Axis& axis : grid_.axes())
+    require_dataset(file, "/" + axis.name, H5T_IEEE_F64LE, {static_cast<hsize_t>(axis.cells)}, path);
+  for (std::int64_t i = 0; i < most_ && !is_ode(); ++i)
+    for (std::size_t f = 0; f < fields_.size(); ++f) require_dataset(file, dataset(f, i), H5T_IEEE_F64LE, cells, path);
+}
+
+void OutputLayout::require_list(hid_t file, const List& list, std::size_t count, const std::string& path) const {
+  const Hdf5Dataset dataset = require_dataset(file, list.path, list.stored, {static_cast<hsize_t>(most_)}, path);
+  std::vector<char> there(number_bytes * static_cast<std::size_t>(most_));
+  check_hdf5(H5Dread(dataset, list.native, H5S_ALL, H5S_ALL, H5P_DEFAULT, there.data()), "read " + list.path + " of",
+             path);
+  if (count > 0 && std::memcmp(there.data(), list.values, number_bytes * count) != 0)
+    refuse(path, "its " + list.path.substr(1) + " are not those that were written");
+}
+
+/// The lists are made again, shorter, behind the last field.
+void OutputLayout::cut(hid_t file, const OutputsWritten& written, const std::string& path) const {
+  const auto count = static_cast<std::int64_t>(written.steps.size());
+  for (const List& list : lists(written)) remove_dataset(file, list.path, path);
+  for (std::int64_t i = most_; i-- > count && !is_ode();)
+    for (std::size_t f = fields_.size(); f-- > 0;) remove_dataset(file, dataset(f, i), path);
+  const Hdf5Space space = space_of({static_cast<hsize_t>(count)}, path);
+  const Hdf5Properties how = in_place(path);
+  for (const List& list : lists(written))
+    write_all(make_dataset(file, list.path, list.stored, space, how, path), list.native, list.values, path);
+}
+
+void OutputLayout::finish(const std::string& path, const OutputsWritten& written, const std::string& case_name) const {
+  const Hdf5Properties access = access_to(path);
+  Hdf5File file(H5Fopen(path.c_str(), H5F_ACC_RDWR, access), "open", path);
+  if (static_cast<std::int64_t>(written.steps.size()) < most_) cut(file, written, path);
+  write_text_attribute(file, "case", case_name, path);
+  file.close(path);
+}
+
+}  // namespace hindsight
