@@ -174,7 +174,7 @@ void unthrottled(Report& report) {
   small->gradient({});
   for (int round = 0; round < rounds; ++round) {
     const double memory = all->gradient({}).seconds, disk = small->gradient({}).seconds;
-    const double forward = seconds_of([&] { all->simulation().run({}, {}); });
+    const double forward = seconds_of([&] { all->simulation().run({}); });
     ratio.push_back(disk / (memory + forward));
     fmt::print("  in memory {:.3f} s, forward {:.3f} s, on disk {:.3f} s (plan {:.3f} s)\n", memory, forward, disk,
                small->plan().seconds);

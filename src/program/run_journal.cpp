@@ -60,14 +60,27 @@ std::string RunJournal::path(const std::string& name) const {
   return fmt::format("{}/{}-{}", run_, name, manifest_.generation);
 }
 
-/// All of them, of whatever generation.
-void RunJournal::remove_journals() const {
-  comm_.on_root([&] {
-    for (const auto& entry : fs::directory_iterator(run_)) {
+/// Journals of whatever generation, and checkpoints.
+void RunJournal::remove_files(const std::string& run, const RunManifest& manifest, bool with_partial,
+                              const Communicator& comm) {
+  comm.on_root([&] {
+    std::vector<fs::path> old;
+    for (const auto& entry : fs::directory_iterator(run)) {
       const std::string name = entry.path().filename();
-      for (const char* begin : {"journal-", "evaluations-", "slots-", "status.json"})
-        if (name.rfind(begin, 0) == 0) fs::remove(entry.path());
+      const bool is_partial = with_partial && entry.path().extension() == ".partial";
+      for (const char* begin : {"journal-", "evaluations-", "slots-", "status.json", "lock."})
+        if (is_partial || name.rfind(begin, 0) == 0) old.push_back(entry.path());
     }
+    for (const fs::path& file : old) fs::remove(file);
+  });
+  comm.together([&] {
+    std::error_code error;
+    if (manifest.scratch.empty() || !fs::is_directory(manifest.scratch, error)) return;
+    std::vector<fs::path> old;
+    for (const auto& entry : fs::directory_iterator(manifest.scratch, error))
+      if (entry.path().filename().string().find(manifest.id) != std::string::npos) old.push_back(entry.path());
+    for (const fs::path& file : old) fs::remove(file, error);
+    if (manifest.scratch == run + "/scratch") ::rmdir(manifest.scratch.c_str());  // unless something else is in it
   });
 }
 
@@ -154,7 +167,7 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
   if (!is_resumed_) {
     comm_.on_root([&] { fs::remove(RunManifest::file(run_)); });
     folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs());
-    remove_journals();
+    remove_files(run_, manifest_, false, comm_);
   } else {
     folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs(), EarlierResults::kept);
   }
@@ -175,14 +188,25 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
 }
 
 void RunJournal::finish() {
-  remove_journals();
-  comm_.together([&] {
-    std::error_code error;
-    if (!manifest_.scratch.empty() && fs::is_directory(manifest_.scratch, error))
-      for (const auto& entry : fs::directory_iterator(manifest_.scratch, error))
-        if (entry.path().filename().string().find(manifest_.id) != std::string::npos) fs::remove(entry.path(), error);
-    if (manifest_.scratch == run_ + "/scratch") ::rmdir(manifest_.scratch.c_str());  // unless something else is in it
+  remove_files(run_, manifest_, false, comm_);
+}
+
+void RunJournal::clean(const std::string& run, const RunManifest& manifest, const Communicator& comm) {
+  const RunLock lock(run, comm);
+  comm.on_root([&] {  // without journals there is nothing to go on with
+    if (!fs::exists(run + "/result.json") && !fs::exists(run + "/check.json")) fs::remove(RunManifest::file(run));
   });
+  remove_files(fs::absolute(run).string(), manifest, true, comm);
+}
+
+void RunJournal::evaluate_again() {
+  has_sweep_ = false;
+  entry_count_ -= entries_left_;
+  entries_left_ = 0;
+  if (!moves_ && entries_)
+    entries_ = EntryLog::open(files_, path("evaluations", comm_.rank()), parts_.empty() ? entries_->end() : parts_[0].next_entry,
+                              OpenMode::existing);
+  forget_parts();
 }
 
 void RunJournal::attach(const std::string& name, std::function<void(ArchiveWriter&)> write) {

@@ -50,6 +50,8 @@ class RunJournal final : public SweepKeeper {
   const RunFolder& folder() const { return *folder_; }
   /// The run is complete: removes what only resuming needs. Collective.
   void finish();
+  /// The same of a run that nobody is in. Collective.
+  static void clean(const std::string& run, const RunManifest& manifest, const Communicator& comm);
 
   /// Something small, the same on all ranks, that every epoch shall have. It must outlive the journal's last epoch.
   void attach(const std::string& name, std::function<void(ArchiveWriter&)> write);
@@ -75,6 +77,8 @@ class RunJournal final : public SweepKeeper {
   /// The kept position cannot be gone on with: its evaluation begins again.
   void drop_sweep() { has_sweep_ = false; }
   bool has_sweep() const { return has_sweep_; }
+  /// Evaluations that have not been recalled are to be done again.
+  void evaluate_again();
   /// Sweeps that cannot be gone on with are not kept; their evaluations begin again.
   void keep_sweeps(bool yes) { keeps_sweeps_ = yes; }
   /// Seconds that the evaluation under way took in earlier processes.
@@ -103,7 +107,8 @@ class RunJournal final : public SweepKeeper {
   bool look() override;
   std::string path(const std::string& name) const;
   std::string path(const std::string& name, int rank) const { return path(name) + "." + std::to_string(rank); }
-  void remove_journals() const;
+  static void remove_files(const std::string& run, const RunManifest& manifest, bool with_partial,
+                           const Communicator& comm);
   void open_epoch(const Grid& grid);
   void read_head(const Grid& grid);
   void forget_parts();

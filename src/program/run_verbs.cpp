@@ -107,6 +107,40 @@ std::string estimates_text(const Session& session, const UnknownValues& start, c
   return text;
 }
 
+void write_outputs(ArchiveWriter& to, const OutputsWritten& written) {
+  to.write(written.steps);
+  to.write(written.times);
+  to.write(static_cast<std::int64_t>(written.values.size()));
+  for (const std::vector<double>& values : written.values) to.write(values);
+}
+
+OutputsWritten read_outputs(const std::string& kept) {
+  ArchiveReader from({reinterpret_cast<const std::byte*>(kept.data()), kept.size()}, 1, "the journal's output");
+  OutputsWritten written;
+  from.read(written.steps);
+  from.read(written.times);
+  for (auto n = from.get<std::int64_t>(); n > 0; --n) written.values.push_back(from.get<std::vector<double>>());
+  return written;
+}
+
+/// Output that goes on where the journal has it. Where it cannot, what would write it is evaluated again.
+std::unique_ptr<OutputObserver> begin_output(const Session& session, RunJournal& journal) {
+  const std::string kept = journal.attached("output");
+  std::unique_ptr<OutputObserver> output;
+  try {
+    std::optional<OutputsWritten> written;
+    if (!kept.empty()) written = read_outputs(kept);
+    output = std::make_unique<OutputObserver>(session, journal.folder(), std::move(written));
+  } catch (const ResourceError&) {
+    if (kept.empty()) throw;
+    journal.evaluate_again();
+    output = std::make_unique<OutputObserver>(session, journal.folder());
+  }
+  journal.attach("output", [&o = *output](ArchiveWriter& to) { write_outputs(to, o.written()); });
+  journal.before_epoch([&o = *output] { o.flush(); });
+  return output;
+}
+
 }  // namespace
 
 PlanOptions plan_options(const Options& options, const Case& c, RunJournal* journal) {
@@ -131,11 +165,11 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   const RunFolder& folder = journal.folder();
   folder.write_text("case.yaml", session.source().resolved);
   RunLog log(folder, "run", session);
-  OutputObserver output(session, journal);
+  const std::unique_ptr<OutputObserver> output = begin_output(session, journal);
   const Stopwatch watch;
-  const double objective = session.objective(output.observer());
+  const double objective = session.objective(output->observer());
   const double seconds = watch.seconds();
-  output.finish();
+  output->finish();
   Json json = base_result("run", session, objective);
   json["seconds"] = {{"forward", seconds}};
   folder.write_text("result.json", json.dump(2) + "\n");
@@ -160,11 +194,11 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   const RunFolder& folder = journal.folder();
   folder.write_text("case.yaml", session.source().resolved);
   RunLog log(folder, "gradient", session);
-  OutputObserver output(session, journal);
+  const std::unique_ptr<OutputObserver> output = begin_output(session, journal);
   const Stopwatch watch;
-  const Evaluation evaluation = session.gradient(output.observer());
+  const Evaluation evaluation = session.gradient(output->observer());
   const double seconds = watch.seconds();
-  output.finish();
+  output->finish();
   Json json = base_result("gradient", session, evaluation.objective);
   json["gradient"] = values_result(session, folder, "gradient.h5", evaluation.gradient);
   json.merge_patch(counts_result(session, evaluation.counts, evaluation.seconds));
@@ -235,9 +269,9 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const double seconds = watch.seconds();
   const UnknownValues estimate = variables.to_unknowns(result.variables);
   session.simulation().set_values(estimate);
-  OutputObserver output(session, journal);
-  const double objective = session.objective(output.observer());
-  output.finish();
+  const std::unique_ptr<OutputObserver> output = begin_output(session, journal);
+  const double objective = session.objective(output->observer());
+  output->finish();
 
   std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
   for (const InversionIteration& i : result.history)

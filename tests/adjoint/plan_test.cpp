@@ -145,7 +145,7 @@ TEST(Plan, SwitchingSchedulesTwoHundredTimesDoesNotGrow) {
     if (kind.name == std::string("cams")) request.record_units = simulation.record_units();
     const Schedule schedule = kind.make(request);
     simulation.reserve_checkpoints(schedule.predicted.peak[1], {});
-    const GradientResult again = simulation.gradient(schedule, kind.is_online, {}, {});
+    const GradientResult again = simulation.gradient(schedule, kind.is_online, {});
     ASSERT_EQ(again.objective, first.objective) << kind.name;
     ASSERT_EQ(again.gradient, first.gradient) << kind.name;
   }

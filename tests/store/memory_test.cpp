@@ -119,10 +119,11 @@ TEST(Memory, NothingIsAllocatedWhileStepping) {
     const std::int64_t n = simulation.plan().steps();
     allocations = 0;
     std::int64_t counted = 0;
-    simulation.gradient(session.plan().schedule, false, {}, [&](std::int64_t forward, std::int64_t reversed) {
+    const ProgressObserver progress = [&](std::int64_t forward, std::int64_t reversed) {
       counting = forward >= 40 && reversed < n - 40;
       counted += counting;
-    });
+    };
+    simulation.gradient(session.plan().schedule, false, {{}, progress});
     counting = false;
     EXPECT_GT(counted, 0);
     EXPECT_EQ(allocations, 0);
