@@ -68,8 +68,8 @@ using ProgressObserver = std::function<void(std::int64_t forward, std::int64_t r
 
 /// Who watches and keeps a sweep. All may be left out.
 struct SweepOptions {
-  StateObserver observer;
-  ProgressObserver progress;
+  StateObserver observer = {};
+  ProgressObserver progress = {};
   SweepKeeper* keeper = nullptr;
   BlockReader* kept = nullptr;  ///< where to go on: as the keeper was given it by the same call
 };

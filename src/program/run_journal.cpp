@@ -43,8 +43,8 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
       throw InputError("cannot go on with '" + run_ + "': " + difference);
   });
   if (!is_resumed_) manifest_.id = comm_.broadcast(manifest_.id);
-  if (!is_resumed_ && c.checkpoints.disk)
-    manifest_.scratch = c.checkpoints.directory.empty() ? run_ + "/scratch" : fs::absolute(c.checkpoints.directory).string();
+  if (!is_resumed_ && !c.checkpoints.directory.empty())
+    manifest_.scratch = fs::absolute(c.checkpoints.directory).string();
   moves_ = is_resumed_ && manifest_.ranks != comm_.size();
   if (moves_ && options.ranks != comm_.size())
     throw InputError(fmt::format("'{}' was run on {} ranks, now there are {}: go on with mpirun -n {}, or say --ranks {}",
@@ -75,12 +75,13 @@ void RunJournal::remove_files(const std::string& run, const RunManifest& manifes
   });
   comm.together([&] {
     std::error_code error;
-    if (manifest.scratch.empty() || !fs::is_directory(manifest.scratch, error)) return;
+    const std::string own = run + "/scratch", scratch = manifest.scratch.empty() ? own : manifest.scratch;
+    if (!fs::is_directory(scratch, error)) return;
     std::vector<fs::path> old;
-    for (const auto& entry : fs::directory_iterator(manifest.scratch, error))
+    for (const auto& entry : fs::directory_iterator(scratch, error))
       if (entry.path().filename().string().find(manifest.id) != std::string::npos) old.push_back(entry.path());
     for (const fs::path& file : old) fs::remove(file, error);
-    if (manifest.scratch == run + "/scratch") ::rmdir(manifest.scratch.c_str());  // unless something else is in it
+    if (scratch == own) ::rmdir(own.c_str());  // unless something else is in it
   });
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "adjoint/inversion/inversion.hpp"
@@ -123,8 +124,11 @@ OutputsWritten read_outputs(const std::string& kept) {
   return written;
 }
 
-/// Output that goes on where the journal has it. Where it cannot, what would write it is evaluated again.
+/// Output that goes on where the journal has it; null when all was written. Where it cannot go on, what would write it
+/// is evaluated again.
 std::unique_ptr<OutputObserver> begin_output(const Session& session, RunJournal& journal) {
+  if (journal.is_resumed() && session.communicator().any(std::filesystem::exists(journal.folder().file("fields.h5"))))
+    return nullptr;
   const std::string kept = journal.attached("output");
   std::unique_ptr<OutputObserver> output;
   try {
@@ -139,6 +143,10 @@ std::unique_ptr<OutputObserver> begin_output(const Session& session, RunJournal&
   journal.attach("output", [&o = *output](ArchiveWriter& to) { write_outputs(to, o.written()); });
   journal.before_epoch([&o = *output] { o.flush(); });
   return output;
+}
+
+StateObserver observer_of(const std::unique_ptr<OutputObserver>& output) {
+  return output ? output->observer() : StateObserver();
 }
 
 }  // namespace
@@ -167,9 +175,9 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   RunLog log(folder, "run", session);
   const std::unique_ptr<OutputObserver> output = begin_output(session, journal);
   const Stopwatch watch;
-  const double objective = session.objective(output->observer());
+  const double objective = session.objective(observer_of(output));
   const double seconds = watch.seconds();
-  output->finish();
+  if (output) output->finish();
   Json json = base_result("run", session, objective);
   json["seconds"] = {{"forward", seconds}};
   folder.write_text("result.json", json.dump(2) + "\n");
@@ -196,9 +204,9 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   RunLog log(folder, "gradient", session);
   const std::unique_ptr<OutputObserver> output = begin_output(session, journal);
   const Stopwatch watch;
-  const Evaluation evaluation = session.gradient(output->observer());
+  const Evaluation evaluation = session.gradient(observer_of(output));
   const double seconds = watch.seconds();
-  output->finish();
+  if (output) output->finish();
   Json json = base_result("gradient", session, evaluation.objective);
   json["gradient"] = values_result(session, folder, "gradient.h5", evaluation.gradient);
   json.merge_patch(counts_result(session, evaluation.counts, evaluation.seconds));
@@ -270,8 +278,8 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const UnknownValues estimate = variables.to_unknowns(result.variables);
   session.simulation().set_values(estimate);
   const std::unique_ptr<OutputObserver> output = begin_output(session, journal);
-  const double objective = session.objective(output->observer());
-  output->finish();
+  const double objective = session.objective(observer_of(output));
+  if (output) output->finish();
 
   std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
   for (const InversionIteration& i : result.history)
