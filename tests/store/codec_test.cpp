@@ -148,7 +148,7 @@ std::vector<CodecSettings> all_settings() {
 
 std::vector<char> encoded(const Codec& codec, const StateShape& shape, const Cells& cells) {
   std::vector<char> bytes(static_cast<std::size_t>(codec.bound(shape)) + 8, 'x');
-  const std::int64_t written = codec.coder(shape)->encode(cells.data(), bytes.data());
+  const std::int64_t written = codec.coder(shape)->encode(cells.data(), nullptr, bytes.data()).bytes;
   EXPECT_LE(written, codec.bound(shape));
   EXPECT_EQ(std::string(bytes.end() - 8, bytes.end()), "xxxxxxxx") << "written beyond the bound";
   bytes.resize(static_cast<std::size_t>(written));
@@ -158,7 +158,7 @@ std::vector<char> encoded(const Codec& codec, const StateShape& shape, const Cel
 Cells round_trip(const Codec& codec, const StateShape& shape, const Cells& cells) {
   const std::vector<char> bytes = encoded(codec, shape, cells);
   Cells back(cells.size(), 7.0);
-  EXPECT_TRUE(codec.coder(shape)->decode(bytes.data(), static_cast<std::int64_t>(bytes.size()), back.data()));
+  EXPECT_TRUE(codec.coder(shape)->decode(bytes.data(), static_cast<std::int64_t>(bytes.size()), false, back.data()));
   return back;
 }
 
@@ -342,10 +342,10 @@ TEST(Codecs, DamageNeverCrashes) {
       Cells back(static_cast<std::size_t>(shape.doubles()));
       for (int i = 0; i < 500; ++i) {
         const std::vector<char> bad = damaged(good, engine);
-        const bool accepted = coder->decode(memory.put(bad), static_cast<std::int64_t>(bad.size()), back.data());
+        const bool accepted = coder->decode(memory.put(bad), static_cast<std::int64_t>(bad.size()), false, back.data());
         EXPECT_FALSE(accepted && bad.size() < good.size()) << codec->name() << ": cut off";
       }
-      EXPECT_TRUE(coder->decode(memory.put(good), static_cast<std::int64_t>(good.size()), back.data()));
+      EXPECT_TRUE(coder->decode(memory.put(good), static_cast<std::int64_t>(good.size()), false, back.data()));
       EXPECT_TRUE(same_bits(back, round_trip(*codec, shape, cells_of(shape, smooth)))) << "damage left traces";
     }
 }
@@ -355,7 +355,8 @@ TEST(Codecs, RefuseTheStatesOfOthers) {
   const std::vector<char> bytes = encoded(*make_codec({.kind = "zstd"}), shape, cells_of(shape, smooth));
   Cells back(101);
   const auto decodes = [&](const CodecSettings& settings, const StateShape& of) {
-    return make_codec(settings)->coder(of)->decode(bytes.data(), static_cast<std::int64_t>(bytes.size()), back.data());
+    return make_codec(settings)->coder(of)->decode(bytes.data(), static_cast<std::int64_t>(bytes.size()), false,
+                                                   back.data());
   };
   EXPECT_TRUE(decodes({.kind = "zstd"}, shape));
   EXPECT_TRUE(decodes({.kind = "zstd", .level = 3}, shape));
@@ -375,8 +376,8 @@ TEST(Codecs, EncodingAndDecodingAllocateNothing) {
       for (const Fill& fill : {Fill(smooth), Fill(noise), Fill(with_nan)}) {
         const Cells cells = cells_of(shape, fill);
         const long before = allocations;
-        const std::int64_t written = coder->encode(cells.data(), bytes.data());
-        const bool is_good = coder->decode(bytes.data(), written, back.data());
+        const std::int64_t written = coder->encode(cells.data(), nullptr, bytes.data()).bytes;
+        const bool is_good = coder->decode(bytes.data(), written, false, back.data());
         EXPECT_EQ(allocations, before) << codec->name();
         EXPECT_TRUE(is_good);
       }
@@ -425,8 +426,10 @@ double measure(const CodecSettings& settings, const StateShape& shape, const Cel
   std::vector<char> bytes(static_cast<std::size_t>(codec->bound(shape)));
   Cells back(cells);
   std::int64_t written = 0;
-  const double out = megabytes_per_second(shape.bytes(), [&] { written = coder->encode(cells.data(), bytes.data()); });
-  const double in = megabytes_per_second(shape.bytes(), [&] { coder->decode(bytes.data(), written, back.data()); });
+  const double out =
+      megabytes_per_second(shape.bytes(), [&] { written = coder->encode(cells.data(), nullptr, bytes.data()).bytes; });
+  const double in =
+      megabytes_per_second(shape.bytes(), [&] { coder->decode(bytes.data(), written, false, back.data()); });
   double error = 0.0;
   for (std::size_t i = 0; i < cells.size(); ++i) error = std::max(error, std::fabs(cells[i] - back[i]));
   const double ratio = static_cast<double>(shape.bytes()) / static_cast<double>(written);

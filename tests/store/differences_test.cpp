@@ -81,7 +81,9 @@ TEST(Differences, AreExact) {
 
 TEST(Differences, AreChosenByWhatTheyLeave) {
   const auto best = [](const Fill& fill, std::int64_t row) {
-    return best_differences(8, row, reinterpret_cast<const char*>(numbers_of(5000, fill).data()), 5000);
+    return best_differences(8, Differences::none, row, reinterpret_cast<const char*>(numbers_of(5000, fill).data()),
+                            5000)
+        .kind;
   };
   EXPECT_EQ(best([](std::int64_t i) { return 1 + 0x1p-20 * static_cast<double>(i); }, 100), Differences::line);
   EXPECT_EQ(best([](std::int64_t i) { return 2 + std::sin(1e-2 * static_cast<double>(i)); }, 0), Differences::parabola);
