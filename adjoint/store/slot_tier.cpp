@@ -70,6 +70,7 @@ void SlotTier::reap(Write& job) {
   } else {
     ++traffic_.writes;
     traffic_.bytes_written += job.label.bytes;
+    if (job.label.reference.first_page != PageArena::none) ++traffic_.differences;
     if (p.state == State::filling) p.state = State::ready;
   }
   settle_reference(p);

@@ -32,6 +32,7 @@ struct TierTraffic {
   std::int64_t ahead = 0;                      ///< reads that had begun before they were needed
   std::int64_t damaged = 0;                    ///< reads that failed or had a wrong checksum
   std::int64_t lost = 0;                       ///< writes that failed
+  std::int64_t differences = 0;                ///< writes that need another state to be read
 };
 
 /// A slot is free, then filling (a write is queued), ready, draining (read ahead), and free again. save() and load()

@@ -35,11 +35,16 @@ StateShape coded(const StateShape& shape) {
 
 class StateCoder final : public Coder {
  public:
-  StateCoder(std::uint32_t codec, const StateShape& shape, std::unique_ptr<FieldCoder> lossless,
+  StateCoder(std::uint32_t codec, bool references, const StateShape& shape, std::unique_ptr<FieldCoder> lossless,
              std::unique_ptr<FieldCoder> lossy)
-      : codec_(codec), shape_(shape), lossless_(std::move(lossless)), lossy_(std::move(lossy)) {}
+      : codec_(codec),
+        references_(references),
+        shape_(shape),
+        lossless_(std::move(lossless)),
+        lossy_(std::move(lossy)) {}
 
   Encoded encode(const double* cells, const double* reference, char* out) override {
+    if (!references_) reference = nullptr;
     Encoded all{sizeof(Header)};
     for (std::int64_t f = 0; f < shape_.fields; ++f) {
       const std::int64_t first = f * cells_of_a_field(shape_);
@@ -89,6 +94,7 @@ class StateCoder final : public Coder {
   }
 
   std::uint32_t codec_;
+  bool references_;
   StateShape shape_;
   std::unique_ptr<FieldCoder> lossless_, lossy_;
 };
@@ -111,7 +117,7 @@ std::unique_ptr<Coder> StateCodec::coder(const StateShape& shape) const {
   const StateShape fields = coded(shape);
   const std::uint32_t codec = crc32c(name_.data(), static_cast<std::int64_t>(name_.size()));
   const bool joined = is_joined(shape);
-  return std::make_unique<StateCoder>(codec, fields, lossless_(fields, joined),
+  return std::make_unique<StateCoder>(codec, references_, fields, lossless_(fields, joined),
                                       lossy_ ? lossy_(fields, joined) : nullptr);
 }
 
