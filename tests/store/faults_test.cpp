@@ -89,6 +89,24 @@ TEST(Faults, AStateThatCannotBeReadIsComputedAgain) {
   }
 }
 
+TEST(Faults, AStateAndItsDifferenceAreComputedAgain) {
+  const Evaluation wanted = reference();
+  for (const char* schedule : {"stride", "hrevolve", "multistage", "periodic"}) {
+    SCOPED_TRACE(schedule);
+    const auto faults = std::make_shared<Faults>();
+    Hit hit(faults, "{size: 60 slots, queue: 0, prefetch: 1, codec: zstd, difference: neighbour}", schedule);
+    hit.gradient();
+    const SlotTier& disk = *hit.session().tiers()[Tier::disk];
+    EXPECT_GT(disk.traffic().differences, 0);
+    if (!faults->read_at.empty()) faults->bad_for_reads = {faults->read_at.front()};
+    const Evaluation mine = hit.gradient();
+    EXPECT_GE(mine.counts.repaired, 1);
+    EXPECT_TRUE(faults->read_at.empty() || disk.traffic().damaged > 0);
+    EXPECT_NE(hit.warning().find("computed again"), std::string::npos) << hit.warning();
+    test::expect_same_bits(hit.session(), mine, wanted);
+  }
+}
+
 TEST(Faults, AStateThatCannotBeWrittenIsComputedAgain) {
   const Evaluation wanted = reference();
   const auto faults = std::make_shared<Faults>();
@@ -215,6 +233,29 @@ TEST(Faults, OfAThousandFlippedBitsNoneChangesTheGradient) {
   }
   EXPECT_EQ(flips, test::world().rank() == test::world().size() - 1 ? 1000 : 0);
   EXPECT_GE(repaired, 990);  // a state may be taken back before it was written
+}
+
+TEST(Faults, OfHundredsOfFlippedBitsInDifferencesNoneChangesTheGradient) {
+  const Evaluation wanted = reference();
+  const auto faults = std::make_shared<Faults>();
+  Hit hit(faults, "{size: 60 slots, queue: 0, prefetch: 1, codec: zstd, difference: neighbour}");
+  std::mt19937_64 random(20261122);
+  std::int64_t repaired = 0;
+  for (int i = 0; i < 300; ++i) {
+    {
+      const std::scoped_lock lock(faults->mutex);
+      faults->writes = faults->reads = 0;
+      const auto call = static_cast<std::int64_t>(random() % 5);
+      faults->flipped_write = i % 2 == 0 ? call : -1;
+      faults->flipped_read = i % 2 == 1 ? call : -1;
+      faults->flipped_bit = static_cast<std::int64_t>(random() % 20000);
+    }
+    const Evaluation mine = hit.gradient();
+    repaired += mine.counts.repaired;
+    ASSERT_EQ(mine.objective, wanted.objective);
+    test::expect_same_bits(hit.session(), mine, wanted);
+  }
+  EXPECT_GE(repaired, 150);  // bits behind a state's bytes do not matter
 }
 
 }  // namespace

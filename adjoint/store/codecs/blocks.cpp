@@ -58,21 +58,28 @@ const char* BlockCoder::get(const char* in, const char* end, std::int64_t count,
   return in + size;
 }
 
-BlockCoder::Written BlockCoder::put_planes(const char* numbers, const char* reference, std::int64_t count, char* out) {
-  BestDifferences best = best_differences(width_, Differences::none, row_, numbers, count);
-  bool needs_reference = false;
-  if (reference != nullptr) {
-    subtract(width_, numbers, reference, count, planes());
-    const BestDifferences to_reference = best_differences(width_, Differences::zero, row_, planes(), count);
-    needs_reference = is_worth_a_reference(to_reference, best, count);
-    if (needs_reference) best = to_reference;
-  }
-  const bool is_plain = best.kind == Differences::none;
-  if (!is_plain) to_differences(width_, best.kind, row_, needs_reference ? planes() : numbers, count, differences());
+char* BlockCoder::put_differences(Differences kind, const char* numbers, std::int64_t count, int mark, char* out) {
+  const bool is_plain = kind == Differences::none;
+  if (!is_plain) to_differences(width_, kind, row_, numbers, count, differences());
   to_planes(width_, is_plain ? numbers : differences(), count, planes());
-  *out++ = static_cast<char>(static_cast<int>(best.kind) | (needs_reference ? to_a_reference : 0));
+  *out++ = static_cast<char>(static_cast<int>(kind) | mark);
   for (int b = 0; b < width_; ++b) out = put(planes() + b * count, count, out);
-  return {out, needs_reference};
+  return out;
+}
+
+/// The reference is tried where it leaves fewer digits, and taken where it leaves fewer bytes by so much that it may be
+/// read as well.
+BlockCoder::Written BlockCoder::put_planes(const char* numbers, const char* reference, std::int64_t count, char* out) {
+  constexpr std::int64_t part = 8;  // of the bytes, that it must save
+  const BestDifferences best = best_differences(width_, Differences::none, row_, numbers, count);
+  char* const end = put_differences(best.kind, numbers, count, 0, out);
+  if (reference == nullptr) return {end};
+  subtract(width_, numbers, reference, count, planes());
+  const BestDifferences other = best_differences(width_, Differences::zero, row_, planes(), count);
+  if (other.digits >= best.digits) return {end};
+  char* const end_of_other = put_differences(other.kind, planes(), count, to_a_reference, out);
+  if ((end_of_other - out) * part <= (end - out) * (part - 1)) return {end_of_other, true};
+  return {put_differences(best.kind, numbers, count, 0, out)};
 }
 
 const char* BlockCoder::get_planes(const char* in, const char* end, std::int64_t count, bool has_reference,

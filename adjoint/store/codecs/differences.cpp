@@ -145,26 +145,16 @@ std::int64_t digits_left(Differences kind, std::int64_t row, const char* numbers
   return digits;
 }
 
-/// The numbers of a sample are every stride-th from here on.
-std::int64_t first_sample(std::int64_t row) {
-  return std::max<std::int64_t>(3, 2 * row + 2);
-}
-
-/// What a kind must save.
-std::int64_t least_gain(std::int64_t first, std::int64_t count) {
-  return (count - first + stride - 1) / stride / 4;
-}
-
 template <class Word>
 BestDifferences best_differences(Differences before_all, std::int64_t row, const char* numbers, std::int64_t count) {
   if (count < 4 * row) row = 0;  // hardly any number has rows before it
-  const std::int64_t first = first_sample(row), gain = least_gain(first, count);
+  const std::int64_t first = std::max<std::int64_t>(3, 2 * row + 2), samples = (count - first + stride - 1) / stride;
   const int kinds = row > 0 ? kinds_of_differences : kinds_without_rows;
   BestDifferences best{before_all, digits_left<Word>(before_all, row, numbers, first, count)};
   for (int i = 1; i < kinds; ++i) {
     const auto kind = static_cast<Differences>(i);
     const std::int64_t digits = digits_left<Word>(kind, row, numbers, first, count);
-    if (digits + gain < best.digits) best = {kind, digits};
+    if (digits + samples / 4 < best.digits) best = {kind, digits};
   }
   return best;
 }
@@ -202,10 +192,6 @@ BestDifferences best_differences(int width, Differences first, std::int64_t row,
   if (width == 8) return best_differences<std::uint64_t>(first, row, numbers, count);
   if (width == 4) return best_differences<std::uint32_t>(first, row, numbers, count);
   return best_differences<std::uint16_t>(first, row, numbers, count);
-}
-
-bool is_worth_a_reference(const BestDifferences& to_reference, const BestDifferences& plain, std::int64_t count) {
-  return to_reference.digits + least_gain(first_sample(0), count) < plain.digits;
 }
 
 void subtract(int width, const char* numbers, const char* reference, std::int64_t count, char* differences) {

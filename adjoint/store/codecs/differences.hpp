@@ -25,8 +25,6 @@ struct BestDifferences {
 /// or zero. @param row numbers in a row; 0: there are no rows.
 BestDifferences best_differences(int width, Differences first, std::int64_t row, const char* numbers,
                                  std::int64_t count);
-/// Whether differences to a reference save as much over the numbers.
-bool is_worth_a_reference(const BestDifferences& to_reference, const BestDifferences& plain, std::int64_t count);
 void to_differences(int width, Differences kind, std::int64_t row, const char* numbers, std::int64_t count,
                     char* differences);
 void from_differences(int width, Differences kind, std::int64_t row, const char* differences, std::int64_t count,
