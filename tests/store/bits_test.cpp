@@ -30,8 +30,8 @@ PlanOptions options() {
   return all;
 }
 
-/// @returns the differences among the states that were stored.
-std::int64_t expect_bits(const std::vector<std::string>& more, const PlanOptions& how, const Evaluation& wanted) {
+/// @returns whether a rank stored a difference.
+bool expect_bits(const std::vector<std::string>& more, const PlanOptions& how, const Evaluation& wanted) {
   std::string trace;
   std::vector<std::string> set = base;
   for (const std::string& key : more) {
@@ -51,7 +51,7 @@ std::int64_t expect_bits(const std::vector<std::string>& more, const PlanOptions
   }
   std::int64_t differences = 0;
   for (const SlotTier* tier : session.tiers().all()) differences += tier != nullptr ? tier->traffic().differences : 0;
-  return differences;
+  return test::world().any(differences > 0);
 }
 
 TEST(StoreBits, HostDiskAndBoth) {
@@ -79,7 +79,7 @@ TEST(StoreBits, DifferencesToNeighbours) {
   const std::string coded = ", codec: zstd, difference: neighbour}";
   const auto expect_differences = [&](std::vector<std::string> set) {
     set.insert(set.end(), short_steps.begin(), short_steps.end());
-    EXPECT_GT(expect_bits(set, options(), wanted), 0);
+    EXPECT_TRUE(expect_bits(set, options(), wanted));
   };
   for (const char* schedule : {"stride", "hrevolve", "multistage", "periodic", "diskrevolve", "twolevel"})
     expect_differences({"checkpoints.host=5 slots", "checkpoints.disk={size: 100 slots, queue: 2" + coded,
@@ -100,7 +100,7 @@ TEST(StoreBits, DifferencesWhereStatesAreGivenUpInAnyOrder) {
                   " slots, codec: zstd, difference: neighbour}}");
     Session session(test::shipped_case("gray-scott", set), test::world(), true, false, true, options());
     for (int i = 0; i < 2; ++i) test::expect_same_bits(session, session.gradient({}), wanted);
-    EXPECT_GT(session.tiers()[Tier::host]->traffic().differences, 0);
+    EXPECT_TRUE(test::world().any(session.tiers()[Tier::host]->traffic().differences > 0));
   }
 }
 
