@@ -179,7 +179,7 @@ TEST(SlotReferences, ADamagedOneDamagesItsDifference) {
 
 TEST(SlotReferences, OneThatWasNotWrittenDamagesItsDifference) {
   for (const int queue : {0, 1, 2, 3}) {
-    Stage stage({.tier = {8, queue, 1, 0}}, 8);
+    Stage stage({.tier = {8, queue, 1, 0}, .threads = 1}, 8);  // writes in the order of the states
     stage.medium->writes_to_fail = 1;
     for (std::int64_t slot = 0; slot < 4; ++slot) stage.save(slot, slot);
     stage.tier.finish();
