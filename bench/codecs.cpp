@@ -59,6 +59,9 @@ void measure(int argc, char** argv) {
                        true);
     const UnknownValues exact = everything.gradient({}).gradient;
     for (const char* codec : {"lz4", "zstd"}) measure_codec(report, problem, codec, 0.0, exact);
+    measure_codec(report, problem, "zstd, difference: neighbour", 0.0, exact);
+    for (const char* codec : {"zfp, difference: neighbour", "quantised, difference: neighbour"})
+      measure_codec(report, problem, codec, 1e-5, exact);
     for (const char* codec : {"zfp", "quantised"})
       for (const double accepted : {1e-3, 1e-5, 1e-7}) measure_codec(report, problem, codec, accepted, exact);
   }

@@ -60,6 +60,7 @@ void SlowTiers::set_tolerance(Tier tier, std::optional<double> tolerance) {
   CodecSettings settings;
   if (tolerance) settings.kind = coding.kind;
   if (tolerance) settings.then = coding.then;
+  if (tolerance) settings.difference = coding.difference;
   settings.tolerance = tolerance.value_or(0.0);
   set_codec(tier, settings);
 }
