@@ -11,6 +11,7 @@
 #include <fstream>
 #include <utility>
 
+#include "io/files/dying_files.hpp"
 #include "src/error.hpp"
 #include "src/program/report.hpp"
 
@@ -26,10 +27,17 @@ constexpr double guessed_rate = 3e8;            // bytes per second, before the 
 constexpr double status_interval = 0.5;         // seconds
 constexpr std::uint64_t entry_version = 1;
 
+std::unique_ptr<FileSystem> files_of(const Options& options, const Communicator& comm) {
+  auto files = std::make_unique<PosixFileSystem>();
+  if (options.die_at == 0 || options.die_on_rank.value_or(comm.rank()) != comm.rank()) return files;
+  return std::make_unique<DyingFiles>(std::move(files), options.die_at);
+}
+
 }  // namespace
 
 RunJournal::RunJournal(const Options& options, const Case& c, const Communicator& comm)
     : comm_(comm),
+      files_(files_of(options, comm)),
       stop_request_(options.stop_after.empty() ? std::nullopt : std::optional(parse_duration(options.stop_after))),
       run_(fs::absolute(run_path(options, c)).string()),
       is_resumed_(options.resume) {
@@ -58,6 +66,11 @@ RunJournal::~RunJournal() = default;
 
 std::string RunJournal::path(const std::string& name) const {
   return fmt::format("{}/{}-{}", run_, name, manifest_.generation);
+}
+
+void RunJournal::write_manifest() {
+  comm_.on_root([&] { write_text_file(*files_, RunManifest::file(run_), manifest_.to_text()); });
+  is_published_ = true;
 }
 
 /// Journals of whatever generation, and checkpoints.
@@ -94,13 +107,13 @@ void RunJournal::bind(const Grid& grid) {
 void RunJournal::open_epoch(const Grid& grid) {
   std::vector<Journal> journals;
   if (!moves_) {
-    journal_ = SharedJournal::open(files_, path("journal"), comm_);
+    journal_ = SharedJournal::open(*files_, path("journal"), comm_);
     epoch_ = journal_->epoch();
     is_published_ = true;
   } else {
     comm_.together([&] {
       for (int rank = 0; rank < manifest_.ranks; ++rank) {
-        auto journal = Journal::open(files_, SharedJournal::file(path("journal"), rank), OpenMode::read_only);
+        auto journal = Journal::open(*files_, SharedJournal::file(path("journal"), rank), OpenMode::read_only);
         if (!journal) throw ResourceError("the journal '" + SharedJournal::file(path("journal"), rank) + "' is missing");
         journals.push_back(std::move(*journal));
       }
@@ -121,10 +134,10 @@ void RunJournal::open_epoch(const Grid& grid) {
                                                     "the journal '" + SharedJournal::file(path("journal"), rank) + "'");
       if (moves_ && !BlockReader::owns_any(*part.reader, grid)) continue;
       part.entries = std::make_unique<EntryLog>(
-          EntryLog::open(files_, path("evaluations", rank), -1, OpenMode::read_only));
+          EntryLog::open(*files_, path("evaluations", rank), -1, OpenMode::read_only));
       const std::string slots = fmt::format("{}-{}.{}", path("slots"), epoch_ % 2, rank);
       if (fs::exists(slots))
-        part.host_slots = std::make_unique<EntryLog>(EntryLog::open(files_, slots, -1, OpenMode::read_only));
+        part.host_slots = std::make_unique<EntryLog>(EntryLog::open(*files_, slots, -1, OpenMode::read_only));
       parts_.push_back(std::move(part));
     }
   });
@@ -152,7 +165,7 @@ void RunJournal::read_head(const Grid& grid) {
   has_sweep_ = kept_->get<bool>();
   if (moves_) return;
   entry_count_ = entries_left_;
-  entries_ = EntryLog::open(files_, path("evaluations", comm_.rank()), ends[0], OpenMode::existing);
+  entries_ = EntryLog::open(*files_, path("evaluations", comm_.rank()), ends[0], OpenMode::existing);
 }
 
 void RunJournal::forget_parts() {
@@ -175,13 +188,10 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
     ++manifest_.generation;
     manifest_.ranks = comm_.size();
   }
-  if (!journal_) journal_ = SharedJournal::create(files_, path("journal"), comm_);
+  if (!journal_) journal_ = SharedJournal::create(*files_, path("journal"), comm_);
   if (!entries_)
-    comm_.together([&] { entries_ = EntryLog::create(files_, path("evaluations", comm_.rank())); });
-  if (!is_resumed_) {
-    folder_->write_text("run.json", manifest_.to_text());
-    is_published_ = true;
-  }
+    comm_.together([&] { entries_ = EntryLog::create(*files_, path("evaluations", comm_.rank())); });
+  if (!is_resumed_) write_manifest();
   if (entries_left_ == 0 && !has_sweep_) forget_parts();
   next_epoch_ = now() + fixed_interval_.value_or(std::max(shortest_interval, commit_seconds_ / part_for_epochs));
   looked_at_ = now();
@@ -204,7 +214,7 @@ void RunJournal::evaluate_again() {
   entry_count_ -= entries_left_;
   entries_left_ = 0;
   if (!moves_ && entries_)
-    entries_ = EntryLog::open(files_, path("evaluations", comm_.rank()), parts_.empty() ? entries_->end() : parts_[0].next_entry,
+    entries_ = EntryLog::open(*files_, path("evaluations", comm_.rank()), parts_.empty() ? entries_->end() : parts_[0].next_entry,
                               OpenMode::existing);
   forget_parts();
 }
@@ -258,7 +268,7 @@ BlockReader* RunJournal::kept_sweep() {
 std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& write) {
   if (!host_slots_)
     host_slots_ = EntryLog::create(
-        files_, fmt::format("{}-{}.{}", path("slots"), (journal_->epoch() + 1) % 2, comm_.rank()));
+        *files_, fmt::format("{}-{}.{}", path("slots"), (journal_->epoch() + 1) % 2, comm_.rank()));
   return append(*host_slots_, write);
 }
 
@@ -342,10 +352,7 @@ void RunJournal::commit(const std::function<void(BlockWriter&)>& write) {
     if (host_slots_) host_slots_->flush();
   });
   journal_->commit(payload_.bytes());
-  if (!is_published_) {
-    folder_->write_text("run.json", manifest_.to_text());
-    is_published_ = true;
-  }
+  if (!is_published_) write_manifest();
 }
 
 void RunJournal::keep(const std::function<void(BlockWriter&)>& write) {

@@ -115,13 +115,14 @@ class RunJournal final : public SweepKeeper {
   std::int64_t append(EntryLog& log, const std::function<void(BlockWriter&)>& write);
   void compose(const std::function<void(BlockWriter&)>& write);
   void commit(const std::function<void(BlockWriter&)>& write);
+  void write_manifest();
   [[noreturn]] void stop();
   double seconds_to_stop() const;
   double now() const;
   void write_status() const;
 
   Communicator comm_;
-  PosixFileSystem files_;
+  std::unique_ptr<FileSystem> files_;
   StopRequest stop_request_;
   std::unique_ptr<RunLock> lock_;
   RunManifest manifest_;
