@@ -17,7 +17,10 @@ Checkpoints::Checkpoints(std::int64_t host_units, std::int64_t record_units, Poo
     : record_units_(record_units), states_(states), tiers_(tiers), comm_(comm) {
   if (tiers_[static_cast<std::size_t>(Tier::host)] == nullptr) kept_.resize(static_cast<std::size_t>(host_units));
   for (std::size_t t = 0; t < tier_count; ++t)
-    if (tiers_[t] != nullptr) steps_[t].assign(static_cast<std::size_t>(tiers_[t]->settings().slots), -1);
+    if (tiers_[t] != nullptr) {
+      steps_[t].assign(static_cast<std::size_t>(tiers_[t]->settings().slots), -1);
+      inherited_[t].assign(steps_[t].size(), false);
+    }
 }
 
 int Checkpoints::prefetches() const {
@@ -40,6 +43,7 @@ std::int64_t Checkpoints::step_of(Slot slot) const {
 void Checkpoints::write(Slot slot, const Buffer& state, std::int64_t step) {
   SlotTier& tier = *tiers_[static_cast<std::size_t>(slot.tier)];
   tier.save(slot.index, state, step);
+  inherited_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)] = false;
   slow_step(slot) = step;
   const bool fails = tier.traffic().lost > always_forgiven + tier.traffic().writes / one_in;
   if (!comm_.any(tier.is_full() || fails)) return;
@@ -58,6 +62,8 @@ StepRecord Checkpoints::read(Slot slot) {
   if (!comm_.any(!record.base)) return record;
   record.reset();
   lost_.push_back({slot, slow_step(slot), Content::state});
+  // Its place may have been taken by others after the epoch that it was kept in: no sign of a bad disk.
+  if (inherited_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)]) return record;
   if (++failures_ <= always_forgiven + loads_ / one_in) return record;
   throw ResourceError(fmt::format("{} of {} checkpoints could not be read back, too many to go on; the last: {}",
                                   failures_, loads_, comm_.first_text(tier.problem())));
@@ -164,6 +170,7 @@ void Checkpoints::restore_table(BlockReader& from, const std::function<StepRecor
       comm_.together([&] { kept_[index].record = read(place); });
       continue;
     }
+    if (tiers_[t] != nullptr) inherited_[t][index] = true;
     if (comm_.any(is_there[t].size() <= index || !is_there[t][index])) lost_.push_back(found);
   }
 }

@@ -148,6 +148,7 @@ class Checkpoints {
   Pool& states_;
   std::vector<Kept> kept_;                                   // in host memory, by reference
   std::array<std::vector<std::int64_t>, tier_count> steps_;  // of slots in slow tiers; -1: free
+  std::array<std::vector<bool>, tier_count> inherited_;      // of them, those that an earlier process wrote
   std::vector<Lost> lost_;
   PerTier in_use_{}, peak_{};
   std::array<SlotTier*, tier_count> tiers_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "io/results/datasets.hpp"
 #include "src/error.hpp"
@@ -12,6 +13,7 @@ namespace hindsight {
 namespace {
 
 constexpr std::size_t number_bytes = 8;
+constexpr std::int64_t described_bytes = 190;  // of a dataset, as measured with HDF5 1.10: at most 182, with three axes
 
 /// For one process. The bounds exclude formats that mark a file as open for writing.
 Hdf5Properties access_to(const std::string& path) {
@@ -45,6 +47,17 @@ Hdf5Dataset make_dataset(hid_t file, const std::string& name, hid_t stored, cons
 
 void write_all(hid_t dataset, hid_t native, const void* values, const std::string& path) {
   check_hdf5(H5Dwrite(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write to", path);
+}
+
+Hdf5Dataset open_dataset(hid_t file, const std::string& name, const std::string& path) {
+  return {H5Dopen2(file, name.c_str(), H5P_DEFAULT), "open dataset " + name + " of", path};
+}
+
+std::vector<double> read_all(hid_t file, const std::string& name, const Grid& grid, const std::string& path) {
+  std::vector<double> values(static_cast<std::size_t>(grid.total_cells()));
+  const Hdf5Dataset dataset = open_dataset(file, name, path);
+  check_hdf5(H5Dread(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read", path);
+  return values;
 }
 
 void write_text_attribute(hid_t where, const std::string& name, const std::string& text, const std::string& path) {
@@ -86,11 +99,15 @@ std::string OutputLayout::dataset(std::size_t field, std::int64_t i) const {
   return fmt::format("/{}/{:06}", fields_[field], i);
 }
 
-/// Enough that all of it comes before the data, as measured with HDF5 1.10: at most 182 bytes per dataset of three
-/// axes, and what groups begin with. Were it too little, a file that is cut would keep more of its length.
+/// Enough that all of it comes before the data. Were it too little, a file that is cut would keep more of its length.
 std::int64_t OutputLayout::bytes_of_description() const {
   const auto fields = static_cast<std::int64_t>(fields_.size());
-  return 4096 + 3072 * fields + (is_ode() ? 0 : 190 * fields * most_);
+  return 4096 + 3072 * fields + (is_ode() ? 0 : described_bytes * fields * most_);
+}
+
+/// Whether a file cut after `count` outputs would be longer for datasets that it had than for those that it has.
+bool OutputLayout::is_mostly_description(std::int64_t count) const {
+  return !is_ode() && described_bytes * (most_ - count) > 8 * grid_.total_cells() * count;
 }
 
 std::vector<OutputLayout::List> OutputLayout::lists(const OutputsWritten& written) const {
@@ -166,10 +183,32 @@ void OutputLayout::cut(hid_t file, const OutputsWritten& written, const std::str
     write_all(make_dataset(file, list.path, list.stored, space, how, path), list.native, list.values, path);
 }
 
+/// For few numbers: they are all held in memory.
+void OutputLayout::make_again(const std::string& path, const OutputsWritten& written) const {
+  const auto count = static_cast<std::int64_t>(written.steps.size());
+  const OutputLayout exact(grid_, fields_, count);
+  std::map<std::string, std::vector<double>> kept;
+  const Hdf5Properties access = access_to(path);
+  Hdf5File file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), "open", path);
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::size_t f = 0; f < fields_.size(); ++f) kept[dataset(f, i)] = read_all(file, dataset(f, i), grid_, path);
+  file.close(path);
+  exact.make(path);
+  file = Hdf5File(H5Fopen(path.c_str(), H5F_ACC_RDWR, access), "open", path);
+  for (const auto& [name, values] : kept)
+    write_all(open_dataset(file, name, path), H5T_NATIVE_DOUBLE, values.data(), path);
+  for (const List& list : lists(written))
+    write_all(open_dataset(file, list.path, path), list.native, list.values, path);
+  file.close(path);
+}
+
 void OutputLayout::finish(const std::string& path, const OutputsWritten& written, const std::string& case_name) const {
+  const auto count = static_cast<std::int64_t>(written.steps.size());
+  const bool is_made_again = is_mostly_description(count);
+  if (is_made_again) make_again(path, written);
   const Hdf5Properties access = access_to(path);
   Hdf5File file(H5Fopen(path.c_str(), H5F_ACC_RDWR, access), "open", path);
-  if (static_cast<std::int64_t>(written.steps.size()) < most_) cut(file, written, path);
+  if (!is_made_again && count < most_) cut(file, written, path);
   write_text_attribute(file, "case", case_name, path);
   file.close(path);
 }

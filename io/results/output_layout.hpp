@@ -50,7 +50,9 @@ class OutputLayout {
   std::vector<List> lists(const OutputsWritten& written) const;
   void require_fields(hid_t file, const std::string& path) const;
   void require_list(hid_t file, const List& list, std::size_t count, const std::string& path) const;
+  bool is_mostly_description(std::int64_t count) const;
   void cut(hid_t file, const OutputsWritten& written, const std::string& path) const;
+  void make_again(const std::string& path, const OutputsWritten& written) const;
 
   const Grid& grid_;
   std::vector<std::string> fields_;

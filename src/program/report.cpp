@@ -76,6 +76,7 @@ std::vector<std::string> output_fields(const Case& c) {
 
 std::vector<std::size_t> indices_in_state(const std::vector<std::string>& names, const Case& c) {
   std::vector<std::size_t> indices;
+  indices.reserve(names.size());
   for (const std::string& name : names)
     indices.push_back(static_cast<std::size_t>(
         std::find_if(c.state.begin(), c.state.end(), [&](const CaseState& s) { return s.name == name; }) -

@@ -94,7 +94,8 @@ void expect_outputs(const std::string& path, int dimensions, std::size_t count) 
 }
 
 void expect_survival(int dimensions, const std::string& death, int ranks, int later_ranks, int most_written) {
-  SCOPED_TRACE(fmt::format("{} axes, {} killed of {} ranks, gone on with by {}", dimensions, death, ranks, later_ranks));
+  SCOPED_TRACE(
+      fmt::format("{} axes, {} killed of {} ranks, gone on with by {}", dimensions, death, ranks, later_ranks));
   Task task{folder(fmt::format("{}-{}-{}", dimensions, death, ranks)), dimensions, 0, 5, 12, death};
   EXPECT_FALSE(run_child(ranks, task));
   const std::string left = task.folder + "/fields.h5.partial";
