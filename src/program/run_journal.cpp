@@ -93,8 +93,28 @@ void RunJournal::remove_files(const std::string& run, const RunManifest& manifes
     for (const auto& entry : fs::directory_iterator(manifest.scratch, error))
       if (entry.path().filename().string().find(manifest.id) != std::string::npos) old.push_back(entry.path());
     for (const fs::path& file : old) fs::remove(file, error);
-    if (manifest.scratch == run + "/scratch") ::rmdir(manifest.scratch.c_str());  // unless something else is in it
   });
+}
+
+/// Made by the run, unless something else is in it. Collective.
+void RunJournal::remove_scratch_folder(const std::string& run, const RunManifest& manifest, const Communicator& comm) {
+  comm.together([&] {
+    if (manifest.scratch == run + "/scratch") ::rmdir(manifest.scratch.c_str());
+  });
+}
+
+/// What was in this folder before. The new run has its checkpoint files already: only those of the old one go.
+void RunJournal::make_room(const Case& c) {
+  RunManifest earlier;  // where it cannot be read, its checkpoints are not known
+  comm_.together([&] {
+    try {
+      if (fs::exists(RunManifest::file(run_))) earlier = RunManifest::read(run_);
+    } catch (const ResourceError&) {
+    }
+  });
+  comm_.on_root([&] { fs::remove(RunManifest::file(run_)); });
+  folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs());
+  remove_files(run_, earlier, false, comm_);
 }
 
 void RunJournal::bind(const Grid& grid) {
@@ -178,9 +198,7 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
   expected_bytes_ = bytes;
   commit_seconds_ = 0.02 + static_cast<double>(bytes) / guessed_rate;
   if (!is_resumed_) {
-    comm_.on_root([&] { fs::remove(RunManifest::file(run_)); });
-    folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs());
-    remove_files(run_, manifest_, false, comm_);
+    make_room(c);
   } else {
     folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs(), EarlierResults::kept);
   }
@@ -199,6 +217,7 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
 
 void RunJournal::finish() {
   remove_files(run_, manifest_, false, comm_);
+  remove_scratch_folder(run_, manifest_, comm_);
 }
 
 void RunJournal::clean(const std::string& run, const RunManifest& manifest, const Communicator& comm) {
@@ -206,7 +225,9 @@ void RunJournal::clean(const std::string& run, const RunManifest& manifest, cons
   comm.on_root([&] {  // without journals there is nothing to go on with
     if (!fs::exists(run + "/result.json") && !fs::exists(run + "/check.json")) fs::remove(RunManifest::file(run));
   });
-  remove_files(fs::absolute(run).string(), manifest, true, comm);
+  const std::string path = fs::absolute(run).string();
+  remove_files(path, manifest, true, comm);
+  remove_scratch_folder(path, manifest, comm);
 }
 
 void RunJournal::evaluate_again() {

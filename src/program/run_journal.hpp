@@ -109,6 +109,8 @@ class RunJournal final : public SweepKeeper {
   std::string path(const std::string& name, int rank) const { return path(name) + "." + std::to_string(rank); }
   static void remove_files(const std::string& run, const RunManifest& manifest, bool with_partial,
                            const Communicator& comm);
+  static void remove_scratch_folder(const std::string& run, const RunManifest& manifest, const Communicator& comm);
+  void make_room(const Case& c);
   void open_epoch(const Grid& grid);
   void read_head(const Grid& grid);
   void forget_parts();
