@@ -248,7 +248,8 @@ std::vector<std::int64_t> SlotTier::places_outside() const {
   std::vector<std::int64_t> all;
   for (std::size_t i = 0; is_flushed_ && medium_->outlives_process() && i < places_.size(); ++i) {
     const Place& p = places_[i];
-    if (p.state != State::ready && p.state != State::draining) continue;
+    const bool is_whole = p.label.reference.first_page == PageArena::none;
+    if (!is_whole || (p.state != State::ready && p.state != State::draining)) continue;
     all.insert(all.end(), {static_cast<std::int64_t>(i), p.label.step, p.label.bytes, p.label.checksum});
     const std::size_t count_at = all.size();
     all.push_back(0);
@@ -283,7 +284,8 @@ std::vector<bool> SlotTier::adopt(const std::vector<std::int64_t>& places) {
     const std::int64_t page = medium_->page_bytes(), pages = std::ssize(chains[i]);
     if (!taken[i] || labels[i].bytes <= 0 || (labels[i].bytes + page - 1) / page != pages) continue;
     labels[i].first_page = chains[i].front();
-    places_[slots[i]] = {State::ready, -1, labels[i]};
+    places_[slots[i]].state = State::ready;
+    places_[slots[i]].label = labels[i];
     is_there[slots[i]] = true;
   }
   return is_there;

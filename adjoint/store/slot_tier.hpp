@@ -71,8 +71,8 @@ class SlotTier {
   void finish();
   /// Waits until all writes are done and have reached the device. What cannot be flushed is not in places_outside().
   void flush();
-  /// Of each slot whose bytes outlive this process since the last flush(): slot, step, bytes, checksum, and the number
-  /// of its pages and these.
+  /// Of each slot whose bytes outlive this process since the last flush(), differences to others left out: slot, step,
+  /// bytes, checksum, and the number of its pages and these.
   std::vector<std::int64_t> places_outside() const;
   /// Slots are again as places_outside() said in an earlier process. @returns per slot whether it is.
   std::vector<bool> adopt(const std::vector<std::int64_t>& places);

@@ -5,8 +5,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "io/files/posix_file.hpp"
+#include "src/error.hpp"
 
 namespace hindsight {
 namespace {
@@ -44,6 +46,14 @@ int PosixFileSystem::flush_folder_of(const std::string& path) {
   close(folder);
   errno = error;
   return status;
+}
+
+void write_text_file(FileSystem& files, const std::string& path, const std::string& text) {
+  const std::string partial = path + ".partial";
+  const std::unique_ptr<RawFile> file = files.open(partial, OpenMode::fresh);
+  const bool is_whole = file && write_whole(*file, text.data(), static_cast<std::int64_t>(text.size()), 0) &&
+                        file->flush() == 0 && files.rename(partial, path) == 0 && files.flush_folder_of(path) == 0;
+  if (!is_whole) throw ResourceError("cannot write '" + path + "': " + std::strerror(errno));
 }
 
 }  // namespace hindsight

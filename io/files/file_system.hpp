@@ -35,4 +35,8 @@ class PosixFileSystem final : public FileSystem {
   int flush_folder_of(const std::string& path) override;
 };
 
+/// A small file appears under its name when it is whole and on the device, in place of what had the name.
+/// @throws ResourceError
+void write_text_file(FileSystem& files, const std::string& path, const std::string& text);
+
 }  // namespace hindsight

@@ -54,6 +54,8 @@ void add_stop_options(CLI::App& app, Options& options) {
   app.add_option("--stop-after", options.stop_after,
                  "stop in time, to go on with `hindsight resume`, this long after the start: 55min, 1h30min");
   app.add_option("--epoch", options.epoch, "time between two epochs of the journal (default: so that they cost 1 %)");
+  app.add_option("--die-at", options.die_at)->group("");
+  app.add_option("--die-on-rank", options.die_on_rank)->group("");
 }
 
 std::string unknown_verb(const std::string& word) {

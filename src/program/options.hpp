@@ -32,6 +32,10 @@ struct Options {
   std::vector<double> emulate_disk;
   // check
   bool break_gradient = false;  ///< hidden developer option
+  /// Hidden developer options: the call that changes a file of the journal, from 1, at which a process is to kill itself;
+  /// 0: none. Only one rank, or each by its own count.
+  std::int64_t die_at = 0;
+  std::optional<int> die_on_rank;
 };
 
 }  // namespace hindsight

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <utility>
 
+#include "io/files/dying_files.hpp"
 #include "src/error.hpp"
 #include "src/program/report.hpp"
 
@@ -26,10 +27,17 @@ constexpr double guessed_rate = 3e8;            // bytes per second, before the 
 constexpr double status_interval = 0.5;         // seconds
 constexpr std::uint64_t entry_version = 1;
 
+std::unique_ptr<FileSystem> files_of(const Options& options, const Communicator& comm) {
+  auto files = std::make_unique<PosixFileSystem>();
+  if (options.die_at == 0 || options.die_on_rank.value_or(comm.rank()) != comm.rank()) return files;
+  return std::make_unique<DyingFiles>(std::move(files), options.die_at);
+}
+
 }  // namespace
 
 RunJournal::RunJournal(const Options& options, const Case& c, const Communicator& comm)
     : comm_(comm),
+      files_(files_of(options, comm)),
       stop_request_(options.stop_after.empty() ? std::nullopt : std::optional(parse_duration(options.stop_after))),
       run_(fs::absolute(run_path(options, c)).string()),
       is_resumed_(options.resume) {
@@ -60,6 +68,11 @@ std::string RunJournal::path(const std::string& name) const {
   return fmt::format("{}/{}-{}", run_, name, manifest_.generation);
 }
 
+void RunJournal::write_manifest() {
+  comm_.on_root([&] { write_text_file(*files_, RunManifest::file(run_), manifest_.to_text()); });
+  is_published_ = true;
+}
+
 /// Journals of whatever generation, and checkpoints.
 void RunJournal::remove_files(const std::string& run, const RunManifest& manifest, bool with_partial,
                               const Communicator& comm) {
@@ -76,13 +89,33 @@ void RunJournal::remove_files(const std::string& run, const RunManifest& manifes
   comm.together([&] {
     std::error_code error;
     const std::string own = run + "/scratch", scratch = manifest.scratch.empty() ? own : manifest.scratch;
-    if (!fs::is_directory(scratch, error)) return;
+    if (manifest.id.empty() || !fs::is_directory(scratch, error)) return;
     std::vector<fs::path> old;
     for (const auto& entry : fs::directory_iterator(scratch, error))
       if (entry.path().filename().string().find(manifest.id) != std::string::npos) old.push_back(entry.path());
     for (const fs::path& file : old) fs::remove(file, error);
-    if (scratch == own) ::rmdir(own.c_str());  // unless something else is in it
   });
+}
+
+/// Made by the run, unless something else is in it. Collective.
+void RunJournal::remove_scratch_folder(const std::string& run, const RunManifest& manifest, const Communicator& comm) {
+  comm.together([&] {
+    if (manifest.scratch.empty()) ::rmdir((run + "/scratch").c_str());
+  });
+}
+
+/// What was in this folder before. The new run has its checkpoint files already: only those of the old one go.
+void RunJournal::make_room(const Case& c) {
+  RunManifest earlier;  // where it cannot be read, its checkpoints are not known
+  comm_.together([&] {
+    try {
+      if (fs::exists(RunManifest::file(run_))) earlier = RunManifest::read(run_);
+    } catch (const ResourceError&) {
+    }
+  });
+  comm_.on_root([&] { fs::remove(RunManifest::file(run_)); });
+  folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs());
+  remove_files(run_, earlier, false, comm_);
 }
 
 void RunJournal::bind(const Grid& grid) {
@@ -95,13 +128,13 @@ void RunJournal::bind(const Grid& grid) {
 void RunJournal::open_epoch(const Grid& grid) {
   std::vector<Journal> journals;
   if (!moves_) {
-    journal_ = SharedJournal::open(files_, path("journal"), comm_);
+    journal_ = SharedJournal::open(*files_, path("journal"), comm_);
     epoch_ = journal_->epoch();
     is_published_ = true;
   } else {
     comm_.together([&] {
       for (int rank = 0; rank < manifest_.ranks; ++rank) {
-        auto journal = Journal::open(files_, SharedJournal::file(path("journal"), rank), OpenMode::read_only);
+        auto journal = Journal::open(*files_, SharedJournal::file(path("journal"), rank), OpenMode::read_only);
         if (!journal) throw ResourceError("the journal '" + SharedJournal::file(path("journal"), rank) + "' is missing");
         journals.push_back(std::move(*journal));
       }
@@ -122,10 +155,10 @@ void RunJournal::open_epoch(const Grid& grid) {
                                                     "the journal '" + SharedJournal::file(path("journal"), rank) + "'");
       if (moves_ && !BlockReader::owns_any(*part.reader, grid)) continue;
       part.entries = std::make_unique<EntryLog>(
-          EntryLog::open(files_, path("evaluations", rank), -1, OpenMode::read_only));
+          EntryLog::open(*files_, path("evaluations", rank), -1, OpenMode::read_only));
       const std::string slots = fmt::format("{}-{}.{}", path("slots"), epoch_ % 2, rank);
       if (fs::exists(slots))
-        part.host_slots = std::make_unique<EntryLog>(EntryLog::open(files_, slots, -1, OpenMode::read_only));
+        part.host_slots = std::make_unique<EntryLog>(EntryLog::open(*files_, slots, -1, OpenMode::read_only));
       parts_.push_back(std::move(part));
     }
   });
@@ -153,7 +186,7 @@ void RunJournal::read_head(const Grid& grid) {
   has_sweep_ = kept_->get<bool>();
   if (moves_) return;
   entry_count_ = entries_left_;
-  entries_ = EntryLog::open(files_, path("evaluations", comm_.rank()), ends[0], OpenMode::existing);
+  entries_ = EntryLog::open(*files_, path("evaluations", comm_.rank()), ends[0], OpenMode::existing);
 }
 
 void RunJournal::forget_parts() {
@@ -166,9 +199,7 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
   expected_bytes_ = bytes;
   commit_seconds_ = 0.02 + static_cast<double>(bytes) / guessed_rate;
   if (!is_resumed_) {
-    comm_.on_root([&] { fs::remove(RunManifest::file(run_)); });
-    folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs());
-    remove_files(run_, manifest_, false, comm_);
+    make_room(c);
   } else {
     folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs(), EarlierResults::kept);
   }
@@ -176,13 +207,10 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
     ++manifest_.generation;
     manifest_.ranks = comm_.size();
   }
-  if (!journal_) journal_ = SharedJournal::create(files_, path("journal"), comm_);
+  if (!journal_) journal_ = SharedJournal::create(*files_, path("journal"), comm_);
   if (!entries_)
-    comm_.together([&] { entries_ = EntryLog::create(files_, path("evaluations", comm_.rank())); });
-  if (!is_resumed_) {
-    folder_->write_text("run.json", manifest_.to_text());
-    is_published_ = true;
-  }
+    comm_.together([&] { entries_ = EntryLog::create(*files_, path("evaluations", comm_.rank())); });
+  if (!is_resumed_) write_manifest();
   if (entries_left_ == 0 && !has_sweep_) forget_parts();
   next_epoch_ = now() + fixed_interval_.value_or(std::max(shortest_interval, commit_seconds_ / part_for_epochs));
   looked_at_ = now();
@@ -190,6 +218,7 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
 
 void RunJournal::finish() {
   remove_files(run_, manifest_, false, comm_);
+  remove_scratch_folder(run_, manifest_, comm_);
 }
 
 void RunJournal::clean(const std::string& run, const RunManifest& manifest, const Communicator& comm) {
@@ -197,7 +226,9 @@ void RunJournal::clean(const std::string& run, const RunManifest& manifest, cons
   comm.on_root([&] {  // without journals there is nothing to go on with
     if (!fs::exists(run + "/result.json") && !fs::exists(run + "/check.json")) fs::remove(RunManifest::file(run));
   });
-  remove_files(fs::absolute(run).string(), manifest, true, comm);
+  const std::string path = fs::absolute(run).string();
+  remove_files(path, manifest, true, comm);
+  remove_scratch_folder(path, manifest, comm);
 }
 
 void RunJournal::evaluate_again() {
@@ -205,7 +236,7 @@ void RunJournal::evaluate_again() {
   entry_count_ -= entries_left_;
   entries_left_ = 0;
   if (!moves_ && entries_)
-    entries_ = EntryLog::open(files_, path("evaluations", comm_.rank()), parts_.empty() ? entries_->end() : parts_[0].next_entry,
+    entries_ = EntryLog::open(*files_, path("evaluations", comm_.rank()), parts_.empty() ? entries_->end() : parts_[0].next_entry,
                               OpenMode::existing);
   forget_parts();
 }
@@ -259,7 +290,7 @@ BlockReader* RunJournal::kept_sweep() {
 std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& write) {
   if (!host_slots_)
     host_slots_ = EntryLog::create(
-        files_, fmt::format("{}-{}.{}", path("slots"), (journal_->epoch() + 1) % 2, comm_.rank()));
+        *files_, fmt::format("{}-{}.{}", path("slots"), (journal_->epoch() + 1) % 2, comm_.rank()));
   return append(*host_slots_, write);
 }
 
@@ -343,10 +374,7 @@ void RunJournal::commit(const std::function<void(BlockWriter&)>& write) {
     if (host_slots_) host_slots_->flush();
   });
   journal_->commit(payload_.bytes());
-  if (!is_published_) {
-    folder_->write_text("run.json", manifest_.to_text());
-    is_published_ = true;
-  }
+  if (!is_published_) write_manifest();
 }
 
 void RunJournal::keep(const std::function<void(BlockWriter&)>& write) {

@@ -109,19 +109,22 @@ class RunJournal final : public SweepKeeper {
   std::string path(const std::string& name, int rank) const { return path(name) + "." + std::to_string(rank); }
   static void remove_files(const std::string& run, const RunManifest& manifest, bool with_partial,
                            const Communicator& comm);
+  static void remove_scratch_folder(const std::string& run, const RunManifest& manifest, const Communicator& comm);
+  void make_room(const Case& c);
   void open_epoch(const Grid& grid);
   void read_head(const Grid& grid);
   void forget_parts();
   std::int64_t append(EntryLog& log, const std::function<void(BlockWriter&)>& write);
   void compose(const std::function<void(BlockWriter&)>& write);
   void commit(const std::function<void(BlockWriter&)>& write);
+  void write_manifest();
   [[noreturn]] void stop();
   double seconds_to_stop() const;
   double now() const;
   void write_status() const;
 
   Communicator comm_;
-  PosixFileSystem files_;
+  std::unique_ptr<FileSystem> files_;
   StopRequest stop_request_;
   std::unique_ptr<RunLock> lock_;
   RunManifest manifest_;
