@@ -69,6 +69,9 @@ class Session {
   /// Sum over all ranks of products of two sets of values, each replicated one counted once; an empty block counts as
   /// zeros. Collective.
   double dot(const UnknownValues& a, const UnknownValues& b) const;
+  /// |a - b| / |b|, the largest over the unknowns. Of one that hardly counts, because |b| times the unknown's value is
+  /// next to nothing beside those of others, |b| is taken as that next to nothing. Collective.
+  double relative_difference(const UnknownValues& a, const UnknownValues& b) const;
 
  private:
   double add_priors(UnknownValues* gradient) const;
@@ -87,7 +90,6 @@ class Session {
   void choose_codec();
   Evaluation evaluate(const StateObserver& observer);
   std::int64_t tier_bytes(Tier tier) const;
-  double relative_difference(const UnknownValues& a, const UnknownValues& b) const;
   void warn(const std::string& text);
   void report_damage(const DriverCounts& counts);
 

@@ -46,8 +46,6 @@ void Session::choose_codec() {
   plan_again();
 }
 
-/// The largest over the unknowns. One that hardly counts, because its gradient times its value is next to nothing
-/// beside those of others, is compared with these.
 double Session::relative_difference(const UnknownValues& a, const UnknownValues& b) const {
   constexpr double next_to_nothing = 1e-9;
   std::vector<double> sizes, scales, differences;

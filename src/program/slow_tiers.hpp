@@ -12,8 +12,8 @@
 #include "adjoint/simulation.hpp"
 #include "adjoint/store/codecs/codecs.hpp"
 #include "io/case/case.hpp"
-#include "io/files/raw_file.hpp"
 #include "io/checkpoints/scratch_folder.hpp"
+#include "io/files/raw_file.hpp"
 
 namespace hindsight {
 

@@ -1,26 +1,11 @@
 // Lossy codecs keep the error of the gradient that a case accepts, and use it.
 #include <unistd.h>
 
-#include <cmath>
-
 #include "bench/lossy_cases.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
 namespace {
-
-/// The largest relative difference over the unknowns.
-double difference(Session& session, const UnknownValues& a, const UnknownValues& b) {
-  double largest = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    UnknownValues d(a.size()), r(a.size());
-    r[i] = b[i];
-    d[i] = a[i];
-    for (std::size_t k = 0; k < a[i].size(); ++k) d[i][k] -= b[i][k];
-    largest = std::max(largest, std::sqrt(session.dot(d, d) / session.dot(r, r)));
-  }
-  return largest;
-}
 
 struct Outcome {
   double error = 0.0, ratio = 0.0;
@@ -36,7 +21,7 @@ Outcome with_codec(const bench::LossyProblem& problem, const std::string& codec,
   const Evaluation e = session.gradient({});
   const SlotTier& disk = *session.tiers()[Tier::disk];
   const auto stored = static_cast<double>(disk.traffic().bytes_written);
-  return {difference(session, e.gradient, exact),
+  return {session.relative_difference(e.gradient, exact),
           static_cast<double>(disk.traffic().writes * disk.state_bytes()) / stored};
 }
 
