@@ -106,6 +106,7 @@ class SlotTier {
   void reap_done();
   Write& free_write();
   Read* read_of(std::int64_t slot);
+  Read* free_read();
   Read* begin_read(std::int64_t slot, Pool& pool, bool is_urgent);
   void free_pages(Place& p);
 
