@@ -53,7 +53,6 @@ class Integral {
   double tangent_value() const;  ///< collective
   void reset();
   const std::string& name() const { return spec_.name; }
-  std::int64_t bytes() const;
   const KernelSpec& kernel() const { return value_kernel_; }
 
  private:

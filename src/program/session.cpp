@@ -43,7 +43,6 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
                                          [this](const std::string& text) { warn(text); });
     read_budgets();
     require_memory(inputs_);
-    simulation_->memory()->set_limit(host_budget_);
     measure();
     make_plan();
     choose_codec();

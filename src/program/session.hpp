@@ -77,8 +77,9 @@ class Session {
   double add_priors(UnknownValues* gradient) const;
   void read_budgets();
   void count_units();
-  void count_transfers(std::int64_t bytes);
-  void drop_transfers();
+  std::int64_t units_of(Tier tier) const;
+  std::int64_t bytes_of_transfers() const;
+  void count_transfers();
   void measure();
   void make_plan();
   bool open_tiers();
@@ -86,7 +87,7 @@ class Session {
   std::vector<Tier> tiers_with_accepted_error(double& accepted) const;
   void calibrate(const std::vector<Tier>& tiers, double accepted);
   double error_at(const std::vector<Tier>& tiers, double tolerance, const UnknownValues& exact);
-  void plan_again();
+  void plan_again(const OperationSeconds* known = nullptr);
   void choose_codec();
   Evaluation evaluate(const StateObserver& observer);
   std::int64_t tier_bytes(Tier tier) const;
@@ -103,7 +104,8 @@ class Session {
   std::int64_t host_budget_ = 0, transfer_bytes_ = 0;
   PerTier most_units_{-1, -1, -1};  // found to fit when a tier was full; -1: not found yet
   CheckpointPlan plan_;
-  bool has_drifted_ = false, does_without_ = false;  // without the slow tiers asked for
+  bool has_drifted_ = false;
+  bool does_without_disk_ = false;  // though it was asked for
   std::optional<LossyError> lossy_error_;
   double calibrated_norm_ = 0.0;  // of the gradient then
   Progress progress_;

@@ -14,6 +14,8 @@ namespace {
 constexpr std::int64_t block = 4096;
 /// Places that take over from those that fail.
 constexpr std::int64_t spare_slots = 2;
+/// States that transfers are measured on.
+constexpr std::int64_t sample = 6;
 /// Coded states take so many pages when they do not get smaller: less than one page per slot is wasted.
 constexpr std::int64_t pages_per_state = 256;
 /// Later states may be harder to code than those that were measured.
@@ -49,7 +51,7 @@ bool SlowTiers::is_asked_for(Tier tier) const {
 void SlowTiers::set_codec(Tier tier, const CodecSettings& settings) {
   for (auto& open : tiers_) open.reset();
   codecs_[index(tier)] = make_codec(settings);
-  coded_bytes_[index(tier)] = 0;
+  names_[index(tier)] = fmt::format("{}+{} {:g}", settings.kind, settings.then, settings.tolerance);
 }
 
 void SlowTiers::set_tolerance(Tier tier, std::optional<double> tolerance) {
@@ -76,16 +78,11 @@ void SlowTiers::choose_overlap(std::int64_t states) {
   threads_ = std::make_shared<TransferThreads>(depth);
 }
 
-std::int64_t SlowTiers::working_bytes() const {
+std::int64_t SlowTiers::working_bytes(Tier tier) const {
+  const Codec* const codec = this->codec(tier);
   const std::int64_t buffers = std::max(1, overlap_.queue) + overlap_.prefetch;
-  std::int64_t bytes = 0;
-  for (const Tier tier : {Tier::host, Tier::disk}) {
-    if (!is_asked_for(tier)) continue;
-    const Codec* const codec = this->codec(tier);
-    bytes += SlotTier::scratch_bytes(shape_, codec, threads_->count()) + buffers * simulation_.state_bytes();
-    if (codec != nullptr) bytes += threads_->count() * coder_bytes(*codec, shape_);
-  }
-  return bytes;
+  const std::int64_t coders = codec != nullptr ? threads_->count() * coder_bytes(*codec, shape_) : 0;
+  return coders + SlotTier::scratch_bytes(shape_, codec, threads_->count()) + buffers * simulation_.state_bytes();
 }
 
 std::int64_t SlowTiers::page_bytes(Tier tier) const {
@@ -94,12 +91,36 @@ std::int64_t SlowTiers::page_bytes(Tier tier) const {
 }
 
 std::int64_t SlowTiers::slot_bytes(Tier tier) const {
-  const std::int64_t coded = coded_bytes_[index(tier)];
-  return rounded_up(coded > 0 ? coded : shape_.bytes(), page_bytes(tier));
+  const auto& known = coded_bytes_[index(tier)];
+  const auto coded = known.find(names_[index(tier)]);
+  return rounded_up(coded != known.end() ? coded->second : shape_.bytes(), page_bytes(tier));
+}
+
+std::int64_t SlowTiers::pages_in(Tier tier, std::int64_t bytes) const {
+  return bytes / (page_bytes(tier) + (tier == Tier::host ? PageArena::table_bytes : 0));
 }
 
 std::int64_t SlowTiers::slots_in(Tier tier, std::int64_t bytes) const {
-  return std::max<std::int64_t>(0, bytes / slot_bytes(tier) - (tier == Tier::disk ? spare_slots : 0));
+  const std::int64_t slots = pages_in(tier, bytes) / (slot_bytes(tier) / page_bytes(tier));
+  return std::max<std::int64_t>(0, slots - (tier == Tier::disk ? spare_slots : 0));
+}
+
+/// Coded states get what there is, as far as they can use it: some will be larger than others.
+std::int64_t SlowTiers::pages_for(Tier tier, std::int64_t slots, std::int64_t bytes) const {
+  const std::int64_t page = page_bytes(tier), per_slot = slot_bytes(tier) / page;
+  const std::int64_t spare = tier == Tier::disk ? spare_slots * per_slot : 0, least = slots * per_slot + spare;
+  const Codec* const coded = codec(tier);
+  if (coded == nullptr) return least;
+  return std::max(least,
+                  std::min(pages_in(tier, bytes), slots * (rounded_up(coded->bound(shape_), page) / page) + spare));
+}
+
+std::int64_t SlowTiers::table_bytes(Tier tier, std::int64_t slots, std::int64_t bytes) const {
+  return PageArena::table_bytes * pages_for(tier, std::max(slots, sample), bytes);
+}
+
+std::int64_t SlowTiers::bytes_of_table(Tier tier, std::int64_t table) const {
+  return table / PageArena::table_bytes * page_bytes(tier);
 }
 
 std::array<SlotTier*, tier_count> SlowTiers::all() const {
@@ -135,13 +156,8 @@ std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, st
 }
 
 std::unique_ptr<SlotTier> SlowTiers::make(Tier tier, std::int64_t slots, std::int64_t bytes) {
-  const std::int64_t page = page_bytes(tier), per_slot = slot_bytes(tier) / page;
-  const std::int64_t spare = tier == Tier::disk ? spare_slots * per_slot : 0;
-  std::int64_t pages = slots * per_slot + spare;
-  // Coded states get what there is, as far as they can use it: some will be larger than others.
-  if (const Codec* coded = codec(tier))
-    pages = std::max(pages, std::min(bytes / page, slots * (rounded_up(coded->bound(shape_), page) / page) + spare));
-  std::unique_ptr<Medium> medium = make_medium(tier, slots, pages);
+  const std::int64_t spare = tier == Tier::disk ? spare_slots * (slot_bytes(tier) / page_bytes(tier)) : 0;
+  std::unique_ptr<Medium> medium = make_medium(tier, slots, pages_for(tier, slots, bytes));
   const CountMemory counted(simulation_.memory());
   return std::make_unique<SlotTier>(TierSettings{slots, overlap_.queue, overlap_.prefetch, spare}, shape_,
                                     std::move(medium), codecs_[index(tier)], threads_);
@@ -173,11 +189,11 @@ std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) 
 }
 
 std::pair<double, double> SlowTiers::measure(Tier tier, std::int64_t bytes) {
-  constexpr std::int64_t sample = 6;
-  const std::int64_t fit = bytes / rounded_up(shape_.bytes(), block);
+  const std::int64_t pages = rounded_up(shape_.bytes(), page_bytes(tier)) / page_bytes(tier);  // of a state, not coded
+  const std::int64_t fit = pages_in(tier, bytes) / pages;
   std::int64_t slots = -comm_.max(-std::clamp<std::int64_t>(fit, 1, sample));
   while (slots > 0 && tiers_[index(tier)] == nullptr)
-    slots = open(tier, slots, slots * rounded_up(shape_.bytes(), block));
+    slots = open(tier, slots, std::min(bytes, slots * pages * (page_bytes(tier) + PageArena::table_bytes)));
   if (slots == 0) return {0.0, 0.0};
   const std::pair<double, double> seconds = simulation_.measure(*tiers_[index(tier)]);
   learn_sizes();
@@ -190,7 +206,8 @@ void SlowTiers::learn_sizes() {
     if (!tiers_[t] || !codecs_[t]) continue;
     const auto seen = static_cast<double>(tiers_[t]->largest_bytes());
     const auto wanted = std::min(static_cast<std::int64_t>(room_to_grow * seen), codecs_[t]->bound(shape_));
-    coded_bytes_[t] = std::max(coded_bytes_[t], wanted);
+    std::int64_t& known = coded_bytes_[t][names_[t]];
+    known = std::max(known, wanted);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,11 +41,17 @@ class SlowTiers {
   /// the working memory.
   void choose_overlap(std::int64_t states);
   const Overlap& overlap() const { return overlap_; }
-  /// Host memory beside the slots: scratch of the threads, states that wait or were read ahead.
-  std::int64_t working_bytes() const;
-  /// Of one slot, on this rank; of coded states what they took so far at most, or the bytes of the state.
+  /// Host memory beside the slots of a tier that was asked for: scratch of the threads, states that wait or were read
+  /// ahead.
+  std::int64_t working_bytes(Tier tier) const;
+  /// Host memory of the table of the pages of a tier that is to have so many slots in so many bytes, at most; and the
+  /// other way round, the bytes of a tier whose table takes so much.
+  std::int64_t table_bytes(Tier tier, std::int64_t slots, std::int64_t bytes) const;
+  std::int64_t bytes_of_table(Tier tier, std::int64_t table) const;
+  /// Of one slot, on this rank; of coded states what they are known to take at most, or the bytes of the state. What is
+  /// known of a codec stays known when another takes its place.
   std::int64_t slot_bytes(Tier tier) const;
-  /// Slots that so many bytes of this rank hold.
+  /// Slots that so many bytes of this rank hold, in host memory with the table of their pages.
   std::int64_t slots_in(Tier tier, std::int64_t bytes) const;
 
   /// Opens a tier for some states and measures it. @param bytes that it may take at most. @returns seconds per write
@@ -75,6 +82,8 @@ class SlowTiers {
   const CaseCodec& coding(Tier tier) const;
   void set_codec(Tier tier, const CodecSettings& settings);
   std::int64_t page_bytes(Tier tier) const;
+  std::int64_t pages_in(Tier tier, std::int64_t bytes) const;
+  std::int64_t pages_for(Tier tier, std::int64_t slots, std::int64_t bytes) const;
   std::unique_ptr<Medium> make_medium(Tier tier, std::int64_t slots, std::int64_t pages);
   std::unique_ptr<SlotTier> make(Tier tier, std::int64_t slots, std::int64_t bytes);
 
@@ -89,7 +98,8 @@ class SlowTiers {
   Overlap overlap_;
   std::shared_ptr<TransferThreads> threads_;
   std::array<std::shared_ptr<const Codec>, tier_count> codecs_;
-  std::array<std::int64_t, tier_count> coded_bytes_{};  // of one state at most so far; 0: not known
+  std::array<std::string, tier_count> names_;                                // of the codecs, tolerances included
+  std::array<std::map<std::string, std::int64_t>, tier_count> coded_bytes_;  // by name: what a state takes at most
   std::array<std::unique_ptr<SlotTier>, tier_count> tiers_;
 };
 
