@@ -167,8 +167,7 @@ void Session::make_plan() {
 
 /// @returns false when another plan is needed.
 bool Session::open_tiers() {
-  if (tiers_->is_asked_for(Tier::disk) && !tiers_->is_asked_for(Tier::host) && !does_without_disk_ &&
-      plan_.request.capacities[Tier::disk] == 0) {
+  if (tiers_->is_asked_for(Tier::disk) && !does_without_disk_ && plan_.request.capacities[Tier::disk] == 0) {
     tiers_->close(Tier::disk);
     does_without_disk_ = true;  // checkpoints in host memory get what its transfers would take
     count_units();

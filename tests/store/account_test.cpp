@@ -68,6 +68,18 @@ TEST(Account, StaysWithinTheBudgetWithCodedTiers) {
       }
 }
 
+TEST(Account, ACodedHostGetsTheMemoryThatADiskDoesNotUse) {
+  const auto inputs = [](const std::vector<std::string>& set) {
+    Session session(test::shipped_case("gray-scott", set), test::world(), true, false, true, options());
+    EXPECT_EQ(session.plan().request.capacities[Tier::disk], 0);
+    return session.plan_inputs();
+  };
+  const std::string host = "checkpoints.host={size: 1 GiB, codec: zstd}", schedule = "checkpoints.schedule=revolve";
+  const PlanInputs with = inputs({host, schedule, "checkpoints.disk=1 GiB"}), without = inputs({host, schedule});
+  EXPECT_EQ(with.working_bytes, without.working_bytes);
+  EXPECT_EQ(with.units.slots, without.units.slots);
+}
+
 TEST(Account, HoldsTheTableOfPages) {
   const auto account = std::make_shared<MemoryAccount>();
   {
