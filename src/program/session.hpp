@@ -29,11 +29,18 @@ struct PlanOptions {
   DiskOptions disk;
 };
 
-/// How lossy codecs were held to the accepted error of the gradient: all relative, the largest over the unknowns.
+/// How lossy codecs were held to the accepted error of the gradient: all relative, the largest over the unknowns, of
+/// all tiers together.
 struct LossyError {
   double accepted = 0.0, predicted = 0.0, measured = 0.0;
-  double tolerance = 0.0;
-  int gradients = 0;  ///< that it took so far
+  double tolerance = 0.0;  ///< of the tiers whose tolerance was left open
+  int gradients = 0;       ///< that it took so far
+};
+
+/// Slow tiers whose codecs change states, whether the plan uses them or not: with a tolerance to be found, and others.
+struct LossyTiers {
+  std::vector<Tier> tuned, fixed;
+  double accepted = 0.0;  ///< the least of the accepted errors of the gradient; 0: none is given
 };
 
 class Session {
@@ -84,9 +91,12 @@ class Session {
   void make_plan();
   bool open_tiers();
   void shrink(const TierIsFull& full);
-  std::vector<Tier> tiers_with_accepted_error(double& accepted) const;
-  void calibrate(const std::vector<Tier>& tiers, double accepted);
-  double error_at(const std::vector<Tier>& tiers, double tolerance, const UnknownValues& exact);
+  LossyTiers lossy_tiers() const;
+  void calibrate(const LossyTiers& tiers);
+  UnknownValues exact_gradient(const LossyTiers& tiers);
+  double error_at(const LossyTiers& tiers, std::optional<double> tolerance, const UnknownValues& exact,
+                  const OperationSeconds* known = nullptr);
+  void refuse_fixed_tiers(const LossyTiers& tiers, double error) const;
   void plan_again(const OperationSeconds* known = nullptr);
   void choose_codec();
   Evaluation evaluate(const StateObserver& observer);
@@ -108,6 +118,7 @@ class Session {
   bool does_without_disk_ = false;  // though it was asked for
   std::optional<LossyError> lossy_error_;
   double calibrated_norm_ = 0.0;  // of the gradient then
+  bool has_shrunk_ = false;       // since then, a tier
   Progress progress_;
 };
 

@@ -191,6 +191,7 @@ bool Session::open_tiers() {
 
 /// Plans again with the slots that fit. @throws ResourceError when they are too few.
 void Session::shrink(const TierIsFull& full) {
+  has_shrunk_ = true;
   const std::int64_t planned = plan_.request.capacities[full.tier()];
   tiers_->learn_sizes();
   count_units();

@@ -37,7 +37,7 @@ SlowTiers::SlowTiers(const Case& c, const Communicator& comm, DiskOptions option
       shape_(simulation.shape()),
       tag_(comm.broadcast(fmt::format("{:08x}{:08x}", std::random_device()(), std::random_device()()))) {
   for (const Tier tier : {Tier::host, Tier::disk})
-    if (is_asked_for(tier)) set_tolerance(tier, coding(tier).tolerance);
+    if (is_asked_for(tier)) restore_codec(tier);
 }
 
 const CaseCodec& SlowTiers::coding(Tier tier) const {

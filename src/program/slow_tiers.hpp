@@ -63,12 +63,19 @@ class SlowTiers {
   void close(Tier tier) { tiers_[index(tier)].reset(); }
   /// Closes all, and coded states get another tolerance; none: their codec is left out.
   void set_tolerance(Tier tier, std::optional<double> tolerance);
+  /// Closes all, and states are coded as the case says.
+  void restore_codec(Tier tier) { set_tolerance(tier, coding(tier).tolerance); }
   /// Closes all, and states on disk get a codec by name, without tolerance.
   void set_disk_codec(const std::string& kind);
   /// Whether the codec has a tolerance, and the case leaves it open.
   bool is_tunable(Tier tier) const {
     const CaseCodec& c = coding(tier);
     return (c.kind == "zfp" || c.kind == "quantised") && c.tolerance == 0.0;
+  }
+  /// Whether the case's codec changes states.
+  bool is_lossy(Tier tier) const {
+    const std::string& kind = coding(tier).kind;
+    return is_asked_for(tier) && kind != "none" && kind != "lz4" && kind != "zstd";
   }
   /// After a tier was found full: what a slot takes is known better now.
   void learn_sizes();

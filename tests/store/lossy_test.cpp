@@ -45,5 +45,51 @@ TEST(Lossy, TheGradientsErrorIsTheOneAcceptedOrUpToTenTimesLess) {
   }
 }
 
+PlanOptions options() {
+  PlanOptions all;
+  all.disk.scratch = "/tmp/hindsight-lossy-" + std::to_string(getpid());
+  return all;
+}
+
+/// Both tiers lossy, one with a tolerance of its own; 200 steps of waves.
+Session two_tiers(const std::string& host, const std::string& disk) {
+  return Session(bench::lossy_case(bench::lossy_problems()[0], 64,
+                                   {"checkpoints={schedule: stride, period: 8, host: {size: 7 MiB, " + host +
+                                    "}, disk: {size: 3 MiB, " + disk + "}}"}),
+                 test::self(), true, false, true, options());
+}
+
+TEST(Lossy, AnAcceptedErrorHoldsForAllTiersTogether) {
+  Session everything(bench::lossy_case(bench::lossy_problems()[0], 64, {"checkpoints.host=1 GiB"}), test::self(), true,
+                     false, true);
+  const UnknownValues exact = everything.gradient({}).gradient;
+  const std::pair<const char*, const char*> codings[] = {
+      {"codec: quantised, tolerance: 1e-6", "codec: zfp, accept: 1e-4"},
+      {"codec: quantised, accept: 1e-4", "codec: float32"},
+      {"codec: zfp, accept: 1e-5", "codec: quantised, accept: 1e-4"}};
+  for (const auto& [host, disk] : codings) {
+    SCOPED_TRACE(std::string(host) + "; " + disk);
+    Session session = two_tiers(host, disk);
+    const double error = session.relative_difference(session.gradient({}).gradient, exact);
+    const LossyError& told = session.lossy_error().value();
+    EXPECT_NE(session.tiers()[Tier::host], nullptr);
+    EXPECT_NE(session.tiers()[Tier::disk], nullptr);
+    EXPECT_LE(error, told.accepted);
+    EXPECT_GE(error, 0.1 * told.accepted);
+    EXPECT_DOUBLE_EQ(error, told.measured);
+  }
+}
+
+TEST(Lossy, AToleranceThatAloneExceedsTheAcceptedErrorIsRefused) {
+  Session session = two_tiers("codec: quantised, tolerance: 0.02", "codec: zfp, accept: 1e-7");
+  try {
+    session.gradient({});
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("checkpoints.host alone gives the gradient an error"), std::string::npos)
+        << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace hindsight
