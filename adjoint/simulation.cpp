@@ -618,6 +618,11 @@ std::pair<double, double> Simulation::measure(SlotTier& tier) {
   return {write, read};
 }
 
+void Simulation::walk(const std::function<bool(std::int64_t k, const double* state)>& visit) {
+  Buffer state = initial_state();
+  for (std::int64_t k = 0; visit(k, state.data()) && k < plan_->steps(); ++k) state = advance(k, state, false);
+}
+
 UnknownValues Simulation::collect_gradient() {
   const CountMemory counted(memory_);
   const Model& model = spec_.model;

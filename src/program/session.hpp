@@ -90,7 +90,8 @@ class Session {
   void measure();
   void make_plan();
   bool open_tiers();
-  void shrink(const TierIsFull& full);
+  void shrink(const TierIsFull& full, double seconds);
+  void foresee_sizes();
   LossyTiers lossy_tiers() const;
   void calibrate(const LossyTiers& tiers);
   UnknownValues exact_gradient(const LossyTiers& tiers);

@@ -108,6 +108,7 @@ double Session::error_at(const LossyTiers& tiers, std::optional<double> toleranc
   for (const Tier tier : tiers.tuned) tiers_->set_tolerance(tier, tolerance);
   for (const Tier tier : tiers.fixed) tiers_->restore_codec(tier);
   plan_again(known);
+  foresee_sizes();
   try {
     return relative_difference(evaluate({}).gradient, exact);
   } catch (const NumericsError&) {
@@ -173,7 +174,10 @@ void Session::calibrate(const LossyTiers& tiers) {
 Evaluation Session::gradient(const StateObserver& observer) {
   constexpr double fallen = 0.1;  // the absolute error stays when gradients get smaller, so the relative one grows
   const LossyTiers tiers = lossy_tiers();
-  if (tiers.accepted == 0.0) return evaluate(observer);
+  if (tiers.accepted == 0.0) {
+    if (tiers_) foresee_sizes();
+    return evaluate(observer);
+  }
   if (!lossy_error_) calibrate(tiers);
   has_drifted_ = false;  // another plan would have another error
   Evaluation evaluation = evaluate(observer);

@@ -189,8 +189,9 @@ bool Session::open_tiers() {
   return true;
 }
 
-/// Plans again with the slots that fit. @throws ResourceError when they are too few.
-void Session::shrink(const TierIsFull& full) {
+/// Plans again with the slots that fit. @param seconds that the gradient had taken when it was broken off. @throws
+/// ResourceError when they are too few.
+void Session::shrink(const TierIsFull& full, double seconds) {
   has_shrunk_ = true;
   const std::int64_t planned = plan_.request.capacities[full.tier()];
   tiers_->learn_sizes();
@@ -199,13 +200,33 @@ void Session::shrink(const TierIsFull& full) {
     most_units_[index(full.tier())] = std::min(planned - 1, full.slots_that_fit());
     count_units();
   }
-  warn(fmt::format("checkpoints.{}: {}; beginning again with {} states there", to_text(full.tier()), full.what(),
-                   inputs_.units[full.tier()]));
+  warn(
+      fmt::format("checkpoints.{}: {}; beginning again with {} states there, which loses the {} that this gradient had "
+                  "taken so far",
+                  to_text(full.tier()), full.what(), inputs_.units[full.tier()], seconds_text(comm_.max(seconds))));
   try {
     make_plan();
   } catch (const InputError& error) {
     throw ResourceError(error.what());
   }
+}
+
+/// Before a first gradient with these codecs: where a tier could turn out too small, because only the first states of
+/// the run were coded so far, learns what later ones take from a forward run, and plans with that. To begin a gradient
+/// again costs as much, and more.
+void Session::foresee_sizes() {
+  std::vector<Tier> unsure;
+  for (const Tier tier : slow_tiers) {
+    const std::int64_t slots = plan_.request.capacities[tier];
+    if (!plan_.is_open() && slots > 0 && comm_.any(tiers_->may_be_short(tier, slots, tier_bytes(tier))))
+      unsure.push_back(tier);
+  }
+  if (unsure.empty()) return;
+  for (const Tier tier : slow_tiers) tiers_->close(tier);
+  simulation_->free_checkpoints();
+  tiers_->look_ahead(unsure);
+  count_units();
+  make_plan();
 }
 
 /// Codecs have changed: plans again. @param known costs with these codecs; null: they are measured.

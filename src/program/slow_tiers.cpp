@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "adjoint/plan/plan.hpp"
@@ -20,10 +21,43 @@ constexpr std::int64_t sample = 6;
 constexpr std::int64_t pages_per_state = 256;
 /// Later states may be harder to code than those that were measured.
 constexpr double room_to_grow = 1.1;
+/// States that are coded to look ahead, but for the first one; their sizes have settled when the second half of those
+/// seen so far takes hardly more than the first.
+constexpr std::int64_t looks = 16, earliest = 4;
+constexpr double settled = 1.05;
 
 std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
+
+std::string name_of(const CodecSettings& settings) {
+  return fmt::format("{}+{} {:g}", settings.kind, settings.then, settings.tolerance);
+}
+
+/// Codes states on the caller's thread to see what they take.
+class SizeProbe {
+ public:
+  SizeProbe(const StateShape& shape, const Codec& codec)
+      : shape_(shape),
+        cells_(Memory::pages(shape.bytes())),
+        encoded_(Memory::pages(codec.bound(shape))),
+        coder_(codec.coder(shape)) {}
+  void look(const double* state) {
+    pack(shape_, state, 0, shape_.doubles(), cells_.data());
+    const std::int64_t bytes = coder_->encode(cells_.data(), reinterpret_cast<char*>(encoded_.data()));
+    largest_.push_back(std::max(largest(), bytes));
+  }
+  std::int64_t largest() const { return largest_.empty() ? 0 : largest_.back(); }
+  bool has_settled() const {
+    return static_cast<double>(largest()) <= settled * static_cast<double>(largest_[(largest_.size() - 1) / 2]);
+  }
+
+ private:
+  StateShape shape_;
+  Memory cells_, encoded_;
+  std::unique_ptr<Coder> coder_;
+  std::vector<std::int64_t> largest_;  // of the first states, by their number
+};
 
 }  // namespace
 
@@ -51,7 +85,9 @@ bool SlowTiers::is_asked_for(Tier tier) const {
 void SlowTiers::set_codec(Tier tier, const CodecSettings& settings) {
   for (auto& open : tiers_) open.reset();
   codecs_[index(tier)] = make_codec(settings);
-  names_[index(tier)] = fmt::format("{}+{} {:g}", settings.kind, settings.then, settings.tolerance);
+  names_[index(tier)] = name_of(settings);
+  settings_[index(tier)] = settings;
+  if (foreseen_[index(tier)]) estimate_from(*foreseen_[index(tier)], tier, settings);
 }
 
 void SlowTiers::set_tolerance(Tier tier, std::optional<double> tolerance) {
@@ -199,6 +235,48 @@ std::pair<double, double> SlowTiers::measure(Tier tier, std::int64_t bytes) {
   learn_sizes();
   if (codec(tier) != nullptr) close(tier);  // its pages will be others
   return seconds;
+}
+
+bool SlowTiers::may_be_short(Tier tier, std::int64_t slots, std::int64_t bytes) const {
+  const Codec* const coded = codec(tier);
+  if (coded == nullptr || sure_[index(tier)].contains(names_[index(tier)])) return false;
+  const std::int64_t most = rounded_up(coded->bound(shape_), page_bytes(tier)) / page_bytes(tier);
+  return pages_for(tier, slots, bytes) < slots * most;
+}
+
+void SlowTiers::look_ahead(const std::vector<Tier>& tiers) {
+  const CountMemory counted(simulation_.memory());
+  std::vector<SizeProbe> probes;
+  for (const Tier tier : tiers) probes.emplace_back(shape_, *codec(tier));
+  const std::int64_t apart = std::max<std::int64_t>(1, simulation_.plan().steps() / looks);
+  simulation_.walk([&](std::int64_t k, const double* state) {
+    if (k % apart != 0) return true;
+    for (SizeProbe& probe : probes) probe.look(state);
+    const std::int64_t number = k / apart;
+    const bool is_time = number >= earliest && (number & (number - 1)) == 0;  // powers of two
+    return !is_time || comm_.any(std::any_of(probes.begin(), probes.end(), [](auto& p) { return !p.has_settled(); }));
+  });
+  for (std::size_t i = 0; i < tiers.size(); ++i) {
+    const std::size_t t = index(tiers[i]);
+    const auto seen = static_cast<double>(probes[i].largest());
+    const std::int64_t bytes = std::min(static_cast<std::int64_t>(room_to_grow * seen), codecs_[t]->bound(shape_));
+    foreseen_[t] = Foreseen{settings_[t], bytes};
+    coded_bytes_[t][names_[t]] = bytes;
+    sure_[t].insert(names_[t]);
+  }
+}
+
+/// Half the tolerance takes a bit more per cell at most; twice the tolerance a bit less at best, half of which is
+/// counted on.
+void SlowTiers::estimate_from(const Foreseen& foreseen, Tier tier, const CodecSettings& settings) {
+  const bool is_alike = settings.kind == foreseen.settings.kind && settings.then == foreseen.settings.then;
+  auto& known = coded_bytes_[index(tier)];
+  if (!is_alike || !(settings.tolerance > 0) || known.contains(name_of(settings))) return;
+  const double bits = std::log2(foreseen.settings.tolerance / settings.tolerance);
+  const double change = (bits > 0 ? bits : 0.5 * bits) / 8 * static_cast<double>(shape_.doubles());
+  const auto bytes = static_cast<std::int64_t>(static_cast<double>(foreseen.bytes) + change);
+  known[name_of(settings)] = std::clamp<std::int64_t>(bytes, foreseen.bytes / 4, codecs_[index(tier)]->bound(shape_));
+  sure_[index(tier)].insert(name_of(settings));
 }
 
 void SlowTiers::learn_sizes() {

@@ -6,8 +6,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/simulation.hpp"
@@ -77,6 +79,13 @@ class SlowTiers {
     const std::string& kind = coding(tier).kind;
     return is_asked_for(tier) && kind != "none" && kind != "lz4" && kind != "zstd";
   }
+  /// Whether coded states may turn out too large for a tier with so many slots in so many bytes: it would be short of
+  /// pages if all were as large as can be, and only the first states of a run are known. On this rank.
+  bool may_be_short(Tier tier, std::int64_t slots, std::int64_t bytes) const;
+  /// Learns what coded states of some tiers take, from states along a forward run, of which it takes a quarter at
+  /// least and all when they keep growing. Needs the memory of the transfers to these tiers, which must be closed.
+  /// Collective.
+  void look_ahead(const std::vector<Tier>& tiers);
   /// After a tier was found full: what a slot takes is known better now.
   void learn_sizes();
 
@@ -105,7 +114,17 @@ class SlowTiers {
   Overlap overlap_;
   std::shared_ptr<TransferThreads> threads_;
   std::array<std::shared_ptr<const Codec>, tier_count> codecs_;
-  std::array<std::string, tier_count> names_;                                // of the codecs, tolerances included
+  /// What coded states take at most, room to grow included, by codecs with these settings.
+  struct Foreseen {
+    CodecSettings settings;
+    std::int64_t bytes = 0;
+  };
+  void estimate_from(const Foreseen& foreseen, Tier tier, const CodecSettings& settings);
+
+  std::array<std::string, tier_count> names_;  // of the codecs, tolerances included
+  std::array<CodecSettings, tier_count> settings_;
+  std::array<std::optional<Foreseen>, tier_count> foreseen_;  // the last look ahead
+  std::array<std::set<std::string>, tier_count> sure_;        // names of codecs whose sizes come from a look ahead
   std::array<std::map<std::string, std::int64_t>, tier_count> coded_bytes_;  // by name: what a state takes at most
   std::array<std::unique_ptr<SlotTier>, tier_count> tiers_;
 };

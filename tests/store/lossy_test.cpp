@@ -91,5 +91,23 @@ TEST(Lossy, AToleranceThatAloneExceedsTheAcceptedErrorIsRefused) {
   }
 }
 
+/// What states take later in a run is known before the first gradient.
+TEST(Lossy, CodedTiersThatAreShortOfRoomNeverBeginAgain) {
+  for (const bench::LossyProblem& problem : bench::lossy_problems())
+    for (const char* tiers :
+         {"host: {size: 7 MiB, codec: quantised, tolerance: 1e-4}", "host: {size: 6 MiB, codec: zfp, tolerance: 1e-3}",
+          "host: {size: 7 MiB, codec: quantised, accept: 1e-4}", "host: {size: 7 MiB, codec: zstd}",
+          "host: 3 slots, disk: {size: 1 MiB, codec: quantised, tolerance: 1e-3}",
+          "host: 3 slots, disk: {size: 1 MiB, codec: zfp, accept: 1e-3}",
+          "host: 3 slots, disk: {size: 2 MiB, codec: lz4}"}) {
+      SCOPED_TRACE(problem.name + ", " + tiers);
+      Session session(bench::lossy_case(problem, 64, {std::string("checkpoints={") + tiers + "}"}), test::self(), true,
+                      false, true, options());
+      session.gradient({});
+      session.gradient({});
+      for (const std::string& warning : session.warnings()) ADD_FAILURE() << warning;
+    }
+}
+
 }  // namespace
 }  // namespace hindsight
