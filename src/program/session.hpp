@@ -95,8 +95,7 @@ class Session {
   LossyTiers lossy_tiers() const;
   void calibrate(const LossyTiers& tiers);
   UnknownValues exact_gradient(const LossyTiers& tiers);
-  double error_at(const LossyTiers& tiers, std::optional<double> tolerance, const UnknownValues& exact,
-                  const OperationSeconds* known = nullptr);
+  double error_at(const LossyTiers& tiers, std::optional<double> tolerance, const UnknownValues& exact);
   void refuse_fixed_tiers(const LossyTiers& tiers, double error) const;
   void plan_again(const OperationSeconds* known = nullptr);
   void choose_codec();

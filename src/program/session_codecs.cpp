@@ -102,12 +102,11 @@ UnknownValues Session::exact_gradient(const LossyTiers& tiers) {
 }
 
 /// The error of the gradient with all tiers as they will be, those whose tolerance is sought with this one (none:
-/// without codec); infinite when states become impossible. @param known costs; null: they are measured.
-double Session::error_at(const LossyTiers& tiers, std::optional<double> tolerance, const UnknownValues& exact,
-                         const OperationSeconds* known) {
+/// without codec); infinite when states become impossible.
+double Session::error_at(const LossyTiers& tiers, std::optional<double> tolerance, const UnknownValues& exact) {
   for (const Tier tier : tiers.tuned) tiers_->set_tolerance(tier, tolerance);
   for (const Tier tier : tiers.fixed) tiers_->restore_codec(tier);
-  plan_again(known);
+  plan_again();
   foresee_sizes();
   try {
     return relative_difference(evaluate({}).gradient, exact);
@@ -158,10 +157,11 @@ void Session::calibrate(const LossyTiers& tiers) {
     last.predicted = room.aimed_at();
   }
   if (!best)
-    throw InputError(case_.checkpoints.place,
-                     fmt::format("checkpoints: the codec gives the gradient an error of {:.2g}, {:.2g} is accepted; a "
-                                 "codec with a tolerance (quantised, zfp) or a lossless one can do better",
-                                 last.measured, last.accepted));
+    throw InputError(
+        case_.checkpoints.place,
+        fmt::format("checkpoints: the codec gives the gradient an error of {:.2g}, {:.2g} is accepted; a "
+                    "smaller tolerance, a codec with a tolerance (quantised, zfp) or a lossless one can do better",
+                    last.measured, last.accepted));
   best->gradients = last.gradients;
   if (best->tolerance != last.tolerance) {  // with the same plan: it is part of what was measured
     for (const Tier tier : tiers.tuned) tiers_->set_tolerance(tier, best->tolerance);

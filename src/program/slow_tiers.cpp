@@ -85,9 +85,8 @@ bool SlowTiers::is_asked_for(Tier tier) const {
 void SlowTiers::set_codec(Tier tier, const CodecSettings& settings) {
   for (auto& open : tiers_) open.reset();
   codecs_[index(tier)] = make_codec(settings);
-  names_[index(tier)] = name_of(settings);
   settings_[index(tier)] = settings;
-  if (foreseen_[index(tier)]) estimate_from(*foreseen_[index(tier)], tier, settings);
+  estimate_size(tier);
 }
 
 void SlowTiers::set_tolerance(Tier tier, std::optional<double> tolerance) {
@@ -127,9 +126,9 @@ std::int64_t SlowTiers::page_bytes(Tier tier) const {
 }
 
 std::int64_t SlowTiers::slot_bytes(Tier tier) const {
-  const auto& known = coded_bytes_[index(tier)];
-  const auto coded = known.find(names_[index(tier)]);
-  return rounded_up(coded != known.end() ? coded->second : shape_.bytes(), page_bytes(tier));
+  const auto& known = sizes_[index(tier)];
+  const auto coded = known.find(name_of(settings_[index(tier)]));
+  return rounded_up(coded != known.end() ? coded->second.bytes : shape_.bytes(), page_bytes(tier));
 }
 
 std::int64_t SlowTiers::pages_in(Tier tier, std::int64_t bytes) const {
@@ -239,7 +238,8 @@ std::pair<double, double> SlowTiers::measure(Tier tier, std::int64_t bytes) {
 
 bool SlowTiers::may_be_short(Tier tier, std::int64_t slots, std::int64_t bytes) const {
   const Codec* const coded = codec(tier);
-  if (coded == nullptr || sure_[index(tier)].contains(names_[index(tier)])) return false;
+  const auto known = sizes_[index(tier)].find(name_of(settings_[index(tier)]));
+  if (coded == nullptr || (known != sizes_[index(tier)].end() && known->second.is_sure)) return false;
   const std::int64_t most = rounded_up(coded->bound(shape_), page_bytes(tier)) / page_bytes(tier);
   return pages_for(tier, slots, bytes) < slots * most;
 }
@@ -260,23 +260,23 @@ void SlowTiers::look_ahead(const std::vector<Tier>& tiers) {
     const std::size_t t = index(tiers[i]);
     const auto seen = static_cast<double>(probes[i].largest());
     const std::int64_t bytes = std::min(static_cast<std::int64_t>(room_to_grow * seen), codecs_[t]->bound(shape_));
-    foreseen_[t] = Foreseen{settings_[t], bytes};
-    coded_bytes_[t][names_[t]] = bytes;
-    sure_[t].insert(names_[t]);
+    foreseen_[t] = settings_[t];
+    sizes_[t][name_of(settings_[t])] = {bytes, true};
   }
 }
 
-/// Half the tolerance takes a bit more per cell at most; twice the tolerance a bit less at best, half of which is
-/// counted on.
-void SlowTiers::estimate_from(const Foreseen& foreseen, Tier tier, const CodecSettings& settings) {
-  const bool is_alike = settings.kind == foreseen.settings.kind && settings.then == foreseen.settings.then;
-  auto& known = coded_bytes_[index(tier)];
-  if (!is_alike || !(settings.tolerance > 0) || known.contains(name_of(settings))) return;
-  const double bits = std::log2(foreseen.settings.tolerance / settings.tolerance);
+/// Of a codec that was not used yet, from another tolerance: half of it takes a bit more per cell at most, twice as
+/// much a bit less at best, half of which is counted on.
+void SlowTiers::estimate_size(Tier tier) {
+  const CodecSettings& now = settings_[index(tier)];
+  const auto& before = foreseen_[index(tier)];
+  auto& known = sizes_[index(tier)];
+  const bool is_alike = before && now.kind == before->kind && now.then == before->then && now.tolerance > 0;
+  if (!is_alike || known.contains(name_of(now))) return;
+  const double bits = std::log2(before->tolerance / now.tolerance);
   const double change = (bits > 0 ? bits : 0.5 * bits) / 8 * static_cast<double>(shape_.doubles());
-  const auto bytes = static_cast<std::int64_t>(static_cast<double>(foreseen.bytes) + change);
-  known[name_of(settings)] = std::clamp<std::int64_t>(bytes, foreseen.bytes / 4, codecs_[index(tier)]->bound(shape_));
-  sure_[index(tier)].insert(name_of(settings));
+  const std::int64_t seen = known[name_of(*before)].bytes, bytes = seen + static_cast<std::int64_t>(change);
+  known[name_of(now)] = {std::clamp(bytes, seen / 4, codecs_[index(tier)]->bound(shape_)), true};
 }
 
 void SlowTiers::learn_sizes() {
@@ -284,8 +284,8 @@ void SlowTiers::learn_sizes() {
     if (!tiers_[t] || !codecs_[t]) continue;
     const auto seen = static_cast<double>(tiers_[t]->largest_bytes());
     const auto wanted = std::min(static_cast<std::int64_t>(room_to_grow * seen), codecs_[t]->bound(shape_));
-    std::int64_t& known = coded_bytes_[t][names_[t]];
-    known = std::max(known, wanted);
+    CodedSize& known = sizes_[t][name_of(settings_[t])];
+    known.bytes = std::max(known.bytes, wanted);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,6 +96,12 @@ class SlowTiers {
   static std::size_t index(Tier tier) { return static_cast<std::size_t>(tier); }
   const CaseCodec& coding(Tier tier) const;
   void set_codec(Tier tier, const CodecSettings& settings);
+  /// What coded states take at most, room to grow included.
+  struct CodedSize {
+    std::int64_t bytes = 0;
+    bool is_sure = false;  ///< from states all along a run, not from the first ones alone
+  };
+  void estimate_size(Tier tier);
   std::int64_t page_bytes(Tier tier) const;
   std::int64_t pages_in(Tier tier, std::int64_t bytes) const;
   std::int64_t pages_for(Tier tier, std::int64_t slots, std::int64_t bytes) const;
@@ -114,18 +119,9 @@ class SlowTiers {
   Overlap overlap_;
   std::shared_ptr<TransferThreads> threads_;
   std::array<std::shared_ptr<const Codec>, tier_count> codecs_;
-  /// What coded states take at most, room to grow included, by codecs with these settings.
-  struct Foreseen {
-    CodecSettings settings;
-    std::int64_t bytes = 0;
-  };
-  void estimate_from(const Foreseen& foreseen, Tier tier, const CodecSettings& settings);
-
-  std::array<std::string, tier_count> names_;  // of the codecs, tolerances included
-  std::array<CodecSettings, tier_count> settings_;
-  std::array<std::optional<Foreseen>, tier_count> foreseen_;  // the last look ahead
-  std::array<std::set<std::string>, tier_count> sure_;        // names of codecs whose sizes come from a look ahead
-  std::array<std::map<std::string, std::int64_t>, tier_count> coded_bytes_;  // by name: what a state takes at most
+  std::array<CodecSettings, tier_count> settings_;                  // of codecs_
+  std::array<std::map<std::string, CodedSize>, tier_count> sizes_;  // by the codec's settings as text
+  std::array<std::optional<CodecSettings>, tier_count> foreseen_;   // the codec of the last look ahead
   std::array<std::unique_ptr<SlotTier>, tier_count> tiers_;
 };
 
