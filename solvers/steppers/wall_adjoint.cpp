@@ -73,6 +73,7 @@ std::array<std::array<double*, 2>, 3> WallAdjoint::prepare(std::size_t field, co
   std::array<std::array<double*, 2>, 3> bars{};
   for (Face& face : faces_) {
     if (face.field != field) continue;
+    face.is_prepared = true;
     make_scratch(tables.grid(), face);
     if (!tables.grid().is_wall(face.axis, face.side)) continue;
     const WallLayout layout = wall_layout(tables.grid(), face.axis);
@@ -171,6 +172,7 @@ std::vector<double> WallAdjoint::totals(const Grid& grid, const Face& face,
 void WallAdjoint::add_sums(const Grid& grid, std::vector<double>& scalars,
                            std::vector<std::vector<double>>& knots) const {
   for (const Face& face : faces_) {
+    if (!face.is_prepared) continue;
     const bool here = face.bar.size() > 0;
     const std::int64_t size = wall_layout(grid, face.axis).size;
     std::vector<const double*> sets;

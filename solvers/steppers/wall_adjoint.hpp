@@ -35,6 +35,7 @@ class WallAdjoint {
   struct Face {
     std::size_t field;
     int axis, side, bar_symbol;
+    bool is_prepared = false;  // on all ranks: something feeds back through it
     Memory bar;
     std::vector<int> scalar_symbols;                 // one per active scalar
     std::vector<std::array<int, 2>> series_symbols;  // one per active series: lower and upper knot

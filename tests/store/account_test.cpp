@@ -62,7 +62,7 @@ TEST(Account, StaysWithinTheBudgetWithCodedTiers) {
         SCOPED_TRACE(std::string(name) + " " + host + " " + disk);
         Session session(test::shipped_case(
                             name, {std::string("checkpoints.host=") + host, std::string("checkpoints.disk=") + disk}),
-                        test::world(), true, false, true, options());
+                        test::self(), true, false, true, options());
         session.gradient({});
         EXPECT_LE(session.simulation().memory()->peak(), session.host_budget());
       }
