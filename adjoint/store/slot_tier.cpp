@@ -136,15 +136,19 @@ SlotTier::Read* SlotTier::read_of(std::int64_t slot) {
   return nullptr;
 }
 
+SlotTier::Read* SlotTier::free_read() {
+  return read_of(-1);
+}
+
 SlotTier::Read* SlotTier::begin_read(std::int64_t slot, Pool& pool, bool is_urgent) {
-  const auto job = std::find_if(reads_.begin(), reads_.end(), [](const auto& r) { return r->slot < 0; });
-  if (job == reads_.end()) return nullptr;
+  Read* const job = free_read();
+  if (job == nullptr) return nullptr;
   Place& p = place(slot);
   p.state = State::draining;
-  (*job)->begin(slot, pool.acquire(), p.label);
-  (*job)->is_copy = false;
-  threads_->submit(**job, is_urgent);
-  return job->get();
+  job->begin(slot, pool.acquire(), p.label);
+  job->is_copy = false;
+  threads_->submit(*job, is_urgent);
+  return job;
 }
 
 bool SlotTier::prefetch(std::int64_t slot, Pool& pool) {
@@ -154,10 +158,10 @@ bool SlotTier::prefetch(std::int64_t slot, Pool& pool) {
   if (busy >= settings_.prefetch || read_of(slot) != nullptr) return false;
   if (p.state == State::ready) return !waits_for_reference(p) && begin_read(slot, pool, true) != nullptr;
   if (p.state != State::filling || (codec_ && !codec_->is_lossless())) return p.state == State::damaged;
-  const auto job = std::find_if(reads_.begin(), reads_.end(), [](const auto& r) { return r->slot < 0; });
+  Read* const job = free_read();
   const Write& write = *writes_[static_cast<std::size_t>(p.write)];
-  (*job)->begin(slot, write.state, p.label);  // the write's own label is the transfer thread's for now
-  (*job)->is_copy = true;
+  job->begin(slot, write.state, p.label);  // the write's own label is the transfer thread's for now
+  job->is_copy = true;
   return true;
 }
 

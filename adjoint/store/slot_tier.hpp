@@ -127,6 +127,7 @@ class SlotTier {
   void reap_done();
   Write& free_write();
   Read* read_of(std::int64_t slot);
+  Read* free_read();
   Read* begin_read(std::int64_t slot, Pool& pool, bool is_urgent);
   bool takes_reference(std::int64_t slot);
   bool waits_for_reference(const Place& p);
