@@ -406,7 +406,7 @@ void RunJournal::stop() {
 void RunJournal::phase(const std::string& name, std::int64_t total) {
   phase_ = name;
   total_ = total;
-  done_ = 0;
+  if (!has_sweep_) done_ = 0;
 }
 
 /// A file that readers see whole; it may be lost.
