@@ -16,10 +16,12 @@ Checkpoints::Checkpoints(std::int64_t host_units, std::int64_t record_units, Poo
                          std::array<SlotTier*, tier_count> tiers, const Communicator& comm)
     : record_units_(record_units), states_(states), tiers_(tiers), comm_(comm) {
   if (tiers_[static_cast<std::size_t>(Tier::host)] == nullptr) kept_.resize(static_cast<std::size_t>(host_units));
+  is_lost_[static_cast<std::size_t>(Tier::host)].assign(kept_.size(), false);
   for (std::size_t t = 0; t < tier_count; ++t)
     if (tiers_[t] != nullptr) {
       steps_[t].assign(static_cast<std::size_t>(tiers_[t]->settings().slots), -1);
       inherited_[t].assign(steps_[t].size(), false);
+      is_lost_[t].assign(steps_[t].size(), false);
     }
 }
 
@@ -61,7 +63,7 @@ StepRecord Checkpoints::read(Slot slot) {
   ++loads_;
   if (!comm_.any(!record.base)) return record;
   record.reset();
-  lost_.push_back({slot, slow_step(slot), Content::state});
+  lose({slot, slow_step(slot), Content::state});
   // Its place may have been taken by others after the epoch that it was kept in: no sign of a bad disk.
   if (inherited_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)]) return record;
   if (++failures_ <= always_forgiven + loads_ / one_in) return record;
@@ -75,8 +77,9 @@ void Checkpoints::forget(Slot slot) {
   slow_step(slot) = -1;
 }
 
-bool Checkpoints::is_lost(Slot slot) const {
-  return std::any_of(lost_.begin(), lost_.end(), [&](const Lost& lost) { return lost.slot == slot; });
+void Checkpoints::lose(const Lost& lost) {
+  lost_.push_back(lost);
+  is_lost_[static_cast<std::size_t>(lost.slot.tier)][static_cast<std::size_t>(lost.slot.index)] = true;
 }
 
 /// The slot is free, and no longer lost.
@@ -84,6 +87,7 @@ Lost Checkpoints::give_up(Slot slot) {
   const auto found = std::find_if(lost_.begin(), lost_.end(), [&](const Lost& lost) { return lost.slot == slot; });
   const Lost lost = *found;
   lost_.erase(found);
+  is_lost_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)] = false;
   if (tiers_[static_cast<std::size_t>(slot.tier)] != nullptr) {
     forget(slot);
   } else {
@@ -171,7 +175,7 @@ void Checkpoints::restore_table(BlockReader& from, const std::function<StepRecor
       continue;
     }
     if (tiers_[t] != nullptr) inherited_[t][index] = true;
-    if (comm_.any(is_there[t].size() <= index || !is_there[t][index])) lost_.push_back(found);
+    if (comm_.any(is_there[t].size() <= index || !is_there[t][index])) lose(found);
   }
 }
 
@@ -201,6 +205,7 @@ void Checkpoints::clear() {
     std::fill(steps_[t].begin(), steps_[t].end(), -1);
   }
   lost_.clear();
+  for (std::vector<bool>& of_tier : is_lost_) std::fill(of_tier.begin(), of_tier.end(), false);
   in_use_ = peak_ = {};
   loads_ = failures_ = 0;
 }

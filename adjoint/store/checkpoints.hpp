@@ -136,7 +136,10 @@ class Checkpoints {
   void write(Slot slot, const Buffer& state, std::int64_t step);
   StepRecord read(Slot slot);
   void forget(Slot slot);
-  bool is_lost(Slot slot) const;
+  bool is_lost(Slot slot) const {
+    return is_lost_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)];
+  }
+  void lose(const Lost& lost);
   Lost give_up(Slot slot);
   std::int64_t units_of(const Lost& lost) const { return lost.content == Content::record ? record_units_ : 1; }
   std::vector<Lost> used() const;
@@ -150,6 +153,7 @@ class Checkpoints {
   std::array<std::vector<std::int64_t>, tier_count> steps_;  // of slots in slow tiers; -1: free
   std::array<std::vector<bool>, tier_count> inherited_;      // of them, those that an earlier process wrote
   std::vector<Lost> lost_;
+  std::array<std::vector<bool>, tier_count> is_lost_;        // of all slots, which are in lost_
   PerTier in_use_{}, peak_{};
   std::array<SlotTier*, tier_count> tiers_;
   Communicator comm_;

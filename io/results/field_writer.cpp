@@ -62,7 +62,7 @@ void FieldWriter::finish(const std::string& case_name) {
   file_.close();
   folder_.communicator().on_root([&] { layout_.finish(folder_.partial(file_name), written_, case_name); });
   if (grid_.dimensions() > 0) folder_.write_text("fields.xdmf", xdmf());
-  folder_.publish(file_name);  // last: who finds it has all of the output
+  folder_.publish(file_name);  // the last: it says that the output is complete
 }
 
 /// Cell-centred values on a uniform mesh. It always has three axes, missing ones being one cell thick: of what

@@ -61,7 +61,8 @@ std::string owner_text(const std::string& run, Json& json) {
 ExitCode resume_verb(const Options& options, const Communicator& comm) {
   const RunManifest manifest = read_manifest(options.target, comm);
   const std::string result = fs::absolute(options.target) / result_of(manifest);
-  if (fs::exists(result)) {
+  if (comm.any(fs::exists(result))) {
+    RunJournal::clean_up(options.target, manifest, comm);
     print(comm, options.quiet ? "" : fmt::format("{} is complete: see {}\n", options.target, result));
     return ExitCode::done;
   }

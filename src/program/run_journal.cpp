@@ -33,6 +33,13 @@ std::unique_ptr<FileSystem> files_of(const Options& options, const Communicator&
   return std::make_unique<DyingFiles>(std::move(files), options.die_at);
 }
 
+bool is_of_journal(const fs::path& file) {
+  const std::string name = file.filename();
+  for (const char* begin : {"journal-", "evaluations-", "slots-", "status.json", "lock."})
+    if (name.rfind(begin, 0) == 0) return true;
+  return false;
+}
+
 }  // namespace
 
 RunJournal::RunJournal(const Options& options, const Case& c, const Communicator& comm)
@@ -73,19 +80,9 @@ void RunJournal::write_manifest() {
   is_published_ = true;
 }
 
-/// Journals of whatever generation, and checkpoints.
+/// Checkpoints, and journals of whatever generation: these last, because clean_up() looks for them.
 void RunJournal::remove_files(const std::string& run, const RunManifest& manifest, bool with_partial,
                               const Communicator& comm) {
-  comm.on_root([&] {
-    std::vector<fs::path> old;
-    for (const auto& entry : fs::directory_iterator(run)) {
-      const std::string name = entry.path().filename();
-      const bool is_partial = with_partial && entry.path().extension() == ".partial";
-      for (const char* begin : {"journal-", "evaluations-", "slots-", "status.json", "lock."})
-        if (is_partial || name.rfind(begin, 0) == 0) old.push_back(entry.path());
-    }
-    for (const fs::path& file : old) fs::remove(file);
-  });
   comm.together([&] {
     std::error_code error;
     const std::string own = run + "/scratch", scratch = manifest.scratch.empty() ? own : manifest.scratch;
@@ -94,6 +91,13 @@ void RunJournal::remove_files(const std::string& run, const RunManifest& manifes
     for (const auto& entry : fs::directory_iterator(scratch, error))
       if (entry.path().filename().string().find(manifest.id) != std::string::npos) old.push_back(entry.path());
     for (const fs::path& file : old) fs::remove(file, error);
+  });
+  comm.on_root([&] {
+    std::vector<fs::path> old;
+    for (const auto& entry : fs::directory_iterator(run))
+      if (is_of_journal(entry.path()) || (with_partial && entry.path().extension() == ".partial"))
+        old.push_back(entry.path());
+    for (const fs::path& file : old) fs::remove(file);
   });
 }
 
@@ -229,6 +233,14 @@ void RunJournal::clean(const std::string& run, const RunManifest& manifest, cons
   const std::string path = fs::absolute(run).string();
   remove_files(path, manifest, true, comm);
   remove_scratch_folder(path, manifest, comm);
+}
+
+void RunJournal::clean_up(const std::string& run, const RunManifest& manifest, const Communicator& comm) {
+  const auto is_left = [&] {
+    const fs::directory_iterator all(run);
+    return std::any_of(fs::begin(all), fs::end(all), [](const auto& entry) { return is_of_journal(entry.path()); });
+  };
+  if (comm.any(comm.is_root() && is_left())) clean(run, manifest, comm);
 }
 
 void RunJournal::evaluate_again() {
@@ -395,7 +407,7 @@ void RunJournal::stop() {
 void RunJournal::phase(const std::string& name, std::int64_t total) {
   phase_ = name;
   total_ = total;
-  done_ = 0;
+  if (!has_sweep_) done_ = 0;
 }
 
 /// A file that readers see whole; it may be lost.

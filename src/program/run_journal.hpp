@@ -52,6 +52,8 @@ class RunJournal final : public SweepKeeper {
   void finish();
   /// The same of a run that nobody is in. Collective.
   static void clean(const std::string& run, const RunManifest& manifest, const Communicator& comm);
+  /// What a complete run left when it was killed before it could finish(). Collective.
+  static void clean_up(const std::string& run, const RunManifest& manifest, const Communicator& comm);
 
   /// Something small, the same on all ranks, that every epoch shall have. It must outlive the journal's last epoch.
   void attach(const std::string& name, std::function<void(ArchiveWriter&)> write);
@@ -72,6 +74,10 @@ class RunJournal final : public SweepKeeper {
   void pause() {
     if (is_due()) keep({});
   }
+  /// Commits an epoch: what comes next is not to be worked out twice. Collective.
+  void settle() { keep({}); }
+  /// The evaluation that comes next is in the log.
+  bool has_next() const { return entries_left_ > 0; }
   /// Where the evaluation that comes next goes on; null: at its begin. Said only once.
   BlockReader* kept_sweep();
   /// The kept position cannot be gone on with: its evaluation begins again.

@@ -124,13 +124,17 @@ OutputsWritten read_outputs(const std::string& kept) {
   return written;
 }
 
-/// Output that goes on where the journal has it; null when all was written. Where it cannot go on, what would write it
-/// is evaluated again.
+/// Whether the process before has finished the output and was ended before it said so.
+bool has_output(const RunFolder& folder) {
+  return folder.communicator().any(folder.communicator().is_root() && std::filesystem::exists(folder.file("fields.h5")));
+}
+
+/// Output that goes on where the journal has it; null when it is finished. Where it cannot go on, what would write it is
+/// evaluated again.
 std::unique_ptr<OutputObserver> begin_output(const Session& session, RunJournal& journal) {
-  if (journal.is_resumed() && session.communicator().any(std::filesystem::exists(journal.folder().file("fields.h5"))))
-    return nullptr;
   const std::string kept = journal.attached("output");
   std::unique_ptr<OutputObserver> output;
+  if (!kept.empty() && journal.has_next() && has_output(journal.folder())) return output;
   try {
     std::optional<OutputsWritten> written;
     if (!kept.empty()) written = read_outputs(kept);
@@ -147,6 +151,13 @@ std::unique_ptr<OutputObserver> begin_output(const Session& session, RunJournal&
 
 StateObserver observer_of(const std::unique_ptr<OutputObserver>& output) {
   return output ? output->observer() : StateObserver();
+}
+
+/// Nothing is evaluated again because the process is killed from here on.
+void finish_output(const std::unique_ptr<OutputObserver>& output, RunJournal& journal) {
+  if (!output) return;
+  journal.settle();
+  output->finish();
 }
 
 }  // namespace
@@ -177,7 +188,7 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   const Stopwatch watch;
   const double objective = session.objective(observer_of(output));
   const double seconds = watch.seconds();
-  if (output) output->finish();
+  finish_output(output, journal);
   Json json = base_result("run", session, objective);
   json["seconds"] = {{"forward", seconds}};
   folder.write_text("result.json", json.dump(2) + "\n");
@@ -206,7 +217,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   const Stopwatch watch;
   const Evaluation evaluation = session.gradient(observer_of(output));
   const double seconds = watch.seconds();
-  if (output) output->finish();
+  finish_output(output, journal);
   Json json = base_result("gradient", session, evaluation.objective);
   json["gradient"] = values_result(session, folder, "gradient.h5", evaluation.gradient);
   json.merge_patch(counts_result(session, evaluation.counts, evaluation.seconds));
@@ -279,7 +290,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   session.simulation().set_values(estimate);
   const std::unique_ptr<OutputObserver> output = begin_output(session, journal);
   const double objective = session.objective(observer_of(output));
-  if (output) output->finish();
+  finish_output(output, journal);
 
   std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
   for (const InversionIteration& i : result.history)

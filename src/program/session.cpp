@@ -144,6 +144,9 @@ void Session::warn(const std::string& text) {
 
 void Session::report_damage(const DriverCounts& counts) {
   if (counts.repaired == 0) return;
+  if (options_.journal != nullptr && options_.journal->is_resumed())
+    return warn(fmt::format("{} checkpoints that were gone with an earlier process, or damaged, were computed again in {} steps",
+                            counts.repaired, counts.repairing_steps));
   std::int64_t reads = 0;
   std::string problem;
   for (const SlotTier* tier : tiers_->all()) {
