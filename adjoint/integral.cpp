@@ -190,11 +190,6 @@ void Integral::set_scalars(Tables& tables, std::int64_t k) const {
   }
 }
 
-std::int64_t Integral::bytes() const {
-  const std::int64_t doubles = rows_.size() + tangent_rows_.size() + dummy_knot_.size();
-  return doubles * static_cast<std::int64_t>(sizeof(double)) + (wall_adjoint_ ? wall_adjoint_->bytes() : 0);
-}
-
 double Integral::alone_at(Tables& tables, std::int64_t k) {
   reset();
   add_value(tables, k);

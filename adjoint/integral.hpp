@@ -56,7 +56,6 @@ class Integral {
   void save(BlockWriter& to) const;
   void restore(BlockReader& from);
   const std::string& name() const { return spec_.name; }
-  std::int64_t bytes() const;
   const KernelSpec& kernel() const { return value_kernel_; }
 
  private:

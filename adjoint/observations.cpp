@@ -12,7 +12,11 @@
 namespace hindsight {
 
 Misfit::Misfit(const Model& model, const Active& active, MisfitSpec spec)
-    : model_(model), active_(active), spec_(std::move(spec)) {
+    : model_(model),
+      active_(active),
+      spec_(std::move(spec)),
+      observations_(spec_.observations.begin(), spec_.observations.end()) {
+  spec_.observations = {};
   Graph& graph = *model.graph;
   value_ = at_stage(model, {spec_.of}, "0")[0];
   std::vector<std::string> fields;
@@ -32,12 +36,14 @@ Misfit::Misfit(const Model& model, const Active& active, MisfitSpec spec)
 void Misfit::prepare(const Grid& grid, const TimePlan& plan) {
   grid_ = &grid;
   corners_each_ = std::size_t{1} << grid.dimensions();
-  for (const PointObservation& observation : spec_.observations) {
+  state_.reserve(observations_.size());
+  corners_.reserve(observations_.size() * corners_each_);
+  for (const PointObservation& observation : observations_) {
     state_.push_back(plan.state_at(observation.time));
     locate(observation);
   }
-  simulated_.assign(spec_.observations.size(), 0.0);
-  scalar_parts_.assign(active_.scalars.size(), std::vector<double>(corners_.size(), 0.0));
+  simulated_.assign(observations_.size(), 0.0);
+  scalar_parts_.assign(active_.scalars.size(), CountedVector<double>(corners_.size(), 0.0));
 }
 
 void Misfit::locate(const PointObservation& observation) {
@@ -92,7 +98,7 @@ std::vector<double> Misfit::evaluate(Tables& tables, const std::vector<Expr>& ro
 void Misfit::observe(Tables& tables, std::int64_t k) {
   const auto [first, last] = range(k);
   if (first == last) return;
-  std::vector<double> at_corners((last - first) * corners_each_, 0.0);
+  CountedVector<double> at_corners((last - first) * corners_each_, 0.0);
   for (std::size_t c = 0; c < at_corners.size(); ++c) {
     const Corner& corner = corners_[first * corners_each_ + c];
     if (corner.here) at_corners[c] = corner.weight == 0.0 ? 0.0 : corner.weight * evaluate(tables, {value_}, corner)[0];
@@ -104,12 +110,12 @@ void Misfit::observe(Tables& tables, std::int64_t k) {
     simulated_[i] = sum;
     if (spec_.logarithmic && !(sum > 0.0))
       throw NumericsError("a misfit takes the logarithm of a simulated value that is not positive (" +
-                          std::to_string(sum) + " at t = " + std::to_string(spec_.observations[i].time) + ")");
+                          std::to_string(sum) + " at t = " + std::to_string(observations_[i].time) + ")");
   }
 }
 
 double Misfit::residual(std::size_t i) const {
-  const double observed = spec_.observations[i].value;
+  const double observed = observations_[i].value;
   return spec_.logarithmic ? std::log(simulated_[i]) - std::log(observed) : simulated_[i] - observed;
 }
 
@@ -137,7 +143,7 @@ void Misfit::add_adjoint(Tables& tables, std::int64_t k) {
 double Misfit::tangent(Tables& tables, std::int64_t k) const {
   const auto [first, last] = range(k);
   if (first == last) return 0.0;
-  std::vector<double> parts((last - first) * corners_each_, 0.0);
+  CountedVector<double> parts((last - first) * corners_each_, 0.0);
   for (std::size_t c = 0; c < parts.size(); ++c) {
     const Corner& corner = corners_[first * corners_each_ + c];
     if (corner.here && corner.weight != 0.0)
@@ -149,7 +155,7 @@ double Misfit::tangent(Tables& tables, std::int64_t k) const {
 
 void Misfit::add_scalar_sums(std::vector<double>& scalars) const {
   for (std::size_t p = 0; p < scalars.size(); ++p) {
-    std::vector<double> parts = scalar_parts_[p];
+    CountedVector<double> parts = scalar_parts_[p];
     grid_->communicator().sum(parts);
     scalars[p] += pairwise_sum(parts.data(), static_cast<std::int64_t>(parts.size()));
   }
@@ -163,6 +169,15 @@ double Misfit::sum_of_squares() const {
 
 double Misfit::value() const {
   return 0.5 * spec_.weight * sum_of_squares() / (spec_.noise * spec_.noise);
+}
+
+std::int64_t Misfit::passing_bytes() const {
+  std::size_t most = active_.scalars.empty() ? 0 : corners_.size();
+  for (const std::int64_t k : state_) {
+    const auto [first, last] = range(k);
+    most = std::max(most, (last - first) * corners_each_);
+  }
+  return static_cast<std::int64_t>(most * sizeof(double));
 }
 
 void Misfit::reset() {

@@ -9,6 +9,7 @@
 #include "solvers/grid/block_archive.hpp"
 #include "solvers/steppers/tables.hpp"
 #include "solvers/steppers/time_plan.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 
@@ -29,7 +30,8 @@ struct MisfitSpec {
 };
 
 /// Values between cell centres are interpolated linearly per axis (beyond the outermost centres: extrapolated). One
-/// message per observation time in the forward sweep, none backward.
+/// message per observation time in the forward sweep, none backward. Memory made by the constructor and prepare()
+/// counts (src/memory.hpp), so both are called with the same account.
 class Misfit {
  public:
   Misfit(const Model& model, const Active& active, MisfitSpec spec);
@@ -48,13 +50,15 @@ class Misfit {
 
   double value() const;           ///< the term, weight included
   double sum_of_squares() const;  ///< of (simulated - observed), or of the logarithms: neither noise nor weight
-  std::int64_t count() const { return static_cast<std::int64_t>(spec_.observations.size()); }
+  std::int64_t count() const { return static_cast<std::int64_t>(observations_.size()); }
   double noise() const { return spec_.noise; }
   const std::string& name() const { return spec_.name; }
   void reset();
   /// What was observed and differentiated so far.
   void save(BlockWriter& to) const;
   void restore(BlockReader& from);
+  /// Memory that observe(), tangent() and add_scalar_sums() take, and give back.
+  std::int64_t passing_bytes() const;
 
  private:
   struct Corner {
@@ -75,11 +79,12 @@ class Misfit {
   Expr value_, dot_;
   std::vector<Expr> partials_;  // with respect to fields, then active scalars
   std::vector<int> lambda_;
-  std::vector<std::int64_t> state_;  // of each observation
+  CountedVector<PointObservation> observations_;
+  CountedVector<std::int64_t> state_;  // of each observation
   std::size_t corners_each_ = 1;
-  std::vector<Corner> corners_;  // corners_each_ per observation
-  std::vector<double> simulated_;
-  std::vector<std::vector<double>> scalar_parts_;  // [active scalar][corner]
+  CountedVector<Corner> corners_;  // corners_each_ per observation
+  CountedVector<double> simulated_;
+  std::vector<CountedVector<double>> scalar_parts_;  // [active scalar][corner]
 };
 
 }  // namespace hindsight

@@ -295,13 +295,15 @@ StateShape Simulation::shape() const {
           layout.field_stride};
 }
 
-/// All that is in use but for states, and what gradients and tangents will add.
+/// All that is in use but for states, and what gradients and tangents will add, if only for a moment.
 std::int64_t Simulation::working_bytes() const {
   const std::int64_t doubles = state_bytes() / static_cast<std::int64_t>(sizeof(double));
   std::int64_t bytes = memory_->used() - states_->bytes();
   bytes += Memory::bytes_of(pool_states(0) * doubles);
   if (wants_.tangent) bytes += Memory::bytes_of(2 * doubles);
-  return bytes + Memory::most_stagger;  // of a pool that becomes large
+  std::int64_t passing = grid_sum_bytes(*grid_);
+  for (const Misfit& misfit : misfits_) passing = std::max(passing, misfit.passing_bytes());
+  return bytes + passing + Memory::most_stagger;  // of a pool that becomes large
 }
 
 /// Buffers of the pool: the states at work, one record's stages, and `units` of checkpoints.
@@ -349,6 +351,7 @@ Buffer Simulation::initial_state() {
 /// Whether the run ends with state k.
 void Simulation::look_for_end(std::int64_t k, const Buffer& state) {
   if (k == 0 || has_fixed_end_) return;
+  const CountMemory counted(memory_);
   tables_->bind_state(symbols_->objective, state.data());
   const double norm = std::sqrt(stop_->alone_at(*tables_, k));
   if (spec_.until->below ? norm < spec_.until->limit : norm > spec_.until->limit) plan_->end_at(k);
@@ -369,6 +372,7 @@ void Simulation::observe(std::int64_t k, const Buffer& state) {
     }
   for (Misfit& misfit : misfits_)
     if (misfit.counts_at(k)) {
+      const CountMemory counted(memory_);
       bind();
       misfit.observe(*tables_, k);
     }
@@ -439,6 +443,7 @@ void Simulation::reset_sums() {
 }
 
 double Simulation::objective() const {
+  const CountMemory counted(memory_);
   double sum = 0.0;
   const auto add = [&](const std::string& name, double value) {
     sum += value;
@@ -580,7 +585,7 @@ std::int64_t Simulation::kept_bytes() const {
   std::int64_t sums = 0;
   for (const auto* all : {&scalar_sums_, &series_sums_})
     for (const Memory& m : *all) sums += m.bytes();
-  for (const Integral& integral : integrals_) sums += integral.bytes();
+  sums += 16 * static_cast<std::int64_t>(integrals_.size()) * grid_->local_rows();
   return (2 * fields + 1) * cells + sums;
 }
 
@@ -719,7 +724,13 @@ std::pair<double, double> Simulation::measure(SlotTier& tier) {
   return {write, read};
 }
 
+void Simulation::walk(const std::function<bool(std::int64_t k, const double* state)>& visit) {
+  Buffer state = initial_state();
+  for (std::int64_t k = 0; visit(k, state.data()) && k < plan_->steps(); ++k) state = advance(k, state, false);
+}
+
 UnknownValues Simulation::collect_gradient() {
+  const CountMemory counted(memory_);
   const Model& model = spec_.model;
   tables_->bind_state(symbols_->lambda, lambda_.data());
   if (symbols_->adjoint_kernel >= 0)

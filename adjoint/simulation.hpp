@@ -68,8 +68,8 @@ using ProgressObserver = std::function<void(std::int64_t forward, std::int64_t r
 
 /// Who watches and keeps a sweep. All may be left out.
 struct SweepOptions {
-  StateObserver observer;
-  ProgressObserver progress;
+  StateObserver observer = {};
+  ProgressObserver progress = {};
   SweepKeeper* keeper = nullptr;
   BlockReader* kept = nullptr;  ///< where to go on: as the keeper was given it by the same call
 };
@@ -144,6 +144,9 @@ class Simulation final : private ReversibleSteps {
   /// Seconds of one transfer of a state to and from a tier while steps are taken, when one follows the other. Uses the
   /// tier's slots and empties it. Collective.
   std::pair<double, double> measure(SlotTier& tier);
+  /// Takes steps from the initial state until `visit` has seen enough; neither objective nor condition of the end.
+  /// @param visit called with the initial state and after each step; false: enough, on all ranks. Collective.
+  void walk(const std::function<bool(std::int64_t k, const double* state)>& visit);
   /// The derivative of the objective in a direction, by the tangent model. @returns {objective, derivative}.
   std::pair<double, double> tangent(const UnknownValues& direction);
 

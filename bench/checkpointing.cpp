@@ -109,6 +109,8 @@ void slow_tier(Report& report, double ratio) {
   report.add("    chosen over the best of the others", median(seconds[0]) / best, "", "at most 1");
 }
 
+}  // namespace
+
 void measure(int argc, char** argv) {
   Report report("Checkpointing, gray-scott 128 x 128, RK4, one core");
   small_budget(report);
@@ -117,11 +119,4 @@ void measure(int argc, char** argv) {
   report.finish(argc, argv);
 }
 
-}  // namespace
 }  // namespace hindsight::bench
-
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  hindsight::bench::measure(argc, argv);
-  MPI_Finalize();
-}

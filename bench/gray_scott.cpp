@@ -76,12 +76,9 @@ void several_ranks(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace hindsight::bench
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int size = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  size == 1 ? hindsight::bench::one_rank(argc, argv) : hindsight::bench::several_ranks(argc, argv);
-  MPI_Finalize();
+void measure(int argc, char** argv) {
+  Communicator(MPI_COMM_WORLD).size() == 1 ? one_rank(argc, argv) : several_ranks(argc, argv);
 }
+
+}  // namespace hindsight::bench

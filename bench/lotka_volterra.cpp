@@ -4,11 +4,10 @@
 #include "bench/measure.hpp"
 #include "src/program/session.hpp"
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  using namespace hindsight;
-  {
-    Session session(parse_case("bench.yaml", R"yaml(
+namespace hindsight::bench {
+
+void measure(int argc, char** argv) {
+  Session session(parse_case("bench.yaml", R"yaml(
 case: lotka-volterra
 parameters: {alpha: 0.54, beta: 0.027, gamma: 0.8, delta: 0.024}
 state: {u: {initial: 34}, v: {initial: 5.8}}
@@ -19,14 +18,14 @@ time: {method: rk4, step: 2e-5, to: 20}
 objective: [{final: "u^2 + v^2"}]
 unknowns: {alpha: {}, beta: {}, gamma: {}, delta: {}, initial(u): {}, initial(v): {}}
 )yaml",
-                               {}),
-                    Communicator(MPI_COMM_SELF), true, false, true);
-    const std::vector<double> t = bench::medians({[&] { session.objective({}); }, [&] { session.gradient({}); }});
-    bench::Report report("Lotka-Volterra, 1e6 RK4 steps, schedule " + session.plan().kind->name);
-    report.add("(e) forward", t[0] * 1e3, "ns/step");
-    report.add("    gradient", t[1] * 1e3, "ns/step");
-    report.add("    gradient over forward", t[1] / t[0], "", "at most 3");
-    report.finish(argc, argv);
-  }
-  MPI_Finalize();
+                             {}),
+                  Communicator(MPI_COMM_SELF), true, false, true);
+  const std::vector<double> t = medians({[&] { session.objective({}); }, [&] { session.gradient({}); }});
+  Report report("Lotka-Volterra, 1e6 RK4 steps, schedule " + session.plan().kind->name);
+  report.add("(e) forward", t[0] * 1e3, "ns/step");
+  report.add("    gradient", t[1] * 1e3, "ns/step");
+  report.add("    gradient over forward", t[1] / t[0], "", "at most 3");
+  report.finish(argc, argv);
 }
+
+}  // namespace hindsight::bench

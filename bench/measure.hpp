@@ -7,6 +7,9 @@
 
 namespace hindsight::bench {
 
+/// A benchmark: each program of this folder defines its own, main() calls it between MPI_Init and MPI_Finalize.
+void measure(int argc, char** argv);
+
 constexpr int repetitions = 7;
 
 /// Seconds of one call.

@@ -202,42 +202,50 @@ PeerResult run_petsc(bool with_gradient) {
   return result;
 }
 
+/// PETSc for as long as it lives.
+struct Petsc {
+  Petsc() {
+    PetscInitializeNoArguments();
+    PetscOptionsSetValue(nullptr, "-ts_trajectory_type", "memory");
+  }
+  ~Petsc() { PetscFinalize(); }
+  Petsc(const Petsc&) = delete;
+  Petsc& operator=(const Petsc&) = delete;
+};
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  PetscInitializeNoArguments();
-  PetscOptionsSetValue(nullptr, "-ts_trajectory_type", "memory");
-  {
-    using namespace hindsight;
-    Session session(bench::gray_scott(cells, steps, time_step), Communicator(MPI_COMM_SELF), true, false, true);
-    Evaluation ours;
-    PeerResult peer;
-    std::vector<double> forward_ratio, gradient_ratio;
-    double peer_forward = 0, peer_gradient = 0;
-    for (int round = -1; round < bench::repetitions; ++round) {
-      const double forward = bench::seconds_of([&] { session.objective({}); });
-      const double gradient = bench::seconds_of([&] { ours = session.gradient({}); });
-      peer_forward = run_petsc(false).forward;
-      peer = run_petsc(true);
-      peer_gradient = peer.gradient;
-      if (round < 0) continue;
-      forward_ratio.push_back(peer_forward / forward);
-      gradient_ratio.push_back(peer_gradient / gradient);
-    }
-    std::sort(forward_ratio.begin(), forward_ratio.end());
-    std::sort(gradient_ratio.begin(), gradient_ratio.end());
-    const double per_cell = 1e9 / (65536.0 * steps);
-    bench::Report report("Gray-Scott 256 x 256, RK4, 100 steps, one core, against PETSc");
-    report.add("    PETSc forward", peer_forward * per_cell, "ns/cell/step");
-    report.add("    PETSc gradient", peer_gradient * per_cell, "ns/cell/step");
-    report.add("(d) PETSc forward over Hindsight's", forward_ratio[forward_ratio.size() / 2], "", "at least 2");
-    report.add("    PETSc gradient over Hindsight's", gradient_ratio[gradient_ratio.size() / 2], "", "at least 20");
-    report.add("    objective, relative difference", std::fabs(ours.objective / peer.objective - 1), "");
-    report.add("    dJ/dF, relative difference", std::fabs(ours.gradient[0][0] / peer.df - 1), "");
-    report.add("    dJ/dk, relative difference", std::fabs(ours.gradient[1][0] / peer.dk - 1), "");
-    report.finish(argc, argv);
+namespace hindsight::bench {
+
+void measure(int argc, char** argv) {
+  const Petsc petsc;
+  Session session(gray_scott(cells, steps, time_step), Communicator(MPI_COMM_SELF), true, false, true);
+  Evaluation ours;
+  PeerResult peer;
+  std::vector<double> forward_ratio, gradient_ratio;
+  double peer_forward = 0, peer_gradient = 0;
+  for (int round = -1; round < repetitions; ++round) {
+    const double forward = seconds_of([&] { session.objective({}); });
+    const double gradient = seconds_of([&] { ours = session.gradient({}); });
+    peer_forward = run_petsc(false).forward;
+    peer = run_petsc(true);
+    peer_gradient = peer.gradient;
+    if (round < 0) continue;
+    forward_ratio.push_back(peer_forward / forward);
+    gradient_ratio.push_back(peer_gradient / gradient);
   }
-  PetscFinalize();
-  MPI_Finalize();
+  std::sort(forward_ratio.begin(), forward_ratio.end());
+  std::sort(gradient_ratio.begin(), gradient_ratio.end());
+  const double per_cell = 1e9 / (65536.0 * steps);
+  Report report("Gray-Scott 256 x 256, RK4, 100 steps, one core, against PETSc");
+  report.add("    PETSc forward", peer_forward * per_cell, "ns/cell/step");
+  report.add("    PETSc gradient", peer_gradient * per_cell, "ns/cell/step");
+  report.add("(d) PETSc forward over Hindsight's", forward_ratio[forward_ratio.size() / 2], "", "at least 2");
+  report.add("    PETSc gradient over Hindsight's", gradient_ratio[gradient_ratio.size() / 2], "", "at least 20");
+  report.add("    objective, relative difference", std::fabs(ours.objective / peer.objective - 1), "");
+  report.add("    dJ/dF, relative difference", std::fabs(ours.gradient[0][0] / peer.df - 1), "");
+  report.add("    dJ/dk, relative difference", std::fabs(ours.gradient[1][0] / peer.dk - 1), "");
+  report.finish(argc, argv);
 }
+
+}  // namespace hindsight::bench

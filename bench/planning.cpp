@@ -53,6 +53,8 @@ double actions_per_second(ActionStream stream) {
   return static_cast<double>(count) / seconds;
 }
 
+}  // namespace
+
 void measure(int argc, char** argv) {
   constexpr std::int64_t million = 1'000'000;
   Report report("Plans");
@@ -82,9 +84,4 @@ void measure(int argc, char** argv) {
   report.finish(argc, argv);
 }
 
-}  // namespace
 }  // namespace hindsight::bench
-
-int main(int argc, char** argv) {
-  hindsight::bench::measure(argc, argv);
-}

@@ -185,6 +185,8 @@ void unthrottled(Report& report) {
              median(ratio), "", "at most 1.15");
 }
 
+}  // namespace
+
 void measure(int argc, char** argv) {
   Report report("Store: the disk tier, one core and a transfer thread's");
   for (const std::int64_t size : {8 * mib, 32 * mib, 64 * mib}) raw_files(report, size);
@@ -193,11 +195,4 @@ void measure(int argc, char** argv) {
   report.finish(argc, argv);
 }
 
-}  // namespace
 }  // namespace hindsight::bench
-
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  hindsight::bench::measure(argc, argv);
-  MPI_Finalize();
-}

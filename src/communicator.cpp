@@ -69,7 +69,7 @@ void Communicator::on_root(const std::function<void()>& work) const {
   });
 }
 
-void Communicator::sum(std::vector<double>& values) const {
+void Communicator::sum(std::span<double> values) const {
   if (size_ == 1 || values.empty()) return;
   MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM, comm_);
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ class Communicator {
   std::string first_text(const std::string& text) const;
   /// Element-wise sum over ranks. Collective. Independent of the number of ranks only when at most one rank holds a
   /// non-zero entry per element.
-  void sum(std::vector<double>& values) const;
+  void sum(std::span<double> values) const;
   /// The largest over ranks. Collective.
   std::int64_t max(std::int64_t value) const;
   double max(double value) const;

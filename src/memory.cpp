@@ -43,6 +43,10 @@ void MemoryAccount::take(std::int64_t bytes) {
 CountMemory::CountMemory(std::shared_ptr<MemoryAccount> account)
     : outer_(std::exchange(current_account, std::move(account))) {}
 
+const std::shared_ptr<MemoryAccount>& CountMemory::current() {
+  return current_account;
+}
+
 CountMemory::~CountMemory() {
   current_account = std::move(outer_);
 }

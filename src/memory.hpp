@@ -1,8 +1,11 @@
 // Host memory that is counted: every array of states, records, slots, queues and scratch is one of these.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
+#include <vector>
 
 namespace hindsight {
 
@@ -31,10 +34,40 @@ class CountMemory {
   ~CountMemory();
   CountMemory(const CountMemory&) = delete;
   CountMemory& operator=(const CountMemory&) = delete;
+  /// The account that this thread's memory counts in now; null: none.
+  static const std::shared_ptr<MemoryAccount>& current();
 
  private:
   std::shared_ptr<MemoryAccount> outer_;
 };
+
+/// Of containers that count, in the account that was current when the container was made.
+template <class T>
+class CountedAllocator {
+ public:
+  using value_type = T;
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
+  CountedAllocator() : account_(CountMemory::current()) {}
+  template <class U>
+  CountedAllocator(const CountedAllocator<U>& other) : account_(other.account()) {}
+  T* allocate(std::size_t count) {
+    if (account_) account_->take(static_cast<std::int64_t>(count * sizeof(T)));
+    return std::allocator<T>().allocate(count);
+  }
+  void deallocate(T* place, std::size_t count) {
+    std::allocator<T>().deallocate(place, count);
+    if (account_) account_->give_back(static_cast<std::int64_t>(count * sizeof(T)));
+  }
+  const std::shared_ptr<MemoryAccount>& account() const { return account_; }
+  bool operator==(const CountedAllocator& other) const { return account_ == other.account_; }
+
+ private:
+  std::shared_ptr<MemoryAccount> account_;
+};
+
+template <class T>
+using CountedVector = std::vector<T, CountedAllocator<T>>;
 
 /// Aligned memory, zeroed, that has been touched once (first touch is slow and must not fall into the time loop).
 class Memory {

@@ -1,6 +1,9 @@
 #include "src/ordered_sum.hpp"
 
+#include <vector>
+
 #include "src/error.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 
@@ -14,26 +17,35 @@ double pairwise_sum(const double* values, std::int64_t count) {
   return pairwise_sum(values, half) + pairwise_sum(values + half, count - half);
 }
 
-double ordered_sum(const std::vector<double>& rows, const std::vector<std::int64_t>& global_row, std::int64_t total,
+double ordered_sum(std::span<const double> rows, std::span<const std::int64_t> global_row, std::int64_t total,
                    const Communicator& comm) {
   if (rows.size() != global_row.size()) throw Error(ExitCode::bug, "ordered_sum: rows without an index");
-  std::vector<double> all_rows = rows;
-  std::vector<std::int64_t> all_index = global_row;
-  if (comm.size() > 1) {
-    int mine = static_cast<int>(rows.size());
-    std::vector<int> counts(static_cast<std::size_t>(comm.size())), starts(counts.size(), 0);
-    MPI_Allgather(&mine, 1, MPI_INT, counts.data(), 1, MPI_INT, comm.handle());
-    for (std::size_t r = 1; r < counts.size(); ++r) starts[r] = starts[r - 1] + counts[r - 1];
-    all_rows.resize(static_cast<std::size_t>(total));
-    all_index.resize(static_cast<std::size_t>(total));
-    MPI_Allgatherv(rows.data(), mine, MPI_DOUBLE, all_rows.data(), counts.data(), starts.data(), MPI_DOUBLE,
-                   comm.handle());
-    MPI_Allgatherv(global_row.data(), mine, MPI_INT64_T, all_index.data(), counts.data(), starts.data(), MPI_INT64_T,
-                   comm.handle());
+  const auto size = static_cast<std::size_t>(total);
+  CountedVector<double> ordered(size, 0.0);
+  const auto place = [&](std::span<const double> values, std::span<const std::int64_t> index) {
+    for (std::size_t i = 0; i < values.size(); ++i) ordered[static_cast<std::size_t>(index[i])] = values[i];
+  };
+  if (comm.size() == 1) {
+    place(rows, global_row);
+    return pairwise_sum(ordered.data(), total);
   }
-  std::vector<double> ordered(static_cast<std::size_t>(total), 0.0);
-  for (std::size_t i = 0; i < all_rows.size(); ++i) ordered[static_cast<std::size_t>(all_index[i])] = all_rows[i];
+  CountedVector<double> all_rows(size);
+  CountedVector<std::int64_t> all_index(size);
+  const int mine = static_cast<int>(rows.size());
+  std::vector<int> counts(static_cast<std::size_t>(comm.size())), starts(counts.size(), 0);
+  MPI_Allgather(&mine, 1, MPI_INT, counts.data(), 1, MPI_INT, comm.handle());
+  for (std::size_t r = 1; r < counts.size(); ++r) starts[r] = starts[r - 1] + counts[r - 1];
+  MPI_Allgatherv(rows.data(), mine, MPI_DOUBLE, all_rows.data(), counts.data(), starts.data(), MPI_DOUBLE,
+                 comm.handle());
+  MPI_Allgatherv(global_row.data(), mine, MPI_INT64_T, all_index.data(), counts.data(), starts.data(), MPI_INT64_T,
+                 comm.handle());
+  place(all_rows, all_index);
   return pairwise_sum(ordered.data(), total);
+}
+
+std::int64_t ordered_sum_bytes(std::int64_t total, const Communicator& comm) {
+  const std::int64_t gathered = comm.size() == 1 ? 0 : sizeof(double) + sizeof(std::int64_t);
+  return total * (static_cast<std::int64_t>(sizeof(double)) + gathered);
 }
 
 }  // namespace hindsight

@@ -8,7 +8,6 @@
 
 #include "adjoint/plan/timeline.hpp"
 #include "adjoint/schedule/levels.hpp"
-#include "adjoint/schedule/mixed.hpp"
 #include "src/error.hpp"
 
 namespace hindsight {
@@ -41,24 +40,17 @@ struct Candidate {
 
 /// The request as a family understands it.
 ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs) {
-  const std::string& name = candidate.name;
   ScheduleRequest request = request_of(inputs);
-  const std::int64_t n = inputs.steps, units = inputs.units[Tier::host];
-  const bool fits_records =
-      inputs.keeps_records && n != unknown_steps && (units < 0 || (n - 1) <= units / inputs.record_units);
-  if (name == "store-all" && fits_records) {
-    request.content = Content::record;
-    request.record_units = inputs.record_units;
-  }
-  if (name == "twolevel" && request.period == 0 && inputs.units[Tier::disk] > 0)
-    request.period = (inputs.at_most - 1) / std::max<std::int64_t>(1, inputs.units[Tier::disk]) + 1;
-  if (name == "stride" && candidate.keeps_records) {
-    request.content = Content::record;
-    request.record_units = inputs.record_units;
-    request.costs.reverse = inputs.seconds.record + inputs.seconds.reverse_kept;
-  }
-  if (name == "cams" || name == "mixed") request.record_units = inputs.record_units;
+  const auto complete = schedule_kind(candidate.name).complete;
+  if (complete != nullptr)
+    complete(request, {inputs.keeps_records, candidate.keeps_records, inputs.record_units,
+                       inputs.seconds.record + inputs.seconds.reverse_kept});
   return request;
+}
+
+bool is_affordable(const Candidate& candidate, const PlanInputs& inputs) {
+  const auto operations = schedule_kind(candidate.name).operations;
+  return operations == nullptr || operations(request_of(inputs)) <= affordable_operations;
 }
 
 /// What a schedule takes with transfers as they will be made.
@@ -104,7 +96,7 @@ std::vector<Candidate> candidates(const PlanInputs& inputs) {
   if (n - 1 <= units) all.push_back({"store-all"});
   if (units >= 1) all.push_back({"revolve"});
   if (inputs.keeps_records && inputs.record_units > 1 && units >= inputs.record_units &&
-      MixedProgram::operations(n, std::min(units, n)) <= affordable_operations)
+      is_affordable({"cams"}, inputs))
     all.push_back({"cams"});
   if (!has_slow_tier(inputs)) return all;
   all.push_back({"hrevolve"});
@@ -203,10 +195,7 @@ CheckpointPlan make_plan(const PlanInputs& inputs) {
 std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs) {
   std::vector<CheckpointPlan> plans;
   for (const ScheduleKind& kind : schedules()) {
-    if (kind.name == "mixed" && inputs.record_units > 1) continue;
-    const bool is_program = kind.name == "mixed" || kind.name == "cams";
-    if (is_program && MixedProgram::operations(inputs.steps, inputs.units[Tier::host]) > affordable_operations)
-      continue;
+    if (!is_affordable({kind.name}, inputs)) continue;
     try {
       plans.push_back(plan_with({kind.name}, inputs));
     } catch (const InputError&) {

@@ -181,17 +181,35 @@ std::int64_t saturating_units(std::int64_t steps, std::int64_t record_units) {
   return __builtin_mul_overflow(steps - 1, record_units, &product) ? endless : product;
 }
 
+namespace {
+
+void complete(ScheduleRequest& request, const RecordOffer& records) {
+  request.record_units = records.units;
+}
+
+double operations(const ScheduleRequest& request) {
+  const std::int64_t units = request.capacities[Tier::host], n = request.steps;
+  return MixedProgram::operations(n, units < 0 ? n : std::min(units, n));
+}
+
+}  // namespace
+
 ScheduleKind mixed_schedule() {
-  return {"mixed", "states and stage records share the slots, one unit each", [](const ScheduleRequest& request) {
-            if (request.record_units != 1 || request.record_gives_state)
-              throw InputError("schedule mixed: its records take one unit; for records of several use cams");
-            return make("mixed", request);
-          }};
+  const auto make_mixed = [](const ScheduleRequest& request) {
+    if (request.record_units != 1 || request.record_gives_state)
+      throw InputError("schedule mixed: its records take one unit; for records of several use cams");
+    return make("mixed", request);
+  };
+  return {"mixed", "states and stage records share the slots, one unit each", make_mixed, false, complete, operations};
 }
 
 ScheduleKind cams_schedule() {
-  return {"cams", "states and stage records share the memory; a record takes as many units as there are stages",
-          [](const ScheduleRequest& request) { return make("cams", request); }};
+  return {"cams",
+          "states and stage records share the memory; a record takes as many units as there are stages",
+          [](const ScheduleRequest& request) { return make("cams", request); },
+          false,
+          complete,
+          operations};
 }
 
 }  // namespace hindsight

@@ -174,6 +174,14 @@ struct Schedule {
   std::function<ActionStream()> actions;  ///< each call starts anew
 };
 
+/// Stage records as a planner offers them to families that can keep some in host memory.
+struct RecordOffer {
+  bool is_possible = false;  ///< host memory may hold records
+  bool is_wanted = false;    ///< by families that can do with states or with records
+  std::int64_t units = 1;    ///< that a record takes
+  double reverse = 1;        ///< cost of recording and reversing a step whose record is kept in between
+};
+
 /// One registered family. `make` throws InputError when the request cannot be met (no slot at all, ...), saying what is
 /// needed.
 struct ScheduleKind {
@@ -181,6 +189,10 @@ struct ScheduleKind {
   std::string summary;  ///< one line for a person
   Schedule (*make)(const ScheduleRequest&);
   bool is_online = false;  ///< it learns the number of steps from ActionStream::finish_at, known or not
+  /// Adds to a planner's request what the family makes of it: records, a period. Null: nothing.
+  void (*complete)(ScheduleRequest&, const RecordOffer&) = nullptr;
+  /// What `make` takes in operations of a dynamic program. Null: next to nothing.
+  double (*operations)(const ScheduleRequest&) = nullptr;
 };
 
 /// The explicit list of all schedules, in the order they are shown.

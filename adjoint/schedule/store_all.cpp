@@ -58,10 +58,19 @@ Schedule make(const ScheduleRequest& request) {
   return schedule;
 }
 
+/// Records where all fit: they spare the second forward sweep.
+void complete(ScheduleRequest& request, const RecordOffer& records) {
+  const std::int64_t units = request.capacities[Tier::host];
+  const bool fit = units < 0 || request.steps - 1 <= units / records.units;
+  if (!records.is_possible || request.steps == unknown_steps || !fit) return;
+  request.content = Content::record;
+  request.record_units = records.units;
+}
+
 }  // namespace
 
 ScheduleKind store_all_schedule() {
-  return {"store-all", "keeps every state (or every record); the fastest when memory allows", make};
+  return {"store-all", "keeps every state (or every record); the fastest when memory allows", make, false, complete};
 }
 
 }  // namespace hindsight

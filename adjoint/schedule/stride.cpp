@@ -114,10 +114,17 @@ Schedule make(const ScheduleRequest& request) {
   return schedule;
 }
 
+void complete(ScheduleRequest& request, const RecordOffer& records) {
+  if (!records.is_wanted) return;
+  request.content = Content::record;
+  request.record_units = records.units;
+  request.costs.reverse = records.reverse;
+}
+
 }  // namespace
 
 ScheduleKind stride_schedule() {
-  return {"stride", "a state on disk every k steps, for transfers that overlap the steps", make};
+  return {"stride", "a state on disk every k steps, for transfers that overlap the steps", make, false, complete};
 }
 
 }  // namespace hindsight

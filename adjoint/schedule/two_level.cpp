@@ -70,10 +70,17 @@ Schedule make(const ScheduleRequest& request) {
   return schedule;
 }
 
+/// The shortest period with which the disk holds the longest run.
+void complete(ScheduleRequest& request, const RecordOffer&) {
+  const std::int64_t slots = request.capacities[Tier::disk];
+  if (request.period == 0 && slots > 0) request.period = (request.at_most - 1) / slots + 1;
+}
+
 }  // namespace
 
 ScheduleKind twolevel_schedule() {
-  return {"twolevel", "a state on disk every period (any number of steps), Revolve in memory within", make, true};
+  return {"twolevel", "a state on disk every period (any number of steps), Revolve in memory within", make, true,
+          complete};
 }
 
 }  // namespace hindsight

@@ -3,16 +3,19 @@
 
 #include <cstdint>
 #include <mutex>
-#include <vector>
+
+#include "src/memory.hpp"
 
 namespace hindsight {
 
 /// A slot gets a chain of pages, anywhere: nothing is ever too scattered to be used, and of each slot less than one
-/// page is wasted. Thread-safe; allocates memory only when it is made.
+/// page is wasted. Thread-safe; allocates memory only when it is made, and that counts (src/memory.hpp).
 class PageArena {
  public:
   static constexpr std::int64_t none = -1;
   explicit PageArena(std::int64_t pages);
+  /// Host memory that the table of a page takes.
+  static constexpr std::int64_t table_bytes = sizeof(std::int64_t);
   /// The first page of a chain of `count` (at least one); none if fewer are free.
   std::int64_t allocate(std::int64_t count);
   void free(std::int64_t first);
@@ -29,7 +32,7 @@ class PageArena {
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::int64_t> next_;  // in a chain, or in the list of free pages
+  CountedVector<std::int64_t> next_;  // in a chain, or in the list of free pages
   std::int64_t first_free_ = none, free_count_ = 0, retired_ = 0, peak_ = 0;
 };
 

@@ -22,12 +22,16 @@ class MediumError : public std::runtime_error {
   bool is_full_;
 };
 
-/// What a slot holds, for whoever opens the file.
-struct SlotLabel {
-  std::int64_t step = -1;  ///< the state's; -1: the slot is free
-  std::int64_t first_page = -1;
-  std::int64_t bytes = 0;      ///< as stored
+struct StoredBytes {
+  std::int64_t first_page = -1;  ///< -1: there are none
+  std::int64_t bytes = 0;
   std::uint32_t checksum = 0;  ///< CRC32C of these bytes
+};
+
+/// What a slot holds, for whoever opens the file.
+struct SlotLabel : StoredBytes {
+  std::int64_t step = -1;  ///< the state's; -1: the slot is free
+  StoredBytes reference;   ///< the whole state to which the slot's is a difference, if it is one
 };
 
 /// Numbered pages of equal size. Several threads may call at once, for different pages and slots.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "adjoint/store/slot_jobs.hpp"
 #include "src/error.hpp"
 
 namespace hindsight {
@@ -16,80 +17,7 @@ double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-constexpr std::int64_t block = 4096;                          // bytes; what transfers are made of
-constexpr std::int64_t piece_bytes = std::int64_t{2} << 20U;  // of a state that go at once
-
-std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
 }  // namespace
-
-/// Calls `work(first cell, cells)` for all pieces of a state, in order.
-template <class Work>
-void SlotTier::for_pieces(Work work) const {
-  constexpr std::int64_t most = piece_bytes / static_cast<std::int64_t>(sizeof(double));
-  for (std::int64_t first = 0; first < shape_.doubles(); first += most)
-    work(first, std::min(most, shape_.doubles() - first));
-}
-
-/// What both directions need. The caller's thread writes it while the job is idle, the transfer thread while it runs.
-struct SlotTier::Transfer : TransferJob {
-  Transfer(SlotTier& owner) : tier(owner) {}
-  SlotTier& tier;
-  std::int64_t slot = -1;  ///< -1: not in use
-  Buffer state;            ///< only the caller's thread touches the reference
-  double* data = nullptr;
-  SlotLabel label;
-  bool has_failed = false, found_no_space = false;
-  std::string problem;
-  double seconds = 0.0;
-
-  void begin(std::int64_t of_slot, Buffer buffer, const SlotLabel& of_label) {
-    slot = of_slot;
-    state = std::move(buffer);
-    data = state.data();
-    label = of_label;
-    has_failed = found_no_space = false;
-  }
-  void end() {
-    slot = -1;
-    state.reset();
-  }
-  template <class Work>
-  void attempt(Work work) noexcept {
-    const Clock::time_point begin_time = Clock::now();
-    try {
-      work();
-    } catch (const MediumError& error) {
-      has_failed = true;
-      found_no_space = error.is_full();
-      problem = error.what();
-    } catch (const std::exception& error) {
-      has_failed = true;
-      problem = error.what();
-    }
-    seconds = since(begin_time);
-  }
-};
-
-class SlotTier::Write final : public Transfer {
- public:
-  using Transfer::Transfer;
-  std::int64_t sequence = 0;
-  void run(int thread) noexcept override {
-    attempt([&] { tier.store(*this, tier.scratch_[static_cast<std::size_t>(thread)]); });
-  }
-};
-
-class SlotTier::Read final : public Transfer {
- public:
-  using Transfer::Transfer;
-  bool is_copy = false;  ///< the state was still waiting to be written: nothing is read
-  void run(int thread) noexcept override {
-    attempt([&] { tier.fetch(*this, tier.scratch_[static_cast<std::size_t>(thread)]); });
-  }
-};
 
 SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_ptr<Medium> medium,
                    std::shared_ptr<const Codec> codec, std::shared_ptr<TransferThreads> threads)
@@ -107,103 +35,19 @@ SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_p
     scratch.encoded = Memory::pages(rounded_up(codec_->bound(shape_), block));
     scratch.coder = codec_->coder(shape_);
   }
+  if (codec_ && codec_->takes_references()) whole_ = std::make_unique<WholeState>(shape_.bytes());
   for (int i = 0; i < std::max(1, settings_.queue); ++i) writes_.push_back(std::make_unique<Write>(*this));
   for (int i = 0; i < settings_.prefetch + 1; ++i) reads_.push_back(std::make_unique<Read>(*this));
 }
 
 std::int64_t SlotTier::scratch_bytes(const StateShape& shape, const Codec* codec, int threads) {
   const std::int64_t state = rounded_up(shape.bytes(), block);
-  return threads * (codec != nullptr ? state + rounded_up(codec->bound(shape), block) : std::min(piece_bytes, state));
+  if (codec == nullptr) return threads * std::min(piece_bytes, state);
+  return threads * (state + rounded_up(codec->bound(shape), block)) + (codec->takes_references() ? state : 0);
 }
 
 SlotTier::~SlotTier() {
   clear();
-}
-
-/// Moves bytes of a slot from `position` on, which is a multiple of 4 KiB. Pages in a row go in one piece.
-void SlotTier::transfer(bool is_write, const SlotLabel& label, std::int64_t position, char* bytes, std::int64_t count) {
-  const std::int64_t page_bytes = medium_->page_bytes();
-  std::int64_t page = label.first_page, within = position;
-  for (; within >= page_bytes; within -= page_bytes) page = arena_.next(page);
-  for (std::int64_t left = rounded_up(count, block); left > 0;) {
-    const std::int64_t begin = page * page_bytes + within;
-    std::int64_t room = page_bytes - within;
-    for (; arena_.next(page) == page + 1; ++page) room += page_bytes;
-    const std::int64_t piece = std::min(left, room);
-    if (is_write) {
-      medium_->write(begin, bytes, piece);
-    } else {
-      medium_->read(begin, bytes, piece);
-    }
-    bytes += piece;
-    left -= piece;
-    page = arena_.next(page);
-    within = 0;
-  }
-}
-
-void SlotTier::allocate(Write& job) {
-  const std::int64_t pages = (job.label.bytes + medium_->page_bytes() - 1) / medium_->page_bytes();
-  job.label.first_page = arena_.allocate(pages);
-  if (job.label.first_page == PageArena::none) throw MediumError("all pages are in use", true);
-  for (std::int64_t page = job.label.first_page; pages > 1 && page != PageArena::none; page = arena_.next(page))
-    medium_->link(page, arena_.next(page));
-}
-
-/// On a transfer thread. States as they are go piece by piece through scratch memory that stays in the cache.
-void SlotTier::store(Write& job, Scratch& scratch) {
-  SlotLabel& label = job.label;
-  if (codec_) {
-    auto* const encoded = reinterpret_cast<char*>(scratch.encoded.data());
-    pack(shape_, job.data, 0, shape_.doubles(), scratch.cells.data());
-    label.bytes = scratch.coder->encode(scratch.cells.data(), encoded);
-    label.checksum = crc32c(encoded, label.bytes);
-    allocate(job);
-    transfer(true, label, 0, encoded, label.bytes);
-  } else {
-    label.bytes = shape_.bytes();
-    label.checksum = 0;
-    allocate(job);
-    for_pieces([&](std::int64_t first, std::int64_t count) {
-      pack(shape_, job.data, first, count, scratch.cells.data());
-      label.checksum = crc32c(scratch.cells.data(), count * 8, label.checksum);
-      transfer(true, label, first * 8, reinterpret_cast<char*>(scratch.cells.data()), count * 8);
-    });
-  }
-  medium_->label(job.slot, label);
-}
-
-/// On a transfer thread.
-void SlotTier::fetch(Read& job, Scratch& scratch) {
-  const SlotLabel& label = job.label;
-  std::uint32_t checksum = 0;
-  auto* const encoded = reinterpret_cast<char*>(scratch.encoded.data());
-  if (codec_) {
-    transfer(false, label, 0, encoded, label.bytes);
-    checksum = crc32c(encoded, label.bytes);
-  } else {
-    for_pieces([&](std::int64_t first, std::int64_t count) {
-      transfer(false, label, first * 8, reinterpret_cast<char*>(scratch.cells.data()), count * 8);
-      checksum = crc32c(scratch.cells.data(), count * 8, checksum);
-      unpack(shape_, scratch.cells.data(), first, count, job.data);
-    });
-  }
-  if (checksum != label.checksum)
-    throw MediumError(fmt::format("wrong checksum: {:08x} in place of {:08x}", checksum, label.checksum));
-  if (!codec_) return;
-  if (!scratch.coder->decode(encoded, label.bytes, scratch.cells.data()))
-    throw MediumError("what was read cannot be decoded");
-  unpack(shape_, scratch.cells.data(), 0, shape_.doubles(), job.data);
-}
-
-void SlotTier::free_pages(Place& p) {
-  if (p.label.first_page == PageArena::none) return;
-  if (p.state == State::damaged) {
-    arena_.retire(p.label.first_page, settings_.spare_pages);
-  } else {
-    arena_.free(p.label.first_page);
-  }
-  p.label = {};
 }
 
 /// Takes note of a write that is done.
@@ -226,9 +70,12 @@ void SlotTier::reap(Write& job) {
   } else {
     ++traffic_.writes;
     traffic_.bytes_written += job.label.bytes;
+    if (job.label.reference.first_page != PageArena::none) ++traffic_.differences;
     if (p.state == State::filling) p.state = State::ready;
   }
-  if (p.state == State::free || p.state == State::damaged) free_pages(p);
+  settle_reference(p);
+  if (job.has_failed) lose_dependent(p);
+  if (p.state == State::free || p.state == State::damaged) free_pages(p, p.state == State::damaged);
   job.end();
 }
 
@@ -269,10 +116,12 @@ void SlotTier::save(std::int64_t slot, const Buffer& state, std::int64_t step) {
   label.step = step;
   p.label = label;
   p.state = State::filling;
+  p.has_lost_reference = false;
   for (std::size_t i = 0; i < writes_.size(); ++i)
     if (writes_[i].get() == &job) p.write = static_cast<int>(i);
   job.begin(slot, state, label);
   job.sequence = sequence_++;
+  job.is_difference = takes_reference(slot);
   threads_->submit(job, false);
   if (settings_.queue > 0) return;
   const Clock::time_point begin = Clock::now();
@@ -287,15 +136,19 @@ SlotTier::Read* SlotTier::read_of(std::int64_t slot) {
   return nullptr;
 }
 
+SlotTier::Read* SlotTier::free_read() {
+  return read_of(-1);
+}
+
 SlotTier::Read* SlotTier::begin_read(std::int64_t slot, Pool& pool, bool is_urgent) {
-  const auto job = std::find_if(reads_.begin(), reads_.end(), [](const auto& r) { return r->slot < 0; });
-  if (job == reads_.end()) return nullptr;
+  Read* const job = free_read();
+  if (job == nullptr) return nullptr;
   Place& p = place(slot);
   p.state = State::draining;
-  (*job)->begin(slot, pool.acquire(), p.label);
-  (*job)->is_copy = false;
-  threads_->submit(**job, is_urgent);
-  return job->get();
+  job->begin(slot, pool.acquire(), p.label);
+  job->is_copy = false;
+  threads_->submit(*job, is_urgent);
+  return job;
 }
 
 bool SlotTier::prefetch(std::int64_t slot, Pool& pool) {
@@ -303,12 +156,12 @@ bool SlotTier::prefetch(std::int64_t slot, Pool& pool) {
   Place& p = place(slot);
   const auto busy = std::count_if(reads_.begin(), reads_.end(), [](const auto& job) { return job->slot >= 0; });
   if (busy >= settings_.prefetch || read_of(slot) != nullptr) return false;
-  if (p.state == State::ready) return begin_read(slot, pool, true) != nullptr;
+  if (p.state == State::ready) return !waits_for_reference(p) && begin_read(slot, pool, true) != nullptr;
   if (p.state != State::filling || (codec_ && !codec_->is_lossless())) return p.state == State::damaged;
-  const auto job = std::find_if(reads_.begin(), reads_.end(), [](const auto& r) { return r->slot < 0; });
+  Read* const job = free_read();
   const Write& write = *writes_[static_cast<std::size_t>(p.write)];
-  (*job)->begin(slot, write.state, p.label);  // the write's own label is the transfer thread's for now
-  (*job)->is_copy = true;
+  job->begin(slot, write.state, p.label);  // the write's own label is the transfer thread's for now
+  job->is_copy = true;
   return true;
 }
 
@@ -328,6 +181,11 @@ Buffer SlotTier::load(std::int64_t slot, Pool& pool) {
     threads_->wait(write);  // what was coded is not what was given
     reap(write);
   }
+  if (job == nullptr && waits_for_reference(p)) {
+    Write& write = *writes_[static_cast<std::size_t>(place(p.reference).write)];
+    threads_->wait(write);
+    reap(write);
+  }
   if (job == nullptr && p.state == State::damaged) return {};
   if (job == nullptr) job = begin_read(slot, pool, true);
   const Clock::time_point begin = Clock::now();
@@ -336,13 +194,14 @@ Buffer SlotTier::load(std::int64_t slot, Pool& pool) {
   Buffer state = job->has_failed ? Buffer() : std::move(job->state);
   if (!job->is_copy) {
     traffic_.read_busy += job->seconds;
-    traffic_.bytes_read += job->label.bytes;
+    traffic_.bytes_read += job->label.bytes + job->label.reference.bytes;
   }
   if (job->has_failed) {
     ++traffic_.damaged;
     problem_ = job->problem;
+    if (job->reference_failed) lose_reference(p);
     p.state = State::damaged;
-    free_pages(p);
+    free_pages(p, !job->reference_failed);
   } else {
     ++traffic_.reads;
     if (p.state == State::draining) p.state = State::ready;
@@ -357,14 +216,15 @@ void SlotTier::release(std::int64_t slot) {
     threads_->wait(*job);
     job->end();
   }
+  release_references(slot);
   if (p.write >= 0) {
     Write& write = *writes_[static_cast<std::size_t>(p.write)];
-    if (threads_->cancel(write)) {
+    if (!whole_ && threads_->cancel(write)) {  // later ones wait for their turn
       p.write = -1;
       write.end();
     }
   } else {
-    free_pages(p);
+    free_pages(p, p.state == State::damaged);
   }
   p.state = State::free;
 }
@@ -392,7 +252,8 @@ std::vector<std::int64_t> SlotTier::places_outside() const {
   std::vector<std::int64_t> all;
   for (std::size_t i = 0; is_flushed_ && medium_->outlives_process() && i < places_.size(); ++i) {
     const Place& p = places_[i];
-    if (p.state != State::ready && p.state != State::draining) continue;
+    const bool is_whole = p.label.reference.first_page == PageArena::none;
+    if (!is_whole || (p.state != State::ready && p.state != State::draining)) continue;
     all.insert(all.end(), {static_cast<std::int64_t>(i), p.label.step, p.label.bytes, p.label.checksum});
     const std::size_t count_at = all.size();
     all.push_back(0);
@@ -427,7 +288,8 @@ std::vector<bool> SlotTier::adopt(const std::vector<std::int64_t>& places) {
     const std::int64_t page = medium_->page_bytes(), pages = std::ssize(chains[i]);
     if (!taken[i] || labels[i].bytes <= 0 || (labels[i].bytes + page - 1) / page != pages) continue;
     labels[i].first_page = chains[i].front();
-    places_[slots[i]] = {State::ready, -1, labels[i]};
+    places_[slots[i]].state = State::ready;
+    places_[slots[i]].label = labels[i];
     is_there[slots[i]] = true;
   }
   return is_there;
@@ -446,6 +308,9 @@ void SlotTier::clear() {
   }
   std::fill(places_.begin(), places_.end(), Place{});
   arena_.clear();
+  last_whole_ = -1;
+  pins_ = 0;
+  if (whole_) whole_->restart(sequence_);
   is_full_ = false;
   problem_.clear();
   traffic_ = {};

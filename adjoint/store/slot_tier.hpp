@@ -12,6 +12,7 @@
 #include "adjoint/store/pool.hpp"
 #include "adjoint/store/state_shape.hpp"
 #include "adjoint/store/transfer_threads.hpp"
+#include "adjoint/store/whole_state.hpp"
 
 namespace hindsight {
 
@@ -31,11 +32,15 @@ struct TierTraffic {
   std::int64_t ahead = 0;                      ///< reads that had begun before they were needed
   std::int64_t damaged = 0;                    ///< reads that failed or had a wrong checksum
   std::int64_t lost = 0;                       ///< writes that failed
+  std::int64_t differences = 0;                ///< writes that need another state to be read
 };
 
 /// A slot is free, then filling (a write is queued), ready, draining (read ahead), and free again. save() and load()
 /// move references to buffers; packing, checking, coding and transfers happen on the transfer threads. All memory is
 /// made by the constructor: some MiB of scratch per thread, two states with a codec. One caller's thread.
+///
+/// With a codec that takes references, a state is stored as the difference to the one saved just before, if that is
+/// stored whole and not released. It keeps that one's pages when it outlives it, and is damaged when that one is.
 class SlotTier {
  public:
   /// @param codec may be null: states as they are. @param shape of the states of this rank.
@@ -66,8 +71,8 @@ class SlotTier {
   void finish();
   /// Waits until all writes are done and have reached the device. What cannot be flushed is not in places_outside().
   void flush();
-  /// Of each slot whose bytes outlive this process since the last flush(): slot, step, bytes, checksum, and the number
-  /// of its pages and these.
+  /// Of each slot whose bytes outlive this process since the last flush(), differences to others left out: slot, step,
+  /// bytes, checksum, and the number of its pages and these.
   std::vector<std::int64_t> places_outside() const;
   /// Slots are again as places_outside() said in an earlier process. @returns per slot whether it is.
   std::vector<bool> adopt(const std::vector<std::int64_t>& places);
@@ -91,28 +96,46 @@ class SlotTier {
     State state = State::free;
     int write = -1;  ///< job that has not been reaped
     SlotLabel label;
+    // With references; those that the label names are needed.
+    std::int64_t reference = -1, dependent = -1;  ///< slots, as long as both are there
+    std::int64_t pinned = PageArena::none;        ///< pages of a reference that was released: this slot's now
+    bool has_lost_reference = false;
+    bool is_pin = false;  ///< the reference was released
   };
   struct Transfer;
   class Write;
   class Read;
+  /// Of a thread.
   struct Scratch {
     Memory cells, encoded;
     std::unique_ptr<Coder> coder;
   };
+  static constexpr std::int64_t block = 4096;                          // bytes; what transfers are made of
+  static constexpr std::int64_t piece_bytes = std::int64_t{2} << 20U;  // of a state that go at once
+  static std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
   Place& place(std::int64_t slot) { return places_[static_cast<std::size_t>(slot)]; }
   void store(Write& job, Scratch& scratch);
   void fetch(Read& job, Scratch& scratch);
   void allocate(Write& job);
-  void transfer(bool is_write, const SlotLabel& label, std::int64_t position, char* bytes, std::int64_t count);
+  void encode(Write& job, Scratch& scratch);
+  void decode(const StoredBytes& stored, bool has_reference, Scratch& scratch);
+  void transfer(bool is_write, const StoredBytes& stored, std::int64_t position, char* bytes, std::int64_t count);
   template <class Work>
   void for_pieces(Work work) const;
   void reap(Write& job);
   void reap_done();
   Write& free_write();
   Read* read_of(std::int64_t slot);
+  Read* free_read();
   Read* begin_read(std::int64_t slot, Pool& pool, bool is_urgent);
-  void free_pages(Place& p);
+  bool takes_reference(std::int64_t slot);
+  bool waits_for_reference(const Place& p);
+  void settle_reference(Place& p);
+  void release_references(std::int64_t slot);
+  void lose_dependent(Place& p);
+  void lose_reference(Place& p);
+  void free_pages(Place& p, bool is_damaged);
 
   TierSettings settings_;
   StateShape shape_;
@@ -121,7 +144,9 @@ class SlotTier {
   std::shared_ptr<TransferThreads> threads_;
   PageArena arena_;
   std::vector<Place> places_;
-  std::vector<Scratch> scratch_;  // per thread
+  std::vector<Scratch> scratch_;             // per thread
+  std::unique_ptr<WholeState> whole_;        // with a codec that takes references
+  std::int64_t last_whole_ = -1, pins_ = 0;  // slot; references that were released
   std::vector<std::unique_ptr<Write>> writes_;
   std::vector<std::unique_ptr<Read>> reads_;
   std::int64_t sequence_ = 0;

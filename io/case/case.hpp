@@ -134,6 +134,7 @@ struct CaseCodec {
   double tolerance =
       0.0;  ///< quantised, zfp: largest error of a cell over its field's largest magnitude; 0: from `accept`
   std::optional<double> accept;  ///< lossy ones: the relative error of the gradient that is accepted
+  bool difference = false;       ///< to the neighbouring checkpoint, before all
   std::string then;              ///< float32, bfloat16, quantised: lz4 or zstd afterwards; empty: the codec's default
 };
 

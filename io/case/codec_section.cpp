@@ -41,6 +41,12 @@ CaseCodec read_codec(Value tier) {
   }
   if (auto v = find_for(tier, "then", codec.kind, {"float32", "bfloat16", "quantised"}))
     codec.then = v->one_of({"lz4", "zstd"});
+  if (auto v = find_for(tier, "difference", codec.kind, {"float32", "bfloat16", "lz4", "zstd", "quantised", "zfp"})) {
+    codec.difference = v->one_of({"none", "neighbour"}) == "neighbour";
+    const bool is_shorter_numbers = codec.kind == "float32" || codec.kind == "bfloat16";
+    if (codec.difference && is_shorter_numbers && codec.then.empty())
+      v->fail(v->path() + " needs then: lz4 or zstd; nothing compresses the numbers");
+  }
   const bool needs_tolerance = codec.kind == "zfp" || codec.kind == "quantised";
   if (needs_tolerance && codec.tolerance == 0.0 && !codec.accept)
     tier.at("codec").fail(tier.path() + ": codec " + codec.kind + " needs tolerance or accept");

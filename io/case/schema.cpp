@@ -45,14 +45,21 @@ Json tier(const Json& own = Json::object()) {
                {"codec", choice({"none", "float32", "bfloat16", "lz4", "zstd", "quantised", "zfp"})},
                {"tolerance", {{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 1}}},
                {"accept", {{"type", "number"}, {"exclusiveMinimum", 0}}},
-               {"then", choice({"lz4", "zstd"})}};
+               {"then", choice({"lz4", "zstd"})},
+               {"difference", choice({"none", "neighbour"})}};
   keys.update(own);
   Json json = object(keys, {"size"});
-  json["allOf"] = {only_with("tolerance", {"quantised", "zfp"}),
-                   only_with("accept", {"float32", "bfloat16", "quantised", "zfp"}),
-                   only_with("then", {"float32", "bfloat16", "quantised"}),
-                   {{"if", with_codec({"quantised", "zfp"})},
-                    {"then", either({{{"required", {"tolerance"}}}, {{"required", {"accept"}}}})}}};
+  json["allOf"] = {
+      only_with("tolerance", {"quantised", "zfp"}),
+      only_with("accept", {"float32", "bfloat16", "quantised", "zfp"}),
+      only_with("then", {"float32", "bfloat16", "quantised"}),
+      only_with("difference", {"float32", "bfloat16", "lz4", "zstd", "quantised", "zfp"}),
+      {{"if",
+        {{"properties", {{"codec", choice({"float32", "bfloat16"})}, {"difference", choice({"neighbour"})}}},
+         {"required", {"codec", "difference"}}}},
+       {"then", {{"required", {"then"}}}}},
+      {{"if", with_codec({"quantised", "zfp"})},
+       {"then", either({{{"required", {"tolerance"}}}, {{"required", {"accept"}}}})}}};
   return json;
 }
 

@@ -14,7 +14,7 @@ CaseParameter read_parameter(Value parameter, const std::string& name, const std
 CaseTerm read_term(Value term, const Case& so_far);
 void read_unknown(Value entry, CaseUnknown& unknown);
 CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path);
-/// The keys codec, tolerance, accept and then of a tier.
+/// The keys codec, tolerance, accept, then and difference of a tier.
 CaseCodec read_codec(Value tier);
 CaseInversion read_inversion(Value inversion);
 

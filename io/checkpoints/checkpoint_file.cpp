@@ -23,6 +23,7 @@ struct SlotRow {
   double time = 0.0;
   std::int64_t first_page = -1, bytes = 0;
   std::uint32_t crc32c = 0, reserved = 0;
+  std::int64_t reference_page = -1;
 };
 
 Hdf5Type slot_row_type(const std::string& file) {
@@ -32,6 +33,7 @@ Hdf5Type slot_row_type(const std::string& file) {
   H5Tinsert(type, "first_page", offsetof(SlotRow, first_page), H5T_NATIVE_INT64);
   H5Tinsert(type, "bytes", offsetof(SlotRow, bytes), H5T_NATIVE_INT64);
   H5Tinsert(type, "crc32c", offsetof(SlotRow, crc32c), H5T_NATIVE_UINT32);
+  H5Tinsert(type, "reference_page", offsetof(SlotRow, reference_page), H5T_NATIVE_INT64);
   return type;
 }
 
@@ -231,6 +233,7 @@ void CheckpointFile::label(std::int64_t slot, const SlotLabel& label) {
   row.first_page = label.first_page;
   row.bytes = label.bytes;
   row.crc32c = label.checksum;
+  row.reference_page = label.reference.first_page;
   put(slots_at_ + slot * static_cast<std::int64_t>(sizeof row), &row, sizeof row);
 }
 

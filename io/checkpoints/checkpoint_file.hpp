@@ -1,7 +1,8 @@
 // The disk tier of one rank: an HDF5 file whose data go past HDF5, at the speed of the device.
 //
 //   /pages      numbers (bytes with a codec), one row per page: contiguous, allocated at once, never filled, aligned
-//   /slots      per slot: step, time, first page, bytes, CRC32C; step -1 marks a slot that was never used
+//   /slots      per slot: step, time, first page, bytes, CRC32C, and the first page of the state to which the slot's is
+//               a difference, or -1; step -1 marks a slot that was never used
 //   /next_page  per page: the one that continues a slot, or -1; only where slots take several pages
 //
 // A slot's bytes are the owned cells of all fields (attributes "fields" and "shape": field, z, y, x), encoded by the

@@ -209,7 +209,8 @@ void OutputLayout::finish(const std::string& path, const OutputsWritten& written
   const Hdf5Properties access = access_to(path);
   Hdf5File file(H5Fopen(path.c_str(), H5F_ACC_RDWR, access), "open", path);
   if (!is_made_again && count < most_) cut(file, written, path);
-  write_text_attribute(file, "case", case_name, path);
+  // An earlier process may have come so far.
+  if (H5Aexists(file, "case") <= 0) write_text_attribute(file, "case", case_name, path);
   file.close(path);
 }
 

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "src/error.hpp"
+#include "src/memory.hpp"
 #include "src/ordered_sum.hpp"
 
 namespace hindsight {
@@ -127,10 +128,15 @@ std::int64_t Grid::global_row(std::int64_t local_row) const {
 
 double grid_sum(const Grid& grid, const double* rows) {
   if (grid.dimensions() == 0) return rows[0];
-  std::vector<double> values(rows, rows + grid.local_rows());
-  std::vector<std::int64_t> index(values.size());
+  CountedVector<std::int64_t> index(static_cast<std::size_t>(grid.local_rows()));
   for (std::size_t i = 0; i < index.size(); ++i) index[i] = grid.global_row(static_cast<std::int64_t>(i));
-  return ordered_sum(values, index, grid.global_rows(), grid.communicator());
+  return ordered_sum({rows, index.size()}, index, grid.global_rows(), grid.communicator());
+}
+
+std::int64_t grid_sum_bytes(const Grid& grid) {
+  if (grid.dimensions() == 0) return 0;
+  return grid.local_rows() * static_cast<std::int64_t>(sizeof(std::int64_t)) +
+         ordered_sum_bytes(grid.global_rows(), grid.communicator());
 }
 
 std::vector<Box> shell(const Box& outer, const Box& inner) {

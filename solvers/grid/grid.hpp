@@ -94,6 +94,8 @@ class Grid {
 /// Adds one value per local row over all rows of the grid, in global order: the same bits on every number of ranks (an
 /// ODE is replicated and counts once). Collective.
 double grid_sum(const Grid& grid, const double* rows);
+/// Memory that it takes, and gives back.
+std::int64_t grid_sum_bytes(const Grid& grid);
 
 /// The disjoint boxes that cover `outer` minus `inner` (inner inside outer), in a fixed order; empty ones left out.
 std::vector<Box> shell(const Box& outer, const Box& inner);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "src/error.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 namespace {
@@ -32,7 +33,7 @@ struct HaloExchange::Plan {
   struct Side {
     int axis = 0;
     Box send, receive;
-    std::vector<double> outgoing, incoming;
+    CountedVector<double> outgoing, incoming;
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   };
 

@@ -285,12 +285,6 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   }
 }
 
-std::int64_t RungeKutta::scratch_bytes() const {
-  const auto buffers = static_cast<std::int64_t>(plan_->stage_memory.size() + plan_->dot_memory.size());
-  const std::int64_t doubles = buffers * plan_->state + plan_->dummy_knot.size();
-  return doubles * static_cast<std::int64_t>(sizeof(double)) + (plan_->wall_adjoint ? plan_->wall_adjoint->bytes() : 0);
-}
-
 void RungeKutta::parameters_changed(Tables& tables, bool with_tangent) const {
   const Plan& p = *plan_;
   if (p.time_dependent_walls) return;

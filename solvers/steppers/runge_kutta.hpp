@@ -57,9 +57,6 @@ class RungeKutta {
   bool keeps_slopes() const;
   bool keeps_stage_adjoints() const;
 
-  /// Bytes of the stage inputs that steps use when they do not record, and of sums over walls. (Other scratch:
-  /// Tables::bytes.)
-  std::int64_t scratch_bytes() const;
   /// Compiles and allocates for a grid. Collective. `series` run parallel to model.series.
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series);
   /// Where derivatives with respect to series go: knots x local rows, one array per active series.

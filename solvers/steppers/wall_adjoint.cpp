@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
 #include "solvers/equations/derive.hpp"
 #include "solvers/steppers/wall_values.hpp"
 #include "src/ordered_sum.hpp"
@@ -69,7 +72,10 @@ std::array<std::array<double*, 2>, 3> WallAdjoint::prepare(std::size_t field, co
   knots_ = knots;
   std::array<std::array<double*, 2>, 3> bars{};
   for (Face& face : faces_) {
-    if (face.field != field || !tables.grid().is_wall(face.axis, face.side)) continue;
+    if (face.field != field) continue;
+    face.is_prepared = true;
+    make_scratch(tables.grid(), face);
+    if (!tables.grid().is_wall(face.axis, face.side)) continue;
     const WallLayout layout = wall_layout(tables.grid(), face.axis);
     if (face.bar.size() == 0) {
       face.bar = Memory(layout.size);
@@ -113,40 +119,53 @@ void WallAdjoint::clear() {
   }
 }
 
-std::int64_t WallAdjoint::bytes() const {
-  std::int64_t doubles = 0;
-  for (const Face& face : faces_) {
-    doubles += face.bar.size() + face.unused_knot.size();
-    for (const Memory& m : face.scalar_sums) doubles += m.size();
-    for (const Memory& m : face.knot_sums) doubles += m.size();
-  }
-  return doubles * static_cast<std::int64_t>(sizeof(double));
+WallAdjoint::Extent WallAdjoint::extent(const Grid& grid, const Face& face) {
+  const std::size_t p = face.axis == 0 ? 1 : 0, q = face.axis == 2 ? 1 : 2;
+  const auto& halo = grid.layout().halo;
+  const auto& cells = grid.global_cells();
+  return {p, q, cells[p] + 2 * halo[p], cells[q] + 2 * halo[q]};
+}
+
+std::size_t WallAdjoint::sets_at_once(const Extent& extent, std::size_t sets) {
+  return std::clamp<std::size_t>(static_cast<std::size_t>(scratch_doubles / extent.size()), 1, std::max(sets, 1UL));
+}
+
+void WallAdjoint::make_scratch(const Grid& grid, const Face& face) {
+  std::size_t sets = face.scalar_symbols.size();
+  for (const std::size_t count : knots_) sets += count;
+  const Extent e = extent(grid, face);
+  const std::int64_t needed = static_cast<std::int64_t>(sets_at_once(e, sets)) * e.size();
+  if (scratch_.size() < needed) scratch_ = Memory(needed);
 }
 
 /// For each set of sums the total of the entries that rules can reach: owned cells, and ghost corners beyond other
-/// walls. One reduction for all sets; a face that is not here gives null pointers.
+/// walls. One reduction for as many sets as the scratch memory holds; a face that is not here gives null pointers.
 std::vector<double> WallAdjoint::totals(const Grid& grid, const Face& face,
                                         const std::vector<const double*>& sets) const {
-  const std::size_t ap = face.axis == 0 ? 1 : 0, aq = face.axis == 2 ? 1 : 2;
-  const std::int64_t hp = grid.layout().halo[ap], hq = grid.layout().halo[aq];
-  const std::int64_t width = grid.global_cells()[ap] + 2 * hp, height = grid.global_cells()[aq] + 2 * hq;
+  const Extent e = extent(grid, face);
+  const std::int64_t hp = grid.layout().halo[e.p], hq = grid.layout().halo[e.q];
   const WallLayout layout = wall_layout(grid, face.axis);
   const auto reach = [&](std::size_t axis, int side, std::int64_t halo) {
     return grid.is_wall(static_cast<int>(axis), side) ? halo : 0;
   };
-  std::vector<double> dense(sets.size() * static_cast<std::size_t>(width * height), 0.0);
-  double* all = dense.data();
-  for (const double* sums : sets) {
-    for (std::int64_t q = -reach(aq, 0, hq); sums != nullptr && q < grid.cells()[aq] + reach(aq, 1, hq); ++q)
-      for (std::int64_t p = -reach(ap, 0, hp); p < grid.cells()[ap] + reach(ap, 1, hp); ++p)
-        all[grid.first()[ap] + p + hp + width * (grid.first()[aq] + q + hq)] =
+  const auto spread = [&](const double* sums, double* all) {
+    for (std::int64_t q = -reach(e.q, 0, hq); q < grid.cells()[e.q] + reach(e.q, 1, hq); ++q)
+      for (std::int64_t p = -reach(e.p, 0, hp); p < grid.cells()[e.p] + reach(e.p, 1, hp); ++p)
+        all[grid.first()[e.p] + p + hp + e.width * (grid.first()[e.q] + q + hq)] =
             sums[layout.origin + p + layout.stride * q];
-    all += width * height;
-  }
-  grid.communicator().sum(dense);
+  };
   std::vector<double> result;
-  for (std::size_t i = 0; i < sets.size(); ++i)
-    result.push_back(pairwise_sum(dense.data() + static_cast<std::int64_t>(i) * width * height, width * height));
+  for (std::size_t begin = 0, count = sets_at_once(e, sets.size()); begin < sets.size(); begin += count) {
+    count = std::min(count, sets.size() - begin);
+    double* const dense = scratch_.data();
+    const std::span<double> used(dense, count * static_cast<std::size_t>(e.size()));
+    std::fill(used.begin(), used.end(), 0.0);
+    for (std::size_t i = 0; i < count; ++i)
+      if (sets[begin + i] != nullptr) spread(sets[begin + i], dense + static_cast<std::int64_t>(i) * e.size());
+    grid.communicator().sum(used);
+    for (std::size_t i = 0; i < count; ++i)
+      result.push_back(pairwise_sum(dense + static_cast<std::int64_t>(i) * e.size(), e.size()));
+  }
   return result;
 }
 
@@ -233,6 +252,7 @@ void WallAdjoint::restore(BlockReader& from, const Grid& grid) {
 void WallAdjoint::add_sums(const Grid& grid, std::vector<double>& scalars,
                            std::vector<std::vector<double>>& knots) const {
   for (const Face& face : faces_) {
+    if (!face.is_prepared) continue;
     const bool here = face.bar.size() > 0;
     const std::int64_t size = wall_layout(grid, face.axis).size;
     std::vector<const double*> sets;

@@ -29,8 +29,6 @@ class WallAdjoint {
   /// @param places of this stage's time in the active series (unused without any).
   void accumulate(Tables& tables, int stage, const std::vector<Series::Place>& places);
   void clear();
-  /// Of all that prepare() allocated.
-  std::int64_t bytes() const;
   /// Adds to scalars[p] and knots[q][k]. Collective.
   void add_sums(const Grid& grid, std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const;
   void save(BlockWriter& to, const Grid& grid) const;
@@ -40,6 +38,7 @@ class WallAdjoint {
   struct Face {
     std::size_t field;
     int axis, side, bar_symbol;
+    bool is_prepared = false;  // on all ranks: something feeds back through it
     Memory bar;
     std::vector<int> scalar_symbols;                 // one per active scalar
     std::vector<std::array<int, 2>> series_symbols;  // one per active series: lower and upper knot
@@ -52,6 +51,16 @@ class WallAdjoint {
     std::size_t kernel;
   };
   void bind_knots(Tables& tables, Face& face, const std::vector<Series::Place>& places) const;
+  /// A wall of the whole grid with its ghosts: along axes p and q.
+  struct Extent {
+    std::size_t p, q;
+    std::int64_t width, height;
+    std::int64_t size() const { return width * height; }
+  };
+  static Extent extent(const Grid& grid, const Face& face);
+  /// Sets of sums that are added up in one reduction.
+  static std::size_t sets_at_once(const Extent& extent, std::size_t sets);
+  void make_scratch(const Grid& grid, const Face& face);
   std::vector<double> totals(const Grid& grid, const Face& face, const std::vector<const double*>& sets) const;
 
   const Model& model_;
@@ -59,6 +68,8 @@ class WallAdjoint {
   std::vector<Face> faces_;
   std::vector<Task> tasks_;
   std::vector<std::size_t> knots_;
+  static constexpr std::int64_t scratch_doubles = std::int64_t{1} << 16;  // unless one set takes more
+  Memory scratch_;
   const KernelLibrary* library_ = nullptr;
 };
 

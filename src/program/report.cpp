@@ -171,6 +171,7 @@ Json traffic_result(const SlotTier& tier, const DriverCounts& counts, const Comm
           {"ratio", t.bytes_written > 0
                         ? static_cast<double>(t.writes * tier.state_bytes()) / static_cast<double>(t.bytes_written)
                         : 1.0},
+          {"differences", t.differences},
           {"bytes_written", count(0)},
           {"bytes_read", count(1)},
           {"write_rate", rate(t.bytes_written, t.write_busy)},

@@ -69,8 +69,8 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
       throw InputError("cannot go on with '" + run_ + "': " + difference);
   });
   if (!is_resumed_) manifest_.id = comm_.broadcast(manifest_.id);
-  if (!is_resumed_ && c.checkpoints.disk)
-    manifest_.scratch = c.checkpoints.directory.empty() ? run_ + "/scratch" : fs::absolute(c.checkpoints.directory).string();
+  if (!is_resumed_ && !c.checkpoints.directory.empty())
+    manifest_.scratch = fs::absolute(c.checkpoints.directory).string();
   moves_ = is_resumed_ && manifest_.ranks != comm_.size();
   if (moves_ && options.ranks != comm_.size())
     throw InputError(fmt::format("'{}' was run on {} ranks, now there are {}: go on with mpirun -n {}, or say --ranks {}",
@@ -94,7 +94,10 @@ void RunJournal::write_manifest() {
 /// Checkpoints, and journals of whatever generation: these last, because clean_up() looks for them.
 void RunJournal::remove_files(const std::string& run, const RunManifest& manifest, bool with_partial,
                               const Communicator& comm) {
-  comm.together([&] { remove_checkpoints(manifest.scratch, manifest.id, true); });
+  comm.together([&] {
+    const std::string scratch = manifest.scratch.empty() ? run + "/scratch" : manifest.scratch;
+    if (!manifest.id.empty()) remove_checkpoints(scratch, manifest.id, true);
+  });
   comm.on_root([&] {
     std::vector<fs::path> old;
     for (const auto& entry : fs::directory_iterator(run))
@@ -107,7 +110,7 @@ void RunJournal::remove_files(const std::string& run, const RunManifest& manifes
 /// Made by the run, unless something else is in it. Collective.
 void RunJournal::remove_scratch_folder(const std::string& run, const RunManifest& manifest, const Communicator& comm) {
   comm.together([&] {
-    if (manifest.scratch == run + "/scratch") ::rmdir(manifest.scratch.c_str());
+    if (manifest.scratch.empty()) ::rmdir((run + "/scratch").c_str());
   });
 }
 

@@ -19,7 +19,7 @@ struct RunManifest {
   std::string resolved;  ///< the case
   std::map<std::string, std::string> data;  ///< CRC32C of the files that the case reads, by path
   std::string program, kernels;             ///< what computes
-  std::string scratch;                      ///< folder of checkpoint files; empty: none
+  std::string scratch;                      ///< folder of checkpoint files; empty: that in the run folder
 
   static std::string file(const std::string& run) { return run + "/run.json"; }
   /// Of a run that begins here and now.

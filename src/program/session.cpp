@@ -48,7 +48,6 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
                                          [this](const std::string& text) { warn(text); });
     read_budgets();
     require_memory(inputs_);
-    simulation_->memory()->set_limit(host_budget_);
     if (!restore_plan()) {
       measure();
       make_plan();
@@ -116,13 +115,16 @@ Evaluation Session::evaluate(const StateObserver& observer) {
   double seconds = 0.0;
   for (bool is_done = false; !is_done;) {
     const auto begin = std::chrono::steady_clock::now();
+    const auto elapsed = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
     try {
       result = simulation_->gradient(plan_.schedule, plan_.kind->is_online, watched(observer, progress));
       is_done = true;
     } catch (const TierIsFull& full) {
-      shrink(full);
+      shrink(full, elapsed());
     }
-    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    seconds = elapsed();
   }
   progress_.finish();
   report_damage(result.counts);

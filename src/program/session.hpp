@@ -31,11 +31,18 @@ struct PlanOptions {
   RunJournal* journal = nullptr;  ///< keeps what the session works out; must outlive it
 };
 
-/// How lossy codecs were held to the accepted error of the gradient: all relative, the largest over the unknowns.
+/// How lossy codecs were held to the accepted error of the gradient: all relative, the largest over the unknowns, of
+/// all tiers together.
 struct LossyError {
   double accepted = 0.0, predicted = 0.0, measured = 0.0;
-  double tolerance = 0.0;
-  int gradients = 0;  ///< that it took so far
+  double tolerance = 0.0;  ///< of the tiers whose tolerance was left open
+  int gradients = 0;       ///< that it took so far
+};
+
+/// Slow tiers whose codecs change states, whether the plan uses them or not: with a tolerance to be found, and others.
+struct LossyTiers {
+  std::vector<Tier> tuned, fixed;
+  double accepted = 0.0;  ///< the least of the accepted errors of the gradient; 0: none is given
 };
 
 class Session {
@@ -71,6 +78,9 @@ class Session {
   /// Sum over all ranks of products of two sets of values, each replicated one counted once; an empty block counts as
   /// zeros. Collective.
   double dot(const UnknownValues& a, const UnknownValues& b) const;
+  /// |a - b| / |b|, the largest over the unknowns. Of one that hardly counts, because |b| times the unknown's value is
+  /// next to nothing beside those of others, |b| is taken as that next to nothing. Collective.
+  double relative_difference(const UnknownValues& a, const UnknownValues& b) const;
 
  private:
   /// An evaluation as the journal's log has it.
@@ -89,20 +99,23 @@ class Session {
   double add_priors(UnknownValues* gradient) const;
   void read_budgets();
   void count_units();
-  void count_transfers(std::int64_t bytes);
-  void drop_transfers();
+  std::int64_t units_of(Tier tier) const;
+  std::int64_t bytes_of_transfers() const;
+  void count_transfers();
   void measure();
   void make_plan();
   bool open_tiers();
-  void shrink(const TierIsFull& full);
-  std::vector<Tier> tiers_with_accepted_error(double& accepted) const;
-  void calibrate(const std::vector<Tier>& tiers, double accepted);
-  double error_at(const std::vector<Tier>& tiers, double tolerance, const UnknownValues& exact);
-  void plan_again();
+  void shrink(const TierIsFull& full, double seconds);
+  void foresee_sizes();
+  LossyTiers lossy_tiers() const;
+  void calibrate(const LossyTiers& tiers);
+  UnknownValues exact_gradient(const LossyTiers& tiers);
+  double error_at(const LossyTiers& tiers, std::optional<double> tolerance, const UnknownValues& exact);
+  void refuse_fixed_tiers(const LossyTiers& tiers, double error) const;
+  void plan_again(const OperationSeconds* known = nullptr);
   void choose_codec();
   Evaluation evaluate(const StateObserver& observer);
   std::int64_t tier_bytes(Tier tier) const;
-  double relative_difference(const UnknownValues& a, const UnknownValues& b) const;
   void warn(const std::string& text);
   void report_damage(const DriverCounts& counts);
 
@@ -116,9 +129,11 @@ class Session {
   std::int64_t host_budget_ = 0, transfer_bytes_ = 0;
   PerTier most_units_{-1, -1, -1};  // found to fit when a tier was full; -1: not found yet
   CheckpointPlan plan_;
-  bool has_drifted_ = false, does_without_ = false;  // without the slow tiers asked for
+  bool has_drifted_ = false;
+  bool does_without_disk_ = false;  // though it was asked for
   std::optional<LossyError> lossy_error_;
   double calibrated_norm_ = 0.0;  // of the gradient then
+  bool has_shrunk_ = false;       // since then, a tier
   Progress progress_;
 };
 

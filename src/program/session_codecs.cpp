@@ -15,11 +15,21 @@ constexpr double aim = 0.4, least = 0.15;  // of the accepted error
 constexpr int most_attempts = 8;
 constexpr double coarsest = 0.25;  // tolerance
 
-/// The error is proportional to the tolerance.
-double next_tolerance(const LossyError& last) {
+/// What is left to tiers whose tolerance is sought, beside the error of the others.
+struct Room {
+  double floor = 0.0, accepted = 0.0;
+  double error() const { return accepted - floor; }
+  bool is_good(double measured) const { return measured <= accepted; }
+  bool is_used(double measured) const { return measured >= floor + least * error(); }
+  double aimed_at() const { return floor + aim * error(); }
+};
+
+/// Errors add up, and that of a tier is proportional to its tolerance.
+double next_tolerance(double tolerance, double measured, const Room& room) {
   constexpr double largest_change = 64.0, smallest_change = 1e-4;
-  const double factor = last.measured > 0 ? aim * last.accepted / last.measured : largest_change;
-  return std::min(coarsest, last.tolerance * std::clamp(factor, smallest_change, largest_change));
+  const double own = measured - room.floor;
+  const double factor = own > 0 ? aim * room.error() / own : largest_change;
+  return std::min(coarsest, tolerance * std::clamp(factor, smallest_change, largest_change));
 }
 
 }  // namespace
@@ -32,22 +42,23 @@ void Session::choose_codec() {
   if (case_.checkpoints.disk_codec.is_given || options_.only_plan || !options_.costs.empty() || plan_.is_open() ||
       comm_.any(plan_.seconds < worth_a_look || !uses_disk()))
     return;
-  std::string best = "none";
+  std::string best = "none", last = "none";
+  OperationSeconds costs = inputs_.seconds;  // of the best
   double least = worth_it * comm_.max(plan_.seconds);
   for (const char* const kind : {"lz4", "zstd"}) {
-    tiers_->set_disk_codec(kind);
+    tiers_->set_disk_codec(last = kind);
     plan_again();
     const double seconds = comm_.max(plan_.seconds);
     if (seconds >= least || comm_.any(!uses_disk())) continue;
     least = seconds;
     best = kind;
+    costs = inputs_.seconds;
   }
+  if (best == last) return;
   tiers_->set_disk_codec(best);
-  plan_again();
+  plan_again(&costs);
 }
 
-/// The largest over the unknowns. One that hardly counts, because its gradient times its value is next to nothing
-/// beside those of others, is compared with these.
 double Session::relative_difference(const UnknownValues& a, const UnknownValues& b) const {
   constexpr double next_to_nothing = 1e-9;
   std::vector<double> sizes, scales, differences;
@@ -71,22 +82,32 @@ double Session::relative_difference(const UnknownValues& a, const UnknownValues&
   return largest;
 }
 
-/// Slow tiers with an accepted error, whether the plan uses them or not; the least of the errors.
-std::vector<Tier> Session::tiers_with_accepted_error(double& accepted) const {
-  std::vector<Tier> tiers;
+LossyTiers Session::lossy_tiers() const {
+  LossyTiers tiers;
   for (const Tier tier : {Tier::host, Tier::disk}) {
+    if (!tiers_ || !tiers_->is_lossy(tier)) continue;
+    (tiers_->is_tunable(tier) ? tiers.tuned : tiers.fixed).push_back(tier);
     const CaseCodec& coding = tier == Tier::host ? case_.checkpoints.host_codec : case_.checkpoints.disk_codec;
-    if (!coding.accept) continue;
-    tiers.push_back(tier);
-    accepted = accepted > 0 ? std::min(accepted, *coding.accept) : *coding.accept;
+    if (coding.accept) tiers.accepted = tiers.accepted > 0 ? std::min(tiers.accepted, *coding.accept) : *coding.accept;
   }
   return tiers;
 }
 
-/// The error of the gradient with a tolerance; infinite when states become impossible.
-double Session::error_at(const std::vector<Tier>& tiers, double tolerance, const UnknownValues& exact) {
-  for (const Tier tier : tiers) tiers_->set_tolerance(tier, tolerance);
+/// With checkpoints as they are.
+UnknownValues Session::exact_gradient(const LossyTiers& tiers) {
+  for (const auto* group : {&tiers.tuned, &tiers.fixed})
+    for (const Tier tier : *group) tiers_->set_tolerance(tier, {});
   plan_again();
+  return evaluate({}).gradient;
+}
+
+/// The error of the gradient with all tiers as they will be, those whose tolerance is sought with this one (none:
+/// without codec); infinite when states become impossible.
+double Session::error_at(const LossyTiers& tiers, std::optional<double> tolerance, const UnknownValues& exact) {
+  for (const Tier tier : tiers.tuned) tiers_->set_tolerance(tier, tolerance);
+  for (const Tier tier : tiers.fixed) tiers_->restore_codec(tier);
+  plan_again();
+  foresee_sizes();
   try {
     return relative_difference(evaluate({}).gradient, exact);
   } catch (const NumericsError&) {
@@ -94,51 +115,77 @@ double Session::error_at(const std::vector<Tier>& tiers, double tolerance, const
   }
 }
 
-/// Finds the tolerance of lossy codecs that leads to a part of the accepted error, by comparison with the gradient of
-/// checkpoints without codec.
-void Session::calibrate(const std::vector<Tier>& tiers, double accepted) {
-  LossyError last{accepted, 0.0, 0.0, std::min(0.1, 0.1 * accepted), 1};
-  std::optional<LossyError> best;
-  const bool is_tunable = std::all_of(tiers.begin(), tiers.end(), [&](Tier t) { return tiers_->is_tunable(t); });
-  for (const Tier tier : tiers) tiers_->set_tolerance(tier, {});
-  plan_again();
-  const UnknownValues exact = evaluate({}).gradient;
+void Session::refuse_fixed_tiers(const LossyTiers& tiers, double error) const {
+  std::string names;
+  for (const Tier tier : tiers.fixed) names += (names.empty() ? "checkpoints." : " and checkpoints.") + to_text(tier);
+  throw InputError(
+      case_.checkpoints.place,
+      fmt::format("checkpoints: what the case fixes at {} alone gives the gradient an error of {:.2g}, {:.2g} is "
+                  "accepted of all tiers together; make its tolerance smaller, or give it `accept` instead",
+                  names, error, tiers.accepted));
+}
+
+/// Finds the tolerance that leads to a part of the accepted error, by comparison with the gradient of checkpoints
+/// without lossy codecs. What a tier with a tolerance of its own adds is part of the error.
+void Session::calibrate(const LossyTiers& tiers) {
+  const double first = lossy_error_ ? lossy_error_->tolerance : std::min(0.1, 0.1 * tiers.accepted);
+  LossyError last{tiers.accepted, 0.0, 0.0, first, 1 + (lossy_error_ ? lossy_error_->gradients : 0)};
+  const UnknownValues exact = exact_gradient(tiers);
   calibrated_norm_ = std::sqrt(dot(exact, exact));
+  Room room{0.0, tiers.accepted};
+  if (!tiers.fixed.empty() && !tiers.tuned.empty()) {
+    room.floor = error_at(tiers, {}, exact);
+    ++last.gradients;
+    if (!room.is_good(room.floor)) refuse_fixed_tiers(tiers, room.floor);
+  }
+  std::optional<LossyError> best;
+  OperationSeconds costs;  // with the best
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     last.measured = error_at(tiers, last.tolerance, exact);
     ++last.gradients;
     if (attempt == 0) last.predicted = last.measured;
-    const bool is_good = last.measured <= last.accepted;
-    if (is_good && (!best || last.measured > best->measured)) best = last;
-    const bool is_used = std::any_of(tiers.begin(), tiers.end(), [&](Tier t) { return (*tiers_)[t] != nullptr; });
-    if (!is_tunable || !is_used || (is_good && last.measured >= least * last.accepted)) break;
-    const double next = next_tolerance(last);
+    if (room.is_good(last.measured) && (!best || last.measured > best->measured)) {
+      best = last;
+      costs = inputs_.seconds;
+    }
+    const bool is_used =
+        std::any_of(tiers.tuned.begin(), tiers.tuned.end(), [&](Tier t) { return (*tiers_)[t] != nullptr; });
+    if (!is_used || (room.is_good(last.measured) && room.is_used(last.measured))) break;
+    const double next = next_tolerance(last.tolerance, last.measured, room);
     if (next == last.tolerance) break;
     last.tolerance = next;
-    last.predicted = aim * last.accepted;
+    last.predicted = room.aimed_at();
   }
   if (!best)
-    throw InputError(case_.checkpoints.place,
-                     fmt::format("checkpoints: the codec gives the gradient an error of {:.2g}, {:.2g} is accepted; a "
-                                 "codec with a tolerance (quantised, zfp) or a lossless one can do better",
-                                 last.measured, last.accepted));
-  best->gradients = last.gradients + (lossy_error_ ? lossy_error_->gradients : 0);
-  if (best->tolerance != last.tolerance) {
-    for (const Tier tier : tiers) tiers_->set_tolerance(tier, best->tolerance);
-    plan_again();
+    throw InputError(
+        case_.checkpoints.place,
+        fmt::format("checkpoints: the codec gives the gradient an error of {:.2g}, {:.2g} is accepted; a "
+                    "smaller tolerance, a codec with a tolerance (quantised, zfp) or a lossless one can do better",
+                    last.measured, last.accepted));
+  best->gradients = last.gradients;
+  if (best->tolerance != last.tolerance) {  // with the same plan: it is part of what was measured
+    for (const Tier tier : tiers.tuned) tiers_->set_tolerance(tier, best->tolerance);
+    plan_again(&costs);
   }
   lossy_error_ = best;
+  has_shrunk_ = false;
 }
 
 Evaluation Session::gradient_now(const StateObserver& observer) {
-  constexpr double shrunk = 0.1;  // the absolute error stays when gradients get smaller, so the relative one grows
-  double accepted = 0.0;
-  const std::vector<Tier> tiers = tiers_ ? tiers_with_accepted_error(accepted) : std::vector<Tier>{};
-  if (!tiers.empty() && !lossy_error_) calibrate(tiers, accepted);
+  constexpr double fallen = 0.1;  // the absolute error stays when gradients get smaller, so the relative one grows
+  const LossyTiers tiers = lossy_tiers();
+  if (tiers.accepted == 0.0) {
+    const bool goes_on = options_.journal != nullptr && options_.journal->has_sweep();
+    if (tiers_ && !goes_on) foresee_sizes();
+    return evaluate(observer);
+  }
+  if (!lossy_error_) calibrate(tiers);
+  has_drifted_ = false;  // another plan would have another error
   Evaluation evaluation = evaluate(observer);
-  if (tiers.empty() || std::sqrt(dot(evaluation.gradient, evaluation.gradient)) >= shrunk * calibrated_norm_)
-    return evaluation;
-  calibrate(tiers, accepted);
+  const double norm = std::sqrt(dot(evaluation.gradient, evaluation.gradient));
+  if (norm >= fallen * calibrated_norm_ && !has_shrunk_) return evaluation;
+  calibrate(tiers);
+  has_drifted_ = false;
   return evaluate(observer);
 }
 

@@ -180,10 +180,8 @@ void Session::save_plan(ArchiveWriter& to) const {
   to.write(plan_.seconds);
   to.write(plan_.is_automatic);
   hindsight::write(to, inputs_.seconds);
-  hindsight::write(to, inputs_.units.slots);
-  hindsight::write(to, inputs_.slot_bytes);
   hindsight::write(to, most_units_);
-  to.write(does_without_);
+  to.write(does_without_disk_);
   to.write(tiers_->disk_codec());
   to.end();
   to.begin("lossy");
@@ -207,12 +205,9 @@ bool Session::restore_plan() {
   hindsight::read(from, plan.request);
   from.read(plan.seconds);
   from.read(plan.is_automatic);
-  PlanInputs inputs = inputs_;
-  hindsight::read(from, inputs.seconds);
-  hindsight::read(from, inputs.units.slots);
-  hindsight::read(from, inputs.slot_bytes);
+  hindsight::read(from, inputs_.seconds);
   hindsight::read(from, most_units_);
-  const bool does_without = from.get<bool>();
+  from.read(does_without_disk_);
   const auto codec = from.get<std::string>();
   from.end();
   from.begin("lossy");
@@ -223,23 +218,15 @@ bool Session::restore_plan() {
   from.read(calibrated_norm_);
   from.end();
   if (is_lossy) {
-    double accepted = 0.0;
-    for (const Tier tier : tiers_with_accepted_error(accepted)) tiers_->set_tolerance(tier, lossy.tolerance);
+    for (const Tier tier : lossy_tiers().tuned) tiers_->set_tolerance(tier, lossy.tolerance);
     lossy_error_ = lossy;
   } else if (!codec.empty()) {
     tiers_->set_disk_codec(codec);
   }
-  if (does_without) {
-    drop_transfers();
-  } else if (tiers_->any()) {
-    count_transfers(tiers_->working_bytes());
-  }
-  inputs.working_bytes = inputs_.working_bytes;
-  inputs_ = inputs;
+  count_units();
   plan.kind = &kind;
   plan.schedule = kind.make(plan.request);
   plan_ = std::move(plan);
-  simulation_->memory()->set_limit(host_budget_);
   const std::int64_t bytes = plan_.checkpoint_bytes(Tier::host, inputs_) + inputs_.working_bytes;
   if (!comm_.any(bytes > host_budget_) && open_tiers()) {
     simulation_->reserve_checkpoints(plan_.request.capacities[Tier::host], tiers_->all());

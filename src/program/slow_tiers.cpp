@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cstdio>
+#include <cmath>
 #include <random>
 
 #include "adjoint/plan/plan.hpp"
@@ -15,14 +16,49 @@ namespace {
 constexpr std::int64_t block = 4096;
 /// Places that take over from those that fail.
 constexpr std::int64_t spare_slots = 2;
+/// States that transfers are measured on.
+constexpr std::int64_t sample = 6;
 /// Coded states take so many pages when they do not get smaller: less than one page per slot is wasted.
 constexpr std::int64_t pages_per_state = 256;
 /// Later states may be harder to code than those that were measured.
 constexpr double room_to_grow = 1.1;
+/// States that are coded to look ahead, but for the first one; their sizes have settled when the second half of those
+/// seen so far takes hardly more than the first.
+constexpr std::int64_t looks = 16, earliest = 4;
+constexpr double settled = 1.05;
 
 std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
+
+std::string name_of(const CodecSettings& settings) {
+  return fmt::format("{}+{} {:g}", settings.kind, settings.then, settings.tolerance);
+}
+
+/// Codes states on the caller's thread to see what they take.
+class SizeProbe {
+ public:
+  SizeProbe(const StateShape& shape, const Codec& codec)
+      : shape_(shape),
+        cells_(Memory::pages(shape.bytes())),
+        encoded_(Memory::pages(codec.bound(shape))),
+        coder_(codec.coder(shape)) {}
+  void look(const double* state) {
+    pack(shape_, state, 0, shape_.doubles(), cells_.data());
+    const std::int64_t bytes = coder_->encode(cells_.data(), nullptr, reinterpret_cast<char*>(encoded_.data())).bytes;
+    largest_.push_back(std::max(largest(), bytes));
+  }
+  std::int64_t largest() const { return largest_.empty() ? 0 : largest_.back(); }
+  bool has_settled() const {
+    return static_cast<double>(largest()) <= settled * static_cast<double>(largest_[(largest_.size() - 1) / 2]);
+  }
+
+ private:
+  StateShape shape_;
+  Memory cells_, encoded_;
+  std::unique_ptr<Coder> coder_;
+  std::vector<std::int64_t> largest_;  // of the first states, by their number
+};
 
 }  // namespace
 
@@ -38,7 +74,7 @@ SlowTiers::SlowTiers(const Case& c, const Communicator& comm, DiskOptions option
                ? options_.tag
                : comm.broadcast(fmt::format("{:08x}{:08x}", std::random_device()(), std::random_device()()))) {
   for (const Tier tier : {Tier::host, Tier::disk})
-    if (is_asked_for(tier)) set_tolerance(tier, coding(tier).tolerance);
+    if (is_asked_for(tier)) restore_codec(tier);
 }
 
 const CaseCodec& SlowTiers::coding(Tier tier) const {
@@ -52,7 +88,8 @@ bool SlowTiers::is_asked_for(Tier tier) const {
 void SlowTiers::set_codec(Tier tier, const CodecSettings& settings) {
   for (const Tier open : {Tier::host, Tier::disk}) close(open);
   codecs_[index(tier)] = make_codec(settings);
-  coded_bytes_[index(tier)] = 0;
+  settings_[index(tier)] = settings;
+  estimate_size(tier);
 }
 
 void SlowTiers::set_tolerance(Tier tier, std::optional<double> tolerance) {
@@ -60,6 +97,7 @@ void SlowTiers::set_tolerance(Tier tier, std::optional<double> tolerance) {
   CodecSettings settings;
   if (tolerance) settings.kind = coding.kind;
   if (tolerance) settings.then = coding.then;
+  if (tolerance) settings.difference = coding.difference;
   settings.tolerance = tolerance.value_or(0.0);
   set_codec(tier, settings);
 }
@@ -79,16 +117,11 @@ void SlowTiers::choose_overlap(std::int64_t states) {
   threads_ = std::make_shared<TransferThreads>(depth);
 }
 
-std::int64_t SlowTiers::working_bytes() const {
+std::int64_t SlowTiers::working_bytes(Tier tier) const {
+  const Codec* const codec = this->codec(tier);
   const std::int64_t buffers = std::max(1, overlap_.queue) + overlap_.prefetch;
-  std::int64_t bytes = 0;
-  for (const Tier tier : {Tier::host, Tier::disk}) {
-    if (!is_asked_for(tier)) continue;
-    const Codec* const codec = this->codec(tier);
-    bytes += SlotTier::scratch_bytes(shape_, codec, threads_->count()) + buffers * simulation_.state_bytes();
-    if (codec != nullptr) bytes += threads_->count() * coder_bytes(*codec, shape_);
-  }
-  return bytes;
+  const std::int64_t coders = codec != nullptr ? threads_->count() * coder_bytes(*codec, shape_) : 0;
+  return coders + SlotTier::scratch_bytes(shape_, codec, threads_->count()) + buffers * simulation_.state_bytes();
 }
 
 std::int64_t SlowTiers::page_bytes(Tier tier) const {
@@ -97,12 +130,36 @@ std::int64_t SlowTiers::page_bytes(Tier tier) const {
 }
 
 std::int64_t SlowTiers::slot_bytes(Tier tier) const {
-  const std::int64_t coded = coded_bytes_[index(tier)];
-  return rounded_up(coded > 0 ? coded : shape_.bytes(), page_bytes(tier));
+  const auto& known = sizes_[index(tier)];
+  const auto coded = known.find(name_of(settings_[index(tier)]));
+  return rounded_up(coded != known.end() ? coded->second.bytes : shape_.bytes(), page_bytes(tier));
+}
+
+std::int64_t SlowTiers::pages_in(Tier tier, std::int64_t bytes) const {
+  return bytes / (page_bytes(tier) + (tier == Tier::host ? PageArena::table_bytes : 0));
 }
 
 std::int64_t SlowTiers::slots_in(Tier tier, std::int64_t bytes) const {
-  return std::max<std::int64_t>(0, bytes / slot_bytes(tier) - (tier == Tier::disk ? spare_slots : 0));
+  const std::int64_t slots = pages_in(tier, bytes) / (slot_bytes(tier) / page_bytes(tier));
+  return std::max<std::int64_t>(0, slots - (tier == Tier::disk ? spare_slots : 0));
+}
+
+/// Coded states get what there is, as far as they can use it: some will be larger than others.
+std::int64_t SlowTiers::pages_for(Tier tier, std::int64_t slots, std::int64_t bytes) const {
+  const std::int64_t page = page_bytes(tier), per_slot = slot_bytes(tier) / page;
+  const std::int64_t spare = tier == Tier::disk ? spare_slots * per_slot : 0, least = slots * per_slot + spare;
+  const Codec* const coded = codec(tier);
+  if (coded == nullptr) return least;
+  return std::max(least,
+                  std::min(pages_in(tier, bytes), slots * (rounded_up(coded->bound(shape_), page) / page) + spare));
+}
+
+std::int64_t SlowTiers::table_bytes(Tier tier, std::int64_t slots, std::int64_t bytes) const {
+  return PageArena::table_bytes * pages_for(tier, std::max(slots, sample), bytes);
+}
+
+std::int64_t SlowTiers::bytes_of_table(Tier tier, std::int64_t table) const {
+  return table / PageArena::table_bytes * page_bytes(tier);
 }
 
 /// The disk's, of this rank.
@@ -155,13 +212,8 @@ std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, st
 }
 
 std::unique_ptr<SlotTier> SlowTiers::make(Tier tier, std::int64_t slots, std::int64_t bytes, bool reopens) {
-  const std::int64_t page = page_bytes(tier), per_slot = slot_bytes(tier) / page;
-  const std::int64_t spare = tier == Tier::disk ? spare_slots * per_slot : 0;
-  std::int64_t pages = slots * per_slot + spare;
-  // Coded states get what there is, as far as they can use it: some will be larger than others.
-  if (const Codec* coded = codec(tier))
-    pages = std::max(pages, std::min(bytes / page, slots * (rounded_up(coded->bound(shape_), page) / page) + spare));
-  std::unique_ptr<Medium> medium = make_medium(tier, slots, pages, reopens);
+  const std::int64_t spare = tier == Tier::disk ? spare_slots * (slot_bytes(tier) / page_bytes(tier)) : 0;
+  std::unique_ptr<Medium> medium = make_medium(tier, slots, pages_for(tier, slots, bytes), reopens);
   const CountMemory counted(simulation_.memory());
   return std::make_unique<SlotTier>(TierSettings{slots, overlap_.queue, overlap_.prefetch, spare}, shape_,
                                     std::move(medium), codecs_[index(tier)], threads_);
@@ -194,11 +246,11 @@ std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) 
 }
 
 std::pair<double, double> SlowTiers::measure(Tier tier, std::int64_t bytes) {
-  constexpr std::int64_t sample = 6;
-  const std::int64_t fit = bytes / rounded_up(shape_.bytes(), block);
+  const std::int64_t pages = rounded_up(shape_.bytes(), page_bytes(tier)) / page_bytes(tier);  // of a state, not coded
+  const std::int64_t fit = pages_in(tier, bytes) / pages;
   std::int64_t slots = -comm_.max(-std::clamp<std::int64_t>(fit, 1, sample));
   while (slots > 0 && tiers_[index(tier)] == nullptr)
-    slots = open(tier, slots, slots * rounded_up(shape_.bytes(), block));
+    slots = open(tier, slots, std::min(bytes, slots * pages * (page_bytes(tier) + PageArena::table_bytes)));
   if (slots == 0) return {0.0, 0.0};
   const std::pair<double, double> seconds = simulation_.measure(*tiers_[index(tier)]);
   learn_sizes();
@@ -206,12 +258,56 @@ std::pair<double, double> SlowTiers::measure(Tier tier, std::int64_t bytes) {
   return seconds;
 }
 
+bool SlowTiers::may_be_short(Tier tier, std::int64_t slots, std::int64_t bytes) const {
+  const Codec* const coded = codec(tier);
+  const auto known = sizes_[index(tier)].find(name_of(settings_[index(tier)]));
+  if (coded == nullptr || (known != sizes_[index(tier)].end() && known->second.is_sure)) return false;
+  const std::int64_t most = rounded_up(coded->bound(shape_), page_bytes(tier)) / page_bytes(tier);
+  return pages_for(tier, slots, bytes) < slots * most;
+}
+
+void SlowTiers::look_ahead(const std::vector<Tier>& tiers) {
+  const CountMemory counted(simulation_.memory());
+  std::vector<SizeProbe> probes;
+  for (const Tier tier : tiers) probes.emplace_back(shape_, *codec(tier));
+  const std::int64_t apart = std::max<std::int64_t>(1, simulation_.plan().steps() / looks);
+  simulation_.walk([&](std::int64_t k, const double* state) {
+    if (k % apart != 0) return true;
+    for (SizeProbe& probe : probes) probe.look(state);
+    const std::int64_t number = k / apart;
+    const bool is_time = number >= earliest && (number & (number - 1)) == 0;  // powers of two
+    return !is_time || comm_.any(std::any_of(probes.begin(), probes.end(), [](auto& p) { return !p.has_settled(); }));
+  });
+  for (std::size_t i = 0; i < tiers.size(); ++i) {
+    const std::size_t t = index(tiers[i]);
+    const auto seen = static_cast<double>(probes[i].largest());
+    const std::int64_t bytes = std::min(static_cast<std::int64_t>(room_to_grow * seen), codecs_[t]->bound(shape_));
+    foreseen_[t] = settings_[t];
+    sizes_[t][name_of(settings_[t])] = {bytes, true};
+  }
+}
+
+/// Of a codec that was not used yet, from another tolerance: half of it takes a bit more per cell at most, twice as
+/// much a bit less at best, half of which is counted on.
+void SlowTiers::estimate_size(Tier tier) {
+  const CodecSettings& now = settings_[index(tier)];
+  const auto& before = foreseen_[index(tier)];
+  auto& known = sizes_[index(tier)];
+  const bool is_alike = before && now.kind == before->kind && now.then == before->then && now.tolerance > 0;
+  if (!is_alike || known.contains(name_of(now))) return;
+  const double bits = std::log2(before->tolerance / now.tolerance);
+  const double change = (bits > 0 ? bits : 0.5 * bits) / 8 * static_cast<double>(shape_.doubles());
+  const std::int64_t seen = known[name_of(*before)].bytes, bytes = seen + static_cast<std::int64_t>(change);
+  known[name_of(now)] = {std::clamp(bytes, seen / 4, codecs_[index(tier)]->bound(shape_)), true};
+}
+
 void SlowTiers::learn_sizes() {
   for (std::size_t t = 0; t < tier_count; ++t) {
     if (!tiers_[t] || !codecs_[t]) continue;
     const auto seen = static_cast<double>(tiers_[t]->largest_bytes());
     const auto wanted = std::min(static_cast<std::int64_t>(room_to_grow * seen), codecs_[t]->bound(shape_));
-    coded_bytes_[t] = std::max(coded_bytes_[t], wanted);
+    CodedSize& known = sizes_[t][name_of(settings_[t])];
+    known.bytes = std::max(known.bytes, wanted);
   }
 }
 

@@ -3,17 +3,19 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/simulation.hpp"
 #include "adjoint/store/codecs/codecs.hpp"
 #include "io/case/case.hpp"
-#include "io/files/raw_file.hpp"
 #include "io/checkpoints/scratch_folder.hpp"
+#include "io/files/raw_file.hpp"
 
 namespace hindsight {
 
@@ -43,11 +45,17 @@ class SlowTiers {
   /// the working memory.
   void choose_overlap(std::int64_t states);
   const Overlap& overlap() const { return overlap_; }
-  /// Host memory beside the slots: scratch of the threads, states that wait or were read ahead.
-  std::int64_t working_bytes() const;
-  /// Of one slot, on this rank; of coded states what they took so far at most, or the bytes of the state.
+  /// Host memory beside the slots of a tier that was asked for: scratch of the threads, states that wait or were read
+  /// ahead.
+  std::int64_t working_bytes(Tier tier) const;
+  /// Host memory of the table of the pages of a tier that is to have so many slots in so many bytes, at most; and the
+  /// other way round, the bytes of a tier whose table takes so much.
+  std::int64_t table_bytes(Tier tier, std::int64_t slots, std::int64_t bytes) const;
+  std::int64_t bytes_of_table(Tier tier, std::int64_t table) const;
+  /// Of one slot, on this rank; of coded states what they are known to take at most, or the bytes of the state. What is
+  /// known of a codec stays known when another takes its place.
   std::int64_t slot_bytes(Tier tier) const;
-  /// Slots that so many bytes of this rank hold.
+  /// Slots that so many bytes of this rank hold, in host memory with the table of their pages.
   std::int64_t slots_in(Tier tier, std::int64_t bytes) const;
 
   /// Opens a tier for some states and measures it. @param bytes that it may take at most. @returns seconds per write
@@ -61,6 +69,8 @@ class SlowTiers {
   bool is_lossless() const;
   /// Closes all, and coded states get another tolerance; none: their codec is left out.
   void set_tolerance(Tier tier, std::optional<double> tolerance);
+  /// Closes all, and states are coded as the case says.
+  void restore_codec(Tier tier) { set_tolerance(tier, coding(tier).tolerance); }
   /// Closes all, and states on disk get a codec by name, without tolerance.
   void set_disk_codec(const std::string& kind);
   /// What set_disk_codec() said last; empty: nothing.
@@ -70,6 +80,18 @@ class SlowTiers {
     const CaseCodec& c = coding(tier);
     return (c.kind == "zfp" || c.kind == "quantised") && c.tolerance == 0.0;
   }
+  /// Whether the case's codec changes states.
+  bool is_lossy(Tier tier) const {
+    const std::string& kind = coding(tier).kind;
+    return is_asked_for(tier) && kind != "none" && kind != "lz4" && kind != "zstd";
+  }
+  /// Whether coded states may turn out too large for a tier with so many slots in so many bytes: it would be short of
+  /// pages if all were as large as can be, and only the first states of a run are known. On this rank.
+  bool may_be_short(Tier tier, std::int64_t slots, std::int64_t bytes) const;
+  /// Learns what coded states of some tiers take, from states along a forward run, of which it takes a quarter at
+  /// least and all when they keep growing. Needs the memory of the transfers to these tiers, which must be closed.
+  /// Collective.
+  void look_ahead(const std::vector<Tier>& tiers);
   /// After a tier was found full: what a slot takes is known better now.
   void learn_sizes();
 
@@ -81,8 +103,16 @@ class SlowTiers {
   static std::size_t index(Tier tier) { return static_cast<std::size_t>(tier); }
   const CaseCodec& coding(Tier tier) const;
   void set_codec(Tier tier, const CodecSettings& settings);
+  /// What coded states take at most, room to grow included.
+  struct CodedSize {
+    std::int64_t bytes = 0;
+    bool is_sure = false;  ///< from states all along a run, not from the first ones alone
+  };
+  void estimate_size(Tier tier);
   std::int64_t page_bytes(Tier tier) const;
   std::string file() const;
+  std::int64_t pages_in(Tier tier, std::int64_t bytes) const;
+  std::int64_t pages_for(Tier tier, std::int64_t slots, std::int64_t bytes) const;
   std::unique_ptr<Medium> make_medium(Tier tier, std::int64_t slots, std::int64_t pages, bool reopens);
   std::unique_ptr<SlotTier> make(Tier tier, std::int64_t slots, std::int64_t bytes, bool reopens);
 
@@ -98,7 +128,9 @@ class SlowTiers {
   Overlap overlap_;
   std::shared_ptr<TransferThreads> threads_;
   std::array<std::shared_ptr<const Codec>, tier_count> codecs_;
-  std::array<std::int64_t, tier_count> coded_bytes_{};  // of one state at most so far; 0: not known
+  std::array<CodecSettings, tier_count> settings_;                  // of codecs_
+  std::array<std::map<std::string, CodedSize>, tier_count> sizes_;  // by the codec's settings as text
+  std::array<std::optional<CodecSettings>, tier_count> foreseen_;   // the codec of the last look ahead
   std::array<std::unique_ptr<SlotTier>, tier_count> tiers_;
 };
 

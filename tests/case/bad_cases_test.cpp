@@ -171,6 +171,13 @@ std::vector<Bad> bad_cases() {
       {10, "checkpoints: {disk: {size: 1 GiB, codec: zfp, tolerance: 1e-3, then: zstd}}",
        "checkpoints.disk.then needs codec: float32, bfloat16 or quantised; the codec is zfp"},
       {10, "checkpoints: {disk: {size: 1 GiB, codec: float32, then: zip}}", "allowed: lz4, zstd"},
+      {10, "checkpoints: {disk: {size: 1 GiB, codec: none, difference: neighbour}}",
+       "checkpoints.disk.difference needs codec: float32, bfloat16, lz4, zstd, quantised or zfp; the codec is none"},
+      {10, "checkpoints: {host: {size: 1 GiB, difference: neighbour}}", "the codec is none"},
+      {10, "checkpoints: {host: {size: 1 GiB, codec: zstd, difference: neighbor}}", "did you mean 'neighbour'?"},
+      {10, "checkpoints: {host: {size: 1 GiB, codec: zstd, diference: neighbour}}", "difference"},
+      {10, "checkpoints: {disk: {size: 1 GiB, codec: bfloat16, difference: neighbour}}",
+       "checkpoints.disk.difference needs then: lz4 or zstd"},
       {11, "inversion: {iterations: 0}", "at least 1"},
       {11, "inversion: {iterations: 4294967296}", "at most 2147483647"},
       {5, "functions: {\"f(sin)\": \"1\"}", "'sin' has a meaning of its own"},
@@ -210,6 +217,9 @@ TEST(BadCases, GoodCodecsAreGood) {
   EXPECT_EQ(*read("disk: {size: 1 GiB, codec: zfp, accept: 1e-5}").disk_codec.accept, 1e-5);
   EXPECT_EQ(read("host: {size: 1 GiB, codec: bfloat16, then: lz4}").host_codec.then, "lz4");
   EXPECT_EQ(read("host: {size: 1 GiB}, disk: 1 GiB").host_codec.kind, "none");
+  EXPECT_TRUE(read("disk: {size: 1 GiB, codec: zstd, difference: neighbour}").disk_codec.difference);
+  EXPECT_FALSE(read("disk: {size: 1 GiB, codec: zstd, difference: none}").disk_codec.difference);
+  EXPECT_FALSE(read("disk: {size: 1 GiB, codec: zstd}").disk_codec.difference);
 }
 
 TEST(BadCases, AreRefusedWithTheirLine) {

@@ -31,6 +31,10 @@ checkpoints = jsonschema.Draft202012Validator(schema['properties']['checkpoints'
 for good, keys in [(True, 'codec: zstd'), (True, 'codec: zfp, tolerance: 1e-6'), (True, 'codec: zfp, accept: 1e-5'),
                    (True, 'codec: quantised, tolerance: 1e-5, then: lz4'), (False, 'codec: quantised'),
                    (True, 'codec: float32, then: lz4, accept: 1e-5'), (False, 'codec: zip'), (False, 'codec: zfp'),
+                   (True, 'codec: zstd, difference: neighbour'), (True, 'codec: zfp, accept: 1e-3, difference: none'),
+                   (True, 'codec: float32, then: lz4, difference: neighbour'), (False, 'difference: neighbour'),
+                   (False, 'codec: float32, difference: neighbour'), (False, 'codec: none, difference: neighbour'),
+                   (False, 'codec: zstd, difference: true'), (True, 'codec: float32, difference: none'),
                    (False, 'tolerance: 1e-3'), (False, 'codec: zfp, tolerance: 0'), (False, 'codec: zstd, accept: 1e-3'),
                    (False, 'codec: float32, tolerance: 1e-3'), (False, 'codec: zfp, tolerance: 1e-3, then: zstd')]:
     for tier in ['host', 'disk']:

@@ -11,8 +11,15 @@ namespace {
 
 const std::vector<std::string> base = {"grid.x.cells=64", "grid.y.cells=48", "time.step=0.5", "time.to=40"};
 
-Evaluation reference() {
-  Session session(test::shipped_case("gray-scott", base), test::self(), true, false, true);
+/// More keys than those of `base`.
+std::vector<std::string> with(const std::vector<std::string>& more) {
+  std::vector<std::string> all = base;
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+Evaluation reference(const std::vector<std::string>& more = {}) {
+  Session session(test::shipped_case("gray-scott", with(more)), test::self(), true, false, true);
   return session.gradient({});
 }
 
@@ -23,7 +30,8 @@ PlanOptions options() {
   return all;
 }
 
-void expect_bits(const std::vector<std::string>& more, const PlanOptions& how, const Evaluation& wanted) {
+/// @returns whether a rank stored a difference.
+bool expect_bits(const std::vector<std::string>& more, const PlanOptions& how, const Evaluation& wanted) {
   std::string trace;
   std::vector<std::string> set = base;
   for (const std::string& key : more) {
@@ -41,6 +49,9 @@ void expect_bits(const std::vector<std::string>& more, const PlanOptions& how, c
     EXPECT_LE(mine.counts.peak[1], predicted.peak[1]);
     EXPECT_LE(mine.counts.peak[2], predicted.peak[2]);
   }
+  std::int64_t differences = 0;
+  for (const SlotTier* tier : session.tiers().all()) differences += tier != nullptr ? tier->traffic().differences : 0;
+  return test::world().any(differences > 0);
 }
 
 TEST(StoreBits, HostDiskAndBoth) {
@@ -57,6 +68,39 @@ TEST(StoreBits, HostDiskAndBoth) {
       expect_bits({"checkpoints.host=5 slots", "checkpoints.disk=100 slots", "checkpoints.period=6",
                    std::string("checkpoints.schedule=") + schedule},
                   how, wanted);
+  }
+}
+
+/// Steps so short that neighbours are worth a difference.
+const std::vector<std::string> short_steps = {"time.step=0.001", "time.to=0.08"};
+
+TEST(StoreBits, DifferencesToNeighbours) {
+  const Evaluation wanted = reference(short_steps);
+  const std::string coded = ", codec: zstd, difference: neighbour}";
+  const auto expect_differences = [&](std::vector<std::string> set) {
+    set.insert(set.end(), short_steps.begin(), short_steps.end());
+    EXPECT_TRUE(expect_bits(set, options(), wanted));
+  };
+  for (const char* schedule : {"stride", "hrevolve", "multistage", "periodic", "diskrevolve", "twolevel"})
+    expect_differences({"checkpoints.host=5 slots", "checkpoints.disk={size: 100 slots, queue: 2" + coded,
+                        "checkpoints.period=6", std::string("checkpoints.schedule=") + schedule});
+  for (const char* schedule : {"revolve", "uniform"})
+    expect_differences({"checkpoints.host={size: 8 slots" + coded, std::string("checkpoints.schedule=") + schedule});
+  for (const char* depths : {"queue: 0, prefetch: 0", "queue: 1, prefetch: 5", "queue: 16, prefetch: 1"})
+    expect_differences({"checkpoints.host=4 slots", "checkpoints.schedule=stride",
+                        std::string("checkpoints.disk={size: 60 slots, ") + depths + coded});
+}
+
+TEST(StoreBits, DifferencesWhereStatesAreGivenUpInAnyOrder) {
+  const Evaluation wanted = reference(short_steps);
+  for (const int slots : {3, 5, 8, 13, 20}) {
+    SCOPED_TRACE(slots);
+    std::vector<std::string> set = with(short_steps);
+    set.push_back("checkpoints={schedule: online, host: {size: " + std::to_string(slots) +
+                  " slots, codec: zstd, difference: neighbour}}");
+    Session session(test::shipped_case("gray-scott", set), test::world(), true, false, true, options());
+    for (int i = 0; i < 2; ++i) test::expect_same_bits(session, session.gradient({}), wanted);
+    EXPECT_TRUE(test::world().any(session.tiers()[Tier::host]->traffic().differences > 0));
   }
 }
 

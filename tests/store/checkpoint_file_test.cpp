@@ -52,7 +52,7 @@ TEST(CheckpointFile, OpensInH5pyAndH5dumpWhileItIsInUse) {
 import h5py, numpy, sys
 f = h5py.File(sys.argv[1], 'r')
 slots, pages = f['slots'], f['pages']
-print(slots['step'].tolist(), slots['time'].tolist(), slots['bytes'].tolist())
+print(slots['step'].tolist(), slots['time'].tolist(), slots['bytes'].tolist(), slots['reference_page'].tolist())
 fields, nz, ny, nx = pages.attrs['shape']
 print(pages.attrs['fields'].decode(), pages.attrs['codec'].decode(), fields, nz, ny, nx)
 row = slots[1]
@@ -65,7 +65,8 @@ for byte in state.tobytes():
         crc = (crc >> 1) ^ (0x82f63b78 if crc & 1 else 0)
 print(crc ^ 0xffffffff == row['crc32c'])
 )py";
-  const std::string wanted = "[7, 8, -1] [3.5, 4.0, 0.0] [960, 960, 0]\nu,v none 2 3 4 5\n2040.0 2364.0\nTrue\n";
+  const std::string wanted =
+      "[7, 8, -1] [3.5, 4.0, 0.0] [960, 960, 0] [-1, -1, -1]\nu,v none 2 3 4 5\n2040.0 2364.0\nTrue\n";
   EXPECT_EQ(output_of("/usr/bin/python3 -c \"" + script + "\" " + path), wanted);
   const std::string dump = output_of("h5dump -d /slots " + path);
   for (const char* word : {"\"step\"", "\"time\"", "\"crc32c\"", "960"})

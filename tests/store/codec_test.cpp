@@ -148,7 +148,7 @@ std::vector<CodecSettings> all_settings() {
 
 std::vector<char> encoded(const Codec& codec, const StateShape& shape, const Cells& cells) {
   std::vector<char> bytes(static_cast<std::size_t>(codec.bound(shape)) + 8, 'x');
-  const std::int64_t written = codec.coder(shape)->encode(cells.data(), bytes.data());
+  const std::int64_t written = codec.coder(shape)->encode(cells.data(), nullptr, bytes.data()).bytes;
   EXPECT_LE(written, codec.bound(shape));
   EXPECT_EQ(std::string(bytes.end() - 8, bytes.end()), "xxxxxxxx") << "written beyond the bound";
   bytes.resize(static_cast<std::size_t>(written));
@@ -158,7 +158,7 @@ std::vector<char> encoded(const Codec& codec, const StateShape& shape, const Cel
 Cells round_trip(const Codec& codec, const StateShape& shape, const Cells& cells) {
   const std::vector<char> bytes = encoded(codec, shape, cells);
   Cells back(cells.size(), 7.0);
-  EXPECT_TRUE(codec.coder(shape)->decode(bytes.data(), static_cast<std::int64_t>(bytes.size()), back.data()));
+  EXPECT_TRUE(codec.coder(shape)->decode(bytes.data(), static_cast<std::int64_t>(bytes.size()), false, back.data()));
   return back;
 }
 
@@ -217,6 +217,7 @@ TEST(Codecs, NoneIsNoCodecAndOthersAreUnknown) {
   EXPECT_TRUE(make_codec({.kind = "zstd"})->is_lossless());
   EXPECT_FALSE(make_codec({.kind = "float32"})->is_lossless());
   EXPECT_EQ(make_codec({.kind = "bfloat16", .then = "lz4"})->name(), "bfloat16+shuffle+lz4");
+  EXPECT_EQ(make_codec({.kind = "zstd", .difference = true})->name(), "difference+shuffle+zstd");
 }
 
 TEST(Codecs, LosslessOnesKeepEveryBit) {
@@ -291,6 +292,99 @@ TEST(Codecs, OneFieldIsKeptWhileOthersAreLossy) {
   }
 }
 
+CodecSettings with_difference(CodecSettings settings) {
+  settings.difference = true;
+  return settings;
+}
+
+/// With differences, of all kinds that can have them.
+std::vector<CodecSettings> difference_settings() {
+  std::vector<CodecSettings> all;
+  for (const CodecSettings& settings : all_settings()) all.push_back(with_difference(settings));
+  return all;
+}
+
+struct Difference {
+  Cells cells;
+  bool needs_reference = false;
+  std::size_t bytes = 0;
+};
+
+/// Encodes against a reference, as it comes back from the codec, and decodes again.
+Difference difference_trip(const Codec& codec, const StateShape& shape, const Cells& cells, Cells reference) {
+  const auto coder = codec.coder(shape);
+  std::vector<char> bytes(static_cast<std::size_t>(codec.bound(shape)) + 8, 'x');
+  const Encoded whole = coder->encode(reference.data(), nullptr, bytes.data());
+  EXPECT_FALSE(whole.needs_reference);
+  EXPECT_TRUE(coder->decode(bytes.data(), whole.bytes, false, reference.data()));
+  std::fill(bytes.begin(), bytes.end(), 'x');
+  const Encoded state = coder->encode(cells.data(), reference.data(), bytes.data());
+  EXPECT_LE(state.bytes, codec.bound(shape));
+  EXPECT_EQ(std::string(bytes.end() - 8, bytes.end()), "xxxxxxxx") << "written beyond the bound";
+  Cells back = state.needs_reference ? reference : Cells(cells.size(), 7.0), other(cells.size());
+  const auto reader = codec.coder(shape);
+  EXPECT_FALSE(reader->decode(bytes.data(), state.bytes, !state.needs_reference, other.data()));
+  EXPECT_TRUE(reader->decode(bytes.data(), state.bytes, state.needs_reference, back.data()));
+  return {back, state.needs_reference, static_cast<std::size_t>(state.bytes)};
+}
+
+/// Like the fill, a little later; each third cell as it was.
+Fill later(const Fill& fill) {
+  return [fill](std::int64_t i) { return i % 3 == 0 ? fill(i) : fill(i) * (1 + 1e-6 * smooth(7 * i)); };
+}
+
+TEST(Codecs, DifferencesGiveTheCellsThatWholeStatesGive) {
+  for (const CodecSettings& settings : difference_settings()) {
+    if (settings.kind == "zfp") continue;
+    const auto codec = make_codec(settings);
+    CodecSettings plain = settings;
+    plain.difference = false;
+    const auto whole = make_codec(plain);
+    for (const StateShape& shape :
+         {shape_of(3, 1), shape_of(1, 257), shape_of(2, 31, 33), shape_of(2, 9, 11, 13), shape_of(1, 33000)})
+      for (const auto& [name, fill] : fills()) {
+        SCOPED_TRACE(codec->name() + ": " + label(shape, name));
+        const Cells before = cells_of(shape, fill), cells = cells_of(shape, later(fill));
+        const Cells wanted = round_trip(*whole, shape, cells);
+        for (const Cells& reference : {before, cells, cells_of(shape, random_bits), cells_of(shape, with_nan)})
+          EXPECT_TRUE(same_bits(difference_trip(*codec, shape, cells, reference).cells, wanted));
+      }
+  }
+}
+
+TEST(Codecs, DifferencesOfZfpKeepToItsTolerance) {
+  for (const double tolerance : {2e-14, 1e-7, 1e-3, 0.9}) {
+    const auto codec = make_codec(with_difference(zfp_settings(tolerance)));
+    for (const StateShape& shape : {shape_of(3, 1), shape_of(2, 31, 33), shape_of(1, 16, 16, 9), shape_of(1, 140000)})
+      for (const auto& [name, fill] : fills())
+        for (const Fill& before : {fill, Fill(smooth), Fill(with_nan), Fill([](std::int64_t) { return -1e299; })}) {
+          SCOPED_TRACE(fmt::format("tolerance {}, {}", tolerance, label(shape, name)));
+          const Cells cells = cells_of(shape, later(fill));
+          const Cells back = difference_trip(*codec, shape, cells, cells_of(shape, before)).cells;
+          expect_bounded(shape, cells, back, 1e300, [&](double, double magnitude) { return tolerance * magnitude; });
+        }
+  }
+}
+
+TEST(Codecs, DifferencesAreTakenWhereTheyAreShorter) {
+  const StateShape shape = shape_of(2, 128, 128);
+  const Cells rough = cells_of(shape, noise), later_rough = cells_of(shape, later(noise));
+  for (const CodecSettings& settings : difference_settings()) {
+    const auto codec = make_codec(settings);
+    SCOPED_TRACE(codec->name());
+    const bool is_compressed =
+        settings.kind == "lz4" || settings.kind == "zstd" || settings.kind == "zfp" || settings.kind == "quantised";
+    const bool can = settings.shuffle && (is_compressed || !settings.then.empty());
+    const Difference like_it = difference_trip(*codec, shape, later_rough, rough);
+    const Difference unlike = difference_trip(*codec, shape, rough, cells_of(shape, smooth));
+    EXPECT_EQ(like_it.needs_reference, can);
+    EXPECT_FALSE(unlike.needs_reference);
+    EXPECT_LE(unlike.bytes, encoded(*codec, shape, rough).size());
+    if (!can) continue;
+    EXPECT_LT(static_cast<double>(like_it.bytes), 0.95 * static_cast<double>(unlike.bytes));
+  }
+}
+
 /// Bytes that end where the readable memory ends.
 class Guarded {
  public:
@@ -342,11 +436,34 @@ TEST(Codecs, DamageNeverCrashes) {
       Cells back(static_cast<std::size_t>(shape.doubles()));
       for (int i = 0; i < 500; ++i) {
         const std::vector<char> bad = damaged(good, engine);
-        const bool accepted = coder->decode(memory.put(bad), static_cast<std::int64_t>(bad.size()), back.data());
+        const bool accepted = coder->decode(memory.put(bad), static_cast<std::int64_t>(bad.size()), false, back.data());
         EXPECT_FALSE(accepted && bad.size() < good.size()) << codec->name() << ": cut off";
       }
-      EXPECT_TRUE(coder->decode(memory.put(good), static_cast<std::int64_t>(good.size()), back.data()));
+      EXPECT_TRUE(coder->decode(memory.put(good), static_cast<std::int64_t>(good.size()), false, back.data()));
       EXPECT_TRUE(same_bits(back, round_trip(*codec, shape, cells_of(shape, smooth)))) << "damage left traces";
+    }
+}
+
+TEST(Codecs, DamageOfDifferencesNeverCrashes) {
+  std::mt19937 engine(43);
+  for (const CodecSettings& settings : difference_settings())
+    for (const StateShape& shape : {shape_of(2, 31, 33), shape_of(2, 9, 11, 13), shape_of(1, 600)}) {
+      const auto codec = make_codec(settings);
+      const auto coder = codec->coder(shape);
+      const Cells reference = cells_of(shape, noise), cells = cells_of(shape, later(noise));
+      std::vector<char> good(static_cast<std::size_t>(codec->bound(shape)));
+      const Encoded state = coder->encode(cells.data(), reference.data(), good.data());
+      good.resize(static_cast<std::size_t>(state.bytes));
+      Guarded memory(good.size());
+      for (int i = 0; i < 300; ++i) {
+        const std::vector<char> bad = damaged(good, engine);
+        Cells back = reference;
+        for (const bool has_reference : {true, false}) {
+          const bool accepted =
+              coder->decode(memory.put(bad), static_cast<std::int64_t>(bad.size()), has_reference, back.data());
+          EXPECT_FALSE(accepted && bad.size() < good.size()) << codec->name() << ": cut off";
+        }
+      }
     }
 }
 
@@ -355,7 +472,8 @@ TEST(Codecs, RefuseTheStatesOfOthers) {
   const std::vector<char> bytes = encoded(*make_codec({.kind = "zstd"}), shape, cells_of(shape, smooth));
   Cells back(101);
   const auto decodes = [&](const CodecSettings& settings, const StateShape& of) {
-    return make_codec(settings)->coder(of)->decode(bytes.data(), static_cast<std::int64_t>(bytes.size()), back.data());
+    return make_codec(settings)->coder(of)->decode(bytes.data(), static_cast<std::int64_t>(bytes.size()), false,
+                                                   back.data());
   };
   EXPECT_TRUE(decodes({.kind = "zstd"}, shape));
   EXPECT_TRUE(decodes({.kind = "zstd", .level = 3}, shape));
@@ -366,7 +484,9 @@ TEST(Codecs, RefuseTheStatesOfOthers) {
 
 TEST(Codecs, EncodingAndDecodingAllocateNothing) {
   if (!counts_allocations) GTEST_SKIP() << "allocations are not counted in this build";
-  for (const CodecSettings& settings : all_settings())
+  std::vector<CodecSettings> all = all_settings();
+  for (const CodecSettings& settings : difference_settings()) all.push_back(settings);
+  for (const CodecSettings& settings : all)
     for (const StateShape& shape : {shape_of(2, 513, 200), shape_of(3, 1), shape_of(1, 64, 64, 37)}) {
       const auto codec = make_codec(settings);
       const auto coder = codec->coder(shape);
@@ -375,10 +495,12 @@ TEST(Codecs, EncodingAndDecodingAllocateNothing) {
       for (const Fill& fill : {Fill(smooth), Fill(noise), Fill(with_nan)}) {
         const Cells cells = cells_of(shape, fill);
         const long before = allocations;
-        const std::int64_t written = coder->encode(cells.data(), bytes.data());
-        const bool is_good = coder->decode(bytes.data(), written, back.data());
+        const std::int64_t written = coder->encode(cells.data(), nullptr, bytes.data()).bytes;
+        const bool is_good = coder->decode(bytes.data(), written, false, back.data());
+        const Encoded state = coder->encode(cells.data(), back.data(), bytes.data());
+        const bool is_good_again = coder->decode(bytes.data(), state.bytes, state.needs_reference, back.data());
         EXPECT_EQ(allocations, before) << codec->name();
-        EXPECT_TRUE(is_good);
+        EXPECT_TRUE(is_good && is_good_again);
       }
     }
 }
@@ -389,6 +511,9 @@ TEST(Codecs, CoderMemoryIsSmall) {
     const std::int64_t bytes = coder_bytes(*make_codec(settings), shape);
     EXPECT_GT(bytes, 0);
     EXPECT_LT(bytes, shape.bytes() / 4) << make_codec(settings)->name();
+    const std::int64_t with_references = coder_bytes(*make_codec(with_difference(settings)), shape);
+    EXPECT_GE(with_references, bytes);
+    EXPECT_LE(with_references, bytes + (1 << 20));
   }
 }
 
@@ -425,8 +550,10 @@ double measure(const CodecSettings& settings, const StateShape& shape, const Cel
   std::vector<char> bytes(static_cast<std::size_t>(codec->bound(shape)));
   Cells back(cells);
   std::int64_t written = 0;
-  const double out = megabytes_per_second(shape.bytes(), [&] { written = coder->encode(cells.data(), bytes.data()); });
-  const double in = megabytes_per_second(shape.bytes(), [&] { coder->decode(bytes.data(), written, back.data()); });
+  const double out =
+      megabytes_per_second(shape.bytes(), [&] { written = coder->encode(cells.data(), nullptr, bytes.data()).bytes; });
+  const double in =
+      megabytes_per_second(shape.bytes(), [&] { coder->decode(bytes.data(), written, false, back.data()); });
   double error = 0.0;
   for (std::size_t i = 0; i < cells.size(); ++i) error = std::max(error, std::fabs(cells[i] - back[i]));
   const double ratio = static_cast<double>(shape.bytes()) / static_cast<double>(written);

@@ -62,6 +62,29 @@ TEST(Shuffle, PlanesHoldTheBytesOfEqualWeight) {
     }
 }
 
+TEST(Differences, ToAReferenceAreExact) {
+  for (const auto& [name, fill] : fills())
+    for (const int width : {2, 4, 8}) {
+      const Numbers numbers = numbers_of(1000, fill), reference = numbers_of(1000, random_bits);
+      Numbers differences(numbers), back(reference);
+      const auto bytes = [](Numbers& of) { return reinterpret_cast<char*>(of.data()); };
+      subtract(width, reinterpret_cast<const char*>(numbers.data()), bytes(back), 1000, bytes(differences));
+      add(width, bytes(differences), bytes(back), 1000, bytes(back));
+      EXPECT_EQ(std::memcmp(numbers.data(), back.data(), static_cast<std::size_t>(1000 * width)), 0) << name << width;
+    }
+}
+
+TEST(Differences, ZeroIsForetoldOfSmallNumbersOfBothSigns) {
+  std::vector<std::int64_t> numbers(1000), folded(1000), back(1000);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = (i * 7919 % 200) - 100;
+  const auto bytes = [](std::vector<std::int64_t>& of) { return reinterpret_cast<char*>(of.data()); };
+  EXPECT_EQ(best_differences(8, Differences::zero, 0, bytes(numbers), 1000).kind, Differences::zero);
+  to_differences(8, Differences::zero, 0, bytes(numbers), 1000, bytes(folded));
+  for (const std::int64_t number : folded) EXPECT_LE(static_cast<std::uint64_t>(number), 200U);
+  from_differences(8, Differences::zero, 0, bytes(folded), 1000, bytes(back));
+  EXPECT_EQ(back, numbers);
+}
+
 TEST(Differences, AreExact) {
   for (const auto& [name, fill] : fills())
     for (const int width : {2, 4, 8})
@@ -81,7 +104,9 @@ TEST(Differences, AreExact) {
 
 TEST(Differences, AreChosenByWhatTheyLeave) {
   const auto best = [](const Fill& fill, std::int64_t row) {
-    return best_differences(8, row, reinterpret_cast<const char*>(numbers_of(5000, fill).data()), 5000);
+    return best_differences(8, Differences::none, row, reinterpret_cast<const char*>(numbers_of(5000, fill).data()),
+                            5000)
+        .kind;
   };
   EXPECT_EQ(best([](std::int64_t i) { return 1 + 0x1p-20 * static_cast<double>(i); }, 100), Differences::line);
   EXPECT_EQ(best([](std::int64_t i) { return 2 + std::sin(1e-2 * static_cast<double>(i)); }, 0), Differences::parabola);

@@ -19,8 +19,15 @@ std::string scratch() {
   return test::world().broadcast("/tmp/hindsight-faults-" + std::to_string(getpid()));
 }
 
-Evaluation reference() {
-  Session session(test::shipped_case("gray-scott", small), test::self(), true, false, true);
+/// Steps so short that neighbours are worth a difference.
+const std::vector<std::string> short_steps = {"time.step=0.001", "time.to=0.04"};
+const std::string differences = ", codec: zstd, difference: neighbour}";
+
+/// @param more keys than the `small` ones.
+Evaluation reference(const std::vector<std::string>& more = {}) {
+  std::vector<std::string> set = small;
+  set.insert(set.end(), more.begin(), more.end());
+  Session session(test::shipped_case("gray-scott", set), test::self(), true, false, true);
   return session.gradient({});
 }
 
@@ -30,8 +37,9 @@ using test::Faults;
 class Hit {
  public:
   explicit Hit(std::shared_ptr<Faults> faults, const std::string& disk = "{size: 60 slots}",
-               const std::string& schedule = "stride", int period = 4) {
+               const std::string& schedule = "stride", int period = 4, const std::vector<std::string>& more = {}) {
     std::vector<std::string> set = small;
+    set.insert(set.end(), more.begin(), more.end());
     set.insert(set.end(), {"checkpoints.host=3 slots", "checkpoints.schedule=" + schedule, "checkpoints.disk=" + disk});
     if (period > 0) set.push_back("checkpoints.period=" + std::to_string(period));
     PlanOptions options;
@@ -85,6 +93,24 @@ TEST(Faults, AStateThatCannotBeReadIsComputedAgain) {
     EXPECT_GT(mine.counts.repairing_steps, 0);
     EXPECT_NE(hit.warning().find("computed again"), std::string::npos) << hit.warning();
     EXPECT_NE(hit.warning().find("Input/output error"), std::string::npos) << hit.warning();
+    test::expect_same_bits(hit.session(), mine, wanted);
+  }
+}
+
+TEST(Faults, AStateAndItsDifferenceAreComputedAgain) {
+  const Evaluation wanted = reference(short_steps);
+  for (const char* schedule : {"stride", "hrevolve", "multistage", "periodic"}) {
+    SCOPED_TRACE(schedule);
+    const auto faults = std::make_shared<Faults>();
+    Hit hit(faults, "{size: 60 slots, queue: 0, prefetch: 1" + differences, schedule, 4, short_steps);
+    hit.gradient();
+    const SlotTier& disk = *hit.session().tiers()[Tier::disk];
+    EXPECT_TRUE(test::world().any(disk.traffic().differences > 0));
+    if (!faults->read_at.empty()) faults->bad_for_reads = {faults->read_at.front()};
+    const Evaluation mine = hit.gradient();
+    EXPECT_GE(mine.counts.repaired, 1);
+    EXPECT_TRUE(faults->read_at.empty() || disk.traffic().damaged > 0);
+    EXPECT_NE(hit.warning().find("computed again"), std::string::npos) << hit.warning();
     test::expect_same_bits(hit.session(), mine, wanted);
   }
 }
@@ -215,6 +241,29 @@ TEST(Faults, OfAThousandFlippedBitsNoneChangesTheGradient) {
   }
   EXPECT_EQ(flips, test::world().rank() == test::world().size() - 1 ? 1000 : 0);
   EXPECT_GE(repaired, 990);  // a state may be taken back before it was written
+}
+
+TEST(Faults, OfHundredsOfFlippedBitsInDifferencesNoneChangesTheGradient) {
+  const Evaluation wanted = reference(short_steps);
+  const auto faults = std::make_shared<Faults>();
+  Hit hit(faults, "{size: 60 slots, queue: 0, prefetch: 1" + differences, "stride", 4, short_steps);
+  std::mt19937_64 random(20261122);
+  std::int64_t repaired = 0;
+  for (int i = 0; i < 200; ++i) {
+    {
+      const std::scoped_lock lock(faults->mutex);
+      faults->writes = faults->reads = 0;
+      const auto call = static_cast<std::int64_t>(random() % 5);
+      faults->flipped_write = i % 2 == 0 ? call : -1;
+      faults->flipped_read = i % 2 == 1 ? call : -1;
+      faults->flipped_bit = static_cast<std::int64_t>(random() % 20000);
+    }
+    const Evaluation mine = hit.gradient();
+    repaired += mine.counts.repaired;
+    ASSERT_EQ(mine.objective, wanted.objective);
+    test::expect_same_bits(hit.session(), mine, wanted);
+  }
+  EXPECT_GE(repaired, 20);  // bits behind a state's bytes do not matter
 }
 
 }  // namespace

@@ -91,6 +91,20 @@ TEST(Memory, StaysWithinTheBudgetAndUsesIt) {
       }
 }
 
+TEST(Memory, OfDifferencesIsWithinTheBudget) {
+  for (const char* codec : {"zstd", "quantised, tolerance: 1e-6", "zfp, tolerance: 1e-6", "float32, then: lz4"})
+    for (const char* budget : {"12 MiB", "24 MiB"}) {
+      SCOPED_TRACE(std::string(budget) + " " + codec);
+      const std::string coded = std::string(", codec: ") + codec + ", difference: neighbour}";
+      Session session = gray_scott({std::string("checkpoints.host={size: ") + budget + coded,
+                                    "checkpoints.disk={size: 20 MiB" + coded, "checkpoints.schedule=hrevolve"});
+      session.gradient({});
+      const MemoryAccount& account = *session.simulation().memory();
+      EXPECT_LE(account.peak(), session.host_budget());
+      EXPECT_LE(account.peak(), account.limit());
+    }
+}
+
 TEST(Memory, IsRefusedBeyondTheLimit) {
   const auto account = std::make_shared<MemoryAccount>();
   account->set_limit(1 << 20);
@@ -114,7 +128,10 @@ TEST(Memory, NothingIsAllocatedWhileStepping) {
     const bool everything = std::string(schedule) == "store-all";
     Session session =
         gray_scott({std::string("checkpoints.schedule=") + schedule, "checkpoints.period=20",
-                    everything ? "checkpoints.host=1 GiB" : "checkpoints.host=20 slots", "checkpoints.disk=500 slots"});
+                    everything ? "checkpoints.host=1 GiB" : "checkpoints.host=20 slots",
+                    schedule == std::string("stride")
+                        ? "checkpoints.disk={size: 500 slots, codec: zfp, tolerance: 1e-9, difference: neighbour}"
+                        : "checkpoints.disk=500 slots"});
     Simulation& simulation = session.simulation();
     const std::int64_t n = simulation.plan().steps();
     allocations = 0;

@@ -11,6 +11,7 @@ namespace {
 
 using Size = std::uint32_t;
 constexpr std::int64_t fewest_shuffled = 256;  // numbers; below, the planes' sizes would cost more than they save
+constexpr int to_a_reference = 8;              // beside a kind of differences
 
 }  // namespace
 
@@ -57,41 +58,68 @@ const char* BlockCoder::get(const char* in, const char* end, std::int64_t count,
   return in + size;
 }
 
-char* BlockCoder::put_planes(const char* numbers, std::int64_t count, char* out) {
-  const Differences kind = best_differences(width_, row_, numbers, count);
+char* BlockCoder::put_differences(Differences kind, const char* numbers, std::int64_t count, int mark, char* out) {
   const bool is_plain = kind == Differences::none;
   if (!is_plain) to_differences(width_, kind, row_, numbers, count, differences());
   to_planes(width_, is_plain ? numbers : differences(), count, planes());
-  *out++ = static_cast<char>(kind);
+  *out++ = static_cast<char>(static_cast<int>(kind) | mark);
   for (int b = 0; b < width_; ++b) out = put(planes() + b * count, count, out);
   return out;
 }
 
-const char* BlockCoder::get_planes(const char* in, const char* end, std::int64_t count, char* numbers) {
-  if (in == end || *in < 0 || *in >= kinds_of_differences) return nullptr;
-  const auto kind = static_cast<Differences>(*in++);
+/// The reference is tried where it leaves fewer digits, and taken where it leaves fewer bytes by so much that it may be
+/// read as well.
+BlockCoder::Written BlockCoder::put_planes(const char* numbers, const char* reference, std::int64_t count, char* out) {
+  constexpr std::int64_t part = 8;  // of the bytes, that it must save
+  const BestDifferences best = best_differences(width_, Differences::none, row_, numbers, count);
+  char* const end = put_differences(best.kind, numbers, count, 0, out);
+  if (reference == nullptr) return {end};
+  subtract(width_, numbers, reference, count, planes());
+  const BestDifferences other = best_differences(width_, Differences::zero, row_, planes(), count);
+  if (other.digits >= best.digits) return {end};
+  char* const end_of_other = put_differences(other.kind, planes(), count, to_a_reference, out);
+  if ((end_of_other - out) * part <= (end - out) * (part - 1)) return {end_of_other, true};
+  return {put_differences(best.kind, numbers, count, 0, out)};
+}
+
+const char* BlockCoder::get_planes(const char* in, const char* end, std::int64_t count, bool has_reference,
+                                   char* numbers) {
+  if (in == end) return nullptr;
+  const int byte = static_cast<unsigned char>(*in++);
+  const bool is_to_reference = (byte & to_a_reference) != 0;
+  if ((byte & ~to_a_reference) > static_cast<int>(Differences::zero) || is_to_reference > has_reference) return nullptr;
+  const auto kind = static_cast<Differences>(byte & ~to_a_reference);
+  if (kind == (is_to_reference ? Differences::none : Differences::zero)) return nullptr;
   for (int b = 0; b < width_ && in != nullptr; ++b) in = get(in, end, count, planes() + b * count);
   if (in == nullptr) return nullptr;
   const bool is_plain = kind == Differences::none;
   from_planes(width_, planes(), count, is_plain ? numbers : differences());
-  if (!is_plain) from_differences(width_, kind, row_, differences(), count, numbers);
+  if (!is_plain) from_differences(width_, kind, row_, differences(), count, is_to_reference ? planes() : numbers);
+  if (is_to_reference) add(width_, planes(), numbers, count, numbers);
   return in;
 }
 
-char* BlockCoder::encode(const char* numbers, std::int64_t count, char* out) {
+BlockCoder::Written BlockCoder::encode(const char* numbers, const char* reference, std::int64_t count, char* out) {
+  Written written{out};
   for (std::int64_t first = 0; first < count; first += chunk) {
     const std::int64_t n = std::min(chunk, count - first);
     const char* from = numbers + first * width_;
-    out = is_shuffled(n) ? put_planes(from, n, out) : put(from, n * width_, out);
+    if (is_shuffled(n)) {
+      const Written planes =
+          put_planes(from, reference != nullptr ? reference + first * width_ : nullptr, n, written.end);
+      written = {planes.end, planes.needs_reference || written.needs_reference};
+    } else {
+      written.end = put(from, n * width_, written.end);
+    }
   }
-  return out;
+  return written;
 }
 
-const char* BlockCoder::decode(const char* in, const char* end, std::int64_t count, char* numbers) {
+const char* BlockCoder::decode(const char* in, const char* end, std::int64_t count, bool has_reference, char* numbers) {
   for (std::int64_t first = 0; first < count && in != nullptr; first += chunk) {
     const std::int64_t n = std::min(chunk, count - first);
     char* to = numbers + first * width_;
-    in = is_shuffled(n) ? get_planes(in, end, n, to) : get(in, end, n * width_, to);
+    in = is_shuffled(n) ? get_planes(in, end, n, has_reference, to) : get(in, end, n * width_, to);
   }
   return in;
 }

@@ -5,13 +5,15 @@
 #include <memory>
 
 #include "adjoint/store/codecs/compressor.hpp"
+#include "adjoint/store/codecs/differences.hpp"
 #include "src/memory.hpp"
 
 namespace hindsight {
 
 /// Numbers in chunks that fit the cache. A block is its size (32 bits) and its bytes, which are compressed only where
 /// that makes them fewer: nothing grows beyond bound(). A chunk without shuffle, or of few numbers, is one block; with
-/// it, a byte that tells the kind of differences, and a block for each byte plane.
+/// it, a byte that tells the kind of differences, and a block for each byte plane. Where that saves an
+/// eighth, the differences are those of the numbers less a reference's; only with shuffle.
 class BlockCoder {
  public:
   static constexpr std::int64_t chunk = 32768;  ///< numbers
@@ -19,15 +21,21 @@ class BlockCoder {
   BlockCoder(std::unique_ptr<Compressor> compressor, int width, std::int64_t row, bool shuffle);
 
   static std::int64_t bound(std::int64_t count, int width);
-  /// @param out room for bound(). @returns its new end.
-  char* encode(const char* numbers, std::int64_t count, char* out);
-  /// Reads [in, end) only. @returns what follows the numbers; null when it is damaged.
-  const char* decode(const char* in, const char* end, std::int64_t count, char* numbers);
+  struct Written {
+    char* end;
+    bool needs_reference = false;
+  };
+  /// @param reference as many numbers; null: none. @param out room for bound().
+  Written encode(const char* numbers, const char* reference, std::int64_t count, char* out);
+  /// Reads [in, end) only. @param has_reference `numbers` hold one, whose place they take. @returns what follows the
+  /// numbers; null when it is damaged.
+  const char* decode(const char* in, const char* end, std::int64_t count, bool has_reference, char* numbers);
 
  private:
   bool is_shuffled(std::int64_t count) const;
-  char* put_planes(const char* numbers, std::int64_t count, char* out);
-  const char* get_planes(const char* in, const char* end, std::int64_t count, char* numbers);
+  char* put_differences(Differences kind, const char* numbers, std::int64_t count, int mark, char* out);
+  Written put_planes(const char* numbers, const char* reference, std::int64_t count, char* out);
+  const char* get_planes(const char* in, const char* end, std::int64_t count, bool has_reference, char* numbers);
   char* put(const char* bytes, std::int64_t count, char* out);
   const char* get(const char* in, const char* end, std::int64_t count, char* bytes);
   char* differences() const { return reinterpret_cast<char*>(differences_.data()); }

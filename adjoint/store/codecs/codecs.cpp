@@ -26,9 +26,10 @@ std::shared_ptr<const Codec> demotion(const CodecSettings& settings, MakeCoder m
   const std::string name = settings.kind + (is_compressed ? "+" + compressor_name(settings, settings.then) : "");
   const auto lossy = [settings, make](const StateShape& shape, bool) {
     auto then = settings.then.empty() ? nullptr : make_compressor(settings.then, settings.level);
-    return make(shape, std::move(then), settings.shuffle);
+    return make(shape, std::move(then), settings.shuffle, settings.difference);
   };
-  return std::make_shared<StateCodec>(name, lossless(settings, is_compressed ? settings.then : "zstd"), lossy);
+  return std::make_shared<StateCodec>(name, settings.difference,
+                                      lossless(settings, is_compressed ? settings.then : "zstd"), lossy);
 }
 
 // A tolerance belongs to a field: fields that are joined keep their bits (in both codecs below).
@@ -36,17 +37,19 @@ std::shared_ptr<const Codec> quantised(const CodecSettings& settings) {
   const std::string then = settings.then.empty() ? "zstd" : settings.then;
   const auto lossy = [settings, then](const StateShape& shape, bool is_joined) {
     if (is_joined) return std::unique_ptr<FieldCoder>();
-    return make_quantised(shape, settings.tolerance, make_compressor(then, settings.level), settings.shuffle);
+    return make_quantised(shape, settings.tolerance, make_compressor(then, settings.level), settings.shuffle,
+                          settings.difference);
   };
   const std::string word = is_quantised_long(settings.tolerance) ? "quantised64+" : "quantised+";
-  return std::make_shared<StateCodec>(word + compressor_name(settings, then), lossless(settings, then), lossy);
+  return std::make_shared<StateCodec>(word + compressor_name(settings, then), settings.difference,
+                                      lossless(settings, then), lossy);
 }
 
 std::shared_ptr<const Codec> zfp(const CodecSettings& settings) {
-  const auto lossy = [tolerance = settings.tolerance](const StateShape& shape, bool is_joined) {
-    return is_joined ? nullptr : make_zfp(shape, tolerance);
+  const auto lossy = [settings](const StateShape& shape, bool is_joined) {
+    return is_joined ? nullptr : make_zfp(shape, settings.tolerance, settings.difference);
   };
-  return std::make_shared<StateCodec>("zfp", lossless(settings, "zstd"), lossy);
+  return std::make_shared<StateCodec>("zfp", settings.difference, lossless(settings, "zstd"), lossy);
 }
 
 }  // namespace
@@ -65,7 +68,8 @@ std::shared_ptr<const Codec> make_codec(const CodecSettings& settings) {
   if (kind == "quantised") return quantised(settings);
   if (kind == "zfp") return zfp(settings);
   if (kind == "lz4" || kind == "zstd")
-    return std::make_shared<StateCodec>(compressor_name(settings, kind), lossless(settings, kind), nullptr);
+    return std::make_shared<StateCodec>(compressor_name(settings, kind), settings.difference, lossless(settings, kind),
+                                        nullptr);
   throw Error(ExitCode::bug, fmt::format("there is no codec '{}'", kind));
 }
 

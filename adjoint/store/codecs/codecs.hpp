@@ -14,6 +14,8 @@ struct CodecSettings {
   std::string then = {};      ///< lz4 or zstd: of the shorter numbers; "": none (quantised: zstd)
   /// Before lz4 and zstd: differences, where they are shorter, and their bytes of equal weight together.
   bool shuffle = true;
+  /// Before all: the difference to a reference, where it is shorter. Not for words that nothing compresses.
+  bool difference = false;
   double tolerance =
       0.0;        ///< quantised, zfp: largest error of a cell, over the largest magnitude of its field in that state
   int level = 1;  ///< of zstd; of lz4: its acceleration

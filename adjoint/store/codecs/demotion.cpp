@@ -31,16 +31,17 @@ struct Bfloat16 {
 template <class Format>
 class Demotion final : public FieldCoder {
  public:
-  Demotion(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle)
-      : cells_(cells_of_a_field(shape)), words_(cells_, row_of(shape), std::move(then), shuffle) {}
+  Demotion(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle, bool references)
+      : cells_(cells_of_a_field(shape)), words_(cells_, row_of(shape), std::move(then), shuffle, references) {}
 
-  std::int64_t encode(const double* cells, char* out, std::int64_t room) override {
-    if (room < words_.bound() || largest_magnitude(cells, cells_) > Format::largest) return 0;
-    return words_.encode(cells, Format::from, out) - out;
+  Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) override {
+    if (room < words_.bound() || largest_magnitude(cells, cells_) > Format::largest) return {};
+    const auto written = words_.encode(cells, reference, Format::from, out);
+    return {written.end - out, written.needs_reference};
   }
 
-  bool decode(const char* in, std::int64_t bytes, double* cells) override {
-    return words_.decode(in, in + bytes, Format::to, cells) == in + bytes;
+  bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) override {
+    return words_.decode(in, in + bytes, has_reference, Format::from, Format::to, cells) == in + bytes;
   }
 
  private:
@@ -50,12 +51,14 @@ class Demotion final : public FieldCoder {
 
 }  // namespace
 
-std::unique_ptr<FieldCoder> make_float32(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle) {
-  return std::make_unique<Demotion<Float32>>(shape, std::move(then), shuffle);
+std::unique_ptr<FieldCoder> make_float32(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
+                                         bool references) {
+  return std::make_unique<Demotion<Float32>>(shape, std::move(then), shuffle, references);
 }
 
-std::unique_ptr<FieldCoder> make_bfloat16(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle) {
-  return std::make_unique<Demotion<Bfloat16>>(shape, std::move(then), shuffle);
+std::unique_ptr<FieldCoder> make_bfloat16(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
+                                          bool references) {
+  return std::make_unique<Demotion<Bfloat16>>(shape, std::move(then), shuffle, references);
 }
 
 }  // namespace hindsight

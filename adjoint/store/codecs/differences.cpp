@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 namespace hindsight {
@@ -42,6 +43,12 @@ template <class Word>
 struct Last {
   static constexpr std::int64_t needs = 1;
   Word operator()(const char* words, std::int64_t i) const { return load<Word>(words, i - 1); }
+};
+
+template <class Word>
+struct Zero {
+  static constexpr std::int64_t needs = 0;
+  Word operator()(const char* /*words*/, std::int64_t /*i*/) const { return Word{0}; }
 };
 
 template <class Word>
@@ -117,6 +124,7 @@ void with_foretold(Differences kind, std::int64_t row, Visit visit) {
   if (kind == Differences::line) return visit(Line<Word>());
   if (kind == Differences::parabola) return visit(Parabola<Word>());
   if (kind == Differences::plane) return visit(Plane<Word>{row});
+  if (kind == Differences::zero) return visit(Zero<Word>());
   visit(Saddle<Word>{row});
 }
 
@@ -138,20 +146,31 @@ std::int64_t digits_left(Differences kind, std::int64_t row, const char* numbers
 }
 
 template <class Word>
-Differences best_differences(std::int64_t row, const char* numbers, std::int64_t count) {
+BestDifferences best_differences(Differences before_all, std::int64_t row, const char* numbers, std::int64_t count) {
   if (count < 4 * row) row = 0;  // hardly any number has rows before it
   const std::int64_t first = std::max<std::int64_t>(3, 2 * row + 2), samples = (count - first + stride - 1) / stride;
   const int kinds = row > 0 ? kinds_of_differences : kinds_without_rows;
-  Differences best = Differences::none;
-  std::int64_t fewest = digits_left<Word>(best, row, numbers, first, count);
+  BestDifferences best{before_all, digits_left<Word>(before_all, row, numbers, first, count)};
   for (int i = 1; i < kinds; ++i) {
     const auto kind = static_cast<Differences>(i);
     const std::int64_t digits = digits_left<Word>(kind, row, numbers, first, count);
-    if (digits + samples / 4 >= fewest) continue;
-    best = kind;
-    fewest = digits;
+    if (digits + samples / 4 < best.digits) best = {kind, digits};
   }
   return best;
+}
+
+/// numbers[i] = operation(a[i], b[i])
+template <class Word, class Operation>
+void combine(const char* a, const char* b, std::int64_t count, Operation operation, char* numbers) {
+  for (std::int64_t i = 0; i < count; ++i)
+    store(numbers, i, static_cast<Word>(operation(load<Word>(a, i), load<Word>(b, i))));
+}
+
+template <class Operation>
+void combine(int width, const char* a, const char* b, std::int64_t count, Operation operation, char* numbers) {
+  if (width == 8) return combine<std::uint64_t>(a, b, count, operation, numbers);
+  if (width == 4) return combine<std::uint32_t>(a, b, count, operation, numbers);
+  combine<std::uint16_t>(a, b, count, operation, numbers);
 }
 
 template <class Word>
@@ -168,10 +187,19 @@ void from_differences(Differences kind, std::int64_t row, const char* difference
 
 }  // namespace
 
-Differences best_differences(int width, std::int64_t row, const char* numbers, std::int64_t count) {
-  if (width == 8) return best_differences<std::uint64_t>(row, numbers, count);
-  if (width == 4) return best_differences<std::uint32_t>(row, numbers, count);
-  return best_differences<std::uint16_t>(row, numbers, count);
+BestDifferences best_differences(int width, Differences first, std::int64_t row, const char* numbers,
+                                 std::int64_t count) {
+  if (width == 8) return best_differences<std::uint64_t>(first, row, numbers, count);
+  if (width == 4) return best_differences<std::uint32_t>(first, row, numbers, count);
+  return best_differences<std::uint16_t>(first, row, numbers, count);
+}
+
+void subtract(int width, const char* numbers, const char* reference, std::int64_t count, char* differences) {
+  combine(width, numbers, reference, count, std::minus<>(), differences);
+}
+
+void add(int width, const char* differences, const char* reference, std::int64_t count, char* numbers) {
+  combine(width, differences, reference, count, std::plus<>(), numbers);
 }
 
 void to_differences(int width, Differences kind, std::int64_t row, const char* numbers, std::int64_t count,

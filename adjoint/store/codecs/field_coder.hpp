@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "adjoint/store/codec.hpp"
 #include "adjoint/store/codecs/blocks.hpp"
 #include "adjoint/store/state_shape.hpp"
 
@@ -14,11 +15,16 @@ namespace hindsight {
 class FieldCoder {
  public:
   virtual ~FieldCoder() = default;
-  /// @returns the bytes written; 0 when this field does not fit `room` or cannot be kept within the error promised.
-  virtual std::int64_t encode(const double* cells, char* out, std::int64_t room) = 0;
-  /// Reads `bytes` only. @returns false when they are damaged.
-  virtual bool decode(const char* in, std::int64_t bytes, double* cells) = 0;
+  /// @param reference see Coder. @returns no bytes when this field does not fit `room` or cannot be kept within the
+  /// error promised.
+  virtual Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) = 0;
+  /// Reads `bytes` only. @param has_reference `cells` hold one, which may or may not have been needed. @returns false
+  /// when the bytes are damaged.
+  virtual bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) = 0;
 };
+
+// Lossless coders and those of words give the same cells with a reference as without: what differs is how the words
+// are stored. zfp's error has the same bound. @param references whether encode() gets some.
 
 /// Keeps all bits; needs room for BlockCoder::bound().
 std::unique_ptr<FieldCoder> make_lossless(const StateShape& shape, std::unique_ptr<Compressor> compressor,
@@ -26,17 +32,19 @@ std::unique_ptr<FieldCoder> make_lossless(const StateShape& shape, std::unique_p
 
 /// Nearest numbers of 32 bits (relative error 2^-24) or bfloat16 (2^-8); below their normal range, 2^-126, the error is
 /// absolute: 2^-150 and 2^-134. @param then null: as they are.
-std::unique_ptr<FieldCoder> make_float32(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle);
-std::unique_ptr<FieldCoder> make_bfloat16(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle);
+std::unique_ptr<FieldCoder> make_float32(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
+                                         bool references);
+std::unique_ptr<FieldCoder> make_bfloat16(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
+                                          bool references);
 
 /// Nearest multiples of a step, with errors of at most tolerance times the field's largest magnitude.
 std::unique_ptr<FieldCoder> make_quantised(const StateShape& shape, double tolerance, std::unique_ptr<Compressor> then,
-                                           bool shuffle);
+                                           bool shuffle, bool references);
 /// Whether the multiples need 64 bits rather than 32.
 bool is_quantised_long(double tolerance);
 
 /// zfp in as many dimensions as the cells have, with errors of at most tolerance times the field's largest magnitude.
-std::unique_ptr<FieldCoder> make_zfp(const StateShape& shape, double tolerance);
+std::unique_ptr<FieldCoder> make_zfp(const StateShape& shape, double tolerance, bool references);
 
 std::int64_t cells_of_a_field(const StateShape& shape);
 /// Cells from one row of a field to the next; 0 when it has one axis.

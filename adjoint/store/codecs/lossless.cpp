@@ -12,13 +12,15 @@ class Lossless final : public FieldCoder {
   Lossless(const StateShape& shape, std::unique_ptr<Compressor> compressor, bool shuffle)
       : cells_(cells_of_a_field(shape)), blocks_(std::move(compressor), sizeof(double), row_of(shape), shuffle) {}
 
-  std::int64_t encode(const double* cells, char* out, std::int64_t room) override {
-    if (room < BlockCoder::bound(cells_, sizeof(double))) return 0;
-    return blocks_.encode(reinterpret_cast<const char*>(cells), cells_, out) - out;
+  Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) override {
+    if (room < BlockCoder::bound(cells_, sizeof(double))) return {};
+    const auto written =
+        blocks_.encode(reinterpret_cast<const char*>(cells), reinterpret_cast<const char*>(reference), cells_, out);
+    return {written.end - out, written.needs_reference};
   }
 
-  bool decode(const char* in, std::int64_t bytes, double* cells) override {
-    return blocks_.decode(in, in + bytes, cells_, reinterpret_cast<char*>(cells)) == in + bytes;
+  bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) override {
+    return blocks_.decode(in, in + bytes, cells_, has_reference, reinterpret_cast<char*>(cells)) == in + bytes;
   }
 
  private:

@@ -22,31 +22,37 @@ std::int64_t nearest(double value) {
 template <class Word>
 class Quantised final : public FieldCoder {
  public:
-  Quantised(const StateShape& shape, double tolerance, std::unique_ptr<Compressor> then, bool shuffle)
+  Quantised(const StateShape& shape, double tolerance, std::unique_ptr<Compressor> then, bool shuffle, bool references)
       : tolerance_(tolerance),
         cells_(cells_of_a_field(shape)),
-        words_(cells_, row_of(shape), std::move(then), shuffle) {}
+        words_(cells_, row_of(shape), std::move(then), shuffle, references) {}
 
-  std::int64_t encode(const double* cells, char* out, std::int64_t room) override {
+  Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) override {
     const double largest = largest_magnitude(cells, cells_), error = tolerance_ * largest;
     const bool is_possible = tolerance_ >= least_tolerance && error >= least_error && largest < 0x1p1000;
-    if (!is_possible || room < step_bytes + words_.bound()) return 0;
-    const double step = 2 * error * (1 - margin - rounding / tolerance_), per_step = 1 / step;
+    if (!is_possible || room < step_bytes + words_.bound()) return {};
+    const double step = 2 * error * (1 - margin - rounding / tolerance_);
     std::memcpy(out, &step, sizeof step);
-    const auto multiple = [per_step](double value) { return static_cast<Word>(nearest(value * per_step)); };
-    return words_.encode(cells, multiple, out + step_bytes) - out;
+    const auto written = words_.encode(cells, reference, multiples_of(step), out + step_bytes);
+    return {written.end - out, written.needs_reference};
   }
 
-  bool decode(const char* in, std::int64_t bytes, double* cells) override {
+  bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) override {
     if (bytes < step_bytes) return false;
     double step = 0.0;
     std::memcpy(&step, in, sizeof step);
     const auto value = [step](Word multiple) { return static_cast<double>(multiple) * step; };
-    return words_.decode(in + step_bytes, in + bytes, value, cells) == in + bytes;
+    return words_.decode(in + step_bytes, in + bytes, has_reference, multiples_of(step), value, cells) == in + bytes;
   }
 
  private:
   static constexpr std::int64_t step_bytes = sizeof(double);
+
+  /// A reference's may be any words, but they are the same words in encode() and decode().
+  static auto multiples_of(double step) {
+    return [per_step = 1 / step](double value) { return static_cast<Word>(nearest(value * per_step)); };
+  }
+
   double tolerance_;
   std::int64_t cells_;
   WordChunks<Word> words_;
@@ -59,10 +65,10 @@ bool is_quantised_long(double tolerance) {
 }
 
 std::unique_ptr<FieldCoder> make_quantised(const StateShape& shape, double tolerance, std::unique_ptr<Compressor> then,
-                                           bool shuffle) {
+                                           bool shuffle, bool references) {
   if (is_quantised_long(tolerance))
-    return std::make_unique<Quantised<std::int64_t>>(shape, tolerance, std::move(then), shuffle);
-  return std::make_unique<Quantised<std::int32_t>>(shape, tolerance, std::move(then), shuffle);
+    return std::make_unique<Quantised<std::int64_t>>(shape, tolerance, std::move(then), shuffle, references);
+  return std::make_unique<Quantised<std::int32_t>>(shape, tolerance, std::move(then), shuffle, references);
 }
 
 }  // namespace hindsight

@@ -11,7 +11,7 @@ std::int64_t field_room(const StateShape& field) {
 }
 
 constexpr std::int64_t fewest_cells = 16;  // of a field that is coded on its own
-constexpr std::uint32_t magic = 0x31435348;
+constexpr std::uint32_t magic = 0x31435348, magic_with_reference = 0x52435348;
 
 struct Header {
   std::uint32_t magic, codec;
@@ -35,62 +35,77 @@ StateShape coded(const StateShape& shape) {
 
 class StateCoder final : public Coder {
  public:
-  StateCoder(std::uint32_t codec, const StateShape& shape, std::unique_ptr<FieldCoder> lossless,
+  StateCoder(std::uint32_t codec, bool references, const StateShape& shape, std::unique_ptr<FieldCoder> lossless,
              std::unique_ptr<FieldCoder> lossy)
-      : codec_(codec), shape_(shape), lossless_(std::move(lossless)), lossy_(std::move(lossy)) {}
+      : codec_(codec),
+        references_(references),
+        shape_(shape),
+        lossless_(std::move(lossless)),
+        lossy_(std::move(lossy)) {}
 
-  std::int64_t encode(const double* cells, char* out) override {
-    char* end = out + sizeof(Header);
-    for (std::int64_t f = 0; f < shape_.fields; ++f) end = put(cells + f * cells_of_a_field(shape_), end);
-    const Header header{magic, codec_, shape_.doubles(), end - out};
+  Encoded encode(const double* cells, const double* reference, char* out) override {
+    if (!references_) reference = nullptr;
+    Encoded all{sizeof(Header)};
+    for (std::int64_t f = 0; f < shape_.fields; ++f) {
+      const std::int64_t first = f * cells_of_a_field(shape_);
+      const Encoded field = put(cells + first, reference != nullptr ? reference + first : nullptr, out + all.bytes);
+      all = {all.bytes + field.bytes, all.needs_reference || field.needs_reference};
+    }
+    const Header header{all.needs_reference ? magic_with_reference : magic, codec_, shape_.doubles(), all.bytes};
     std::memcpy(out, &header, sizeof header);
-    return header.bytes;
+    return all;
   }
 
-  bool decode(const char* in, std::int64_t bytes, double* cells) override {
+  bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) override {
     Header header{};
     if (bytes < static_cast<std::int64_t>(sizeof header)) return false;
     std::memcpy(&header, in, sizeof header);
-    if (header.magic != magic || header.codec != codec_ || header.doubles != shape_.doubles() || header.bytes != bytes)
+    if (header.magic != (has_reference ? magic_with_reference : magic) || header.codec != codec_ ||
+        header.doubles != shape_.doubles() || header.bytes != bytes)
       return false;
     const char *const end = in + bytes, *at = in + sizeof header;
     for (std::int64_t f = 0; f < shape_.fields && at != nullptr; ++f)
-      at = get(at, end, cells + f * cells_of_a_field(shape_));
+      at = get(at, end, has_reference, cells + f * cells_of_a_field(shape_));
     return at == end;
   }
 
  private:
-  char* put(const double* cells, char* out) {
+  Encoded put(const double* cells, const double* reference, char* out) {
     char* const content = out + sizeof(Mark);
     const std::int64_t room = field_room(shape_);
-    std::int64_t bytes = lossy_ ? lossy_->encode(cells, content, room) : 0;
-    const bool is_lossless = bytes == 0;
-    if (is_lossless) bytes = lossless_->encode(cells, content, room);
-    const Mark mark = static_cast<Mark>(bytes) << 1U | static_cast<Mark>(is_lossless);
+    Encoded field = lossy_ ? lossy_->encode(cells, reference, content, room) : Encoded{};
+    const bool is_lossless = field.bytes == 0;
+    if (is_lossless) field = lossless_->encode(cells, reference, content, room);
+    const Mark mark = static_cast<Mark>(field.bytes) << 1U | static_cast<Mark>(is_lossless);
     std::memcpy(out, &mark, sizeof mark);
-    return content + bytes;
+    field.bytes += static_cast<std::int64_t>(sizeof mark);
+    return field;
   }
 
-  const char* get(const char* in, const char* end, double* cells) {
+  const char* get(const char* in, const char* end, bool has_reference, double* cells) {
     Mark mark = 0;
     if (end - in < static_cast<std::int64_t>(sizeof mark)) return nullptr;
     std::memcpy(&mark, in, sizeof mark);
     in += sizeof mark;
     const auto bytes = static_cast<std::int64_t>(mark >> 1U);
     FieldCoder* const coder = (mark & 1U) != 0U ? lossless_.get() : lossy_.get();
-    if (coder == nullptr || bytes > end - in || !coder->decode(in, bytes, cells)) return nullptr;
+    if (coder == nullptr || bytes > end - in || !coder->decode(in, bytes, has_reference, cells)) return nullptr;
     return in + bytes;
   }
 
   std::uint32_t codec_;
+  bool references_;
   StateShape shape_;
   std::unique_ptr<FieldCoder> lossless_, lossy_;
 };
 
 }  // namespace
 
-StateCodec::StateCodec(std::string name, Make lossless, Make lossy)
-    : name_(std::move(name)), lossless_(std::move(lossless)), lossy_(std::move(lossy)) {}
+StateCodec::StateCodec(std::string name, bool references, Make lossless, Make lossy)
+    : name_((references ? "difference+" : "") + std::move(name)),
+      references_(references),
+      lossless_(std::move(lossless)),
+      lossy_(std::move(lossy)) {}
 
 std::int64_t StateCodec::bound(const StateShape& shape) const {
   const StateShape fields = coded(shape);
@@ -102,7 +117,7 @@ std::unique_ptr<Coder> StateCodec::coder(const StateShape& shape) const {
   const StateShape fields = coded(shape);
   const std::uint32_t codec = crc32c(name_.data(), static_cast<std::int64_t>(name_.size()));
   const bool joined = is_joined(shape);
-  return std::make_unique<StateCoder>(codec, fields, lossless_(fields, joined),
+  return std::make_unique<StateCoder>(codec, references_, fields, lossless_(fields, joined),
                                       lossy_ ? lossy_(fields, joined) : nullptr);
 }
 

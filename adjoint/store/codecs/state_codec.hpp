@@ -9,22 +9,26 @@
 
 namespace hindsight {
 
-/// Encoded states are: magic, checksum of the codec's name, doubles, bytes; then for each field one number, its bytes
-/// times two plus whether it is lossless, and its bytes. Fields of few cells, such as those of an ODE, go as one field.
+/// Encoded states are: magic, another one where a reference is needed, checksum of the codec's name, doubles, bytes;
+/// then for each field one number, its bytes times two plus whether it is lossless, and its bytes. Fields of few cells,
+/// such as those of an ODE, go as one field.
 class StateCodec final : public Codec {
  public:
   /// A coder for fields of such a shape. @param is_joined the shape's only field holds all fields of the state.
   using Make = std::function<std::unique_ptr<FieldCoder>(const StateShape& shape, bool is_joined)>;
-  /// @param lossy empty: the codec is lossless; it may make null, then the state is kept losslessly.
-  StateCodec(std::string name, Make lossless, Make lossy);
+  /// @param references whether states get one; the name tells. @param lossy empty: the codec is lossless; it may make
+  /// null, then the state is kept losslessly.
+  StateCodec(std::string name, bool references, Make lossless, Make lossy);
 
   std::string name() const override { return name_; }
   bool is_lossless() const override { return !lossy_; }
+  bool takes_references() const override { return references_; }
   std::int64_t bound(const StateShape& shape) const override;
   std::unique_ptr<Coder> coder(const StateShape& shape) const override;
 
  private:
   std::string name_;
+  bool references_;
   Make lossless_, lossy_;
 };
 

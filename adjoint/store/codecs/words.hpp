@@ -15,33 +15,40 @@ class WordChunks {
  public:
   static constexpr int width = sizeof(Word);
 
-  /// @param then null: words as they are. @param row see BlockCoder.
-  WordChunks(std::int64_t cells, std::int64_t row, std::unique_ptr<Compressor> then, bool shuffle)
-      : cells_(cells), memory_((std::min(chunk, cells) * width + 7) / 8) {
+  /// @param then null: words as they are. @param row see BlockCoder. @param references whether encode() gets some.
+  WordChunks(std::int64_t cells, std::int64_t row, std::unique_ptr<Compressor> then, bool shuffle, bool references)
+      : cells_(cells), memory_(doubles()), reference_(then && references ? doubles() : 0) {
     if (then) blocks_.emplace(std::move(then), width, row, shuffle);
   }
 
   std::int64_t bound() const { return BlockCoder::bound(cells_, width); }
 
-  /// @param convert from double to Word. @returns the end of what is written.
+  /// @param reference null: none. @param convert from double to Word.
   template <class Convert>
-  char* encode(const double* cells, Convert convert, char* out) {
+  BlockCoder::Written encode(const double* cells, const double* reference, Convert convert, char* out) {
+    BlockCoder::Written written{out};
+    const bool has_reference = reference != nullptr && reference_.size() > 0;
     for (std::int64_t first = 0; first < cells_; first += chunk) {
       const std::int64_t n = std::min(chunk, cells_ - first);
-      convert_all(cells + first, n, words(), convert);
-      out = put(n, out);
+      convert_all(cells + first, n, words(memory_), convert);
+      if (has_reference) convert_all(reference + first, n, words(reference_), convert);
+      const BlockCoder::Written piece = put(n, has_reference, written.end);
+      written = {piece.end, piece.needs_reference || written.needs_reference};
     }
-    return out;
+    return written;
   }
 
-  /// @param convert from Word to double. @returns what follows the words; null when they are damaged.
-  template <class Convert>
-  const char* decode(const char* in, const char* end, Convert convert, double* cells) {
+  /// @param has_reference `cells` hold one. @param to_word the conversion at encode(). @param convert from Word to
+  /// double. @returns what follows the words; null when they are damaged.
+  template <class ToWord, class Convert>
+  const char* decode(const char* in, const char* end, bool has_reference, ToWord to_word, Convert convert,
+                     double* cells) {
     for (std::int64_t first = 0; first < cells_; first += chunk) {
       const std::int64_t n = std::min(chunk, cells_ - first);
-      in = get(in, end, n);
+      if (has_reference) convert_all(cells + first, n, words(memory_), to_word);
+      in = get(in, end, n, has_reference);
       if (in == nullptr) return nullptr;
-      convert_all(words(), n, cells + first, convert);
+      convert_all(words(memory_), n, cells + first, convert);
     }
     return in;
   }
@@ -59,24 +66,25 @@ class WordChunks {
     for (; i < count; ++i) to[i] = convert(from[i]);
   }
 
-  Word* words() const { return reinterpret_cast<Word*>(memory_.data()); }
-  char* bytes() const { return reinterpret_cast<char*>(memory_.data()); }
+  std::int64_t doubles() const { return (std::min(chunk, cells_) * width + 7) / 8; }
+  static Word* words(const Memory& memory) { return reinterpret_cast<Word*>(memory.data()); }
+  static char* bytes(const Memory& memory) { return reinterpret_cast<char*>(memory.data()); }
 
-  char* put(std::int64_t count, char* out) {
-    if (blocks_) return blocks_->encode(bytes(), count, out);
-    std::memcpy(out, bytes(), static_cast<std::size_t>(count * width));
-    return out + count * width;
+  BlockCoder::Written put(std::int64_t count, bool has_reference, char* out) {
+    if (blocks_) return blocks_->encode(bytes(memory_), has_reference ? bytes(reference_) : nullptr, count, out);
+    std::memcpy(out, bytes(memory_), static_cast<std::size_t>(count * width));
+    return {out + count * width};
   }
 
-  const char* get(const char* in, const char* end, std::int64_t count) {
-    if (blocks_) return blocks_->decode(in, end, count, bytes());
+  const char* get(const char* in, const char* end, std::int64_t count, bool has_reference) {
+    if (blocks_) return blocks_->decode(in, end, count, has_reference, bytes(memory_));
     if (end - in < count * width) return nullptr;
-    std::memcpy(bytes(), in, static_cast<std::size_t>(count * width));
+    std::memcpy(bytes(memory_), in, static_cast<std::size_t>(count * width));
     return in + count * width;
   }
 
   std::int64_t cells_;
-  Memory memory_;  // of one chunk
+  Memory memory_, reference_;  // of one chunk each
   std::optional<BlockCoder> blocks_;
 };
 

@@ -1,6 +1,8 @@
 #include <zfp.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "adjoint/store/codecs/field_coder.hpp"
@@ -27,11 +29,24 @@ std::array<std::size_t, 3> long_axes(const std::array<std::int64_t, 3>& cells) {
   return axes;
 }
 
-/// A field goes in slabs along its slowest axis, each a zfp stream with its full header behind its size (64 bits). zfp
-/// checks no bounds: both ways go through scratch that holds the longest stream that zfp can write or read for a slab.
+/// Whether the cells of a slab less the reference's change less from cell to cell than they do themselves: a sample.
+bool is_calmer(const double* rest, const double* cells, std::int64_t count) {
+  constexpr std::int64_t stride = 17;
+  constexpr double worth_it = 0.8;
+  double of_rest = 0.0, of_cells = 0.0;
+  for (std::int64_t i = 1; i < count; i += stride) {
+    of_rest += std::fabs(rest[i] - rest[i - 1]);
+    of_cells += std::fabs(cells[i] - cells[i - 1]);
+  }
+  return of_rest < worth_it * of_cells;
+}
+
+/// A field goes in slabs along its slowest axis, each a zfp stream with its full header behind its size (64 bits),
+/// which is negative for a slab less a reference's. zfp checks no bounds: both ways go through scratch that holds the
+/// longest stream that zfp can write or read for a slab.
 class Zfp final : public FieldCoder {
  public:
-  Zfp(const StateShape& shape, double tolerance)
+  Zfp(const StateShape& shape, double tolerance, bool references)
       : tolerance_(tolerance),
         axes_(long_axes(shape.cells)),
         slowest_(axes_[2] > 0   ? 2
@@ -39,6 +54,7 @@ class Zfp final : public FieldCoder {
                                 : 0),
         layer_(shape.doubles() / shape.fields / layers()),
         slab_(std::min(layers(), std::max<std::int64_t>(4, slab_cells / layer_ / 4 * 4))),
+        rest_(references ? slab_ * layer_ : 0),
         stream_(zfp_stream_open(nullptr)),
         field_(zfp_field_alloc()) {
     describe(nullptr, slab_);
@@ -50,33 +66,44 @@ class Zfp final : public FieldCoder {
     zfp_stream_set_execution(stream_.get(), zfp_exec_serial);
   }
 
-  std::int64_t encode(const double* cells, char* out, std::int64_t room) override {
+  Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) override {
     const double largest = largest_magnitude(cells, layers() * layer_);
     const double error = tolerance_ * largest;
-    if (!(tolerance_ >= least_tolerance && error >= least_error && largest <= most)) return 0;
-    std::int64_t written = 0;
+    if (!(tolerance_ >= least_tolerance && error >= least_error && largest <= most)) return {};
+    const double error_of_rest = reference != nullptr ? rest_error(error, largest, reference) : 0.0;
+    Encoded written;
     for (std::int64_t first = 0; first < layers(); first += slab_) {
-      zfp_stream_set_accuracy(stream_.get(), error);
-      const std::int64_t bytes = compress(cells + first * layer_, std::min(slab_, layers() - first));
-      if (bytes == 0 || written + header_bytes + bytes > room) return 0;
-      std::memcpy(out + written, &bytes, sizeof bytes);
-      std::memcpy(out + written + header_bytes, scratch_.data(), static_cast<std::size_t>(bytes));
-      written += header_bytes + bytes;
+      const std::int64_t at = first * layer_, slab = std::min(slab_, layers() - first);
+      const bool is_rest = error_of_rest > 0 && leaves_less(cells + at, reference + at, slab * layer_);
+      zfp_stream_set_accuracy(stream_.get(), is_rest ? error_of_rest : error);
+      const std::int64_t bytes = compress(is_rest ? rest_.data() : cells + at, slab);
+      if (bytes == 0 || written.bytes + header_bytes + bytes > room) return {};
+      const std::int64_t header = is_rest ? -bytes : bytes;
+      std::memcpy(out + written.bytes, &header, sizeof header);
+      std::memcpy(out + written.bytes + header_bytes, scratch_.data(), static_cast<std::size_t>(bytes));
+      written.bytes += header_bytes + bytes;
+      written.needs_reference |= is_rest;
     }
     return written;
   }
 
-  bool decode(const char* in, std::int64_t bytes, double* cells) override {
+  bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) override {
     const char* const end = in + bytes;
     for (std::int64_t first = 0; first < layers(); first += slab_) {
       std::int64_t size = 0;
       if (end - in < header_bytes) return false;
       std::memcpy(&size, in, sizeof size);
       in += header_bytes;
-      if (size <= 0 || size > end - in || size > most_bytes()) return false;
+      const bool is_rest = size < 0;
+      if (is_rest && (!has_reference || rest_.size() == 0)) return false;
+      if (size < -most_bytes() || size > most_bytes() || size == 0 || std::abs(size) > end - in) return false;
+      size = std::abs(size);
       std::memcpy(scratch_.data(), in, static_cast<std::size_t>(size));
       in += size;
-      if (!decompress(cells + first * layer_, std::min(slab_, layers() - first), size)) return false;
+      const std::int64_t slab = std::min(slab_, layers() - first);
+      double* const to = cells + first * layer_;
+      if (!decompress(is_rest ? rest_.data() : to, slab, size)) return false;
+      for (std::int64_t i = 0; is_rest && i < slab * layer_; ++i) to[i] += rest_.data()[i];
     }
     return in == end;
   }
@@ -88,6 +115,19 @@ class Zfp final : public FieldCoder {
 
   std::int64_t layers() const { return static_cast<std::int64_t>(axes_[slowest_]); }
   std::int64_t most_bytes() const { return scratch_.size() * 8 - static_cast<std::int64_t>(slack); }
+
+  /// What zfp may add to the errors of subtracting the reference and adding it again; 0: too little.
+  double rest_error(double error, double largest, const double* reference) const {
+    const double magnitudes = largest + largest_magnitude(reference, layers() * layer_);
+    const double left = error - 0x1p-51 * magnitudes;
+    return magnitudes <= most && left >= std::max(0.5 * error, least_error) ? left : 0.0;
+  }
+
+  /// Subtracts. @returns whether what is left is easier to code.
+  bool leaves_less(const double* cells, const double* reference, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) rest_.data()[i] = cells[i] - reference[i];
+    return is_calmer(rest_.data(), cells, count);
+  }
 
   void describe(const double* cells, std::int64_t layers) {
     std::array<std::size_t, 3> axes = axes_;
@@ -119,6 +159,7 @@ class Zfp final : public FieldCoder {
   std::array<std::size_t, 3> axes_;
   std::size_t slowest_;
   std::int64_t layer_, slab_;  // cells of a layer, layers of a slab
+  Memory rest_;                // of a slab less the reference's
   Memory scratch_;
   std::unique_ptr<bitstream, Close> bits_;
   std::unique_ptr<zfp_stream, Close> stream_;
@@ -127,8 +168,8 @@ class Zfp final : public FieldCoder {
 
 }  // namespace
 
-std::unique_ptr<FieldCoder> make_zfp(const StateShape& shape, double tolerance) {
-  return std::make_unique<Zfp>(shape, tolerance);
+std::unique_ptr<FieldCoder> make_zfp(const StateShape& shape, double tolerance, bool references) {
+  return std::make_unique<Zfp>(shape, tolerance, references);
 }
 
 }  // namespace hindsight

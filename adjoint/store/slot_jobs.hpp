@@ -1,0 +1,72 @@
+// What the threads of a slow tier are given to do.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "adjoint/store/slot_tier.hpp"
+
+namespace hindsight {
+
+/// What both directions need. The caller's thread writes it while the job is idle, the transfer thread while it runs.
+struct SlotTier::Transfer : TransferJob {
+  Transfer(SlotTier& owner) : tier(owner) {}
+  SlotTier& tier;
+  std::int64_t slot = -1;  ///< -1: not in use
+  Buffer state;            ///< only the caller's thread touches the reference
+  double* data = nullptr;
+  SlotLabel label;
+  bool has_failed = false, found_no_space = false;
+  std::string problem;
+  double seconds = 0.0;
+
+  void begin(std::int64_t of_slot, Buffer buffer, const SlotLabel& of_label) {
+    slot = of_slot;
+    state = std::move(buffer);
+    data = state.data();
+    label = of_label;
+    has_failed = found_no_space = false;
+  }
+  void end() {
+    slot = -1;
+    state.reset();
+  }
+  template <class Work>
+  void attempt(Work work) noexcept {
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      work();
+    } catch (const MediumError& error) {
+      has_failed = true;
+      found_no_space = error.is_full();
+      problem = error.what();
+    } catch (const std::exception& error) {
+      has_failed = true;
+      problem = error.what();
+    }
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+};
+
+class SlotTier::Write final : public Transfer {
+ public:
+  using Transfer::Transfer;
+  std::int64_t sequence = 0;
+  bool is_difference = false;  ///< to the whole state before
+  void run(int thread) noexcept override {
+    attempt([&] { tier.store(*this, tier.scratch_[static_cast<std::size_t>(thread)]); });
+  }
+};
+
+class SlotTier::Read final : public Transfer {
+ public:
+  using Transfer::Transfer;
+  bool is_copy = false;           ///< the state was still waiting to be written: nothing is read
+  bool reference_failed = false;  ///< the state to which this one is a difference is damaged
+  void run(int thread) noexcept override {
+    attempt([&] { tier.fetch(*this, tier.scratch_[static_cast<std::size_t>(thread)]); });
+  }
+};
+
+}  // namespace hindsight

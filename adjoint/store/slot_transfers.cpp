@@ -1,0 +1,129 @@
+// What the threads of a slow tier do: states become bytes in pages, and states again.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "adjoint/store/slot_jobs.hpp"
+
+namespace hindsight {
+
+/// Calls `work(first cell, cells)` for all pieces of a state, in order.
+template <class Work>
+void SlotTier::for_pieces(Work work) const {
+  constexpr std::int64_t most = piece_bytes / static_cast<std::int64_t>(sizeof(double));
+  for (std::int64_t first = 0; first < shape_.doubles(); first += most)
+    work(first, std::min(most, shape_.doubles() - first));
+}
+
+/// Moves bytes of a slot from `position` on, which is a multiple of 4 KiB. Pages in a row go in one piece.
+void SlotTier::transfer(bool is_write, const StoredBytes& stored, std::int64_t position, char* bytes,
+                        std::int64_t count) {
+  const std::int64_t page_bytes = medium_->page_bytes();
+  std::int64_t page = stored.first_page, within = position;
+  for (; within >= page_bytes; within -= page_bytes) page = arena_.next(page);
+  for (std::int64_t left = rounded_up(count, block); left > 0;) {
+    const std::int64_t begin = page * page_bytes + within;
+    std::int64_t room = page_bytes - within;
+    for (; arena_.next(page) == page + 1; ++page) room += page_bytes;
+    const std::int64_t piece = std::min(left, room);
+    if (is_write) {
+      medium_->write(begin, bytes, piece);
+    } else {
+      medium_->read(begin, bytes, piece);
+    }
+    bytes += piece;
+    left -= piece;
+    page = arena_.next(page);
+    within = 0;
+  }
+}
+
+void SlotTier::allocate(Write& job) {
+  const std::int64_t pages = (job.label.bytes + medium_->page_bytes() - 1) / medium_->page_bytes();
+  job.label.first_page = arena_.allocate(pages);
+  if (job.label.first_page == PageArena::none) throw MediumError("all pages are in use", true);
+  for (std::int64_t page = job.label.first_page; pages > 1 && page != PageArena::none; page = arena_.next(page))
+    medium_->link(page, arena_.next(page));
+}
+
+/// Encodes the state into scratch memory and finds pages for it. With references, in the order in which states were
+/// saved: those to be differences are so to the whole one before them, unless that found no place.
+void SlotTier::encode(Write& job, Scratch& scratch) {
+  auto* const encoded = reinterpret_cast<char*>(scratch.encoded.data());
+  const auto code = [&](double* cells, const double* reference) {
+    pack(shape_, job.data, 0, shape_.doubles(), cells);
+    const Encoded state = scratch.coder->encode(cells, reference, encoded);
+    job.label.bytes = state.bytes;
+    job.label.checksum = crc32c(encoded, state.bytes);
+    if (state.needs_reference) job.label.reference = whole_->stored;
+    allocate(job);
+  };
+  if (!whole_) return code(scratch.cells.data(), nullptr);
+  const WholeState::Turn turn(*whole_, job.sequence);
+  const bool has_reference = job.is_difference && whole_->stored.first_page != PageArena::none;
+  if (job.is_difference) return code(scratch.cells.data(), has_reference ? whole_->cells() : nullptr);
+  whole_->stored = {};
+  code(whole_->cells(), nullptr);
+  if (!codec_->is_lossless()) scratch.coder->decode(encoded, job.label.bytes, false, whole_->cells());
+  whole_->stored = job.label;
+}
+
+/// On a transfer thread. States as they are go piece by piece through scratch memory that stays in the cache.
+void SlotTier::store(Write& job, Scratch& scratch) {
+  SlotLabel& label = job.label;
+  if (codec_) {
+    encode(job, scratch);
+    transfer(true, label, 0, reinterpret_cast<char*>(scratch.encoded.data()), label.bytes);
+  } else {
+    label.bytes = shape_.bytes();
+    label.checksum = 0;
+    allocate(job);
+    for_pieces([&](std::int64_t first, std::int64_t count) {
+      pack(shape_, job.data, first, count, scratch.cells.data());
+      label.checksum = crc32c(scratch.cells.data(), count * 8, label.checksum);
+      transfer(true, label, first * 8, reinterpret_cast<char*>(scratch.cells.data()), count * 8);
+    });
+  }
+  medium_->label(job.slot, label);
+}
+
+namespace {
+
+void check(std::uint32_t checksum, const StoredBytes& stored) {
+  if (checksum != stored.checksum)
+    throw MediumError(fmt::format("wrong checksum: {:08x} in place of {:08x}", checksum, stored.checksum));
+}
+
+}  // namespace
+
+/// Reads and decodes into the scratch cells. @param has_reference they hold the state's reference.
+void SlotTier::decode(const StoredBytes& stored, bool has_reference, Scratch& scratch) {
+  auto* const encoded = reinterpret_cast<char*>(scratch.encoded.data());
+  transfer(false, stored, 0, encoded, stored.bytes);
+  check(crc32c(encoded, stored.bytes), stored);
+  if (!scratch.coder->decode(encoded, stored.bytes, has_reference, scratch.cells.data()))
+    throw MediumError("what was read cannot be decoded");
+}
+
+/// On a transfer thread.
+void SlotTier::fetch(Read& job, Scratch& scratch) {
+  const SlotLabel& label = job.label;
+  if (codec_) {
+    const bool has_reference = label.reference.first_page != PageArena::none;
+    job.reference_failed = has_reference;
+    if (has_reference) decode(label.reference, false, scratch);
+    job.reference_failed = false;
+    decode(label, has_reference, scratch);
+    unpack(shape_, scratch.cells.data(), 0, shape_.doubles(), job.data);
+    return;
+  }
+  std::uint32_t checksum = 0;
+  for_pieces([&](std::int64_t first, std::int64_t count) {
+    transfer(false, label, first * 8, reinterpret_cast<char*>(scratch.cells.data()), count * 8);
+    checksum = crc32c(scratch.cells.data(), count * 8, checksum);
+    unpack(shape_, scratch.cells.data(), first, count, job.data);
+  });
+  check(checksum, label);
+}
+
+}  // namespace hindsight

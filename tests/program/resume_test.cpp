@@ -1,0 +1,289 @@
+// A run that is stopped goes on with the same bits; one that has changed, is complete or is in use is told apart.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+namespace hindsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An environment without the marks that this test's own MPI has left.
+const std::string clean_environment =
+    "env -i PATH=\"$PATH\" HOME=\"$HOME\" HINDSIGHT_CACHE=\"$HINDSIGHT_CACHE\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" "
+    "OMPI_ALLOW_RUN_AS_ROOT=$OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=$OMPI_ALLOW_RUN_AS_ROOT_CONFIRM "
+    "OMPI_MCA_btl_vader_single_copy_mechanism=none ";
+
+std::string command(const std::string& arguments, int ranks) {
+  std::string text = clean_environment;
+  if (ranks > 1) text += "mpirun --oversubscribe --bind-to none -n " + std::to_string(ranks) + " ";
+  return text + std::string(HINDSIGHT_PROGRAM) + " " + arguments;
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class Resume : public ::testing::Test {
+ protected:
+  Resume() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    here_ = ::testing::TempDir() + "/hindsight-resume-" + test->name();
+    fs::remove_all(here_);
+    fs::create_directories(here_);
+    fs::current_path(here_);
+  }
+  ~Resume() override { fs::current_path("/"); }
+
+  /// @returns the exit code.
+  int run(const std::string& arguments, int ranks = 1) {
+    const int status = std::system((command(arguments, ranks) + " > output.txt 2>&1").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string output() const { return contents(here_ + "/output.txt"); }
+  static nlohmann::json json(const std::string& path) { return nlohmann::json::parse(std::ifstream(path)); }
+  /// What must not differ.
+  static std::string answer(const std::string& run_folder) {
+    const nlohmann::json all = json(run_folder + "/result.json");
+    nlohmann::json answer = {{"objective", all["objective"]}};
+    for (const char* key : {"gradient", "estimate", "inversion"})
+      if (all.contains(key)) answer[key] = all[key];
+    return answer.dump() + contents(run_folder + "/convergence.csv");
+  }
+  static void write_case(const std::string& more = "", const std::string& to = "1500") {
+    std::ofstream("case.yaml") << R"yaml(
+case: waves
+grid: {x: {cells: 96, to: 1}, y: {cells: 64, to: 1}}
+parameters: {D: 1e-4, a: {field: "1 + 0.3*sin(2*pi*x)"}}
+state: {u: {initial: "0.5 + 0.4*sin(2*pi*x)*cos(2*pi*y)"}}
+equations: {dt(u): "D*lap(u) + a*u*(1 - u)*(u - 0.3)"}
+time: {method: rk4, step: 0.1, to: )yaml" << to
+                               << "}\nobjective: [{final: \"u^2\"}, {integral: \"u^4\"}]\nunknowns: {D: {}, a: {}}\n"
+                               << (more.empty() ? "checkpoints: {host: 30 slots}\n" : more);
+  }
+  /// Starts the program and kills it when the folder has so many epochs more. @returns false when it ended before.
+  bool run_and_kill(const std::string& arguments, const std::string& run_folder, int epochs) {
+    const auto epoch = [&] {
+      const nlohmann::json status = nlohmann::json::parse(std::ifstream(run_folder + "/status.json"), nullptr, false);
+      return status.is_object() ? status["epoch"].get<int>() : 0;
+    };
+    const int wanted = epoch() + epochs;
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::string text = "exec " + command(arguments, 1) + " > output.txt 2>&1";
+      execl("/bin/sh", "sh", "-c", text.c_str(), nullptr);
+      _exit(127);
+    }
+    int status = 0;
+    while (epoch() < wanted && waitpid(child, &status, WNOHANG) == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (epoch() < wanted) return false;
+    kill(child, SIGKILL);
+    return waitpid(child, &status, 0) != child || WIFSIGNALED(status);
+  }
+  /// Starts the program and sends it a signal. @returns its exit code.
+  int run_and_signal(const std::string& arguments, int ranks, int signal, double after) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::string text = "exec " + command(arguments, ranks) + " > output.txt 2>&1";
+      execl("/bin/sh", "sh", "-c", text.c_str(), nullptr);
+      _exit(127);
+    }
+    std::this_thread::sleep_for(std::chrono::duration<double>(after));
+    kill(child, signal);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string here_;
+};
+
+TEST_F(Resume, StopAfterLoopsUntilDoneWithTheSameBits) {
+  write_case();
+  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  int code = run("gradient case.yaml --out parts --stop-after 2500ms");
+  EXPECT_EQ(code, 2);  // no such unit
+  code = run("gradient case.yaml --out parts --stop-after 2s");
+  int stops = 0;
+  for (; code == 5 && stops < 60; ++stops) {
+    EXPECT_NE(output().find("go on with: hindsight resume"), std::string::npos) << output();
+    code = run("resume parts --stop-after 2s");
+  }
+  EXPECT_EQ(code, 0) << output();
+  EXPECT_GT(stops, 0);
+  EXPECT_EQ(answer("parts"), answer("whole"));
+  EXPECT_EQ(run("resume parts"), 0);
+  EXPECT_NE(output().find("is complete"), std::string::npos) << output();
+  for (const auto& entry : fs::directory_iterator("parts"))
+    EXPECT_EQ(entry.path().filename().string().find("journal"), std::string::npos) << entry.path();
+}
+
+TEST_F(Resume, SignalsStopWithExitCode5OnAllRanks) {
+  write_case();
+  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  for (const auto& [ranks, signal] : {std::pair(1, SIGTERM), {1, SIGINT}, {1, SIGUSR1}, {2, SIGUSR1}, {3, SIGUSR1}}) {
+    const std::string folder = "signalled" + std::to_string(ranks) + "-" + std::to_string(signal);
+    const int code = run_and_signal("gradient case.yaml --quiet --out " + folder, ranks, signal, ranks == 1 ? 1.2 : 2.5);
+    if (code == 0) continue;  // it was too fast
+    EXPECT_EQ(code, 5) << ranks << " ranks, signal " << signal << "\n" << output();
+    EXPECT_EQ(run("resume " + folder, ranks), 0) << output();
+    EXPECT_EQ(answer(folder), answer("whole")) << ranks << " ranks, signal " << signal;
+  }
+}
+
+TEST_F(Resume, GoesOnWithAnotherNumberOfRanksWhenAsked) {
+  write_case("checkpoints: {host: 30 slots, disk: 20 slots}\noutput: {every: 300}\n");
+  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  ASSERT_EQ(run("gradient case.yaml --out moved --stop-after 2s"), 5) << output();
+  EXPECT_EQ(run("resume moved", 3), 2);
+  EXPECT_NE(output().find("say --ranks 3"), std::string::npos) << output();
+  int code = run("resume moved --ranks 3 --stop-after 4s", 3);
+  if (code == 5) code = run("resume moved --ranks 2", 2);
+  EXPECT_EQ(code, 0) << output();
+  EXPECT_EQ(answer("moved"), answer("whole"));
+  EXPECT_EQ(std::system("h5diff whole/fields.h5 moved/fields.h5 && h5diff whole/gradient.h5 moved/gradient.h5"), 0);
+}
+
+TEST_F(Resume, NamesWhatHasChanged) {
+  write_case();
+  ASSERT_EQ(run("gradient case.yaml --out run --stop-after 1500s --set time.to=3"), 0) << output();
+  ASSERT_EQ(run("gradient case.yaml --out run --stop-after 2s"), 5) << output();
+  const std::string before = contents("case.yaml");
+  std::ofstream("case.yaml", std::ios::trunc) << before.substr(0, before.find("1e-4")) << "2e-4"
+                                              << before.substr(before.find("1e-4") + 4);
+  EXPECT_EQ(run("resume run"), 2);
+  EXPECT_NE(output().find("the case has changed: "), std::string::npos) << output();
+  EXPECT_NE(output().find("2e-4"), std::string::npos) << output();
+  std::ofstream("case.yaml", std::ios::trunc) << before << "# a remark changes nothing\n";
+  EXPECT_EQ(run("status run --json -"), 0);
+  EXPECT_EQ(nlohmann::json::parse(output())["state"], "stopped") << output();
+  EXPECT_EQ(run("resume run"), 0) << output();
+  EXPECT_EQ(run("resume nowhere"), 2);
+  EXPECT_NE(output().find("holds no run"), std::string::npos) << output();
+}
+
+TEST_F(Resume, NamesADataFileThatHasChanged) {
+  std::ofstream("data.csv") << "t,u\n1,0.7\n2,0.5\n";
+  std::ofstream("ode.yaml") << R"yaml(
+case: decay
+parameters: {a: 0.5}
+state: {u: {initial: 1}}
+equations: {dt(u): "-a*u"}
+time: {step: 1e-6, to: 2}
+objective: [{misfit: {of: u, data: data.csv}}]
+unknowns: {a: {}}
+checkpoints: {host: 50 slots}
+)yaml";
+  ASSERT_TRUE(run_and_kill("gradient ode.yaml --out run --epoch 0.05s", "run", 1)) << output();
+  std::ofstream("data.csv") << "t,u\n1,0.7\n2,0.6\n";
+  EXPECT_EQ(run("resume run"), 2);
+  EXPECT_NE(output().find("data.csv' has changed"), std::string::npos) << output();
+}
+
+TEST_F(Resume, ASecondProcessIsRefusedWithTheOwner) {
+  write_case("", "30000");
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string text = "exec " + command("gradient case.yaml --quiet --out run", 1) + " > first.txt 2>&1";
+    execl("/bin/sh", "sh", "-c", text.c_str(), nullptr);
+    _exit(127);
+  }
+  while (!fs::exists("run/status.json")) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(run("gradient case.yaml --out run"), 6);
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  EXPECT_NE(output().find("in use by process " + std::to_string(child) + " on host " + host), std::string::npos)
+      << output();
+  EXPECT_EQ(run("resume run"), 6) << output();
+  EXPECT_EQ(run("clean run"), 6) << output();
+  EXPECT_EQ(run("status run --json -"), 0) << output();
+  const nlohmann::json status = nlohmann::json::parse(output());
+  EXPECT_EQ(status["state"], "running");
+  EXPECT_EQ(status["process"], child);
+  EXPECT_EQ(status["phase"], "gradient");
+  EXPECT_GT(status["total"], 0);
+  kill(child, SIGKILL);
+  int code = 0;
+  waitpid(child, &code, 0);
+  EXPECT_EQ(run("status run"), 0);
+  EXPECT_NE(output().find("stopped; go on with"), std::string::npos) << output();
+  EXPECT_EQ(run("clean run"), 0) << output();
+  EXPECT_EQ(run("resume run"), 2) << output();
+}
+
+/// An inversion's line search goes on as if nothing had been.
+TEST_F(Resume, AnInversionEndsWithTheSameHistory) {
+  std::ofstream("ode.yaml") << R"yaml(
+case: rosenbrock
+parameters: {a: -1.2, b: 1.0}
+state: {u: {initial: 0}}
+equations: {dt(u): "100*(b - a^2)^2 + (1 - a)^2"}
+time: {step: 1e-6, to: 1}
+objective: [{final: u}]
+unknowns: {a: {}, b: {}}
+checkpoints: {host: 100 slots}
+inversion: {iterations: 40, gradient: 1e-9}
+)yaml";
+  ASSERT_EQ(run("invert ode.yaml --out whole"), 0) << output();
+  int kills = 0;
+  std::string arguments = "invert ode.yaml --out parts --epoch 0.05s";
+  for (; kills < 8 && run_and_kill(arguments, "parts", 3 + kills); ++kills) arguments = "resume parts";
+  EXPECT_GT(kills, 2);
+  EXPECT_EQ(run("resume parts"), 0) << output();
+  EXPECT_EQ(answer("parts"), answer("whole"));
+}
+
+/// Flipped bits and cut files are survived or named, and give no other gradient.
+TEST_F(Resume, DamagedFilesAreSurvivedOrNamed) {
+  write_case("checkpoints: {schedule: hrevolve, host: 10 slots, disk: 20 slots}\n", "900");
+  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  ASSERT_TRUE(run_and_kill("gradient case.yaml --out begun --epoch 0.02s", "begun", 1)) << output();
+  std::mt19937_64 random(7);
+  int survived = 0, named = 0;
+  const char* const wanted = std::getenv("HINDSIGHT_FLIPS");
+  for (int i = 0; i < (wanted != nullptr ? std::atoi(wanted) : 40); ++i) {
+    fs::remove_all("damaged");
+    fs::copy("begun", "damaged", fs::copy_options::recursive);
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::recursive_directory_iterator("damaged"))
+      if (entry.is_regular_file() && entry.path().filename() != "lock") files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    const fs::path file = files[random() % files.size()];
+    const std::uintmax_t size = fs::file_size(file);
+    if (size == 0) continue;
+    if (random() % 4 == 0) {
+      fs::resize_file(file, random() % size);
+    } else {
+      std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+      const auto at = static_cast<std::streamoff>(random() % size);
+      bytes.seekg(at);
+      const int byte = bytes.get() ^ (1 << (random() % 8));
+      bytes.seekp(at);
+      bytes.put(static_cast<char>(byte));
+    }
+    const int code = run("resume damaged --quiet");
+    if (code == 0) {
+      ++survived;
+      EXPECT_EQ(answer("damaged"), answer("whole")) << file;
+    } else {
+      ++named;
+      EXPECT_TRUE(code == 6 || (code == 2 && file.filename() == "run.json")) << file << " " << code << output();
+      EXPECT_NE(output().find(file.filename() == "run.json" ? "run.json" : "damaged"), std::string::npos) << output();
+    }
+  }
+  std::printf("%d survived, %d named\n", survived, named);
+  EXPECT_GT(survived, named);
+}
+
+}  // namespace
+}  // namespace hindsight
