@@ -65,13 +65,13 @@ class Sweep {
   void operator()(const Load& a) {
     if (a.content == Content::state) live_.reset();
     keep_if_due();
-    ++counts_.reads[static_cast<std::size_t>(a.slot.tier)];
     if (a.content == Content::record) {
       record_ = load(a.slot, a.step);
     } else {
       live_ = load(a.slot, a.step).base;
       live_step_ = a.step;
     }
+    ++counts_.reads[static_cast<std::size_t>(a.slot.tier)];
   }
   void operator()(const Move& a) {
     const std::int64_t step = checkpoints_.step_of(a.from);
@@ -177,7 +177,8 @@ class Sweep {
     }
     return record;
   }
-  /// Computes again, in one pass, what the slots held that are lost or damaged, up to this step.
+  /// Computes again, in one pass, what the slots held that are lost or damaged, up to this step. Kept meanwhile, the
+  /// sweep stands before the action that loads, and slots that were refilled count.
   void repair(std::int64_t step) {
     Buffer state;
     std::int64_t at = -1;
@@ -207,6 +208,7 @@ class Sweep {
       at = 0;
     }
     for (; at < step; ++at) {
+      keep_if_due();
       state = steps_.advance(at, state, false);
       ++counts_.repairing_steps;
     }

@@ -53,8 +53,9 @@ void start_petsc() {
   PetscBool is_started = PETSC_FALSE;
   PetscInitialized(&is_started);
   if (is_started == PETSC_FALSE) {
+    // Signals are the program's: to take PETSc's handlers away again would leave none, and SIGTERM would kill.
+    check(PetscOptionsSetValue(nullptr, "-no_signal_handler", "true"), "start");
     check(PetscInitializeNoArguments(), "start");
-    PetscPopSignalHandler();
   }
 }
 

@@ -40,6 +40,17 @@ bool is_of_journal(const fs::path& file) {
   return false;
 }
 
+/// Of the run that has this id, or of all others. The folder may be missing; what cannot be removed stays.
+void remove_checkpoints(const std::string& folder, const std::string& id, bool of_it) {
+  std::error_code error;
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename();
+    if (name.rfind("checkpoints-", 0) == 0 && (name.find(id) != std::string::npos) == of_it) old.push_back(entry.path());
+  }
+  for (const fs::path& file : old) fs::remove(file, error);
+}
+
 }  // namespace
 
 RunJournal::RunJournal(const Options& options, const Case& c, const Communicator& comm)
@@ -84,13 +95,8 @@ void RunJournal::write_manifest() {
 void RunJournal::remove_files(const std::string& run, const RunManifest& manifest, bool with_partial,
                               const Communicator& comm) {
   comm.together([&] {
-    std::error_code error;
-    const std::string own = run + "/scratch", scratch = manifest.scratch.empty() ? own : manifest.scratch;
-    if (manifest.id.empty() || !fs::is_directory(scratch, error)) return;
-    std::vector<fs::path> old;
-    for (const auto& entry : fs::directory_iterator(scratch, error))
-      if (entry.path().filename().string().find(manifest.id) != std::string::npos) old.push_back(entry.path());
-    for (const fs::path& file : old) fs::remove(file, error);
+    const std::string scratch = manifest.scratch.empty() ? run + "/scratch" : manifest.scratch;
+    if (!manifest.id.empty()) remove_checkpoints(scratch, manifest.id, true);
   });
   comm.on_root([&] {
     std::vector<fs::path> old;
@@ -120,6 +126,8 @@ void RunJournal::make_room(const Case& c) {
   comm_.on_root([&] { fs::remove(RunManifest::file(run_)); });
   folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs());
   remove_files(run_, earlier, false, comm_);
+  // A run that was killed before its run.json was there may have left some in its own folder.
+  comm_.together([&] { remove_checkpoints(run_ + "/scratch", manifest_.id, false); });
 }
 
 void RunJournal::bind(const Grid& grid) {
