@@ -58,7 +58,8 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
       files_(files_of(options, comm)),
       stop_request_(options.stop_after.empty() ? std::nullopt : std::optional(parse_duration(options.stop_after))),
       run_(fs::absolute(run_path(options, c)).string()),
-      is_resumed_(options.resume) {
+      is_resumed_(options.resume),
+      talks_(!options.quiet && options.json != "-") {
   lock_ = std::make_unique<RunLock>(run_, comm_);
   if (!options.epoch.empty()) fixed_interval_ = parse_duration(options.epoch);
   comm_.together([&] {
@@ -223,9 +224,20 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
   if (!entries_)
     comm_.together([&] { entries_ = EntryLog::create(*files_, path("evaluations", comm_.rank())); });
   if (!is_resumed_) write_manifest();
+  if (is_resumed_ && comm_.is_root() && talks_) fmt::print("{}\n", resumed_text());
   if (entries_left_ == 0 && !has_sweep_) forget_parts();
   looked_at_ = began_ = now();
   plan_epoch();
+}
+
+/// "going on with epoch 12: 3 evaluations are done, gradient at 34 %".
+std::string RunJournal::resumed_text() const {
+  if (epoch_ == 0) return "nothing was kept yet: beginning again";
+  std::string text = fmt::format("going on with epoch {}: {} {} done", epoch_, recalled_,
+                                 recalled_ == 1 ? "evaluation is" : "evaluations are");
+  if (has_sweep_ && total_ > 0)
+    text += fmt::format(", {} at {:.0f} %", phase_, 100.0 * static_cast<double>(done_) / static_cast<double>(total_));
+  return text;
 }
 
 void RunJournal::finish() {

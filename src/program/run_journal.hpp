@@ -121,6 +121,7 @@ class RunJournal final : public SweepKeeper {
   void make_room(const Case& c);
   void open_epoch(const Grid& grid);
   void read_head(const Grid& grid);
+  std::string resumed_text() const;
   void forget_parts();
   std::int64_t append(EntryLog& log, const std::function<void(BlockWriter&)>& write);
   void compose(const std::function<void(BlockWriter&)>& write);
@@ -139,7 +140,8 @@ class RunJournal final : public SweepKeeper {
   RunManifest manifest_;
   std::unique_ptr<RunFolder> folder_;
   std::string run_;
-  bool is_resumed_ = false, moves_ = false;  // to another number of ranks
+  bool is_resumed_ = false, talks_ = false;
+  bool moves_ = false;  // to another number of ranks
   std::optional<double> fixed_interval_;
   const Grid* grid_ = nullptr;
 
