@@ -245,10 +245,15 @@ void RunJournal::clean(const std::string& run, const RunManifest& manifest, cons
 
 void RunJournal::clean_up(const std::string& run, const RunManifest& manifest, const Communicator& comm) {
   const auto is_left = [&] {
+    if (fs::exists(FolderLock::file(run))) return true;
     const fs::directory_iterator all(run);
     return std::any_of(fs::begin(all), fs::end(all), [](const auto& entry) { return is_of_journal(entry.path()); });
   };
-  if (comm.any(comm.is_root() && is_left())) clean(run, manifest, comm);
+  if (!comm.any(comm.is_root() && is_left())) return;
+  try {
+    clean(run, manifest, comm);
+  } catch (const ResourceError&) {  // who is still in it, will
+  }
 }
 
 void RunJournal::evaluate_again() {
