@@ -18,9 +18,9 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::vector<double> medians(const std::vector<std::function<void()>>& works) {
+std::vector<double> medians(const std::vector<std::function<void()>>& works, int rounds) {
   std::vector<std::vector<double>> times(works.size());
-  for (int round = -1; round < repetitions; ++round)
+  for (int round = -1; round < rounds; ++round)
     for (std::size_t i = 0; i < works.size(); ++i) {
       const double seconds = seconds_of(works[i]);
       if (round >= 0) times[i].push_back(seconds);

@@ -15,9 +15,9 @@ constexpr int repetitions = 7;
 /// Seconds of one call.
 double seconds_of(const std::function<void()>& work);
 
-/// Medians of `repetitions` rounds in which every piece of work is timed once, in turn, so that drift hits all alike.
+/// Medians of some rounds in which every piece of work is timed once, in turn, so that drift hits all alike.
 /// Each is run once before, uncounted.
-std::vector<double> medians(const std::vector<std::function<void()>>& works);
+std::vector<double> medians(const std::vector<std::function<void()>>& works, int rounds = repetitions);
 
 /// Bytes per second of one core on arrays of 256 MiB, touched before: copy (2 words per element), triad (3 words).
 struct Bandwidth {

@@ -41,6 +41,8 @@ class RunJournal final : public SweepKeeper {
   ~RunJournal() override;
 
   bool is_resumed() const { return is_resumed_; }
+  /// Committed so far.
+  std::int64_t epoch() const { return journal_->epoch(); }
   const RunManifest& manifest() const { return manifest_; }
   /// Reads what was kept, once the grid is known. Collective.
   void bind(const Grid& grid);
@@ -124,6 +126,7 @@ class RunJournal final : public SweepKeeper {
   void compose(const std::function<void(BlockWriter&)>& write);
   void commit(const std::function<void(BlockWriter&)>& write);
   void write_manifest();
+  void plan_epoch();
   [[noreturn]] void stop();
   double seconds_to_stop() const;
   double now() const;
@@ -155,7 +158,9 @@ class RunJournal final : public SweepKeeper {
   ArchiveWriter payload_{1}, entry_{1};
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  double seconds_before_ = 0.0, evaluation_began_ = 0.0, looked_at_ = 0.0, next_epoch_ = 0.0, commit_seconds_ = 0.0;
+  double seconds_before_ = 0.0, evaluation_began_ = 0.0, looked_at_ = 0.0, next_epoch_ = 0.0;
+  double began_ = 0.0, keeping_seconds_ = 0.0, commit_seconds_ = 0.0;  // of an epoch, on average
+  std::int64_t commits_ = 0;
   mutable double status_written_ = -1e9;
   std::int64_t asked_before_ = 0, part_bytes_ = 0, looks_ = 0, expected_bytes_ = 0;
   bool is_stopping_ = false;
