@@ -20,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double look_interval = 0.05;          // seconds between looks at clocks and signals
-constexpr double part_for_epochs = 0.007;       // of the time: 1 % with what comes unforeseen
-constexpr double shortest_interval = 2.0;       // seconds between epochs
-constexpr double guessed_rate = 3e8;            // bytes per second, before the first epoch is measured
-constexpr double status_interval = 0.5;         // seconds
+constexpr double look_interval = 0.05;     // seconds between looks at clocks and signals
+constexpr double part_for_epochs = 0.007;  // of the time: 1 % with what comes unforeseen
+constexpr double shortest_interval = 2.0;  // seconds between epochs
+constexpr double guessed_rate = 3e8;       // bytes per second, before the first epoch is measured
+constexpr double status_interval = 0.5;    // seconds
 constexpr std::uint64_t entry_version = 1;
 
 std::unique_ptr<FileSystem> files_of(const Options& options, const Communicator& comm) {
@@ -46,7 +46,8 @@ void remove_checkpoints(const std::string& folder, const std::string& id, bool o
   std::vector<fs::path> old;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename();
-    if (name.rfind("checkpoints-", 0) == 0 && (name.find(id) != std::string::npos) == of_it) old.push_back(entry.path());
+    if (name.rfind("checkpoints-", 0) == 0 && (name.find(id) != std::string::npos) == of_it)
+      old.push_back(entry.path());
   }
   for (const fs::path& file : old) fs::remove(file, error);
 }
@@ -73,8 +74,9 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
     manifest_.scratch = fs::absolute(c.checkpoints.directory).string();
   moves_ = is_resumed_ && manifest_.ranks != comm_.size();
   if (moves_ && options.ranks != comm_.size())
-    throw InputError(fmt::format("'{}' was run on {} ranks, now there are {}: go on with mpirun -n {}, or say --ranks {}",
-                                 run_, manifest_.ranks, comm_.size(), manifest_.ranks, comm_.size()));
+    throw InputError(
+        fmt::format("'{}' was run on {} ranks, now there are {}: go on with mpirun -n {}, or say --ranks {}", run_,
+                    manifest_.ranks, comm_.size(), manifest_.ranks, comm_.size()));
   if (is_resumed_ && options.ranks > 0 && options.ranks != comm_.size())
     throw InputError(fmt::format("--ranks {}: there are {}; start as many with mpirun -n {}", options.ranks,
                                  comm_.size(), options.ranks));
@@ -147,7 +149,8 @@ void RunJournal::open_epoch(const Grid& grid) {
     comm_.together([&] {
       for (int rank = 0; rank < manifest_.ranks; ++rank) {
         auto journal = Journal::open(*files_, SharedJournal::file(path("journal"), rank), OpenMode::read_only);
-        if (!journal) throw ResourceError("the journal '" + SharedJournal::file(path("journal"), rank) + "' is missing");
+        if (!journal)
+          throw ResourceError("the journal '" + SharedJournal::file(path("journal"), rank) + "' is missing");
         journals.push_back(std::move(*journal));
       }
     });
@@ -166,8 +169,8 @@ void RunJournal::open_epoch(const Grid& grid) {
       part.reader = std::make_unique<ArchiveReader>(part.payload, entry_version,
                                                     "the journal '" + SharedJournal::file(path("journal"), rank) + "'");
       if (moves_ && !BlockReader::owns_any(*part.reader, grid)) continue;
-      part.entries = std::make_unique<EntryLog>(
-          EntryLog::open(*files_, path("evaluations", rank), -1, OpenMode::read_only));
+      part.entries =
+          std::make_unique<EntryLog>(EntryLog::open(*files_, path("evaluations", rank), -1, OpenMode::read_only));
       const std::string slots = fmt::format("{}-{}.{}", path("slots"), epoch_ % 2, rank);
       if (fs::exists(slots))
         part.host_slots = std::make_unique<EntryLog>(EntryLog::open(*files_, slots, -1, OpenMode::read_only));
@@ -220,8 +223,7 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
     manifest_.ranks = comm_.size();
   }
   if (!journal_) journal_ = SharedJournal::create(*files_, path("journal"), comm_);
-  if (!entries_)
-    comm_.together([&] { entries_ = EntryLog::create(*files_, path("evaluations", comm_.rank())); });
+  if (!entries_) comm_.together([&] { entries_ = EntryLog::create(*files_, path("evaluations", comm_.rank())); });
   if (!is_resumed_) write_manifest();
   if (entries_left_ == 0 && !has_sweep_) forget_parts();
   looked_at_ = began_ = now();
@@ -261,8 +263,8 @@ void RunJournal::evaluate_again() {
   entry_count_ -= entries_left_;
   entries_left_ = 0;
   if (!moves_ && entries_)
-    entries_ = EntryLog::open(*files_, path("evaluations", comm_.rank()), parts_.empty() ? entries_->end() : parts_[0].next_entry,
-                              OpenMode::existing);
+    entries_ = EntryLog::open(*files_, path("evaluations", comm_.rank()),
+                              parts_.empty() ? entries_->end() : parts_[0].next_entry, OpenMode::existing);
   forget_parts();
 }
 
@@ -314,8 +316,8 @@ BlockReader* RunJournal::kept_sweep() {
 
 std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& write) {
   if (!host_slots_)
-    host_slots_ = EntryLog::create(
-        *files_, fmt::format("{}-{}.{}", path("slots"), (journal_->epoch() + 1) % 2, comm_.rank()));
+    host_slots_ =
+        EntryLog::create(*files_, fmt::format("{}-{}.{}", path("slots"), (journal_->epoch() + 1) % 2, comm_.rank()));
   return append(*host_slots_, write);
 }
 
@@ -360,8 +362,9 @@ bool RunJournal::look() {
   } else if (values[1] > 0) {
     stop_reason_ = "because the time is up";
     if (looks_ == 1)
-      throw ResourceError(fmt::format("--stop-after leaves no time for the run: {:.2g} s are gone, stopping takes {:.2g}",
-                                      process_seconds(), seconds_to_stop()));
+      throw ResourceError(
+          fmt::format("--stop-after leaves no time for the run: {:.2g} s are gone, stopping takes {:.2g}",
+                      process_seconds(), seconds_to_stop()));
   }
   return is_stopping_ || values[2] > 0;
 }
@@ -421,8 +424,8 @@ void RunJournal::plan_epoch() {
 void RunJournal::stop() {
   status_written_ = -1e9;
   write_status();
-  throw Stopped(fmt::format("stopped {} in epoch {}; go on with: hindsight resume {}", stop_reason_,
-                            journal_->epoch(), run_));
+  throw Stopped(
+      fmt::format("stopped {} in epoch {}; go on with: hindsight resume {}", stop_reason_, journal_->epoch(), run_));
 }
 
 void RunJournal::phase(const std::string& name, std::int64_t total) {
