@@ -150,8 +150,8 @@ class Sweep {
     }
   }
   void save_counts(ArchiveWriter& to) const {
-    for (const std::int64_t n : {counts_.plain, counts_.recorded, counts_.kept, counts_.reversed, counts_.repaired,
-                                 counts_.repairing_steps})
+    for (const std::int64_t n :
+         {counts_.plain, counts_.recorded, counts_.kept, counts_.reversed, counts_.repaired, counts_.repairing_steps})
       to.write(n);
     for (const PerTier& n : {counts_.writes, counts_.reads}) to.write(std::vector<std::int64_t>(n.begin(), n.end()));
   }

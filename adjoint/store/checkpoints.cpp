@@ -131,8 +131,7 @@ void Checkpoints::flush() {
     if (tier != nullptr) tier->flush();
 }
 
-void Checkpoints::save_table(BlockWriter& to,
-                             const std::function<std::int64_t(const StepRecord&)>& keep) const {
+void Checkpoints::save_table(BlockWriter& to, const std::function<std::int64_t(const StepRecord&)>& keep) const {
   std::vector<std::int64_t> table, kept_at;
   for (const Lost& slot : used()) {
     table.insert(table.end(), {static_cast<std::int64_t>(slot.slot.tier), std::int64_t{slot.slot.index}, slot.step,

@@ -153,7 +153,7 @@ class Checkpoints {
   std::array<std::vector<std::int64_t>, tier_count> steps_;  // of slots in slow tiers; -1: free
   std::array<std::vector<bool>, tier_count> inherited_;      // of them, those that an earlier process wrote
   std::vector<Lost> lost_;
-  std::array<std::vector<bool>, tier_count> is_lost_;        // of all slots, which are in lost_
+  std::array<std::vector<bool>, tier_count> is_lost_;  // of all slots, which are in lost_
   PerTier in_use_{}, peak_{};
   std::array<SlotTier*, tier_count> tiers_;
   Communicator comm_;

@@ -9,8 +9,8 @@
 
 namespace hindsight {
 
-/// Counts the calls that change something: makes a file, writes, flushes, renames, removes. In the chosen one the process
-/// ends itself by SIGKILL: a write is half done then, anything else not at all. One thread at a time.
+/// Counts the calls that change something: makes a file, writes, flushes, renames, removes. In the chosen one the
+/// process ends itself by SIGKILL: a write is half done then, anything else not at all. One thread at a time.
 class DyingFiles final : public FileSystem {
  public:
   /// @param call from 1.

@@ -20,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double look_interval = 0.05;          // seconds between looks at clocks and signals
-constexpr double part_for_epochs = 0.007;       // of the time: 1 % with what comes unforeseen
-constexpr double shortest_interval = 2.0;       // seconds between epochs
-constexpr double guessed_rate = 3e8;            // bytes per second, before the first epoch is measured
-constexpr double status_interval = 0.5;         // seconds
+constexpr double look_interval = 0.05;     // seconds between looks at clocks and signals
+constexpr double part_for_epochs = 0.007;  // of the time: 1 % with what comes unforeseen
+constexpr double shortest_interval = 2.0;  // seconds between epochs
+constexpr double guessed_rate = 3e8;       // bytes per second, before the first epoch is measured
+constexpr double status_interval = 0.5;    // seconds
 constexpr std::uint64_t entry_version = 1;
 
 std::unique_ptr<FileSystem> files_of(const Options& options, const Communicator& comm) {
@@ -46,7 +46,8 @@ void remove_checkpoints(const std::string& folder, const std::string& id, bool o
   std::vector<fs::path> old;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename();
-    if (name.rfind("checkpoints-", 0) == 0 && (name.find(id) != std::string::npos) == of_it) old.push_back(entry.path());
+    if (name.rfind("checkpoints-", 0) == 0 && (name.find(id) != std::string::npos) == of_it)
+      old.push_back(entry.path());
   }
   for (const fs::path& file : old) fs::remove(file, error);
 }
@@ -74,8 +75,9 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
     manifest_.scratch = fs::absolute(c.checkpoints.directory).string();
   moves_ = is_resumed_ && manifest_.ranks != comm_.size();
   if (moves_ && options.ranks != comm_.size())
-    throw InputError(fmt::format("'{}' was run on {} ranks, now there are {}: go on with mpirun -n {}, or say --ranks {}",
-                                 run_, manifest_.ranks, comm_.size(), manifest_.ranks, comm_.size()));
+    throw InputError(
+        fmt::format("'{}' was run on {} ranks, now there are {}: go on with mpirun -n {}, or say --ranks {}", run_,
+                    manifest_.ranks, comm_.size(), manifest_.ranks, comm_.size()));
   if (is_resumed_ && options.ranks > 0 && options.ranks != comm_.size())
     throw InputError(fmt::format("--ranks {}: there are {}; start as many with mpirun -n {}", options.ranks,
                                  comm_.size(), options.ranks));
@@ -148,7 +150,8 @@ void RunJournal::open_epoch(const Grid& grid) {
     comm_.together([&] {
       for (int rank = 0; rank < manifest_.ranks; ++rank) {
         auto journal = Journal::open(*files_, SharedJournal::file(path("journal"), rank), OpenMode::read_only);
-        if (!journal) throw ResourceError("the journal '" + SharedJournal::file(path("journal"), rank) + "' is missing");
+        if (!journal)
+          throw ResourceError("the journal '" + SharedJournal::file(path("journal"), rank) + "' is missing");
         journals.push_back(std::move(*journal));
       }
     });
@@ -167,8 +170,8 @@ void RunJournal::open_epoch(const Grid& grid) {
       part.reader = std::make_unique<ArchiveReader>(part.payload, entry_version,
                                                     "the journal '" + SharedJournal::file(path("journal"), rank) + "'");
       if (moves_ && !BlockReader::owns_any(*part.reader, grid)) continue;
-      part.entries = std::make_unique<EntryLog>(
-          EntryLog::open(*files_, path("evaluations", rank), -1, OpenMode::read_only));
+      part.entries =
+          std::make_unique<EntryLog>(EntryLog::open(*files_, path("evaluations", rank), -1, OpenMode::read_only));
       const std::string slots = fmt::format("{}-{}.{}", path("slots"), epoch_ % 2, rank);
       if (fs::exists(slots))
         part.host_slots = std::make_unique<EntryLog>(EntryLog::open(*files_, slots, -1, OpenMode::read_only));
@@ -221,8 +224,7 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
     manifest_.ranks = comm_.size();
   }
   if (!journal_) journal_ = SharedJournal::create(*files_, path("journal"), comm_);
-  if (!entries_)
-    comm_.together([&] { entries_ = EntryLog::create(*files_, path("evaluations", comm_.rank())); });
+  if (!entries_) comm_.together([&] { entries_ = EntryLog::create(*files_, path("evaluations", comm_.rank())); });
   if (!is_resumed_) write_manifest();
   if (is_resumed_ && comm_.is_root() && talks_) fmt::print("{}\n", resumed_text());
   if (entries_left_ == 0 && !has_sweep_) forget_parts();
@@ -257,10 +259,15 @@ void RunJournal::clean(const std::string& run, const RunManifest& manifest, cons
 
 void RunJournal::clean_up(const std::string& run, const RunManifest& manifest, const Communicator& comm) {
   const auto is_left = [&] {
+    if (fs::exists(FolderLock::file(run))) return true;
     const fs::directory_iterator all(run);
     return std::any_of(fs::begin(all), fs::end(all), [](const auto& entry) { return is_of_journal(entry.path()); });
   };
-  if (comm.any(comm.is_root() && is_left())) clean(run, manifest, comm);
+  if (!comm.any(comm.is_root() && is_left())) return;
+  try {
+    clean(run, manifest, comm);
+  } catch (const ResourceError&) {  // who is still in it, will
+  }
 }
 
 void RunJournal::evaluate_again() {
@@ -268,8 +275,8 @@ void RunJournal::evaluate_again() {
   entry_count_ -= entries_left_;
   entries_left_ = 0;
   if (!moves_ && entries_)
-    entries_ = EntryLog::open(*files_, path("evaluations", comm_.rank()), parts_.empty() ? entries_->end() : parts_[0].next_entry,
-                              OpenMode::existing);
+    entries_ = EntryLog::open(*files_, path("evaluations", comm_.rank()),
+                              parts_.empty() ? entries_->end() : parts_[0].next_entry, OpenMode::existing);
   forget_parts();
 }
 
@@ -321,8 +328,8 @@ BlockReader* RunJournal::kept_sweep() {
 
 std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& write) {
   if (!host_slots_)
-    host_slots_ = EntryLog::create(
-        *files_, fmt::format("{}-{}.{}", path("slots"), (journal_->epoch() + 1) % 2, comm_.rank()));
+    host_slots_ =
+        EntryLog::create(*files_, fmt::format("{}-{}.{}", path("slots"), (journal_->epoch() + 1) % 2, comm_.rank()));
   return append(*host_slots_, write);
 }
 
@@ -367,8 +374,9 @@ bool RunJournal::look() {
   } else if (values[1] > 0) {
     stop_reason_ = "because the time is up";
     if (looks_ == 1)
-      throw ResourceError(fmt::format("--stop-after leaves no time for the run: {:.2g} s are gone, stopping takes {:.2g}",
-                                      process_seconds(), seconds_to_stop()));
+      throw ResourceError(
+          fmt::format("--stop-after leaves no time for the run: {:.2g} s are gone, stopping takes {:.2g}",
+                      process_seconds(), seconds_to_stop()));
   }
   return is_stopping_ || values[2] > 0;
 }
@@ -428,8 +436,8 @@ void RunJournal::plan_epoch() {
 void RunJournal::stop() {
   status_written_ = -1e9;
   write_status();
-  throw Stopped(fmt::format("stopped {} in epoch {}; go on with: hindsight resume {}", stop_reason_,
-                            journal_->epoch(), run_));
+  throw Stopped(
+      fmt::format("stopped {} in epoch {}; go on with: hindsight resume {}", stop_reason_, journal_->epoch(), run_));
 }
 
 void RunJournal::phase(const std::string& name, std::int64_t total) {

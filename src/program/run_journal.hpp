@@ -2,7 +2,8 @@
 //
 // A verb is a deterministic program over evaluations (objectives, gradients, tangents). Finished ones are entries of a
 // log; a process that resumes the run executes the verb again and is given the log's entries in place of evaluations,
-// up to the one that was under way, whose sweep goes on where it was kept. So an optimiser's own state needs no keeping.
+// up to the one that was under way, whose sweep goes on where it was kept. So an optimiser's own state needs no
+// keeping.
 //
 //   run.json                   how the run began (RunManifest); appears when the journals are ready
 //   lock                       the process that uses the folder

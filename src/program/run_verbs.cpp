@@ -126,11 +126,12 @@ OutputsWritten read_outputs(const std::string& kept) {
 
 /// Whether the process before has finished the output and was ended before it said so.
 bool has_output(const RunFolder& folder) {
-  return folder.communicator().any(folder.communicator().is_root() && std::filesystem::exists(folder.file("fields.h5")));
+  return folder.communicator().any(folder.communicator().is_root() &&
+                                   std::filesystem::exists(folder.file("fields.h5")));
 }
 
-/// Output that goes on where the journal has it; null when it is finished. Where it cannot go on, what would write it is
-/// evaluated again.
+/// Output that goes on where the journal has it; null when it is finished. Where it cannot go on, what would write it
+/// is evaluated again.
 std::unique_ptr<OutputObserver> begin_output(const Session& session, RunJournal& journal) {
   const std::string kept = journal.attached("output");
   std::unique_ptr<OutputObserver> output;
@@ -280,9 +281,9 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
              [&](const InversionIteration& now) {
                if (now.evaluations > journal.recalled())
                  log.event("iteration", {{"iteration", now.iteration},
-                                       {"objective", now.objective},
-                                       {"gradient_norm", now.gradient_norm},
-                                       {"evaluations", now.evaluations}});
+                                         {"objective", now.objective},
+                                         {"gradient_norm", now.gradient_norm},
+                                         {"evaluations", now.evaluations}});
                if (talks) print(comm, table_line(now));
              });
   const double seconds = watch.seconds();

@@ -53,8 +53,7 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
       make_plan();
       choose_codec();
     }
-    if (options_.journal != nullptr)
-      options_.journal->attach("plan", [this](ArchiveWriter& to) { save_plan(to); });
+    if (options_.journal != nullptr) options_.journal->attach("plan", [this](ArchiveWriter& to) { save_plan(to); });
   } catch (const InputError& error) {
     if (!warnings_.empty()) throw ResourceError(error.what());  // it did not fit what was found free
     throw InputError(checkpoints.host ? checkpoints.host->place : checkpoints.place, error.what());
@@ -81,21 +80,23 @@ double Session::add_priors(UnknownValues* gradient) const {
 
 double Session::objective(const StateObserver& observer) {
   const std::int64_t steps = simulation_->plan().steps();
-  return once("forward", steps, [&](Logged& result) {
-    progress_.phase("forward", steps);
-    if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
-    result.evaluation.objective =
-        simulation_->run(watched(observer, [&](std::int64_t done, std::int64_t) { progress_.update(done); }));
-    progress_.finish();
-    result.evaluation.objective += add_priors(nullptr);
-  }).evaluation.objective;
+  return once("forward", steps,
+              [&](Logged& result) {
+                progress_.phase("forward", steps);
+                if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
+                result.evaluation.objective = simulation_->run(
+                    watched(observer, [&](std::int64_t done, std::int64_t) { progress_.update(done); }));
+                progress_.finish();
+                result.evaluation.objective += add_priors(nullptr);
+              })
+      .evaluation.objective;
 }
 
 Evaluation Session::gradient(const StateObserver& observer) {
   const std::int64_t plain = std::max<std::int64_t>(0, plan_.schedule.predicted.plain);
-  return once("gradient", plain + 2 * simulation_->plan().steps(), [&](Logged& result) {
-    result.evaluation = gradient_now(observer);
-  }).evaluation;
+  return once("gradient", plain + 2 * simulation_->plan().steps(),
+              [&](Logged& result) { result.evaluation = gradient_now(observer); })
+      .evaluation;
 }
 
 Evaluation Session::evaluate(const StateObserver& observer) {
@@ -145,8 +146,9 @@ void Session::warn(const std::string& text) {
 void Session::report_damage(const DriverCounts& counts) {
   if (counts.repaired == 0) return;
   if (options_.journal != nullptr && options_.journal->is_resumed())
-    return warn(fmt::format("{} checkpoints that were gone with an earlier process, or damaged, were computed again in {} steps",
-                            counts.repaired, counts.repairing_steps));
+    return warn(fmt::format(
+        "{} checkpoints that were gone with an earlier process, or damaged, were computed again in {} steps",
+        counts.repaired, counts.repairing_steps));
   std::int64_t reads = 0;
   std::string problem;
   for (const SlotTier* tier : tiers_->all()) {
