@@ -123,7 +123,7 @@ class Sweep {
     const bool end_is_open = from.get<bool>();
     restore_counts(from);
     steps_.restore(from, turned_);
-    if (from.get<bool>()) live_ = steps_.restore_state(from);
+    if (from.get<bool>()) live_ = steps_.restore_state(from, turned_ ? -1 : live_step_);
     checkpoints_.restore_table(from, [&](std::int64_t place) {
       StepRecord record;
       keeper_->read_part(place, [&](BlockReader& part) { record = steps_.restore_record(part); });
@@ -165,7 +165,9 @@ class Sweep {
     }
   }
   void keep_if_due() {
-    if (keeper_ == nullptr || !keeper_->is_due()) return;
+    if (keeper_ == nullptr) return;
+    keeper_->holds(checkpoints_.units_in_memory());
+    if (!keeper_->is_due()) return;
     checkpoints_.flush();
     keeper_->keep([this](BlockWriter& to) { save(to); });
   }

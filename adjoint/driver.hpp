@@ -30,7 +30,8 @@ class ReversibleSteps {
   virtual void restore(BlockReader& from, bool turned) = 0;
   /// A state, bit for bit.
   virtual void save_state(BlockWriter& to, const Buffer& state) const = 0;
-  virtual Buffer restore_state(BlockReader& from) = 0;
+  /// @param k of the sweep's first way through it, else -1.
+  virtual Buffer restore_state(BlockReader& from, std::int64_t k) = 0;
   virtual void save_record(BlockWriter& to, const StepRecord& record) const = 0;
   virtual StepRecord restore_record(BlockReader& from) = 0;
 };

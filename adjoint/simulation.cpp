@@ -479,7 +479,7 @@ double Simulation::run(const SweepOptions& options) {
   if (options.kept != nullptr) {
     k = options.kept->get<std::int64_t>();
     restore(*options.kept, false);
-    state = restore_state(*options.kept);
+    state = restore_state(*options.kept, k);
     options.keeper->resumed();
   } else {
     state = initial_state();
@@ -554,9 +554,11 @@ void Simulation::save_state(BlockWriter& to, const Buffer& state) const {
   write_cells(to, state.data());
 }
 
-Buffer Simulation::restore_state(BlockReader& from) {
+Buffer Simulation::restore_state(BlockReader& from, std::int64_t k) {
   Buffer state = states_->acquire();
   read_cells(from, state.data());
+  if (k >= 0) last_good_ = state;
+  last_good_step_ = k;
   return state;
 }
 
@@ -571,7 +573,8 @@ void Simulation::save_record(BlockWriter& to, const StepRecord& record) const {
 StepRecord Simulation::restore_record(BlockReader& from) {
   StepRecord record;
   const bool has_stages = from.get<bool>();
-  record.base = restore_state(from);
+  record.base = states_->acquire();
+  read_cells(from, record.base.data());
   if (!has_stages) return record;
   record.stages = states_->acquire(static_cast<int>(stages_.size()));
   double* const* const stages = stages_of(record);

@@ -174,7 +174,7 @@ class Simulation final : private ReversibleSteps {
   void save(BlockWriter& to, bool turned) const override;
   void restore(BlockReader& from, bool turned) override;
   void save_state(BlockWriter& to, const Buffer& state) const override;
-  Buffer restore_state(BlockReader& from) override;
+  Buffer restore_state(BlockReader& from, std::int64_t k) override;
   void save_record(BlockWriter& to, const StepRecord& record) const override;
   StepRecord restore_record(BlockReader& from) override;
 

@@ -18,6 +18,8 @@ class SweepKeeper {
   virtual void keep(const std::function<void(BlockWriter&)>& write) = 0;
   /// The sweep has read where it goes on.
   virtual void resumed() = 0;
+  /// Units of memory that slots hold now: what keep_part() would be given.
+  void holds(std::int64_t units) { part_units_ = units; }
   /// Whether keep() will stop the process: then it is worth keeping what could be computed again.
   virtual bool keeps_all() const = 0;
   /// Within keep(): something large, outside of what `write` writes. @returns its place, for read_part().
@@ -28,7 +30,7 @@ class SweepKeeper {
  protected:
   /// Looks at clocks and signals, and says after how many calls to look again. Collective.
   virtual bool look() = 0;
-  std::int64_t asked_ = 0, look_at_ = 1;
+  std::int64_t asked_ = 0, look_at_ = 1, part_units_ = 0;
 };
 
 }  // namespace hindsight

@@ -149,6 +149,7 @@ void Checkpoints::save_table(BlockWriter& to, const std::function<std::int64_t(c
 
 void Checkpoints::restore_table(BlockReader& from, const std::function<StepRecord(std::int64_t)>& read) {
   clear();
+  const bool is_own = !comm_.any(!from.is_own());
   const auto table = from.get<std::vector<std::int64_t>>();
   const auto kept_at = from.all<std::vector<std::int64_t>>();
   const auto peak = from.get<std::vector<std::int64_t>>();
@@ -156,7 +157,7 @@ void Checkpoints::restore_table(BlockReader& from, const std::function<StepRecor
   std::array<std::vector<bool>, tier_count> is_there;
   for (std::size_t t = 0; t < tier_count; ++t) {
     const auto places = from.all<std::vector<std::int64_t>>();
-    if (tiers_[t] != nullptr && from.is_own()) is_there[t] = tiers_[t]->adopt(places[0]);
+    if (tiers_[t] != nullptr && is_own) is_there[t] = tiers_[t]->adopt(places[0]);
   }
   for (std::size_t i = 0; i + 3 < table.size(); i += 4) {
     const auto t = static_cast<std::size_t>(table[i]);
@@ -168,7 +169,7 @@ void Checkpoints::restore_table(BlockReader& from, const std::function<StepRecor
       throw ResourceError("the journal names a slot that the plan does not have");
     (tiers_[t] != nullptr ? steps_[t][index] : kept_[index].step) = found.step;
     in_use_[t] += units_of(found);
-    const std::int64_t place = from.is_own() && i / 4 < kept_at[0].size() ? kept_at[0][i / 4] : not_kept;
+    const std::int64_t place = is_own && i / 4 < kept_at[0].size() ? kept_at[0][i / 4] : not_kept;
     if (place != not_kept && !kept_.empty()) {
       comm_.together([&] { kept_[index].record = read(place); });
       continue;

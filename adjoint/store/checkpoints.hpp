@@ -125,6 +125,8 @@ class Checkpoints {
   void restore_table(BlockReader& from, const std::function<StepRecord(std::int64_t)>& read);
   /// Forgets everything, that of a sweep that was broken off too.
   void clear();
+  /// Units of host memory that hold something by reference.
+  std::int64_t units_in_memory() const { return kept_.empty() ? 0 : in_use_[static_cast<std::size_t>(Tier::host)]; }
   /// Units in use at most since clear(), per tier.
   const PerTier& peak() const { return peak_; }
 

@@ -88,7 +88,7 @@ class OpenLock {
 };
 
 [[noreturn]] void refuse(const std::string& folder, const std::string& text) {
-  const std::string remedy = "remove the lock with: hindsight clean " + folder;
+  const std::string remedy = "say --take-lock";
   const std::optional<ProcessIdentity> owner = parse_identity(text);
   if (!owner)
     throw ResourceError("the run folder '" + folder + "' has a lock that cannot be read; if no run uses the folder, " +
@@ -137,12 +137,20 @@ FolderLock::~FolderLock() {
   if (text == to_text(me_)) unlink(file(folder_).c_str());
 }
 
-RunLock::RunLock(const std::string& folder, const Communicator& comm) {
+void FolderLock::take(const std::string& folder) {
+  std::ifstream lock(file(folder));
+  const std::string text((std::istreambuf_iterator<char>(lock)), std::istreambuf_iterator<char>());
+  const std::optional<ProcessIdentity> owner = parse_identity(text);
+  if (lock && !(owner && liveness(*owner) == Liveness::alive)) unlink(file(folder).c_str());
+}
+
+RunLock::RunLock(const std::string& folder, const Communicator& comm, bool takes) {
   comm.on_root([&] {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (!std::filesystem::is_directory(folder))
       throw ResourceError("cannot create the run folder '" + folder + "': " + error.message());
+    if (takes) FolderLock::take(folder);
     lock_ = std::make_unique<FolderLock>(folder);
   });
 }

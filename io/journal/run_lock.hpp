@@ -14,6 +14,8 @@ namespace hindsight {
 /// the same process cannot have it twice.
 class FolderLock {
  public:
+  /// Removes the lock of an owner who is not known to live.
+  static void take(const std::string& folder);
   /// @throws ResourceError, naming the owner and what to do, when another process has it, or when it cannot be made.
   explicit FolderLock(std::string folder);
   /// Gives it back, unless somebody has replaced it. A forked child gives nothing back.
@@ -30,8 +32,9 @@ class FolderLock {
 /// Rank 0 holds the lock for all ranks. Makes the folder if need be.
 class RunLock {
  public:
-  /// Collective; all ranks throw. @throws ResourceError as FolderLock does.
-  RunLock(const std::string& folder, const Communicator& comm);
+  /// @param takes even a lock that cannot be read or whose owner cannot be seen from here; never that of a process that
+  /// is alive. Collective; all ranks throw. @throws ResourceError as FolderLock does.
+  RunLock(const std::string& folder, const Communicator& comm, bool takes = false);
 
  private:
   std::unique_ptr<FolderLock> lock_;  // on rank 0

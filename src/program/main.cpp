@@ -50,10 +50,16 @@ void add_case_options(CLI::App& app, Options& options) {
   app.add_option("--petsc", options.petsc, "options for PETSc's optimiser: --petsc \"-tao_type bqnls\"");
 }
 
+void add_lock_option(CLI::App& app, Options& options) {
+  app.add_flag("--take-lock", options.take_lock,
+               "use the run folder though it cannot be seen from here whether the process in it still runs");
+}
+
 void add_stop_options(CLI::App& app, Options& options) {
   app.add_option("--stop-after", options.stop_after,
                  "stop in time, to go on with `hindsight resume`, this long after the start: 55min, 1h30min");
   app.add_option("--epoch", options.epoch, "time between two epochs of the journal (default: so that they cost 1 %)");
+  add_lock_option(app, options);
   app.add_option("--die-at", options.die_at)->group("");
   app.add_option("--die-on-rank", options.die_on_rank)->group("");
 }
@@ -90,6 +96,7 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
           ->check(CLI::PositiveNumber);
     for (const Verb verb : {run_verb, gradient_verb, check_verb, invert_verb, resume_verb})
       if (entry.run == verb) add_stop_options(*sub, options);
+    if (entry.run == clean_verb) add_lock_option(*sub, options);
     if (entry.run == schedule_verb) {
       sub->add_option("--steps", options.steps, "number of steps")->required();
       sub->add_option("--slots", options.slots, "slots per tier: host=10,disk=20");

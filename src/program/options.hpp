@@ -18,6 +18,7 @@ struct Options {
   std::string backend = "auto";
   std::string petsc;
   bool resume = false;              ///< go on with what is in the run folder
+  bool take_lock = false;           ///< though it cannot be seen whether its owner lives
   int ranks = 0;                    ///< resume: as many are meant; 0: as before
   std::string stop_after, epoch;    ///< durations: of the process, between epochs; empty: none, measured
   // schedule

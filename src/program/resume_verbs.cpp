@@ -61,14 +61,15 @@ std::string owner_text(const std::string& run, Json& json) {
 ExitCode resume_verb(const Options& options, const Communicator& comm) {
   const RunManifest manifest = read_manifest(options.target, comm);
   const std::string result = fs::absolute(options.target) / result_of(manifest);
-  if (comm.any(fs::exists(result))) {
+  if (!manifest.is_preparing && comm.any(fs::exists(result))) {
     RunJournal::clean_up(options.target, manifest, comm);
     print(comm, options.quiet ? "" : fmt::format("{} is complete: see {}\n", options.target, result));
     return ExitCode::done;
   }
   Options begun = manifest.options;
   begun.out = fs::absolute(options.target);
-  begun.resume = true;
+  begun.resume = !manifest.is_preparing;
+  begun.take_lock = options.take_lock;
   begun.ranks = options.ranks;
   begun.quiet = options.quiet;
   begun.stop_after = options.stop_after;
@@ -91,12 +92,12 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
   Json json = {{"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
   std::string text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target,
                                  manifest.ranks, manifest.ranks == 1 ? "rank" : "ranks");
-  if (fs::exists(run + "/" + result_of(manifest))) {
+  if (!manifest.is_preparing && fs::exists(run + "/" + result_of(manifest))) {
     json["state"] = "complete";
     text += "complete\n";
   } else {
     text += owner_text(run, json) + "\n";
-    json.update(status_of(run));
+    if (!manifest.is_preparing) json.update(status_of(run));
     if (json.contains("done")) {
       const auto done = json["done"].get<double>(), total = json["total"].get<double>();
       const auto seconds = json["seconds"].get<double>();
@@ -124,7 +125,7 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
 
 ExitCode clean_verb(const Options& options, const Communicator& comm) {
   const RunManifest manifest = read_manifest(options.target, comm);
-  RunJournal::clean(options.target, manifest, comm);
+  RunJournal::clean(options.target, manifest, options.take_lock, comm);
   const bool is_complete = fs::exists(fs::path(options.target) / result_of(manifest));
   if (!options.quiet)
     print(comm, is_complete ? options.target + " is clean\n"

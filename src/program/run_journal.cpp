@@ -9,6 +9,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <utility>
 
 #include "io/files/dying_files.hpp"
@@ -34,10 +35,9 @@ std::unique_ptr<FileSystem> files_of(const Options& options, const Communicator&
 }
 
 bool is_of_journal(const fs::path& file) {
-  const std::string name = file.filename();
-  for (const char* begin : {"journal-", "evaluations-", "slots-", "status.json", "lock."})
-    if (name.rfind(begin, 0) == 0) return true;
-  return false;
+  static const std::regex names(
+      R"((journal|evaluations)-\d+\.\d+(\.partial)?|slots-\d+-[01]\.\d+|status\.json(\.partial)?|lock\..+\.\d+)");
+  return std::regex_match(file.filename().string(), names);
 }
 
 /// Of the run that has this id, or of all others. The folder may be missing; what cannot be removed stays.
@@ -61,12 +61,12 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
       run_(fs::absolute(run_path(options, c)).string()),
       is_resumed_(options.resume),
       talks_(!options.quiet && options.json != "-") {
-  lock_ = std::make_unique<RunLock>(run_, comm_);
+  lock_ = std::make_unique<RunLock>(run_, comm_, options.take_lock);
   if (!options.epoch.empty()) fixed_interval_ = parse_duration(options.epoch);
   comm_.together([&] {
     const RunManifest now = RunManifest::of(options, run_, c, comm_.size());
     manifest_ = is_resumed_ ? RunManifest::read(run_) : now;
-    if (!is_resumed_) return;
+    if (!is_resumed_) return read_earlier();
     if (const std::string difference = manifest_.difference(now); !difference.empty())
       throw InputError("cannot go on with '" + run_ + "': " + difference);
   });
@@ -81,15 +81,43 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
   if (is_resumed_ && options.ranks > 0 && options.ranks != comm_.size())
     throw InputError(fmt::format("--ranks {}: there are {}; start as many with mpirun -n {}", options.ranks,
                                  comm_.size(), options.ranks));
+  if (is_resumed_) return;
+  manifest_.is_preparing = true;  // from here on a process that is killed can be resumed
+  comm_.on_root([&] { write_text_file(*files_, RunManifest::file(run_), manifest_.to_text()); });
 }
 
-RunJournal::~RunJournal() = default;
+/// What the folder holds of an earlier run stays until this one begins.
+RunJournal::~RunJournal() {
+  if (!manifest_.is_preparing || !comm_.is_root()) return;
+  try {
+    if (earlier_.id.empty()) {
+      fs::remove(RunManifest::file(run_));
+    } else {
+      write_text_file(*files_, RunManifest::file(run_), earlier_.to_text());
+    }
+  } catch (const std::exception&) {  // then resume begins the new run
+  }
+}
+
+/// Where it cannot be read, its checkpoints are not known.
+void RunJournal::read_earlier() {
+  try {
+    if (fs::exists(RunManifest::file(run_))) earlier_ = RunManifest::read(run_);
+  } catch (const ResourceError&) {
+  }
+}
 
 std::string RunJournal::path(const std::string& name) const {
   return fmt::format("{}/{}-{}", run_, name, manifest_.generation);
 }
 
+/// Epochs take turns with two files, as with the blocks of a journal.
+std::string RunJournal::slots_path(std::int64_t epoch, int rank) const {
+  return fmt::format("{}-{}.{}", path("slots"), epoch % 2, rank);
+}
+
 void RunJournal::write_manifest() {
+  manifest_.is_preparing = false;
   comm_.on_root([&] { write_text_file(*files_, RunManifest::file(run_), manifest_.to_text()); });
   is_published_ = true;
 }
@@ -119,16 +147,8 @@ void RunJournal::remove_scratch_folder(const std::string& run, const RunManifest
 
 /// What was in this folder before. The new run has its checkpoint files already: only those of the old one go.
 void RunJournal::make_room(const Case& c) {
-  RunManifest earlier;  // where it cannot be read, its checkpoints are not known
-  comm_.together([&] {
-    try {
-      if (fs::exists(RunManifest::file(run_))) earlier = RunManifest::read(run_);
-    } catch (const ResourceError&) {
-    }
-  });
-  comm_.on_root([&] { fs::remove(RunManifest::file(run_)); });
   folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs());
-  remove_files(run_, earlier, false, comm_);
+  remove_files(run_, earlier_, false, comm_);
   // A run that was killed before its run.json was there may have left some in its own folder.
   comm_.together([&] { remove_checkpoints(run_ + "/scratch", manifest_.id, false); });
 }
@@ -172,7 +192,7 @@ void RunJournal::open_epoch(const Grid& grid) {
       if (moves_ && !BlockReader::owns_any(*part.reader, grid)) continue;
       part.entries =
           std::make_unique<EntryLog>(EntryLog::open(*files_, path("evaluations", rank), -1, OpenMode::read_only));
-      const std::string slots = fmt::format("{}-{}.{}", path("slots"), epoch_ % 2, rank);
+      const std::string slots = slots_path(epoch_, rank);
       if (fs::exists(slots))
         part.host_slots = std::make_unique<EntryLog>(EntryLog::open(*files_, slots, -1, OpenMode::read_only));
       parts_.push_back(std::move(part));
@@ -228,7 +248,7 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
   if (!is_resumed_) write_manifest();
   if (is_resumed_ && comm_.is_root() && talks_) fmt::print("{}\n", resumed_text());
   if (entries_left_ == 0 && !has_sweep_) forget_parts();
-  looked_at_ = began_ = now();
+  looked_at_ = began_ = evaluation_began_ = now();
   plan_epoch();
 }
 
@@ -247,8 +267,9 @@ void RunJournal::finish() {
   remove_scratch_folder(run_, manifest_, comm_);
 }
 
-void RunJournal::clean(const std::string& run, const RunManifest& manifest, const Communicator& comm) {
-  const RunLock lock(run, comm);
+void RunJournal::clean(const std::string& run, const RunManifest& manifest, bool takes_lock,
+                       const Communicator& comm) {
+  const RunLock lock(run, comm, takes_lock);
   comm.on_root([&] {  // without journals there is nothing to go on with
     if (!fs::exists(run + "/result.json") && !fs::exists(run + "/check.json")) fs::remove(RunManifest::file(run));
   });
@@ -265,14 +286,14 @@ void RunJournal::clean_up(const std::string& run, const RunManifest& manifest, c
   };
   if (!comm.any(comm.is_root() && is_left())) return;
   try {
-    clean(run, manifest, comm);
+    clean(run, manifest, false, comm);
   } catch (const ResourceError&) {  // who is still in it, will
   }
 }
 
 void RunJournal::evaluate_again() {
   has_sweep_ = false;
-  entry_count_ -= entries_left_;
+  if (!moves_) entry_count_ -= entries_left_;
   entries_left_ = 0;
   if (!moves_ && entries_)
     entries_ = EntryLog::open(*files_, path("evaluations", comm_.rank()),
@@ -329,7 +350,7 @@ BlockReader* RunJournal::kept_sweep() {
 std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& write) {
   if (!host_slots_)
     host_slots_ =
-        EntryLog::create(*files_, fmt::format("{}-{}.{}", path("slots"), (journal_->epoch() + 1) % 2, comm_.rank()));
+        EntryLog::create(*files_, slots_path(journal_->epoch() + 1, comm_.rank()));
   return append(*host_slots_, write);
 }
 
@@ -353,7 +374,18 @@ double RunJournal::now() const {
 }
 
 double RunJournal::seconds_to_stop() const {
-  return 0.3 + 2 * look_interval + 2 * commit_seconds_ + static_cast<double>(part_bytes_) / guessed_rate;
+  return 0.3 + 2 * std::max(look_interval, longest_interval_) + 2 * commit_seconds_ +
+         (parts_are_worth_it() ? seconds_of_parts() : 0.0);
+}
+
+double RunJournal::seconds_of_parts() const {
+  return static_cast<double>(part_units_ * part_bytes_) / guessed_rate;
+}
+
+/// Else they are computed again.
+bool RunJournal::parts_are_worth_it() const {
+  constexpr double most = 0.2, without_limit = 10.0;  // of the time that there is; seconds
+  return seconds_of_parts() <= (stop_request_.after() ? most * *stop_request_.after() : without_limit);
 }
 
 bool RunJournal::look() {
@@ -363,12 +395,14 @@ bool RunJournal::look() {
   double values[4] = {signal.empty() ? 0.0 : 1.0, is_late ? 1.0 : 0.0, at >= next_epoch_ ? 1.0 : 0.0, at - looked_at_};
   MPI_Allreduce(MPI_IN_PLACE, values, 4, MPI_DOUBLE, MPI_MAX, comm_.handle());
   looked_at_ = at;
+  if (looks_ > 0) longest_interval_ = std::max(0.5 * longest_interval_, values[3]);
   const auto calls = static_cast<double>(asked_ - std::exchange(asked_before_, asked_));
   const double more = std::clamp(look_interval / std::max(1e-9, values[3]), 0.25, 2.0);
   look_at_ = asked_ + std::max<std::int64_t>(1, static_cast<std::int64_t>(calls * more));
   write_status();
   ++looks_;
   is_stopping_ = values[0] > 0 || values[1] > 0;
+  keeps_parts_ = is_stopping_ && !comm_.any(!parts_are_worth_it());
   if (values[0] > 0) {
     stop_reason_ = "by " + comm_.first_text(signal);
   } else if (values[1] > 0) {
@@ -406,15 +440,27 @@ void RunJournal::compose(const std::function<void(BlockWriter&)>& write) {
 }
 
 void RunJournal::commit(const std::function<void(BlockWriter&)>& write) {
-  host_slots_.reset();
   if (before_epoch_) before_epoch_();
+  try {
+    prepare(write);
+  } catch (const ResourceError&) {
+    if (!std::exchange(keeps_parts_, false)) throw;
+    prepare(write);  // without what was too large
+  }
+  journal_->commit(payload_.bytes());
+  if (!is_published_) write_manifest();
+}
+
+/// All that the epoch needs but its payload reaches the device.
+void RunJournal::prepare(const std::function<void(BlockWriter&)>& write) {
+  host_slots_.reset();
+  // What is there is of the epoch before the last, or of a process that died.
+  comm_.together([&] { files_->remove(slots_path(journal_->epoch() + 1, comm_.rank())); });
   comm_.together([&] {
     compose(write);
     entries_->flush();
     if (host_slots_) host_slots_->flush();
   });
-  journal_->commit(payload_.bytes());
-  if (!is_published_) write_manifest();
 }
 
 void RunJournal::keep(const std::function<void(BlockWriter&)>& write) {
@@ -443,6 +489,8 @@ void RunJournal::stop() {
 void RunJournal::phase(const std::string& name, std::int64_t total) {
   phase_ = name;
   total_ = total;
+  status_written_ = -1e9;
+  if (!has_sweep_) evaluation_began_ = now();
   if (!has_sweep_) done_ = 0;
 }
 

@@ -54,7 +54,7 @@ class RunJournal final : public SweepKeeper {
   /// The run is complete: removes what only resuming needs. Collective.
   void finish();
   /// The same of a run that nobody is in. Collective.
-  static void clean(const std::string& run, const RunManifest& manifest, const Communicator& comm);
+  static void clean(const std::string& run, const RunManifest& manifest, bool takes_lock, const Communicator& comm);
   /// What a complete run left when it was killed before it could finish(). Collective.
   static void clean_up(const std::string& run, const RunManifest& manifest, const Communicator& comm);
 
@@ -96,12 +96,12 @@ class RunJournal final : public SweepKeeper {
   /// For status.json. @param total steps.
   void phase(const std::string& name, std::int64_t total);
   void progress(std::int64_t done) { done_ = done; }
-  /// Bytes of checkpoints that would be written if the run were stopped.
+  /// Bytes of one unit that holds() counts.
   void expect_parts(std::int64_t bytes) { part_bytes_ = bytes; }
 
   void keep(const std::function<void(BlockWriter&)>& write) override;
   void resumed() override { forget_parts(); }
-  bool keeps_all() const override { return is_stopping_; }
+  bool keeps_all() const override { return keeps_parts_; }
   std::int64_t keep_part(const std::function<void(BlockWriter&)>& write) override;
   void read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) override;
 
@@ -120,6 +120,11 @@ class RunJournal final : public SweepKeeper {
                            const Communicator& comm);
   static void remove_scratch_folder(const std::string& run, const RunManifest& manifest, const Communicator& comm);
   void make_room(const Case& c);
+  void read_earlier();
+  std::string slots_path(std::int64_t epoch, int rank) const;
+  double seconds_of_parts() const;
+  bool parts_are_worth_it() const;
+  void prepare(const std::function<void(BlockWriter&)>& write);
   void open_epoch(const Grid& grid);
   void read_head(const Grid& grid);
   std::string resumed_text() const;
@@ -138,7 +143,7 @@ class RunJournal final : public SweepKeeper {
   std::unique_ptr<FileSystem> files_;
   StopRequest stop_request_;
   std::unique_ptr<RunLock> lock_;
-  RunManifest manifest_;
+  RunManifest manifest_, earlier_;
   std::unique_ptr<RunFolder> folder_;
   std::string run_;
   bool is_resumed_ = false, talks_ = false;
@@ -166,7 +171,8 @@ class RunJournal final : public SweepKeeper {
   std::int64_t commits_ = 0;
   mutable double status_written_ = -1e9;
   std::int64_t asked_before_ = 0, part_bytes_ = 0, looks_ = 0, expected_bytes_ = 0;
-  bool is_stopping_ = false;
+  bool is_stopping_ = false, keeps_parts_ = false;
+  double longest_interval_ = 0.0;  // between looks, of late
   std::string stop_reason_;
   std::string phase_;
   std::int64_t done_ = 0, total_ = 0;

@@ -51,7 +51,7 @@ RunManifest RunManifest::of(const Options& options, const std::string& run, cons
   m.options.out = std::filesystem::absolute(run);
   m.resolved = c.resolved;
   for (const std::string& path : c.inputs())
-    if (path != c.file) m.data[path] = checksum(contents(path));
+    if (path != c.file) m.data[std::filesystem::weakly_canonical(path)] = checksum(contents(path));
   m.program = fmt::format("hindsight {}, checksum {}", build_commit(), checksum(contents("/proc/self/exe")));
   m.kernels = host::compiler_report();
   return m;
@@ -60,6 +60,7 @@ RunManifest RunManifest::of(const Options& options, const std::string& run, cons
 std::string RunManifest::to_text() const {
   Json json;
   json["run"] = id;
+  json["state"] = is_preparing ? "preparing" : "begun";
   json["generation"] = generation;
   json["ranks"] = ranks;
   json["folder"] = folder;
@@ -91,6 +92,7 @@ RunManifest RunManifest::read(const std::string& run) {
     if (said != checksum(json.dump())) throw ResourceError("'" + path + "' is damaged: its checksum is wrong");
     RunManifest m;
     m.id = json.at("run");
+    m.is_preparing = json.at("state") == "preparing";
     m.generation = json.at("generation");
     m.ranks = json.at("ranks");
     m.folder = json.at("folder");

@@ -12,6 +12,7 @@ namespace hindsight {
 
 struct RunManifest {
   std::string id;      ///< of the run, in the names of its files
+  bool is_preparing = false;  ///< nothing of the run is in its folder yet; results there are of an earlier one
   int generation = 0;  ///< of the journals; a new one begins with another number of ranks
   int ranks = 1;
   std::string folder;  ///< where the program was started

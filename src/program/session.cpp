@@ -110,7 +110,7 @@ Evaluation Session::evaluate(const StateObserver& observer) {
   const auto progress = [&](std::int64_t forward, std::int64_t reversed) { progress_.update(forward + reversed); };
   if (options_.journal != nullptr) {
     options_.journal->keep_sweeps(tiers_->is_lossless());
-    options_.journal->expect_parts(plan_.checkpoint_bytes(Tier::host, inputs_));
+    options_.journal->expect_parts(inputs_.state_bytes);
   }
   GradientResult result;
   double seconds = 0.0;

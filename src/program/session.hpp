@@ -134,6 +134,7 @@ class Session {
   std::optional<LossyError> lossy_error_;
   double calibrated_norm_ = 0.0;  // of the gradient then
   bool has_shrunk_ = false;       // since then, a tier
+  bool is_calibrating_ = false;   // a process that goes on has to do it again
   Progress progress_;
 };
 

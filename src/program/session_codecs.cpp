@@ -130,8 +130,8 @@ void Session::refuse_fixed_tiers(const LossyTiers& tiers, double error) const {
 void Session::calibrate(const LossyTiers& tiers) {
   const double first = lossy_error_ ? lossy_error_->tolerance : std::min(0.1, 0.1 * tiers.accepted);
   LossyError last{tiers.accepted, 0.0, 0.0, first, 1 + (lossy_error_ ? lossy_error_->gradients : 0)};
+  is_calibrating_ = true;
   const UnknownValues exact = exact_gradient(tiers);
-  calibrated_norm_ = std::sqrt(dot(exact, exact));
   Room room{0.0, tiers.accepted};
   if (!tiers.fixed.empty() && !tiers.tuned.empty()) {
     room.floor = error_at(tiers, {}, exact);
@@ -168,7 +168,8 @@ void Session::calibrate(const LossyTiers& tiers) {
     plan_again(&costs);
   }
   lossy_error_ = best;
-  has_shrunk_ = false;
+  calibrated_norm_ = std::sqrt(dot(exact, exact));
+  has_shrunk_ = is_calibrating_ = false;
 }
 
 Evaluation Session::gradient_now(const StateObserver& observer) {

@@ -181,11 +181,12 @@ void Session::save_plan(ArchiveWriter& to) const {
   to.write(plan_.is_automatic);
   hindsight::write(to, inputs_.seconds);
   hindsight::write(to, most_units_);
+  to.write(host_budget_);
   to.write(does_without_disk_);
   to.write(tiers_->disk_codec());
   to.end();
   to.begin("lossy");
-  to.write(static_cast<bool>(lossy_error_));
+  to.write(lossy_error_ && !is_calibrating_);
   const LossyError lossy = lossy_error_.value_or(LossyError{});
   for (const double value : {lossy.accepted, lossy.predicted, lossy.measured, lossy.tolerance}) to.write(value);
   to.write(lossy.gradients);
@@ -207,6 +208,9 @@ bool Session::restore_plan() {
   from.read(plan.is_automatic);
   hindsight::read(from, inputs_.seconds);
   hindsight::read(from, most_units_);
+  // Where the case gives none, it follows from what is free, which may be a little less now.
+  const auto budget = from.get<std::int64_t>();
+  if (!case_.checkpoints.host && !comm_.any(budget > 2 * host_budget_)) host_budget_ = budget;
   from.read(does_without_disk_);
   const auto codec = from.get<std::string>();
   from.end();
@@ -233,8 +237,7 @@ bool Session::restore_plan() {
     return true;
   }
   if (options_.journal->has_sweep())
-    warn(fmt::format("checkpoints as planned on {} ranks do not fit here; the gradient begins again",
-                     options_.journal->manifest().ranks));
+    warn("checkpoints do not fit here as they were planned; the gradient begins again");
   options_.journal->drop_sweep();
   count_units();
   return false;

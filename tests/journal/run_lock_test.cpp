@@ -168,8 +168,7 @@ TEST_F(FolderLocks, ThoseOfOtherHostsAndContainersAreRespectedAndNamed) {
   EXPECT_EQ(problem_with(folder_), "the run folder '" + folder_ +
                                        "' is in use by process 4711 on host elsewhere since " + owner.date +
                                        "; whether it still runs cannot be seen from here: if it does not, "
-                                       "remove the lock with: hindsight clean " +
-                                       folder_);
+                                       "say --take-lock");
   owner = this_process();
   owner.process = 1 << 30;  // would be dead here
   owner.space = "pid:[1]";

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <regex>
 #include <thread>
 
 namespace hindsight {
@@ -47,9 +48,10 @@ class Resume : public ::testing::Test {
 
   /// @returns the exit code.
   int run(const std::string& arguments, int ranks = 1) {
-    const int status = std::system((command(arguments, ranks) + " > output.txt 2>&1").c_str());
+    const int status = std::system((command(arguments, ranks) + " > " + here_ + "/output.txt 2>&1").c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
+  static void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
   std::string output() const { return contents(here_ + "/output.txt"); }
   static nlohmann::json json(const std::string& path) { return nlohmann::json::parse(std::ifstream(path)); }
   /// What must not differ.
@@ -188,6 +190,55 @@ checkpoints: {host: 50 slots}
   std::ofstream("data.csv") << "t,u\n1,0.7\n2,0.6\n";
   EXPECT_EQ(run("resume run"), 2);
   EXPECT_NE(output().find("data.csv' has changed"), std::string::npos) << output();
+}
+
+/// Rank 0 owns the same rows among 4 and among 5 ranks, the others do not.
+TEST_F(Resume, AStoppedRunGoesOnOnMoreRanks) {
+  write_case("checkpoints: {schedule: revolve, host: 12 slots}\n", "400");
+  write_text("case.yaml", std::regex_replace(contents("case.yaml"), std::regex("cells: 64"), "cells: 16"));
+  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  const int code = run_and_signal("gradient case.yaml --quiet --out moved", 4, SIGUSR1, 2.0);
+  if (code == 0) GTEST_SKIP() << "it was too fast";
+  ASSERT_EQ(code, 5) << output();
+  EXPECT_EQ(run("resume moved --ranks 5", 5), 0) << output();
+  EXPECT_EQ(answer("moved"), answer("whole"));
+}
+
+/// Data by a path that is relative to where the program was started.
+TEST_F(Resume, ACaseIsFoundFromElsewhere) {
+  fs::create_directories("cases");
+  write_text("cases/data.csv", "t,u\n1,0.7\n2,0.5\n");
+  write_text("cases/ode.yaml",
+             "case: decay\nparameters: {a: 0.5}\nstate: {u: {initial: 1}}\nequations: {dt(u): \"-a*u\"}\n"
+             "time: {step: 1e-6, to: 2}\nobjective: [{misfit: {of: u, data: data.csv}}]\nunknowns: {a: {}}\n"
+             "checkpoints: {host: 50 slots}\n");
+  ASSERT_TRUE(run_and_kill("gradient cases/ode.yaml --out run --epoch 0.05s", "run", 1)) << output();
+  fs::create_directories("elsewhere");
+  fs::current_path("elsewhere");
+  EXPECT_EQ(run("resume ../run"), 0) << output();
+}
+
+/// A run that is killed before its first step is begun again, whatever the folder held before.
+TEST_F(Resume, ARunThatWasKilledWhileItWasPreparedBeginsAgain) {
+  write_case("", "20");
+  ASSERT_EQ(run("gradient case.yaml --out run"), 0) << output();
+  ASSERT_EQ(run("gradient case.yaml --out wanted --set parameters.D=2e-4"), 0) << output();
+  ASSERT_EQ(run("gradient case.yaml --out run --set time.step=-1"), 2);
+  EXPECT_EQ(run("resume run"), 0);
+  EXPECT_NE(output().find("is complete"), std::string::npos) << output();
+  EXPECT_NE(run("gradient case.yaml --out run --set parameters.D=2e-4 --die-at 6"), 0);
+  EXPECT_EQ(run("resume run"), 0) << output();
+  EXPECT_EQ(answer("run"), answer("wanted"));
+}
+
+TEST_F(Resume, OtherFilesInTheFolderStay) {
+  write_case("", "2");
+  fs::create_directories("run");
+  for (const char* name : {"journal-notes.md", "slots-of-time.txt", "evaluations-2025.csv"})
+    write_text(std::string("run/") + name, "mine");
+  ASSERT_EQ(run("gradient case.yaml --out run"), 0) << output();
+  for (const char* name : {"journal-notes.md", "slots-of-time.txt", "evaluations-2025.csv"})
+    EXPECT_EQ(contents(std::string("run/") + name), "mine");
 }
 
 TEST_F(Resume, ASecondProcessIsRefusedWithTheOwner) {
