@@ -44,9 +44,9 @@ struct DriverCounts : ScheduleCounts {
 
 /// How a gradient begins, and who keeps it.
 struct DriveOptions {
-  bool is_online = false;           ///< the stream is to be told the number of steps when the last one is reached
-  SweepKeeper* keeper = nullptr;    ///< null: nobody
-  BlockReader* kept = nullptr;      ///< where to go on, as the keeper was given it by the same schedule; null: at step 0
+  bool is_online = false;         ///< the stream is to be told the number of steps when the last one is reached
+  SweepKeeper* keeper = nullptr;  ///< null: nobody
+  BlockReader* kept = nullptr;    ///< where to go on, as the keeper was given it by the same schedule; null: at step 0
   /// Called every few steps with (steps done forward, steps reversed); may be empty.
   std::function<void(std::int64_t, std::int64_t)> progress;
 };

@@ -614,8 +614,7 @@ GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, co
   const Observed observed(observer_, options.observer);
   reset_sums();
   GradientResult result;
-  result.counts =
-      drive(schedule, *this, *checkpoints_, {is_online, options.keeper, options.kept, options.progress});
+  result.counts = drive(schedule, *this, *checkpoints_, {is_online, options.keeper, options.kept, options.progress});
   last_good_.reset();
   result.objective = objective();
   result.gradient = collect_gradient();
@@ -810,27 +809,46 @@ void Simulation::initial_tangent(const UnknownValues& direction, double* state) 
       padded(direction[i], tables_->field(symbols_->dot_first[index_of(spec_.model.fields, spec_.unknowns[i].name)]));
 }
 
-std::pair<double, double> Simulation::tangent(const UnknownValues& direction) {
+std::pair<double, double> Simulation::tangent(const UnknownValues& direction, const SweepOptions& options) {
   reserve(0);
   const CountMemory counted(memory_);
   reset_sums();
   set_directions(direction);
   stepper_->parameters_changed(*tables_, true);
   Pool dots(2, state_doubles(*grid_, spec_.model.fields.size()));
-  Buffer state = initial_state(), dot = dots.acquire();
-  initial_tangent(direction, dot.data());
+  Buffer state, dot = dots.acquire();
+  std::int64_t k = 0;
   double misfit_derivative = 0.0;
-  const auto differentiate = [&](std::int64_t k) {
+  if (options.kept != nullptr) {
+    k = options.kept->get<std::int64_t>();
+    options.kept->read(misfit_derivative);
+    restore(*options.kept, false);
+    state = restore_state(*options.kept, k);
+    read_cells(*options.kept, dot.data());
+    options.keeper->resumed();
+  } else {
+    state = initial_state();
+    initial_tangent(direction, dot.data());
+  }
+  const auto differentiate = [&](std::int64_t at) {
     tables_->bind_state(symbols_->objective, state.data());
     tables_->bind_state(symbols_->dot_objective, dot.data());
     for (const Series& s : series_directions_)
       if (const int symbol = spec_.model.graph->scalar_index(StageNames::dot(StageNames::stage(s.name, 0)));
           symbol >= 0)
-        tables_->scalar(symbol) = s.at(plan_->time(k));
-    for (Integral& integral : integrals_) integral.tangent(*tables_, k);
-    for (Misfit& misfit : misfits_) misfit_derivative += misfit.tangent(*tables_, k);
+        tables_->scalar(symbol) = s.at(plan_->time(at));
+    for (Integral& integral : integrals_) integral.tangent(*tables_, at);
+    for (Misfit& misfit : misfits_) misfit_derivative += misfit.tangent(*tables_, at);
   };
-  for (std::int64_t k = 0; k < plan_->steps(); ++k) {
+  for (; k < plan_->steps(); ++k) {
+    if (options.keeper != nullptr && options.keeper->is_due())
+      options.keeper->keep([&](BlockWriter& to) {
+        to.archive().write(k);
+        to.archive().write(misfit_derivative);
+        save(to, false);
+        save_state(to, state);
+        save_state(to, dot);
+      });
     StepRecord record;
     Buffer next = this->record(k, state, true, true, record);
     differentiate(k);

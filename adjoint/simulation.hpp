@@ -148,7 +148,7 @@ class Simulation final : private ReversibleSteps {
   /// @param visit called with the initial state and after each step; false: enough, on all ranks. Collective.
   void walk(const std::function<bool(std::int64_t k, const double* state)>& visit);
   /// The derivative of the objective in a direction, by the tangent model. @returns {objective, derivative}.
-  std::pair<double, double> tangent(const UnknownValues& direction);
+  std::pair<double, double> tangent(const UnknownValues& direction, const SweepOptions& options = {});
 
   /// The local cells of an unknown's or a state's field without padding, and back.
   std::vector<double> unpadded(const double* cell) const;

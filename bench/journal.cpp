@@ -1,5 +1,5 @@
-// What keeping a journal costs a gradient: the same one with and without, in turn. Where a session's memory lies makes a
-// difference of a per cent or two, so that one session without a journal is made before and one after.
+// What keeping a journal costs a gradient: the same one with and without, in turn. Where a session's memory lies makes
+// a difference of a per cent or two, so that one session without a journal is made before and one after.
 #include <mpi.h>
 
 #include <cstdlib>
@@ -48,7 +48,7 @@ void measure(int argc, char** argv) {
   Session kept(c, comm, true, false, true, plan);
   journal.begin(c, kept.simulation().kept_bytes());
   Session after(c, comm, true, false, true);
-  const std::vector<double> t = 
+  const std::vector<double> t =
       medians({[&] { before.gradient({}); }, [&] { kept.gradient({}); }, [&] { after.gradient({}); }}, rounds);
   const double without = (t[0] + t[2]) / 2;
   Report report("A journal, 6000 RK4 steps on 256 x 256 cells, Revolve with 60 slots");

@@ -25,10 +25,10 @@ std::vector<bool> PageArena::begin_with(const std::vector<std::vector<std::int64
   for (const std::vector<std::int64_t>& chain : chains) {
     std::vector<std::int64_t> sorted = chain;
     std::sort(sorted.begin(), sorted.end());
-    const bool is_good =
-        !chain.empty() && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
-        std::all_of(chain.begin(), chain.end(),
-                    [&](std::int64_t p) { return p >= 0 && p < pages && !used[static_cast<std::size_t>(p)]; });
+    const bool is_good = !chain.empty() && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
+                         std::all_of(chain.begin(), chain.end(), [&](std::int64_t p) {
+                           return p >= 0 && p < pages && !used[static_cast<std::size_t>(p)];
+                         });
     taken.push_back(is_good);
     for (std::size_t i = 0; is_good && i < chain.size(); ++i) {
       used[static_cast<std::size_t>(chain[i])] = true;

@@ -46,9 +46,7 @@ void EntryLog::append(ByteView entry) {
 
 Bytes EntryLog::read(std::int64_t& at) const {
   Head head{};
-  const auto damaged = [&] {
-    return ResourceError("'" + path_ + "' is damaged at byte " + std::to_string(at));
-  };
+  const auto damaged = [&] { return ResourceError("'" + path_ + "' is damaged at byte " + std::to_string(at)); };
   if (at < 0 || at + head_bytes > end_) throw damaged();
   if (!read_whole(*file_, head.data(), head_bytes, at)) fail("read", path_);
   const auto bytes = static_cast<std::int64_t>(head[0]);

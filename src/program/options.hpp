@@ -17,10 +17,10 @@ struct Options {
   bool quiet = false;
   std::string backend = "auto";
   std::string petsc;
-  bool resume = false;              ///< go on with what is in the run folder
-  bool take_lock = false;           ///< though it cannot be seen whether its owner lives
-  int ranks = 0;                    ///< resume: as many are meant; 0: as before
-  std::string stop_after, epoch;    ///< durations: of the process, between epochs; empty: none, measured
+  bool resume = false;            ///< go on with what is in the run folder
+  bool take_lock = false;         ///< though it cannot be seen whether its owner lives
+  int ranks = 0;                  ///< resume: as many are meant; 0: as before
+  std::string stop_after, epoch;  ///< durations: of the process, between epochs; empty: none, measured
   // schedule
   std::int64_t steps = 0;
   std::string slots = "host=1", cost;
@@ -33,8 +33,8 @@ struct Options {
   std::vector<double> emulate_disk;
   // check
   bool break_gradient = false;  ///< hidden developer option
-  /// Hidden developer options: the call that changes a file of the journal, from 1, at which a process is to kill itself;
-  /// 0: none. Only one rank, or each by its own count.
+  /// Hidden developer options: the call that changes a file of the journal, from 1, at which a process is to kill
+  /// itself; 0: none. Only one rank, or each by its own count.
   std::int64_t die_at = 0;
   std::optional<int> die_on_rank;
 };

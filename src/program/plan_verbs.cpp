@@ -122,9 +122,9 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all, b
   if (plan.is_open()) return text + "The run ends by a condition, so the number of forward steps is known only then.\n";
   text += fmt::format("Each step is taken {:.2f} times on average; the gradient will take about {}.\n",
                       plan.recomputation(), seconds_text(plan.seconds));
-  text += fmt::format(
-      "After a kill, checkpoints in host memory are computed again, in one pass that takes {} at most.\n",
-      seconds_text(static_cast<double>(inputs.steps) * inputs.seconds.forward));
+  text +=
+      fmt::format("After a kill, checkpoints in host memory are computed again, in one pass that takes {} at most.\n",
+                  seconds_text(static_cast<double>(inputs.steps) * inputs.seconds.forward));
   if (plan.proven_least_seconds)
     text +=
         fmt::format("No schedule for these budgets takes less than {} (proven; this one is within {:.2f} %).\n",

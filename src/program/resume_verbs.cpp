@@ -52,8 +52,8 @@ std::string owner_text(const std::string& run, Json& json) {
   json["state"] = is_alive ? "running" : "unknown";
   json["host"] = owner->host;
   json["process"] = owner->process;
-  return fmt::format("{} process {} on host {} since {}", is_alive ? "running:" : "cannot be seen from here:",
-                     owner->process, owner->host, owner->date);
+  return fmt::format("{} process {} on host {} since {}",
+                     is_alive ? "running:" : "cannot be seen from here:", owner->process, owner->host, owner->date);
 }
 
 }  // namespace
@@ -89,7 +89,8 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
   if (!comm.is_root()) return ExitCode::done;
   const std::string run = options.target;
   const RunManifest manifest = RunManifest::read(run);
-  Json json = {{"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
+  Json json = {
+      {"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
   std::string text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target,
                                  manifest.ranks, manifest.ranks == 1 ? "rank" : "ranks");
   if (!manifest.is_preparing && fs::exists(run + "/" + result_of(manifest))) {
@@ -108,7 +109,8 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
       text += progress_line(json["phase"], "steps", static_cast<std::int64_t>(done), static_cast<std::int64_t>(total),
                             seconds) +
               "\n";
-      if (json["evaluations"] > 0) text += fmt::format("{} evaluations before this one\n", json["evaluations"].get<int>());
+      if (json["evaluations"] > 0)
+        text += fmt::format("{} evaluations before this one\n", json["evaluations"].get<int>());
       text += fmt::format("last epoch: {}, as of {}\n", json["epoch"].get<int>(), json["date"].get<std::string>());
     } else {
       text += "no step has been taken yet\n";

@@ -267,8 +267,7 @@ void RunJournal::finish() {
   remove_scratch_folder(run_, manifest_, comm_);
 }
 
-void RunJournal::clean(const std::string& run, const RunManifest& manifest, bool takes_lock,
-                       const Communicator& comm) {
+void RunJournal::clean(const std::string& run, const RunManifest& manifest, bool takes_lock, const Communicator& comm) {
   const RunLock lock(run, comm, takes_lock);
   comm.on_root([&] {  // without journals there is nothing to go on with
     if (!fs::exists(run + "/result.json") && !fs::exists(run + "/check.json")) fs::remove(RunManifest::file(run));
@@ -348,9 +347,7 @@ BlockReader* RunJournal::kept_sweep() {
 }
 
 std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& write) {
-  if (!host_slots_)
-    host_slots_ =
-        EntryLog::create(*files_, slots_path(journal_->epoch() + 1, comm_.rank()));
+  if (!host_slots_) host_slots_ = EntryLog::create(*files_, slots_path(journal_->epoch() + 1, comm_.rank()));
   return append(*host_slots_, write);
 }
 

@@ -30,7 +30,8 @@ std::string contents(const std::string& path) {
 std::string first_difference(const std::string& before, const std::string& now) {
   std::istringstream a(before), b(now);
   for (std::string left, right;;) {
-    const bool has_left = static_cast<bool>(std::getline(a, left)), has_right = static_cast<bool>(std::getline(b, right));
+    const bool has_left = static_cast<bool>(std::getline(a, left)),
+               has_right = static_cast<bool>(std::getline(b, right));
     if (!has_left && !has_right) return "";
     if (!has_left) left = "(nothing)";
     if (!has_right) right = "(nothing)";
@@ -84,7 +85,8 @@ std::string RunManifest::to_text() const {
 RunManifest RunManifest::read(const std::string& run) {
   const std::string path = file(run);
   if (!std::filesystem::exists(path))
-    throw InputError("'" + run + "' holds no run to go on with: begin one with hindsight run, gradient, invert or check");
+    throw InputError("'" + run +
+                     "' holds no run to go on with: begin one with hindsight run, gradient, invert or check");
   try {
     Json json = Json::parse(contents(path));
     const std::string said = json.at("checksum");
@@ -122,8 +124,7 @@ std::string RunManifest::difference(const RunManifest& now) const {
       return "the data file '" + path + "' has changed";
   if (program != now.program)
     return "the program has changed: this is " + now.program + ", the run began with " + program;
-  if (kernels != now.kernels)
-    return "the kernels would be others: " + now.kernels + " in place of " + kernels;
+  if (kernels != now.kernels) return "the kernels would be others: " + now.kernels + " in place of " + kernels;
   return "";
 }
 

@@ -11,13 +11,13 @@
 namespace hindsight {
 
 struct RunManifest {
-  std::string id;      ///< of the run, in the names of its files
+  std::string id;             ///< of the run, in the names of its files
   bool is_preparing = false;  ///< nothing of the run is in its folder yet; results there are of an earlier one
-  int generation = 0;  ///< of the journals; a new one begins with another number of ranks
+  int generation = 0;         ///< of the journals; a new one begins with another number of ranks
   int ranks = 1;
-  std::string folder;  ///< where the program was started
-  Options options;     ///< verb, target, set, out, petsc, cost, emulate_disk and epoch of it
-  std::string resolved;  ///< the case
+  std::string folder;                       ///< where the program was started
+  Options options;                          ///< verb, target, set, out, petsc, cost, emulate_disk and epoch of it
+  std::string resolved;                     ///< the case
   std::map<std::string, std::string> data;  ///< CRC32C of the files that the case reads, by path
   std::string program, kernels;             ///< what computes
   std::string scratch;                      ///< folder of checkpoint files; empty: that in the run folder

@@ -162,7 +162,9 @@ void Session::report_damage(const DriverCounts& counts) {
 
 std::pair<double, double> Session::tangent(const UnknownValues& direction) {
   const Logged result = once("tangent", simulation_->plan().steps(), [&](Logged& now) {
-    std::tie(now.evaluation.objective, now.derivative) = simulation_->tangent(direction);
+    if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
+    std::tie(now.evaluation.objective, now.derivative) =
+        simulation_->tangent(direction, watched({}, [](std::int64_t, std::int64_t) {}));
     UnknownValues prior_gradient;
     for (const auto& values : simulation_->values()) prior_gradient.emplace_back(values.size(), 0.0);
     now.evaluation.objective += add_priors(&prior_gradient);

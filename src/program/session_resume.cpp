@@ -87,8 +87,7 @@ DriverCounts counts_of(const std::vector<std::int64_t>& all) {
 }  // namespace
 
 /// Does the work, unless the log has it. Failures of the numerics are logged and thrown again.
-Session::Logged Session::once(const std::string& kind, std::int64_t steps,
-                              const std::function<void(Logged&)>& work) {
+Session::Logged Session::once(const std::string& kind, std::int64_t steps, const std::function<void(Logged&)>& work) {
   Logged result;
   RunJournal* const journal = options_.journal;
   if (journal == nullptr) {

@@ -26,9 +26,9 @@ struct DiskOptions {
   std::optional<std::pair<double, double>> slowed;    ///< a disk slowed down to as many seconds
   bool direct = true;                                 ///< past the page cache where the file system allows it
   OpenRawFile open_file = open_raw_file;
-  std::string tag;        ///< in the names of checkpoint files; empty: a new one
-  bool keeps = false;     ///< files stay, for a process that goes on
-  bool reopens = false;   ///< the first file opened is that of the process before, if it is as it should be
+  std::string tag;       ///< in the names of checkpoint files; empty: a new one
+  bool keeps = false;    ///< files stay, for a process that goes on
+  bool reopens = false;  ///< the first file opened is that of the process before, if it is as it should be
 };
 
 /// The disk, and host memory when its states are coded (else states are kept there by reference). Everything that says

@@ -86,9 +86,7 @@ double process_seconds() {
 }
 
 double parse_duration(const std::string& text) {
-  const auto bad = [&] {
-    return InputError("'" + text + "' is no duration: 90s, 55min, 2h, 1h30min are");
-  };
+  const auto bad = [&] { return InputError("'" + text + "' is no duration: 90s, 55min, 2h, 1h30min are"); };
   double seconds = 0.0, smallest = std::numeric_limits<double>::infinity();
   const char* at = text.c_str();
   if (*at == '\0') throw bad();
@@ -98,7 +96,10 @@ double parse_duration(const std::string& text) {
     const double number = std::strtod(at, &end);
     std::string unit;
     for (at = end; *at >= 'a' && *at <= 'z'; ++at) unit += *at;
-    const double size = unit == "h" ? 3600.0 : unit == "min" || unit == "m" ? 60.0 : unit == "s" || unit.empty() ? 1.0 : 0.0;
+    const double size = unit == "h"                    ? 3600.0
+                        : unit == "min" || unit == "m" ? 60.0
+                        : unit == "s" || unit.empty()  ? 1.0
+                                                       : 0.0;
     if (size == 0.0 || size >= smallest || !std::isfinite(number)) throw bad();
     smallest = size;
     seconds += number * size;

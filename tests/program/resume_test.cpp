@@ -69,7 +69,8 @@ grid: {x: {cells: 96, to: 1}, y: {cells: 64, to: 1}}
 parameters: {D: 1e-4, a: {field: "1 + 0.3*sin(2*pi*x)"}}
 state: {u: {initial: "0.5 + 0.4*sin(2*pi*x)*cos(2*pi*y)"}}
 equations: {dt(u): "D*lap(u) + a*u*(1 - u)*(u - 0.3)"}
-time: {method: rk4, step: 0.1, to: )yaml" << to
+time: {method: rk4, step: 0.1, to: )yaml"
+                               << to
                                << "}\nobjective: [{final: \"u^2\"}, {integral: \"u^4\"}]\nunknowns: {D: {}, a: {}}\n"
                                << (more.empty() ? "checkpoints: {host: 30 slots}\n" : more);
   }
@@ -135,7 +136,8 @@ TEST_F(Resume, SignalsStopWithExitCode5OnAllRanks) {
   ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
   for (const auto& [ranks, signal] : {std::pair(1, SIGTERM), {1, SIGINT}, {1, SIGUSR1}, {2, SIGUSR1}, {3, SIGUSR1}}) {
     const std::string folder = "signalled" + std::to_string(ranks) + "-" + std::to_string(signal);
-    const int code = run_and_signal("gradient case.yaml --quiet --out " + folder, ranks, signal, ranks == 1 ? 1.2 : 2.5);
+    const int code =
+        run_and_signal("gradient case.yaml --quiet --out " + folder, ranks, signal, ranks == 1 ? 1.2 : 2.5);
     if (code == 0) continue;  // it was too fast
     EXPECT_EQ(code, 5) << ranks << " ranks, signal " << signal << "\n" << output();
     EXPECT_EQ(run("resume " + folder, ranks), 0) << output();
@@ -161,8 +163,8 @@ TEST_F(Resume, NamesWhatHasChanged) {
   ASSERT_EQ(run("gradient case.yaml --out run --stop-after 1500s --set time.to=3"), 0) << output();
   ASSERT_EQ(run("gradient case.yaml --out run --stop-after 2s"), 5) << output();
   const std::string before = contents("case.yaml");
-  std::ofstream("case.yaml", std::ios::trunc) << before.substr(0, before.find("1e-4")) << "2e-4"
-                                              << before.substr(before.find("1e-4") + 4);
+  std::ofstream("case.yaml", std::ios::trunc)
+      << before.substr(0, before.find("1e-4")) << "2e-4" << before.substr(before.find("1e-4") + 4);
   EXPECT_EQ(run("resume run"), 2);
   EXPECT_NE(output().find("the case has changed: "), std::string::npos) << output();
   EXPECT_NE(output().find("2e-4"), std::string::npos) << output();
