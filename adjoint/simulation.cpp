@@ -222,25 +222,13 @@ void Simulation::exchange_parameter_field(int symbol) {
 }
 
 std::vector<double> Simulation::unpadded(const double* cell) const {
-  const Layout& layout = grid_->layout();
-  const Index3& n = grid_->cells();
-  std::vector<double> values;
-  values.reserve(static_cast<std::size_t>(grid_->interior().cells()));
-  for (std::int64_t k = 0; k < n[2]; ++k)
-    for (std::int64_t j = 0; j < n[1]; ++j) {
-      const double* const row = cell + layout.stride_y * j + layout.stride_z * k;
-      values.insert(values.end(), row, row + n[0]);
-    }
+  std::vector<double> values(static_cast<std::size_t>(grid_->interior().cells()));
+  pack_cells(*grid_, cell, values.data());
   return values;
 }
 
 void Simulation::padded(const std::vector<double>& values, double* cell) const {
-  const Layout& layout = grid_->layout();
-  const Index3& n = grid_->cells();
-  const double* from = values.data();
-  for (std::int64_t k = 0; k < n[2]; ++k)
-    for (std::int64_t j = 0; j < n[1]; ++j, from += n[0])
-      std::copy_n(from, n[0], cell + layout.stride_y * j + layout.stride_z * k);
+  unpack_cells(*grid_, values.data(), cell);
 }
 
 const double* Simulation::parameter_field(std::size_t i) const {

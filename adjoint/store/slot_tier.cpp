@@ -296,6 +296,8 @@ std::vector<bool> SlotTier::adopt(const std::vector<std::int64_t>& places) {
 }
 
 void SlotTier::clear() {
+  // The newest first: those that begin meanwhile wait for the turns of all before them.
+  std::sort(writes_.begin(), writes_.end(), [](const auto& a, const auto& b) { return a->sequence > b->sequence; });
   for (const auto& job : writes_) {
     if (job->slot < 0) continue;
     if (!threads_->cancel(*job)) threads_->wait(*job);

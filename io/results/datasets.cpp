@@ -35,13 +35,8 @@ void select_nothing(const Hdf5Space& space, const std::string& file) {
 }
 
 std::vector<double> packed(const Grid& grid, const double* cells) {
-  std::vector<double> values;
-  const Layout& layout = grid.layout();
-  for (std::int64_t k = 0; k < grid.cells()[2]; ++k)
-    for (std::int64_t j = 0; j < grid.cells()[1]; ++j) {
-      const double* const row = cells + layout.stride_y * j + layout.stride_z * k;
-      values.insert(values.end(), row, row + grid.cells()[0]);
-    }
+  std::vector<double> values(static_cast<std::size_t>(grid.interior().cells()));
+  pack_cells(grid, cells, values.data());
   return values;
 }
 
@@ -186,11 +181,7 @@ void read_field(const std::string& file, const std::string& dataset, const Grid&
   std::vector<double> values(static_cast<std::size_t>(grid.interior().cells()));
   check_hdf5(H5Dread(data, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, values.data()), "read " + dataset + " of",
              file);
-  const Layout& layout = grid.layout();
-  const double* from = values.data();
-  for (std::int64_t k = 0; k < grid.cells()[2]; ++k)
-    for (std::int64_t j = 0; j < grid.cells()[1]; ++j, from += grid.cells()[0])
-      std::copy_n(from, grid.cells()[0], cells + layout.stride_y * j + layout.stride_z * k);
+  unpack_cells(grid, values.data(), cells);
 }
 
 }  // namespace hindsight

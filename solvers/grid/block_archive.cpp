@@ -70,15 +70,8 @@ BlockWriter::BlockWriter(ArchiveWriter& to, const Grid& grid) : to_(to), grid_(g
 }
 
 void BlockWriter::cells(const double* cell) {
-  const Layout& layout = grid_.layout();
-  const Index3& n = grid_.cells();
-  packed_.clear();
-  packed_.reserve(static_cast<std::size_t>(grid_.interior().cells()));
-  for (std::int64_t k = 0; k < n[2]; ++k)
-    for (std::int64_t j = 0; j < n[1]; ++j) {
-      const double* const row = cell + layout.stride_y * j + layout.stride_z * k;
-      packed_.insert(packed_.end(), row, row + n[0]);
-    }
+  packed_.resize(static_cast<std::size_t>(grid_.interior().cells()));
+  pack_cells(grid_, cell, packed_.data());
   block(owned_box(grid_), packed_);
 }
 
@@ -106,12 +99,7 @@ bool BlockReader::owns_any(ArchiveReader part, const Grid& grid) {
 void BlockReader::cells(double* cell) {
   packed_.resize(static_cast<std::size_t>(grid_.interior().cells()));
   block(owned_box(grid_), packed_);
-  const Layout& layout = grid_.layout();
-  const Index3& n = grid_.cells();
-  const double* from = packed_.data();
-  for (std::int64_t k = 0; k < n[2]; ++k)
-    for (std::int64_t j = 0; j < n[1]; ++j, from += n[0])
-      std::copy_n(from, n[0], cell + layout.stride_y * j + layout.stride_z * k);
+  unpack_cells(grid_, packed_.data(), cell);
 }
 
 void BlockReader::rows(double* values, std::int64_t sets) {

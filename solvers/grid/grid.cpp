@@ -126,6 +126,29 @@ std::int64_t Grid::global_row(std::int64_t local_row) const {
   return first_[1] + local_row % local_[1] + global_[1] * (first_[2] + local_row / local_[1]);
 }
 
+namespace {
+
+/// Calls visit(offset of a row's first owned cell), row by row.
+template <class Visit>
+void for_each_row(const Grid& grid, Visit visit) {
+  const Layout& layout = grid.layout();
+  for (std::int64_t k = 0; k < grid.cells()[2]; ++k)
+    for (std::int64_t j = 0; j < grid.cells()[1]; ++j) visit(layout.stride_y * j + layout.stride_z * k);
+}
+
+}  // namespace
+
+void pack_cells(const Grid& grid, const double* cell, double* packed) {
+  for_each_row(grid, [&](std::int64_t row) { packed = std::copy_n(cell + row, grid.cells()[0], packed); });
+}
+
+void unpack_cells(const Grid& grid, const double* packed, double* cell) {
+  for_each_row(grid, [&](std::int64_t row) {
+    std::copy_n(packed, grid.cells()[0], cell + row);
+    packed += grid.cells()[0];
+  });
+}
+
 double grid_sum(const Grid& grid, const double* rows) {
   if (grid.dimensions() == 0) return rows[0];
   CountedVector<std::int64_t> index(static_cast<std::size_t>(grid.local_rows()));

@@ -91,6 +91,11 @@ class Grid {
   std::array<std::vector<double>, 3> coordinates_;
 };
 
+/// The owned cells of a padded field, x fastest, and back. `cell` points to local cell (0,0,0), `packed` to as many
+/// numbers as there are owned cells.
+void pack_cells(const Grid& grid, const double* cell, double* packed);
+void unpack_cells(const Grid& grid, const double* packed, double* cell);
+
 /// Adds one value per local row over all rows of the grid, in global order: the same bits on every number of ranks (an
 /// ODE is replicated and counts once). Collective.
 double grid_sum(const Grid& grid, const double* rows);

@@ -10,6 +10,39 @@
 #include "src/ordered_sum.hpp"
 
 namespace hindsight {
+namespace {
+
+/// The entries of a wall's arrays that rules can reach, in global indices; one layer across the wall.
+struct WallPart {
+  Box box;
+  std::size_t ap, aq;
+  WallLayout layout;
+  Index3 first;
+
+  WallPart(const Grid& grid, int axis)
+      : box(owned_box(grid)),
+        ap(axis == 0 ? 1 : 0),
+        aq(axis == 2 ? 1 : 2),
+        layout(wall_layout(grid, axis)),
+        first(grid.first()) {
+    for (const std::size_t a : {ap, aq}) {
+      if (grid.is_wall(static_cast<int>(a), 0)) box.lo[a] -= grid.layout().halo[a];
+      if (grid.is_wall(static_cast<int>(a), 1)) box.hi[a] += grid.layout().halo[a];
+    }
+    box.lo[static_cast<std::size_t>(axis)] = 0;
+    box.hi[static_cast<std::size_t>(axis)] = 1;
+  }
+  /// Calls visit(place in a wall's array, global indices along the wall) in the order of a block.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::int64_t q = box.lo[aq]; q < box.hi[aq]; ++q)
+      for (std::int64_t p = box.lo[ap]; p < box.hi[ap]; ++p)
+        visit(layout.origin + (p - first[ap]) + layout.stride * (q - first[aq]), p, q);
+  }
+};
+
+}  // namespace
+
 
 WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages,
                          const std::string& prefix, std::vector<KernelSpec>& kernels)
@@ -144,15 +177,9 @@ std::vector<double> WallAdjoint::totals(const Grid& grid, const Face& face,
                                         const std::vector<const double*>& sets) const {
   const Extent e = extent(grid, face);
   const std::int64_t hp = grid.layout().halo[e.p], hq = grid.layout().halo[e.q];
-  const WallLayout layout = wall_layout(grid, face.axis);
-  const auto reach = [&](std::size_t axis, int side, std::int64_t halo) {
-    return grid.is_wall(static_cast<int>(axis), side) ? halo : 0;
-  };
+  const WallPart part(grid, face.axis);
   const auto spread = [&](const double* sums, double* all) {
-    for (std::int64_t q = -reach(e.q, 0, hq); q < grid.cells()[e.q] + reach(e.q, 1, hq); ++q)
-      for (std::int64_t p = -reach(e.p, 0, hp); p < grid.cells()[e.p] + reach(e.p, 1, hp); ++p)
-        all[grid.first()[e.p] + p + hp + e.width * (grid.first()[e.q] + q + hq)] =
-            sums[layout.origin + p + layout.stride * q];
+    part.for_each([&](std::int64_t at, std::int64_t p, std::int64_t q) { all[p + hp + e.width * (q + hq)] = sums[at]; });
   };
   std::vector<double> result;
   for (std::size_t begin = 0, count = sets_at_once(e, sets.size()); begin < sets.size(); begin += count) {
@@ -170,35 +197,6 @@ std::vector<double> WallAdjoint::totals(const Grid& grid, const Face& face,
 }
 
 namespace {
-
-/// The entries of a wall's arrays that rules can reach, in global indices; one layer across the wall.
-struct WallPart {
-  Box box;
-  std::size_t ap, aq;
-  WallLayout layout;
-  Index3 first;
-
-  WallPart(const Grid& grid, int axis)
-      : box(owned_box(grid)),
-        ap(axis == 0 ? 1 : 0),
-        aq(axis == 2 ? 1 : 2),
-        layout(wall_layout(grid, axis)),
-        first(grid.first()) {
-    for (const std::size_t a : {ap, aq}) {
-      if (grid.is_wall(static_cast<int>(a), 0)) box.lo[a] -= grid.layout().halo[a];
-      if (grid.is_wall(static_cast<int>(a), 1)) box.hi[a] += grid.layout().halo[a];
-    }
-    box.lo[static_cast<std::size_t>(axis)] = 0;
-    box.hi[static_cast<std::size_t>(axis)] = 1;
-  }
-  /// Calls visit(place in a wall's array) in the order of a block.
-  template <class Visit>
-  void for_each(Visit visit) const {
-    for (std::int64_t q = box.lo[aq]; q < box.hi[aq]; ++q)
-      for (std::int64_t p = box.lo[ap]; p < box.hi[ap]; ++p)
-        visit(layout.origin + (p - first[ap]) + layout.stride * (q - first[aq]));
-  }
-};
 
 /// Calls visit(array) for all sums of a face, each of a wall's layout.
 template <class Face, class Visit>
@@ -226,7 +224,7 @@ void WallAdjoint::save(BlockWriter& to, const Grid& grid) const {
     const WallPart part(grid, face.axis);
     for_each_sum(face, part.layout.size, [&](const double* sums) {
       values.clear();
-      part.for_each([&](std::int64_t at) { values.push_back(sums[at]); });
+      part.for_each([&](std::int64_t at, std::int64_t, std::int64_t) { values.push_back(sums[at]); });
       to.block(part.box, values);
     });
   }
@@ -244,7 +242,7 @@ void WallAdjoint::restore(BlockReader& from, const Grid& grid) {
     for_each_sum(face, part.layout.size, [&](double* sums) {
       from.block(part.box, values);
       std::size_t next = 0;
-      part.for_each([&](std::int64_t at) { sums[at] = values[next++]; });
+      part.for_each([&](std::int64_t at, std::int64_t, std::int64_t) { sums[at] = values[next++]; });
     });
   }
 }

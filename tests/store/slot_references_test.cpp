@@ -201,6 +201,19 @@ TEST(SlotReferences, OneThatFoundNoPlaceIsDoneWithout) {
   for (std::int64_t i = 0; i < slot - 1; ++i) EXPECT_TRUE(stage.loads(i, i));
 }
 
+/// Writes that have not begun are dropped while others begin, none of which may wait for one that was dropped.
+TEST(SlotReferences, AreBrokenOffAtAnyMoment) {
+  for (const int threads : {1, 2}) {
+    Stage stage({.codec = {.kind = "lz4", .difference = true}, .tier = {8, 5, 1, 0}, .threads = threads}, 8);
+    for (int i = 0; i < 2000; ++i) {
+      for (std::int64_t slot = 0; slot < 1 + i % 7; ++slot) stage.save(slot, slot);
+      stage.tier.clear();
+    }
+    stage.save(0, 0);
+    EXPECT_TRUE(stage.loads(0, 0));
+  }
+}
+
 /// Saves, loads, prefetches and releases in any order against a model, breaking off now and then.
 void use_at_random(const Setting& setting, unsigned seed) {
   SCOPED_TRACE(setting.codec.kind + ", seed " + std::to_string(seed));
