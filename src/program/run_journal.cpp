@@ -465,6 +465,7 @@ void RunJournal::keep(const std::function<void(BlockWriter&)>& write) {
   keeping_seconds_ += comm_.max(now() - looked_at_);
   commit_seconds_ = keeping_seconds_ / static_cast<double>(++commits_);
   looked_at_ = now();
+  status_written_ = -1e9;
   plan_epoch();
   if (is_stopping_) stop();
 }
@@ -477,7 +478,6 @@ void RunJournal::plan_epoch() {
 }
 
 void RunJournal::stop() {
-  status_written_ = -1e9;
   write_status();
   throw Stopped(
       fmt::format("stopped {} in epoch {}; go on with: hindsight resume {}", stop_reason_, journal_->epoch(), run_));

@@ -7,8 +7,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/program/program.hpp"
+
 namespace hindsight {
 namespace {
+
+using namespace test;
 
 const std::string source = HINDSIGHT_SOURCE_DIR;
 
@@ -18,24 +22,13 @@ std::string folder() {
   return path;
 }
 
-/// An environment without the marks that this test's own MPI has left.
-const std::string clean_environment =
-    "env -i PATH=\"$PATH\" HOME=\"$HOME\" HINDSIGHT_CACHE=\"$HINDSIGHT_CACHE\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" "
-    "OMPI_ALLOW_RUN_AS_ROOT=$OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=$OMPI_ALLOW_RUN_AS_ROOT_CONFIRM "
-    "OMPI_MCA_btl_vader_single_copy_mechanism=none ";
-
 /// Runs the program in a process of its own. @returns its exit code.
 int run(const std::string& arguments, int ranks = 1) {
-  std::string command = clean_environment;
-  if (ranks > 1) command += "mpirun --oversubscribe -n " + std::to_string(ranks) + " ";
-  command += std::string(HINDSIGHT_PROGRAM) + " " + arguments + " > " + folder() + "/output.txt 2>&1";
-  const int status = std::system(command.c_str());
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return run_command(command_line(arguments, ranks) + " > " + folder() + "/output.txt 2>&1");
 }
 
 std::string output() {
-  std::ifstream file(folder() + "/output.txt");
-  return {std::istreambuf_iterator<char>(file), {}};
+  return contents(folder() + "/output.txt");
 }
 
 nlohmann::json result(const std::string& run_folder) {
@@ -177,7 +170,7 @@ TEST(Program, ExitCodes) {
 int run_apart(const std::string& two, const std::string& third) {
   const std::string command = clean_environment + "timeout 60 mpirun --oversubscribe -n 2 " + two + " : -n 1 " + third +
                               " > " + folder() + "/output.txt 2>&1";
-  return WEXITSTATUS(std::system(command.c_str()));
+  return run_command(command);
 }
 
 TEST(Program, AFailureOnOneRankEndsAll) {
