@@ -49,7 +49,7 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) {
 namespace hindsight {
 namespace {
 
-std::int64_t resident_bytes() {
+[[maybe_unused]] std::int64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::int64_t size = 0, resident = 0;
   file >> size >> resident;
