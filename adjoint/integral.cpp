@@ -123,8 +123,8 @@ void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, c
     if (has_border_) kernels.push_back(border_kernel_);
   }
   const Communicator& comm = grid.communicator();
-  library_ = KernelLibrary(kernels, boxes_of(grid.dimensions()), comm);
-  wall_library_ = KernelLibrary(wall_kernels_, Boxes::line, comm);
+  library_ = KernelLibrary(kernels, boxes_of(grid.dimensions()), comm, tables.backend());
+  wall_library_ = KernelLibrary(wall_kernels_, Boxes::line, comm, tables.backend());
   if (walls_) {
     walls_->prepare(wall_library_, tables);
     dot_walls_->prepare(wall_library_, tables);
@@ -149,7 +149,7 @@ void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, c
   if (has_adjoint) {
     std::vector<GhostGroup> groups{ghosts_for(adjoint_kernel_, state_symbols, walls, ring)};
     if (reads_neighbours_) groups.push_back(ghosts_for(adjoint_kernel_, symbols(graph, {"@ones"}), &zero_walls_, ring));
-    const BorderKernel border{has_ring && has_border_ ? library_[5] : nullptr, ring};
+    const BorderKernel border{has_ring && has_border_ ? library_[5] : Kernel(), ring};
     adjoint_pass_ = std::make_unique<Pass>(grid, library_[2], groups, border);
   }
   if (!has_ring) return;

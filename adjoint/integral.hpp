@@ -57,6 +57,7 @@ class Integral {
   void restore(BlockReader& from);
   const std::string& name() const { return spec_.name; }
   const KernelSpec& kernel() const { return value_kernel_; }
+  std::vector<const KernelLibrary*> libraries() const { return {&library_, &wall_library_}; }
 
  private:
   void set_scalars(Tables& tables, std::int64_t k) const;

@@ -92,7 +92,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
 
   plan_ = std::make_unique<TimePlan>(spec_.from, spec_.to, spec_.step, landings);
   grid_ = std::make_unique<Grid>(spec_.axes, comm, halo);
-  tables_ = std::make_unique<Tables>(graph, *grid_, sums);
+  tables_ = std::make_unique<Tables>(graph, *grid_, sums, wants_.backend);
   tables_->allocate(s.parameter_fields);
   tables_->allocate(s.bars);
   tables_->allocate(s.dot_parameter_fields);
@@ -108,7 +108,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     s.tangent_kernel = static_cast<int>(kernels.size());
     kernels.push_back(s.tangent);
   }
-  initial_library_ = KernelLibrary(kernels, boxes_of(grid_->dimensions()), comm);
+  initial_library_ = KernelLibrary(kernels, boxes_of(grid_->dimensions()), comm, wants_.backend);
   mirror_walls_ = plain_walls(1, WallRule::slope);
   if (grid_->dimensions() > 0 && !s.parameter_fields.empty())
     parameter_exchange_ = std::make_unique<HaloExchange>(*grid_, 1, halo, true);
@@ -850,6 +850,18 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction, co
   for (const Integral& integral : integrals_) derivative += integral.tangent_value();
   last_good_.reset();
   return {objective(), derivative};
+}
+
+std::vector<const KernelLibrary*> Simulation::libraries() const {
+  std::vector<const KernelLibrary*> all = stepper_->libraries();
+  const auto add = [&](const std::vector<const KernelLibrary*>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  for (const Integral& integral : integrals_) add(integral.libraries());
+  if (stop_) add(stop_->libraries());
+  all.push_back(&initial_library_);
+  std::erase_if(all, [](const KernelLibrary* library) { return library->specs().empty(); });
+  return all;
 }
 
 namespace {

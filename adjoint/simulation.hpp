@@ -96,6 +96,7 @@ class Simulation final : private ReversibleSteps {
  public:
   struct Wants {
     bool adjoint = false, tangent = false;
+    Backend backend = Backend::host;
   };
   /// Builds, compiles, allocates. Collective.
   Simulation(SimulationSpec spec, const Communicator& comm, Wants wants);
@@ -107,6 +108,8 @@ class Simulation final : private ReversibleSteps {
   const RungeKutta& stepper() const { return *stepper_; }
   const std::vector<Misfit>& misfits() const { return misfits_; }
   const std::vector<Integral>& integrals() const { return integrals_; }
+  /// All kernels, by what they belong to.
+  std::vector<const KernelLibrary*> libraries() const;
 
   const UnknownValues& values() const { return values_; }
   /// Takes effect from the next run on. Collective.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,29 @@ struct Launch {
   std::int64_t row_y, row_z;         ///< of the accumulators: row of (j,k) is row_y*j + row_z*k
 };
 
-using KernelFunction = void (*)(const Launch*);
+/// A loaded kernel, on whatever computes. Cheap to copy; valid as long as its library.
+class Kernel {
+ public:
+  using Function = void (*)(const Launch*);
+  /// A kernel that is more than a function of the host.
+  class Launcher {
+   public:
+    virtual ~Launcher() = default;
+    virtual void run(const Launch& launch) = 0;
+  };
+  Kernel() = default;
+  explicit Kernel(Function function) : function_(function) {}
+  explicit Kernel(Launcher& launcher) : launcher_(&launcher) {}
+  explicit operator bool() const { return function_ != nullptr || launcher_ != nullptr; }
+  void operator()(const Launch& launch) const {
+    if (function_ != nullptr) return function_(&launch);
+    launcher_->run(launch);
+  }
+
+ private:
+  Function function_ = nullptr;
+  Launcher* launcher_ = nullptr;
+};
 
 /// What boxes a kernel meets, and how its sums are kept. One cell (ODE): no loops. A line (1D, walls): one accumulator
 /// per cell of the x axis. Rows (2D, 3D): one accumulator per row; cells are added in eight interleaved partial sums,
@@ -57,17 +80,27 @@ inline Boxes boxes_of(int dimensions) {
 /// written once.
 std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes);
 
+/// What computes: row loops on the host, or the text for CUDA devices, run block by block on the host (emit_cuda.hpp).
+enum class Backend { host, emulated_cuda };
+
 /// Loaded kernels, in the order given.
 class KernelLibrary {
  public:
   KernelLibrary() = default;
-  KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes, const Communicator& comm);
-  KernelFunction operator[](std::size_t i) const { return functions_[i]; }
-  std::size_t size() const { return functions_.size(); }
+  /// Collective.
+  KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes, const Communicator& comm,
+                Backend backend = Backend::host);
+  const Kernel& operator[](std::size_t i) const { return kernels_[i]; }
+  /// What they were made from.
+  const std::vector<KernelSpec>& specs() const { return specs_; }
+  Boxes boxes() const { return boxes_; }
 
  private:
+  std::vector<KernelSpec> specs_;
+  Boxes boxes_ = Boxes::rows;
   host::Module module_;
-  std::vector<KernelFunction> functions_;
+  std::vector<std::unique_ptr<Kernel::Launcher>> launchers_;
+  std::vector<Kernel> kernels_;
 };
 
 }  // namespace hindsight

@@ -14,10 +14,10 @@ Box away_from_walls(const Grid& grid, const std::array<int, 3>& depth) {
   return box;
 }
 
-Pass::Pass(const Grid& grid, KernelFunction kernel, std::vector<GhostGroup> groups, BorderKernel border)
+Pass::Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> groups, BorderKernel border)
     : kernel_(kernel),
       border_kernel_(border.kernel),
-      interior_(border.kernel != nullptr ? away_from_walls(grid, border.depth) : grid.interior()),
+      interior_(border.kernel ? away_from_walls(grid, border.depth) : grid.interior()),
       ready_(interior_),
       border_(shell(grid.interior(), interior_)) {
   for (GhostGroup& group : groups) {
@@ -52,7 +52,7 @@ void Pass::run(const Tables& tables) const {
       block_ = tables.launch_block(ready_);
       block_of_ = &tables;
     }
-    if (!ready_.is_empty()) kernel_(&block_);
+    if (!ready_.is_empty()) kernel_(block_);
     return;
   }
   start(tables);
@@ -62,7 +62,7 @@ void Pass::run(const Tables& tables) const {
   for (const Box& box : border_) tables.launch(border_kernel_, box);
 }
 
-WallGather::WallGather(const Grid& grid, KernelFunction ring, KernelFunction add, std::array<int, 3> depth,
+WallGather::WallGather(const Grid& grid, const Kernel& ring, const Kernel& add, std::array<int, 3> depth,
                        std::vector<Target> targets)
     : grid_(grid), ring_kernel_(ring), add_kernel_(add), depth_(depth), targets_(std::move(targets)) {
   Box outer = grid.interior();

@@ -21,16 +21,16 @@ struct GhostGroup {
 /// The owned cells without those that lie less than `depth` cells from a wall.
 Box away_from_walls(const Grid& grid, const std::array<int, 3>& depth);
 
-/// What computes the cells less than `depth` from a wall in place of a pass's kernel; nothing when null.
+/// What computes the cells less than `depth` from a wall in place of a pass's kernel; nothing without.
 struct BorderKernel {
-  KernelFunction kernel = nullptr;
+  Kernel kernel = {};
   std::array<int, 3> depth{0, 0, 0};
 };
 
 class Pass {
  public:
   /// Groups without depth are dropped. Collective.
-  Pass(const Grid& grid, KernelFunction kernel, std::vector<GhostGroup> groups, BorderKernel border = {});
+  Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> groups, BorderKernel border = {});
   /// Allocates nothing.
   void run(const Tables& tables) const;
   /// Only fills the ghosts.
@@ -43,7 +43,7 @@ class Pass {
     mutable HaloExchange halo;
     mutable std::vector<double*> cells;
   };
-  KernelFunction kernel_, border_kernel_;
+  Kernel kernel_, border_kernel_;
   // Without exchanges the launch block never changes; it is kept, because a step of a small ODE takes nanoseconds.
   mutable const Tables* block_of_ = nullptr;
   mutable Launch block_{};
@@ -63,13 +63,13 @@ class WallGather {
   };
   /// @param ring writes every target's gather; @param add adds the targets to the outputs. @param depth of the ring on
   /// axes with walls.
-  WallGather(const Grid& grid, KernelFunction ring, KernelFunction add, std::array<int, 3> depth,
+  WallGather(const Grid& grid, const Kernel& ring, const Kernel& add, std::array<int, 3> depth,
              std::vector<Target> targets);
   void run(const Tables& tables) const;
 
  private:
   const Grid& grid_;
-  KernelFunction ring_kernel_, add_kernel_;
+  Kernel ring_kernel_, add_kernel_;
   std::array<int, 3> depth_;
   std::vector<Target> targets_;
   std::vector<Box> ring_, edge_;

@@ -189,6 +189,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   Plan& p = *plan_;
   Graph& graph = *model_.graph;
   const Communicator& comm = grid.communicator();
+  const Backend backend = tables.backend();
   const Boxes boxes = boxes_of(grid.dimensions());
   const int s = stages();
   const std::size_t n = model_.fields.size();
@@ -197,10 +198,10 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   p.state = state_doubles(grid, n);
   p.rows = grid.local_rows();
   p.dummy_knot = Memory(std::max<std::int64_t>(p.rows, 1));
-  p.forward_library = KernelLibrary(p.forward, boxes, comm);
-  p.reverse_library = KernelLibrary(p.reverse_specs(), boxes, comm);
-  p.tangent_library = KernelLibrary(p.tangent, boxes, comm);
-  p.wall_library = KernelLibrary(p.wall_kernels, Boxes::line, comm);
+  p.forward_library = KernelLibrary(p.forward, boxes, comm, backend);
+  p.reverse_library = KernelLibrary(p.reverse_specs(), boxes, comm, backend);
+  p.tangent_library = KernelLibrary(p.tangent, boxes, comm, backend);
+  p.wall_library = KernelLibrary(p.wall_kernels, Boxes::line, comm, backend);
   for (WallValues& w : p.walls) w.prepare(p.wall_library, tables);
   for (WallValues& w : p.dot_walls) w.prepare(p.wall_library, tables);
 
@@ -262,12 +263,13 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
         multiplier.push_back(graph.field_index(StageNames::mu(name, stage.stage)));
     }
     GhostGroup own = ghosts_for(stage.main, multiplier, &p.zero_walls, ring);
-    const KernelFunction main = p.reverse_library[kernel++];
-    BorderKernel border{nullptr, ring};
+    const Kernel& main = p.reverse_library[kernel++];
+    BorderKernel border{{}, ring};
     if (!stage.border.outputs.empty()) border.kernel = p.reverse_library[kernel++];
     p.reverse_passes.emplace_back(grid, main, std::vector<GhostGroup>{own}, border);
     if (stage.ring.outputs.empty()) continue;
-    const KernelFunction ring_kernel = p.reverse_library[kernel++], add_kernel = p.reverse_library[kernel++];
+    const Kernel& ring_kernel = p.reverse_library[kernel++];
+    const Kernel& add_kernel = p.reverse_library[kernel++];
     std::vector<WallGather::Target> targets;
     for (std::size_t f = 0; f < n; ++f)
       targets.push_back({graph.field_index(StageNames::ghost(model_.fields[f])), &(*walls_of(p.walls, stage.stage))[f],
@@ -283,6 +285,10 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
         grid, p.tangent_library[k],
         std::vector<GhostGroup>{ghosts_for(p.tangent[k], p.dot_stage[k], walls_of(p.dot_walls, i))});
   }
+}
+
+std::vector<const KernelLibrary*> RungeKutta::libraries() const {
+  return {&plan_->forward_library, &plan_->reverse_library, &plan_->tangent_library, &plan_->wall_library};
 }
 
 void RungeKutta::parameters_changed(Tables& tables, bool with_tangent) const {

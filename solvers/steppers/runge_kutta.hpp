@@ -53,6 +53,8 @@ class RungeKutta {
     const KernelSpec* kernel;
   };
   std::vector<Described> describe() const;
+  /// Once prepared: of steps, forward and backward, tangents and walls.
+  std::vector<const KernelLibrary*> libraries() const;
   /// Whether slopes and stage adjoints are kept in arrays of their own.
   bool keeps_slopes() const;
   bool keeps_stage_adjoints() const;

@@ -2,8 +2,9 @@
 
 namespace hindsight {
 
-Tables::Tables(const Graph& graph, const Grid& grid, int sums)
+Tables::Tables(const Graph& graph, const Grid& grid, int sums, Backend backend)
     : grid_(grid),
+      backend_(backend),
       fields_(graph.fields().size(), nullptr),
       scalars_(graph.scalars().size(), 0.0),
       sums_(static_cast<std::size_t>(sums), nullptr) {
@@ -39,10 +40,9 @@ Launch Tables::launch_block(const Box& box) const {
           rows_are_cells ? 0 : grid_.cells()[1]};
 }
 
-void Tables::launch(KernelFunction kernel, const Box& box) const {
+void Tables::launch(const Kernel& kernel, const Box& box) const {
   if (box.is_empty()) return;
-  const Launch block = launch_block(box);
-  kernel(&block);
+  kernel(launch_block(box));
 }
 
 std::int64_t state_doubles(const Grid& grid, std::size_t fields) {

@@ -18,9 +18,11 @@ namespace hindsight {
 class Tables {
  public:
   /// Allocates the arrays of random numbers, if there are any: then it is collective.
-  Tables(const Graph& graph, const Grid& grid, int sums);
+  Tables(const Graph& graph, const Grid& grid, int sums, Backend backend);
 
   const Grid& grid() const { return grid_; }
+  /// Of the kernels that are launched with these.
+  Backend backend() const { return backend_; }
   /// Field symbols point to local cell (0,0,0).
   void bind(int symbol, double* cell) { fields_[static_cast<std::size_t>(symbol)] = cell; }
   double* field(int symbol) const { return fields_[static_cast<std::size_t>(symbol)]; }
@@ -47,12 +49,13 @@ class Tables {
   }
 
   /// Runs a kernel on a box of the grid.
-  void launch(KernelFunction kernel, const Box& box) const;
+  void launch(const Kernel& kernel, const Box& box) const;
   /// The launch block for other memory layouts (walls); strides and coordinates to be replaced.
   Launch launch_block(const Box& box) const;
 
  private:
   const Grid& grid_;
+  Backend backend_;
   std::vector<double*> fields_;
   std::vector<double> scalars_;
   std::vector<double*> sums_;

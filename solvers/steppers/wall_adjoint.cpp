@@ -43,7 +43,6 @@ struct WallPart {
 
 }  // namespace
 
-
 WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages,
                          const std::string& prefix, std::vector<KernelSpec>& kernels)
     : model_(model), active_(active) {
@@ -179,7 +178,8 @@ std::vector<double> WallAdjoint::totals(const Grid& grid, const Face& face,
   const std::int64_t hp = grid.layout().halo[e.p], hq = grid.layout().halo[e.q];
   const WallPart part(grid, face.axis);
   const auto spread = [&](const double* sums, double* all) {
-    part.for_each([&](std::int64_t at, std::int64_t p, std::int64_t q) { all[p + hp + e.width * (q + hq)] = sums[at]; });
+    part.for_each(
+        [&](std::int64_t at, std::int64_t p, std::int64_t q) { all[p + hp + e.width * (q + hq)] = sums[at]; });
   };
   std::vector<double> result;
   for (std::size_t begin = 0, count = sets_at_once(e, sets.size()); begin < sets.size(); begin += count) {

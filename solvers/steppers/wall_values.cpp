@@ -58,7 +58,7 @@ void WallValues::evaluate(Tables& tables) const {
   for (const Face& face : faces_) launch_on_wall(tables, (*library_)[face.kernel], face.axis, face.side);
 }
 
-void launch_on_wall(const Tables& tables, KernelFunction kernel, int axis, int side) {
+void launch_on_wall(const Tables& tables, const Kernel& kernel, int axis, int side) {
   const Grid& grid = tables.grid();
   if (!grid.is_wall(axis, side)) return;
   const auto a = static_cast<std::size_t>(axis);
@@ -75,7 +75,7 @@ void launch_on_wall(const Tables& tables, KernelFunction kernel, int axis, int s
   std::array<const double*, 3> coordinates{launch.coordinates[0], launch.coordinates[1], launch.coordinates[2]};
   coordinates[a] = &at;
   launch.coordinates = coordinates.data();
-  kernel(&launch);
+  kernel(launch);
 }
 
 std::vector<FieldWalls> plain_walls(std::size_t fields, WallRule rule) {

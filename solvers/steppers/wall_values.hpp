@@ -46,7 +46,7 @@ class WallValues {
 };
 
 /// Launches a kernel over one wall: its arrays have the wall's layout (boundary.hpp), its coordinate is the wall's.
-void launch_on_wall(const Tables& tables, KernelFunction kernel, int axis, int side);
+void launch_on_wall(const Tables& tables, const Kernel& kernel, int axis, int side);
 
 /// Walls that are all zero, or all mirrors (slope 0): for adjoint fields and for parameter fields.
 std::vector<FieldWalls> plain_walls(std::size_t fields, WallRule rule);

@@ -56,7 +56,7 @@ class Box {
                       }});
   }
 
-  void launch(KernelFunction kernel, std::vector<Values>& sums, Boxes rows) {
+  void launch(const Kernel& kernel, std::vector<Values>& sums, Boxes rows) {
     std::vector<double*> fields, accumulators;
     for (Values& array : arrays_) fields.push_back(array.data() + index(0, 0, 0));
     for (Values& sum : sums) accumulators.push_back(sum.data());
@@ -71,7 +71,7 @@ class Box {
                         std::int64_t{width(0)} * width(1),
                         rows == Boxes::rows ? 1 : 0,
                         rows == Boxes::rows ? cells_[1] : 0};
-    kernel(&launch);
+    kernel(launch);
   }
 
   template <class Function>
@@ -97,7 +97,7 @@ bool same(double a, double b) {
 }
 
 /// Runs one kernel that writes `roots` to fields out0, out1, ... and compares every bit.
-void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<int, 3> cells) {
+void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<int, 3> cells, Backend backend) {
   KernelSpec kernel{"kernel", {}, {}};
   for (std::size_t r = 0; r < roots.size(); ++r) {
     const std::string name = "out" + std::to_string(r);
@@ -107,7 +107,7 @@ void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<i
   Box box(graph, cells);
   std::vector<Values> expected;
   box.for_each_cell([&](int i, int j, int k) { expected.push_back(box.interpret_at(roots, i, j, k)); });
-  const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD));
+  const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD), backend);
   std::vector<Values> sums;
   box.launch(library[0], sums, Boxes::rows);
   std::size_t cell = 0;
@@ -119,6 +119,10 @@ void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<i
     }
     ++cell;
   });
+}
+
+void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<int, 3> cells) {
+  for (const Backend backend : {Backend::host, Backend::emulated_cuda}) expect_same_bits(graph, roots, cells, backend);
 }
 
 TEST(emit, every_operation_has_the_bits_of_the_interpreter) {
@@ -237,21 +241,23 @@ TEST(emit, sums_by_rows_have_a_fixed_order) {
     const Expr u = graph.field("u"), v = graph.field("v"), e = u * v, s = u - v;
     (void)graph.field("out");
     const KernelSpec kernel{"sums", {{"out", u + v}}, {{1, e}, {0, s}}};
-    Box box(graph, {nx, 3, 2});
-    std::vector<Values> sums(2, Values(box.rows(), 0.5));
-    const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD));
-    box.launch(library[0], sums, Boxes::rows);
-    for (int k = 0; k < 2; ++k)
-      for (int j = 0; j < 3; ++j) {
-        Values products, differences;
-        for (int i = 0; i < nx; ++i) {
-          const Values at = box.interpret_at({e, s}, i, j, k);
-          products.push_back(at[0]), differences.push_back(at[1]);
+    for (const Backend backend : {Backend::host, Backend::emulated_cuda}) {
+      Box box(graph, {nx, 3, 2});
+      std::vector<Values> sums(2, Values(box.rows(), 0.5));
+      const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD), backend);
+      box.launch(library[0], sums, Boxes::rows);
+      for (int k = 0; k < 2; ++k)
+        for (int j = 0; j < 3; ++j) {
+          Values products, differences;
+          for (int i = 0; i < nx; ++i) {
+            const Values at = box.interpret_at({e, s}, i, j, k);
+            products.push_back(at[0]), differences.push_back(at[1]);
+          }
+          const auto row = static_cast<std::size_t>(j + 3 * k);
+          EXPECT_EQ(bits(sums[1][row]), bits(0.5 + row_sum(products))) << nx;
+          EXPECT_EQ(bits(sums[0][row]), bits(0.5 + row_sum(differences))) << nx;
         }
-        const auto row = static_cast<std::size_t>(j + 3 * k);
-        EXPECT_EQ(bits(sums[1][row]), bits(0.5 + row_sum(products))) << nx;
-        EXPECT_EQ(bits(sums[0][row]), bits(0.5 + row_sum(differences))) << nx;
-      }
+    }
   }
 }
 
@@ -259,13 +265,15 @@ TEST(emit, sums_by_cells_add_to_each_cell) {
   Graph graph;
   const Expr u = graph.field("u"), e = u * graph.field("v", {-1, 0, 0});
   const KernelSpec kernel{"sums", {}, {{0, e}, {0, u}}};
-  Box box(graph, {45, 1, 1});
-  std::vector<Values> sums(1, Values(45, 0.25));
-  const KernelLibrary library({kernel}, Boxes::line, Communicator(MPI_COMM_WORLD));
-  box.launch(library[0], sums, Boxes::line);
-  for (int i = 0; i < 45; ++i) {
-    const Values at = box.interpret_at({e, u}, i, 0, 0);
-    EXPECT_EQ(bits(sums[0][static_cast<std::size_t>(i)]), bits((0.25 + at[0]) + at[1])) << i;
+  for (const Backend backend : {Backend::host, Backend::emulated_cuda}) {
+    Box box(graph, {45, 1, 1});
+    std::vector<Values> sums(1, Values(45, 0.25));
+    const KernelLibrary library({kernel}, Boxes::line, Communicator(MPI_COMM_WORLD), backend);
+    box.launch(library[0], sums, Boxes::line);
+    for (int i = 0; i < 45; ++i) {
+      const Values at = box.interpret_at({e, u}, i, 0, 0);
+      EXPECT_EQ(bits(sums[0][static_cast<std::size_t>(i)]), bits((0.25 + at[0]) + at[1])) << i;
+    }
   }
 }
 

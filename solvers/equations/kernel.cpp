@@ -1,0 +1,62 @@
+#include "solvers/equations/kernel.hpp"
+
+#include "solvers/equations/emit_cuda.hpp"
+#include "solvers/equations/simplify.hpp"
+
+namespace hindsight {
+
+std::vector<Expr> KernelSpec::roots() const {
+  std::vector<Expr> all;
+  for (const Output& output : outputs) all.push_back(output.value);
+  for (const Sum& sum : sums) all.push_back(sum.value);
+  return all;
+}
+
+KernelSpec fused(KernelSpec kernel) {
+  const std::vector<Expr> roots = fuse_multiply_add(kernel.roots());
+  std::size_t i = 0;
+  for (KernelSpec::Output& output : kernel.outputs) output.value = roots[i++];
+  for (KernelSpec::Sum& sum : kernel.sums) sum.value = roots[i++];
+  return kernel;
+}
+
+namespace {
+
+/// Blocks and threads one after another.
+class EmulatedKernel final : public Kernel::Launcher {
+ public:
+  using Function = void (*)(const void* arguments, long long blocks);
+  EmulatedKernel(CudaKernel kernel, Function function) : kernel_(std::move(kernel)), function_(function) {}
+  void run(const Launch& launch) override {
+    launch_.set(kernel_, launch);
+    function_(launch_.arguments(), launch_.blocks());
+  }
+
+ private:
+  CudaKernel kernel_;
+  Function function_;
+  CudaLaunch launch_;
+};
+
+}  // namespace
+
+KernelLibrary::KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes, const Communicator& comm,
+                             Backend backend)
+    : specs_(kernels), boxes_(boxes) {
+  if (kernels.empty()) return;
+  if (backend == Backend::host) {
+    module_ = host::compile(emit_c(kernels, boxes), comm);
+    for (const KernelSpec& kernel : kernels)
+      kernels_.emplace_back(reinterpret_cast<Kernel::Function>(module_.function(kernel.name)));
+    return;
+  }
+  const CudaSource source = emit_cuda(kernels, boxes, CudaTarget::emulation);
+  module_ = host::compile(source.text, comm);
+  for (const CudaKernel& kernel : source.kernels) {
+    const auto function = reinterpret_cast<EmulatedKernel::Function>(module_.function(kernel.name + "_blocks"));
+    launchers_.push_back(std::make_unique<EmulatedKernel>(kernel, function));
+    kernels_.emplace_back(*launchers_.back());
+  }
+}
+
+}  // namespace hindsight

@@ -1,0 +1,171 @@
+#include "solvers/equations/kernel_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/error.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Exact and portable: hexadecimal floating point.
+std::string literal(double value) {
+  if (value != value) return "not_a_number";
+  if (value > 1.7976931348623157e308) return "infinity";
+  if (value < -1.7976931348623157e308) return "(-infinity)";
+  return fmt::format("{:a}", value);
+}
+
+}  // namespace
+
+const char* const host_functions = R"(#include <math.h>
+typedef long long integer;
+#define not_a_number __builtin_nan("")
+#define infinity __builtin_inf()
+)";
+
+const char* const cuda_functions = R"(typedef long long integer;
+#define not_a_number __longlong_as_double(0x7ff8000000000000ll)
+#define infinity __longlong_as_double(0x7ff0000000000000ll)
+)";
+
+KernelText::KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars)
+    : kernel_(kernel), scalars_(scalars) {
+  const std::vector<Expr> roots = kernel.roots();
+  graph_ = &roots.front().graph();
+  nodes_ = reachable(roots);
+  for (NodeId id : nodes_) level_[id] = level_of(id);
+}
+
+std::string KernelText::name(NodeId id) {
+  return fmt::format("v{}", id);
+}
+
+KernelText::Level KernelText::level_of(NodeId id) const {
+  const Node& node = (*graph_)[id];
+  if (node.op == Op::field) return Level::cell;
+  if (node.op == Op::coordinate) return node.axis == 0 ? Level::cell : Level::row;
+  Level level = Level::launch;
+  for (int i = 0; i < arity(node.op); ++i) level = std::max(level, level_.at(node.args[static_cast<std::size_t>(i)]));
+  return level;
+}
+
+namespace {
+
+template <class Number>
+std::set<int> numbers_of(const Graph& graph, const std::vector<NodeId>& nodes, Op op, Number number) {
+  std::set<int> found;
+  for (const NodeId id : nodes)
+    if (graph[id].op == op) found.insert(number(graph[id]));
+  return found;
+}
+
+}  // namespace
+
+std::set<int> KernelText::fields_read() const {
+  return numbers_of(*graph_, nodes_, Op::field, [](const Node& node) { return int{node.symbol}; });
+}
+
+std::set<int> KernelText::scalars() const {
+  return numbers_of(*graph_, nodes_, Op::scalar, [](const Node& node) { return int{node.symbol}; });
+}
+
+std::set<int> KernelText::axes() const {
+  return numbers_of(*graph_, nodes_, Op::coordinate, [](const Node& node) { return int{node.axis}; });
+}
+
+std::string KernelText::values(Level level) const {
+  std::string text;
+  for (const NodeId id : nodes_)
+    if (level_.at(id) == level) text += fmt::format("const double {} = {};\n", name(id), value(id));
+  return text;
+}
+
+std::string KernelText::outputs() const {
+  std::string text;
+  for (std::size_t i = 0; i < kernel_.outputs.size(); ++i)
+    text += fmt::format("o{}[row + i] = {};\n", i, name(kernel_.outputs[i].value.id()));
+  return text;
+}
+
+std::string KernelText::value(NodeId id) const {
+  const Node& node = (*graph_)[id];
+  const std::string a = name(node.args[0]), b = name(node.args[1]), c = name(node.args[2]);
+  switch (node.op) {
+    case Op::constant:
+      return literal(node.value);
+    case Op::scalar:
+      return fmt::format("S[{}]", scalars_ != nullptr ? scalars_->at(node.symbol) : int{node.symbol});
+    case Op::field:
+      return fmt::format("f{}[{}]", node.symbol, index(node.offset));
+    case Op::coordinate:
+      return fmt::format(
+          "X{}[{} + {}]", node.axis, "ijk" [node.axis], int { node.offset[node.axis] });
+    case Op::neg:
+      return "-" + a;
+    case Op::add:
+      return a + " + " + b;
+    case Op::sub:
+      return a + " - " + b;
+    case Op::mul:
+      return a + " * " + b;
+    case Op::div:
+      return a + " / " + b;
+    case Op::pow:
+      return fmt::format("pow({}, {})", a, b);
+    case Op::fma:
+      return fmt::format("fma({}, {}, {})", a, b, c);
+    case Op::minimum:
+      return fmt::format("({0} <= {1} ? {0} : {1})", a, b);
+    case Op::maximum:
+      return fmt::format("({0} >= {1} ? {0} : {1})", a, b);
+    case Op::absolute:
+      return fmt::format("fabs({})", a);
+    case Op::sign:
+      return fmt::format("(({0} > 0.0 ? 1.0 : 0.0) - ({0} < 0.0 ? 1.0 : 0.0))", a);
+    case Op::sqrt:
+      return fmt::format("sqrt({})", a);
+    case Op::exp:
+      return fmt::format("exp({})", a);
+    case Op::log:
+      return fmt::format("log({})", a);
+    case Op::sin:
+      return fmt::format("sin({})", a);
+    case Op::cos:
+      return fmt::format("cos({})", a);
+    case Op::tan:
+      return fmt::format("tan({})", a);
+    case Op::tanh:
+      return fmt::format("tanh({})", a);
+    case Op::less:
+      return fmt::format("({} < {} ? 1.0 : 0.0)", a, b);
+    case Op::less_equal:
+      return fmt::format("({} <= {} ? 1.0 : 0.0)", a, b);
+    case Op::equal:
+      return fmt::format("({} == {} ? 1.0 : 0.0)", a, b);
+    case Op::logical_and:
+      return fmt::format("({} != 0.0 & {} != 0.0 ? 1.0 : 0.0)", a, b);
+    case Op::logical_or:
+      return fmt::format("({} != 0.0 | {} != 0.0 ? 1.0 : 0.0)", a, b);
+    case Op::logical_not:
+      return fmt::format("({} == 0.0 ? 1.0 : 0.0)", a);
+    case Op::where:
+      return fmt::format("({} != 0.0 ? {} : {})", a, b, c);
+    case Op::derivative:
+    case Op::div_grad:
+    case Op::upwind:
+      break;
+  }
+  throw Error(ExitCode::bug, "kernel '" + kernel_.name + "' has an operator that was not discretised");
+}
+
+std::string KernelText::index(const Offset& offset) {
+  std::string text = "row + i";
+  if (offset[0] != 0) text += fmt::format(" + {}", int{offset[0]});
+  if (offset[1] != 0) text += fmt::format(" + {} * stride_y", int{offset[1]});
+  if (offset[2] != 0) text += fmt::format(" + {} * stride_z", int{offset[2]});
+  return text;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,57 @@
+// What a kernel computes, written in the C that hosts and devices share. Wrappers (emit.cpp, emit_cuda.cpp) put loops
+// or threads around it.
+//
+// The text refers to these names, which wrappers define: i, j, k the cell; row, so that cells are at row + i; f0, f1,
+// ... and o0, o1, ... the arrays that are read and written; X0, X1, X2 the coordinates; S the scalars; stride_y,
+// stride_z.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "solvers/equations/kernel.hpp"
+
+namespace hindsight {
+
+class KernelText {
+ public:
+  /// Where a node's value can change: the loop it must be computed in.
+  enum class Level { launch, row, cell };
+
+  /// @param scalars places in S by symbol; null: the symbols themselves.
+  explicit KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars = nullptr);
+
+  const KernelSpec& kernel() const { return kernel_; }
+  const Graph& graph() const { return *graph_; }
+  /// Definitions of all values of a level, a line each.
+  std::string values(Level level) const;
+  /// Writes the outputs of the cell.
+  std::string outputs() const;
+  /// The name of a summand's value.
+  std::string summand(std::size_t sum) const { return name(kernel_.sums[sum].value.id()); }
+
+  std::set<int> fields_read() const;
+  std::set<int> scalars() const;
+  std::set<int> axes() const;
+  int output_field(std::size_t output) const { return graph_->field_index(kernel_.outputs[output].field); }
+
+ private:
+  static std::string name(NodeId id);
+  static std::string index(const Offset& offset);
+  Level level_of(NodeId id) const;
+  std::string value(NodeId id) const;
+
+  const KernelSpec& kernel_;
+  const std::map<int, int>* scalars_;
+  const Graph* graph_;
+  std::vector<NodeId> nodes_;
+  std::map<NodeId, Level> level_;
+};
+
+/// Calls that the text makes, for compilers with their own names of them.
+extern const char* const host_functions;
+extern const char* const cuda_functions;
+
+}  // namespace hindsight

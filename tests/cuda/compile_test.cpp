@@ -1,0 +1,38 @@
+// Every kernel of every shipped case, and of every derivative, compiles for devices without spilling registers.
+#include "solvers/equations/emit_cuda.hpp"
+#include "src/backend/cuda/nvrtc.hpp"
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+class Compiles : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Compiles, ForAmpereAndHopper) {
+  if (const cuda::CompilerReport report = cuda::compiler_report(); !report.is_there) GTEST_SKIP() << report.sentence;
+  const Session session(test::shipped_case(GetParam()), test::self(), true, true, true);
+  std::size_t kernels = 0;
+  int registers = 0;
+  for (const KernelLibrary* library : session.simulation().libraries()) {
+    const CudaSource source = emit_cuda(library->specs(), library->boxes(), CudaTarget::device);
+    for (const char* architecture : {"sm_80", "sm_90"}) {
+      const cuda::Cubin cubin = cuda::compile(source.text, architecture);
+      ASSERT_EQ(cubin.kernels.size(), source.kernels.size());
+      EXPECT_EQ(cubin.code.substr(1, 3), "ELF");
+      for (const cuda::KernelResources& kernel : cubin.kernels) {
+        EXPECT_LE(kernel.spilled_bytes, 64) << kernel.name << " for " << architecture;  // rare paths of sin and pow
+        EXPECT_GT(kernel.registers, 0) << kernel.name;
+        registers = std::max(registers, kernel.registers);
+      }
+    }
+    kernels += source.kernels.size();
+  }
+  std::printf("%zu kernels, at most %d registers\n", kernels, registers);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Compiles,
+                         ::testing::Values("lynx-hare", "school-influenza", "gray-scott", "heat-conductivity",
+                                           "burgers", "advection-3d", "lorenz96", "stochastic-allen-cahn"));
+
+}  // namespace
+}  // namespace hindsight

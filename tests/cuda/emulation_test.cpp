@@ -1,0 +1,64 @@
+// ranks: 1 3
+// The text of CUDA kernels, run block by block and thread by thread on the host, gives the bits of the host's kernels:
+// forward, tangent and adjoint, in every dimension, with odd sizes and all kinds of boundaries.
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+std::string text(const std::string& grid, const std::string& equations, const std::string& more = "") {
+  return "case: emulated\ngrid: {" + grid + "}\nparameters: {a: 0.3, b: 0.2}\n" + equations +
+         "time: {step: 1e-3, to: 5e-3}\nobjective: [{final: \"u^2\"}, {integral: \"u^3\"}]\n" +
+         "checkpoints: {host: 4 slots}\n" + more;
+}
+
+const char* const one_field = R"yaml(
+state: {u: {initial: "a + 0.1*cos(2*pi*x)"}}
+equations: {dt(u): "b*lap(u) + a*u*(1 - u)"}
+unknowns: {a: {}, b: {}, initial(u): {}}
+)yaml";
+
+const char* const two_fields = R"yaml(
+state: {u: {initial: "a + 0.1*cos(2*pi*x)*sin(y)"}, v: {initial: "b*x"}}
+equations: {dt(u): "b*lap(u) - u*v^2 + a*(1 - u)", dt(v): "a*lap(v) + u*v^2 - upwind(b, v, y)"}
+unknowns: {a: {}, b: {}, initial(u): {}}
+)yaml";
+
+void expect_the_same(const Case& c) {
+  PlanOptions emulated;
+  emulated.backend = Backend::emulated_cuda;
+  Session host(c, test::world(), true, true, true), device(c, test::world(), true, true, true, emulated);
+  const Evaluation a = host.gradient({}), b = device.gradient({});
+  EXPECT_EQ(a.objective, b.objective);
+  EXPECT_EQ(a.gradient, b.gradient);
+  const UnknownValues direction = test::some_direction(host, 0.3);
+  EXPECT_EQ(host.simulation().tangent(direction), device.simulation().tangent(direction));
+}
+
+TEST(Emulation, Lines) {
+  for (const char* wall : {"", ", boundary: {value: \"a\"}"})
+    expect_the_same(test::text_case(text(std::string("order: 4, x: {cells: 37, to: 1") + wall + "}", one_field)));
+  const char* const mixed = "x: {cells: 301, to: 30, boundary: {lower: {slope: \"b*cos(t)\"}, upper: {value: 0.1}}}";
+  expect_the_same(test::text_case(text(mixed, one_field)));
+}
+
+TEST(Emulation, Planes) {
+  expect_the_same(test::text_case(text("x: {cells: 37, to: 1}, y: {cells: 19, to: 1}", two_fields)));
+  expect_the_same(test::text_case(text(
+      "order: 4, x: {cells: 37, to: 1, boundary: {slope: \"b*y\"}}, y: {cells: 19, to: 1, boundary: {value: \"a*x\"}}",
+      two_fields)));
+}
+
+TEST(Emulation, Volumes) {
+  const std::string plane = "x: {cells: 23, to: 1, boundary: {value: \"a\"}}, y: {cells: 19, to: 1}, ";
+  expect_the_same(test::text_case(text(plane + "z: {cells: 13, to: 1}", two_fields)));
+  expect_the_same(test::text_case(text(plane + "z: {cells: 13, to: 1, boundary: {slope: \"b*y\"}}", two_fields)));
+}
+
+/// Rows longer than a block's piece, boxes of several chunks and blocks.
+TEST(Emulation, ManyBlocks) {
+  expect_the_same(test::text_case(text("x: {cells: 1031, to: 300}, y: {cells: 1027, to: 300}", two_fields)));
+}
+
+}  // namespace
+}  // namespace hindsight
