@@ -151,8 +151,9 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
   return choice;
 }
 
+/// What is explained is compiled for devices, but run by none.
 void refuse_missing_backend(const Options& options) {
-  if (options.backend != "cuda") return;
+  if (options.backend != "cuda" || options.verb == "explain") return;
   const cuda::DeviceReport device = cuda::report();
   throw ResourceError("--backend cuda is not available: this version computes on the host. " + device.sentence);
 }

@@ -40,12 +40,12 @@ struct Library {
     for (const std::string& path : paths())
       if (handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); handle != nullptr) break;
     if (handle == nullptr) {
-      why = "NVRTC was not found: install the CUDA toolkit, or name its folder in CUDA_HOME.";
+      why = "NVRTC was not found: install the CUDA toolkit, or name its folder in CUDA_HOME";
       return;
     }
     const auto find = [&](auto& function, const char* name) {
       function = symbol<std::remove_pointer_t<std::remove_reference_t<decltype(function)>>>(handle, name);
-      if (function == nullptr) why = fmt::format("the NVRTC library that was found lacks {}.", name);
+      if (function == nullptr) why = fmt::format("the NVRTC library that was found lacks {}", name);
     };
     find(version, "nvrtcVersion");
     find(error, "nvrtcGetErrorString");
@@ -143,7 +143,7 @@ std::vector<KernelResources> resources(const std::string& log) {
 CompilerReport compiler_report() {
   const Library& nvrtc = library();
   if (!nvrtc.why.empty()) return {false, nvrtc.why};
-  return {true, fmt::format("NVRTC {}.{}.", nvrtc.major, nvrtc.minor)};
+  return {true, fmt::format("NVRTC {}.{}", nvrtc.major, nvrtc.minor)};
 }
 
 Cubin compile(const std::string& source, const std::string& architecture) {

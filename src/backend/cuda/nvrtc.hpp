@@ -19,7 +19,7 @@ struct Cubin {
   std::vector<KernelResources> kernels;  ///< in the compiler's order
 };
 
-/// Whether NVRTC can be opened; else why not, in one sentence.
+/// Whether NVRTC can be opened, and its version; else why not.
 struct CompilerReport {
   bool is_there = false;
   std::string sentence;
