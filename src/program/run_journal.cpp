@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <span>
 #include <utility>
 
 #include "io/files/dying_files.hpp"
@@ -304,9 +305,12 @@ void RunJournal::attach(const std::string& name, std::function<void(ArchiveWrite
   attachments_[name] = std::move(write);
 }
 
-std::string RunJournal::attached(const std::string& name) const {
+bool RunJournal::read_attached(const std::string& name, const std::function<void(ArchiveReader&)>& read) const {
   const auto found = attached_.find(name);
-  return found == attached_.end() ? "" : found->second;
+  if (found == attached_.end()) return false;
+  ArchiveReader from(std::as_bytes(std::span(found->second)), entry_version, "the journal's " + name);
+  read(from);
+  return true;
 }
 
 bool RunJournal::recall(const std::function<void(BlockReader&)>& read) {

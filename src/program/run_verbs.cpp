@@ -115,8 +115,7 @@ void write_outputs(ArchiveWriter& to, const OutputsWritten& written) {
   for (const std::vector<double>& values : written.values) to.write(values);
 }
 
-OutputsWritten read_outputs(const std::string& kept) {
-  ArchiveReader from({reinterpret_cast<const std::byte*>(kept.data()), kept.size()}, 1, "the journal's output");
+OutputsWritten read_outputs(ArchiveReader& from) {
   OutputsWritten written;
   from.read(written.steps);
   from.read(written.times);
@@ -133,15 +132,14 @@ bool has_output(const RunFolder& folder) {
 /// Output that goes on where the journal has it; null when it is finished. Where it cannot go on, what would write it
 /// is evaluated again.
 std::unique_ptr<OutputObserver> begin_output(const Session& session, RunJournal& journal) {
-  const std::string kept = journal.attached("output");
+  std::optional<OutputsWritten> written;
+  const bool is_kept = journal.read_attached("output", [&](ArchiveReader& from) { written = read_outputs(from); });
+  if (is_kept && journal.has_next() && has_output(journal.folder())) return nullptr;
   std::unique_ptr<OutputObserver> output;
-  if (!kept.empty() && journal.has_next() && has_output(journal.folder())) return output;
   try {
-    std::optional<OutputsWritten> written;
-    if (!kept.empty()) written = read_outputs(kept);
     output = std::make_unique<OutputObserver>(session, journal.folder(), std::move(written));
   } catch (const ResourceError&) {
-    if (kept.empty()) throw;
+    if (!is_kept) throw;
     journal.evaluate_again();
     output = std::make_unique<OutputObserver>(session, journal.folder());
   }
