@@ -20,9 +20,7 @@ std::string result_of(const RunManifest& run) {
 }
 
 RunManifest read_manifest(const std::string& run, const Communicator& comm) {
-  RunManifest manifest;
-  comm.together([&] { manifest = RunManifest::read(run); });
-  return manifest;
+  return RunManifest::from_root(comm, [&] { return RunManifest::read(run); });
 }
 
 ExitCode begin_again(const Options& options, const Communicator& comm) {

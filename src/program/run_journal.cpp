@@ -53,6 +53,23 @@ void remove_checkpoints(const std::string& folder, const std::string& id, bool o
   for (const fs::path& file : old) fs::remove(file, error);
 }
 
+/// How the run in this folder began, which is how it would begin now. @throws InputError naming the difference.
+RunManifest begun_as(const std::string& run, const RunManifest& now) {
+  RunManifest begun = RunManifest::read(run);
+  if (const std::string difference = begun.difference(now); !difference.empty())
+    throw InputError("cannot go on with '" + run + "': " + difference);
+  return begun;
+}
+
+/// Of an earlier run in this folder. Where it cannot be read, its checkpoints are not known.
+RunManifest earlier_in(const std::string& run) {
+  try {
+    if (fs::exists(RunManifest::file(run))) return RunManifest::read(run);
+  } catch (const ResourceError&) {
+  }
+  return {};
+}
+
 }  // namespace
 
 RunJournal::RunJournal(const Options& options, const Case& c, const Communicator& comm)
@@ -64,16 +81,11 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
       talks_(!options.quiet && options.json != "-") {
   lock_ = std::make_unique<RunLock>(run_, comm_, options.take_lock);
   if (!options.epoch.empty()) fixed_interval_ = parse_duration(options.epoch);
-  comm_.together([&] {
-    const RunManifest now = RunManifest::of(options, run_, c, comm_.size());
-    manifest_ = is_resumed_ ? RunManifest::read(run_) : now;
-    if (!is_resumed_) return read_earlier();
-    if (const std::string difference = manifest_.difference(now); !difference.empty())
-      throw InputError("cannot go on with '" + run_ + "': " + difference);
+  manifest_ = RunManifest::from_root(comm_, [&] {
+    RunManifest now = RunManifest::of(options, run_, c, comm_.size());
+    return is_resumed_ ? begun_as(run_, now) : now;
   });
-  if (!is_resumed_) manifest_.id = comm_.broadcast(manifest_.id);
-  if (!is_resumed_ && !c.checkpoints.directory.empty())
-    manifest_.scratch = fs::absolute(c.checkpoints.directory).string();
+  if (!is_resumed_) earlier_ = RunManifest::from_root(comm_, [&] { return earlier_in(run_); });
   moves_ = is_resumed_ && manifest_.ranks != comm_.size();
   if (moves_ && options.ranks != comm_.size())
     throw InputError(
@@ -97,14 +109,6 @@ RunJournal::~RunJournal() {
       write_text_file(*files_, RunManifest::file(run_), earlier_.to_text());
     }
   } catch (const std::exception&) {  // then resume begins the new run
-  }
-}
-
-/// Where it cannot be read, its checkpoints are not known.
-void RunJournal::read_earlier() {
-  try {
-    if (fs::exists(RunManifest::file(run_))) earlier_ = RunManifest::read(run_);
-  } catch (const ResourceError&) {
   }
 }
 

@@ -120,7 +120,6 @@ class RunJournal final : public SweepKeeper {
                            const Communicator& comm);
   static void remove_scratch_folder(const std::string& run, const RunManifest& manifest, const Communicator& comm);
   void make_room(const Case& c);
-  void read_earlier();
   std::string slots_path(std::int64_t epoch, int rank) const;
   double seconds_of_parts() const;
   bool parts_are_worth_it() const;
