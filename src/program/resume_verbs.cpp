@@ -39,9 +39,7 @@ Json status_of(const std::string& run) {
 
 /// "running", "stopped", "unknown" (on another host), with the owner.
 std::string owner_text(const std::string& run, Json& json) {
-  std::ifstream file(FolderLock::file(run));
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::optional<ProcessIdentity> owner = parse_identity(text);
+  const std::optional<ProcessIdentity> owner = parse_identity(FolderLock::text(run).value_or(""));
   if (!owner || liveness(*owner) == Liveness::dead) {
     json["state"] = "stopped";
     return "stopped; go on with: hindsight resume " + run;

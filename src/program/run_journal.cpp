@@ -70,6 +70,17 @@ RunManifest earlier_in(const std::string& run) {
   return {};
 }
 
+/// Lets `read` read the entries that earlier ranks wrote together.
+void read_entries(const std::vector<Bytes>& entries, const std::string& source, const Grid& grid,
+                  const std::function<void(BlockReader&)>& read) {
+  std::vector<ArchiveReader> archives;
+  std::vector<ArchiveReader*> readers;
+  for (const Bytes& entry : entries) archives.emplace_back(entry, entry_version, source);
+  for (ArchiveReader& archive : archives) readers.push_back(&archive);
+  BlockReader reader(readers, grid);
+  read(reader);
+}
+
 }  // namespace
 
 RunJournal::RunJournal(const Options& options, const Case& c, const Communicator& comm)
@@ -320,14 +331,9 @@ bool RunJournal::read_attached(const std::string& name, const std::function<void
 bool RunJournal::recall(const std::function<void(BlockReader&)>& read) {
   if (entries_left_ == 0) return false;
   comm_.together([&] {
-    std::vector<Bytes> bytes;
-    std::vector<ArchiveReader> archives;
-    std::vector<ArchiveReader*> readers;
-    for (Part& part : parts_) bytes.push_back(part.entries->read(part.next_entry));
-    for (const Bytes& entry : bytes) archives.emplace_back(entry, entry_version, "the log of evaluations");
-    for (ArchiveReader& archive : archives) readers.push_back(&archive);
-    BlockReader reader(readers, *grid_);
-    read(reader);
+    std::vector<Bytes> entries;
+    for (Part& part : parts_) entries.push_back(part.entries->read(part.next_entry));
+    read_entries(entries, "the log of evaluations", *grid_, read);
   });
   --entries_left_;
   if (entries_left_ == 0 && !has_sweep_) forget_parts();
@@ -360,18 +366,13 @@ std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& writ
 }
 
 void RunJournal::read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) {
-  std::vector<Bytes> bytes;
-  std::vector<ArchiveReader> archives;
-  std::vector<ArchiveReader*> readers;
+  std::vector<Bytes> entries;
   for (Part& part : parts_) {
     if (!part.host_slots) throw ResourceError("the file of checkpoints '" + path("slots") + "-*' is missing");
     std::int64_t at = place;
-    bytes.push_back(part.host_slots->read(at));
+    entries.push_back(part.host_slots->read(at));
   }
-  for (const Bytes& entry : bytes) archives.emplace_back(entry, entry_version, "the file of checkpoints");
-  for (ArchiveReader& archive : archives) readers.push_back(&archive);
-  BlockReader reader(readers, *grid_);
-  read(reader);
+  read_entries(entries, "the file of checkpoints", *grid_, read);
 }
 
 double RunJournal::now() const {
