@@ -136,10 +136,13 @@ FolderLock::~FolderLock() {
 }
 
 void FolderLock::take(const std::string& folder) {
-  const std::optional<std::string> found = text(folder);
-  if (!found) return;
-  const std::optional<ProcessIdentity> owner = parse_identity(*found);
-  if (!owner || liveness(*owner) != Liveness::alive) unlink(file(folder).c_str());
+  const std::string path = file(folder);
+  const OpenLock lock(path);
+  if (!lock.is_there()) return;
+  const std::optional<ProcessIdentity> owner = parse_identity(lock.text());
+  if (owner && liveness(*owner) == Liveness::alive) return;
+  lock.own();  // of several who take it one is first, and the others find another lock in its place
+  if (lock.is_named()) unlink(path.c_str());
 }
 
 std::optional<std::string> FolderLock::text(const std::string& folder) {

@@ -35,7 +35,12 @@ Json status_of(const std::string& run) {
 
 /// "running", "stopped", "unknown" (on another host), with the owner.
 std::string owner_text(const std::string& run, Json& json) {
-  const std::optional<ProcessIdentity> owner = parse_identity(FolderLock::text(run).value_or(""));
+  const std::optional<std::string> lock = FolderLock::text(run);
+  const std::optional<ProcessIdentity> owner = parse_identity(lock.value_or(""));
+  if (lock && !owner) {
+    json["state"] = "unknown";
+    return "has a lock that cannot be read; if no run uses the folder: hindsight resume --take-lock " + run;
+  }
   if (!owner || liveness(*owner) == Liveness::dead) {
     json["state"] = "stopped";
     return "stopped; go on with: hindsight resume " + run;

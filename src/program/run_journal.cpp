@@ -286,7 +286,8 @@ void RunJournal::finish() {
 void RunJournal::clean(const std::string& run, const RunManifest& manifest, bool takes_lock, const Communicator& comm) {
   const RunLock lock(run, comm, takes_lock);
   comm.on_root([&] {  // without journals there is nothing to go on with
-    if (!fs::exists(run + "/result.json") && !fs::exists(run + "/check.json")) fs::remove(RunManifest::file(run));
+    const bool has_result = fs::exists(run + "/result.json") || fs::exists(run + "/check.json");
+    if (manifest.is_preparing || !has_result) fs::remove(RunManifest::file(run));
   });
   const std::string path = fs::absolute(run).string();
   remove_files(path, manifest, true, comm);
