@@ -10,6 +10,14 @@ namespace {
 
 constexpr std::int64_t report_interval = 16;  // steps between two calls of the progress observer
 
+/// All numbers, in the order in which journals have them.
+template <class Counts, class Visit>
+void each_number(Counts& c, Visit visit) {
+  for (auto* n : {&c.plain, &c.recorded, &c.kept, &c.reversed, &c.repaired, &c.repairing_steps}) visit(*n);
+  for (auto* tiers : {&c.writes, &c.reads, &c.peak})
+    for (auto& n : *tiers) visit(n);
+}
+
 /// The state of a sweep: what is live.
 class Sweep {
  public:
@@ -103,7 +111,7 @@ class Sweep {
     archive.write(live_step_);
     archive.write(turned_);
     archive.write(end_is_open_);
-    save_counts(archive);
+    save_counts(archive, counts_);
     steps_.save(to, turned_);
     archive.write(static_cast<bool>(live_));
     if (live_) steps_.save_state(to, live_);
@@ -121,7 +129,7 @@ class Sweep {
     live_step_ = from.get<std::int64_t>();
     turned_ = from.get<bool>();
     const bool end_is_open = from.get<bool>();
-    restore_counts(from);
+    counts_ = restore_counts(from);
     steps_.restore(from, turned_);
     if (from.get<bool>()) live_ = steps_.restore_state(from, turned_ ? -1 : live_step_);
     checkpoints_.restore_table(from, [&](std::int64_t place) {
@@ -147,21 +155,6 @@ class Sweep {
       if (!end_is_open_ || end_is_open || reached < 0 || !steps_.is_last(reached)) continue;
       stream_.finish_at(reached);
       end_is_open_ = false;
-    }
-  }
-  void save_counts(ArchiveWriter& to) const {
-    for (const std::int64_t n :
-         {counts_.plain, counts_.recorded, counts_.kept, counts_.reversed, counts_.repaired, counts_.repairing_steps})
-      to.write(n);
-    for (const PerTier& n : {counts_.writes, counts_.reads}) to.write(std::vector<std::int64_t>(n.begin(), n.end()));
-  }
-  void restore_counts(BlockReader& from) {
-    for (std::int64_t* n : {&counts_.plain, &counts_.recorded, &counts_.kept, &counts_.reversed, &counts_.repaired,
-                            &counts_.repairing_steps})
-      from.read(*n);
-    for (PerTier* n : {&counts_.writes, &counts_.reads}) {
-      const auto values = from.get<std::vector<std::int64_t>>();
-      std::copy_n(values.begin(), std::min(values.size(), n->size()), n->begin());
     }
   }
   void keep_if_due() {
@@ -240,6 +233,16 @@ class Sweep {
 };
 
 }  // namespace
+
+void save_counts(ArchiveWriter& to, const DriverCounts& counts) {
+  each_number(counts, [&](std::int64_t n) { to.write(n); });
+}
+
+DriverCounts restore_counts(BlockReader& from) {
+  DriverCounts counts;
+  each_number(counts, [&](std::int64_t& n) { from.read(n); });
+  return counts;
+}
 
 DriverCounts drive(const Schedule& schedule, ReversibleSteps& steps, Checkpoints& checkpoints,
                    const DriveOptions& options) {

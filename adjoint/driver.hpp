@@ -42,6 +42,9 @@ struct DriverCounts : ScheduleCounts {
   std::int64_t repairing_steps = 0;  ///< steps that this took, not counted in `plain` and `recorded`
 };
 
+void save_counts(ArchiveWriter& to, const DriverCounts& counts);
+DriverCounts restore_counts(BlockReader& from);
+
 /// How a gradient begins, and who keeps it.
 struct DriveOptions {
   bool is_online = false;         ///< the stream is to be told the number of steps when the last one is reached

@@ -4,12 +4,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 
-#include "io/results/hdf5_handle.hpp"
+#include "io/hdf5/hdf5_handle.hpp"
 #include "src/error.hpp"
 
 namespace hindsight {
@@ -37,31 +36,9 @@ Hdf5Type slot_row_type(const std::string& file) {
   return type;
 }
 
-/// A contiguous dataset that has its place in the file at once and is never filled.
-Hdf5Dataset make_dataset(hid_t file, const std::string& path, const char* name, hid_t type,
-                         const std::vector<hsize_t>& size) {
-  const Hdf5Space space(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), "create a space in",
-                        path);
-  const Hdf5Properties how(H5Pcreate(H5P_DATASET_CREATE), "create properties in", path);
-  H5Pset_layout(how, H5D_CONTIGUOUS);
-  H5Pset_alloc_time(how, H5D_ALLOC_TIME_EARLY);
-  H5Pset_fill_time(how, H5D_FILL_TIME_NEVER);
-  return {H5Dcreate2(file, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT), std::string("create ") + name + " in",
-          path};
-}
-
-void write_text_attribute(hid_t where, const char* name, const std::string& text, const std::string& path) {
-  const Hdf5Type type(H5Tcopy(H5T_C_S1), "create a type in", path);
-  H5Tset_size(type, std::max<std::size_t>(1, text.size()));
-  const Hdf5Space space(H5Screate(H5S_SCALAR), "create a space in", path);
-  const Hdf5Attribute attribute(H5Acreate2(where, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "describe", path);
-  if (H5Awrite(attribute, type, text.c_str()) < 0) fail_hdf5("describe", path);
-}
-
 void write_shape(hid_t where, const StateShape& shape, const std::string& path) {
-  const hsize_t count = 4;
   const std::int64_t values[] = {shape.fields, shape.cells[2], shape.cells[1], shape.cells[0]};
-  const Hdf5Space space(H5Screate_simple(1, &count, nullptr), "create a space in", path);
+  const Hdf5Space space = space_of({4}, path);
   const Hdf5Attribute attribute(H5Acreate2(where, "shape", H5T_NATIVE_INT64, space, H5P_DEFAULT, H5P_DEFAULT),
                                 "describe", path);
   if (H5Awrite(attribute, H5T_NATIVE_INT64, values) < 0) fail_hdf5("describe", path);
@@ -71,6 +48,12 @@ std::int64_t offset_of(hid_t dataset, const std::string& path) {
   const haddr_t offset = H5Dget_offset(dataset);
   if (offset == HADDR_UNDEF) fail_hdf5("find a dataset's place in", path);
   return static_cast<std::int64_t>(offset);
+}
+
+/// Empty when there is no such dataset.
+std::vector<hsize_t> sizes_if_there(hid_t file, const std::string& name, const std::string& path) {
+  if (H5Lexists(file, name.c_str(), H5P_DEFAULT) <= 0) return {};
+  return sizes_of(open_dataset(file, name, path), path);
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -112,24 +95,6 @@ CheckpointFile::~CheckpointFile() {
   if (!settings_.keeps) unlink(settings_.path.c_str());
 }
 
-namespace {
-
-/// The sizes of a dataset; empty when there is none.
-std::vector<hsize_t> sizes_of(const Hdf5File& file, const char* name, const std::string& path) {
-  if (H5Lexists(file, name, H5P_DEFAULT) <= 0) return {};
-  const Hdf5Dataset dataset(H5Dopen2(file, name, H5P_DEFAULT), "open a dataset of", path);
-  const Hdf5Space space(H5Dget_space(dataset), "describe a dataset of", path);
-  std::vector<hsize_t> sizes(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
-  H5Sget_simple_extent_dims(space, sizes.data(), nullptr);
-  return sizes;
-}
-
-std::int64_t place_of(const Hdf5File& file, const char* name, const std::string& path) {
-  return offset_of(Hdf5Dataset(H5Dopen2(file, name, H5P_DEFAULT), "open a dataset of", path), path);
-}
-
-}  // namespace
-
 /// Whether there is a file with as many slots, and pages of the same size.
 bool CheckpointFile::find_file() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
@@ -139,16 +104,16 @@ bool CheckpointFile::find_file() {
   try {
     Hdf5File file(opened, "open", path);
     const std::int64_t word = settings_.codec.empty() ? 8 : 1;
-    const std::vector<hsize_t> pages = sizes_of(file, "pages", path), slots = sizes_of(file, "slots", path);
-    const bool is_linked = !sizes_of(file, "next_page", path).empty();
+    const std::vector<hsize_t> pages = sizes_if_there(file, "pages", path), slots = sizes_if_there(file, "slots", path);
+    const bool is_linked = !sizes_if_there(file, "next_page", path).empty();
     if (pages.size() != 2 || static_cast<std::int64_t>(pages[1]) * word != settings_.page_bytes || slots.size() != 1 ||
         static_cast<std::int64_t>(slots[0]) < settings_.slots ||
         is_linked != (settings_.page_bytes < settings_.shape.bytes()))
       return false;
     settings_.pages = static_cast<std::int64_t>(pages[0]);
-    pages_at_ = place_of(file, "pages", path);
-    slots_at_ = place_of(file, "slots", path);
-    if (is_linked) links_at_ = place_of(file, "next_page", path);
+    pages_at_ = offset_of(open_dataset(file, "pages", path), path);
+    slots_at_ = offset_of(open_dataset(file, "slots", path), path);
+    if (is_linked) links_at_ = offset_of(open_dataset(file, "next_page", path), path);
     file.close(path);
     return pages_at_ % block == 0;
   } catch (const ResourceError&) {
@@ -165,24 +130,29 @@ void CheckpointFile::make_file() {
   H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
   Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access), "create", path);
   const bool encoded = !settings_.codec.empty();
+  const Hdf5Properties how(H5Pcreate(H5P_DATASET_CREATE), "create properties for", path);
+  lay_in_place(how, path);
+  const auto make = [&](const char* name, hid_t type, const std::vector<hsize_t>& sizes) {
+    return make_dataset(file, name, type, space_of(sizes, path), how, path);
+  };
   const auto pages = static_cast<hsize_t>(settings_.pages), width = static_cast<hsize_t>(settings_.page_bytes);
   {
-    const Hdf5Dataset data = encoded ? make_dataset(file, path, "pages", H5T_NATIVE_UINT8, {pages, width})
-                                     : make_dataset(file, path, "pages", H5T_NATIVE_DOUBLE, {pages, width / 8});
+    const Hdf5Dataset data = encoded ? make("pages", H5T_NATIVE_UINT8, {pages, width})
+                                     : make("pages", H5T_NATIVE_DOUBLE, {pages, width / 8});
     pages_at_ = offset_of(data, path);
     if (pages_at_ % block != 0) throw Error(ExitCode::bug, "the pages of '" + path + "' are not aligned");
     write_text_attribute(data, "fields", joined(settings_.fields), path);
     write_text_attribute(data, "codec", encoded ? settings_.codec : "none", path);
     write_shape(data, settings_.shape, path);
     const Hdf5Type type = slot_row_type(path);
-    const Hdf5Dataset slots = make_dataset(file, path, "slots", type, {static_cast<hsize_t>(settings_.slots)});
+    const Hdf5Dataset slots = make("slots", type, {static_cast<hsize_t>(settings_.slots)});
     const std::vector<SlotRow> rows(static_cast<std::size_t>(settings_.slots));
-    if (H5Dwrite(slots, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows.data()) < 0) fail_hdf5("write", path);
+    write_all(slots, type, rows.data(), path);
     slots_at_ = offset_of(slots, path);
     if (settings_.page_bytes < settings_.shape.bytes()) {
-      const Hdf5Dataset links = make_dataset(file, path, "next_page", H5T_NATIVE_INT64, {pages});
+      const Hdf5Dataset links = make("next_page", H5T_NATIVE_INT64, {pages});
       const std::vector<std::int64_t> none(static_cast<std::size_t>(pages), -1);
-      if (H5Dwrite(links, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, none.data()) < 0) fail_hdf5("write", path);
+      write_all(links, H5T_NATIVE_INT64, none.data(), path);
       links_at_ = offset_of(links, path);
     }
   }

@@ -132,16 +132,23 @@ FolderLock::FolderLock(std::string folder) : folder_(std::move(folder)), me_(thi
 
 FolderLock::~FolderLock() {
   if (getpid() != me_.process) return;
-  std::ifstream lock(file(folder_));
-  const std::string text((std::istreambuf_iterator<char>(lock)), std::istreambuf_iterator<char>());
-  if (text == to_text(me_)) unlink(file(folder_).c_str());
+  if (text(folder_) == to_text(me_)) unlink(file(folder_).c_str());
 }
 
 void FolderLock::take(const std::string& folder) {
+  const std::string path = file(folder);
+  const OpenLock lock(path);
+  if (!lock.is_there()) return;
+  const std::optional<ProcessIdentity> owner = parse_identity(lock.text());
+  if (owner && liveness(*owner) == Liveness::alive) return;
+  lock.own();  // of several who take it one is first, and the others find another lock in its place
+  if (lock.is_named()) unlink(path.c_str());
+}
+
+std::optional<std::string> FolderLock::text(const std::string& folder) {
   std::ifstream lock(file(folder));
-  const std::string text((std::istreambuf_iterator<char>(lock)), std::istreambuf_iterator<char>());
-  const std::optional<ProcessIdentity> owner = parse_identity(text);
-  if (lock && !(owner && liveness(*owner) == Liveness::alive)) unlink(file(folder).c_str());
+  if (!lock) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(lock), {});
 }
 
 RunLock::RunLock(const std::string& folder, const Communicator& comm, bool takes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "io/journal/process_identity.hpp"
@@ -23,6 +24,8 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   static std::string file(const std::string& folder) { return folder + "/lock"; }
+  /// What the lock says, for parse_identity(); nothing when there is none.
+  static std::optional<std::string> text(const std::string& folder);
 
  private:
   std::string folder_;

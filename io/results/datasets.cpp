@@ -83,10 +83,6 @@ Hdf5Dataset FieldFile::create(const std::string& path, const Part& part, hid_t s
           "create dataset " + path + " in", path_};
 }
 
-Hdf5Dataset FieldFile::open(const std::string& path) {
-  return {H5Dopen2(file_, path.c_str(), H5P_DEFAULT), "open dataset " + path + " of", path_};
-}
-
 void FieldFile::put(Hdf5Dataset dataset, const std::string& path, const Part& part, hid_t native, const void* data) {
   const Hdf5Properties transfer = collective_transfer(path_);
   check_hdf5(H5Dwrite(dataset, native, part.memory, part.stored, transfer, data), "write " + path + " to", path_);
@@ -125,13 +121,13 @@ void FieldFile::write_numbers(const std::string& path, const std::vector<double>
 }
 
 void FieldFile::overwrite_field(const std::string& path, const double* cells) {
-  put(open(path), path, part_of_field(), H5T_NATIVE_DOUBLE, packed(*grid_, cells).data());
+  put(open_dataset(file_, path, path_), path, part_of_field(), H5T_NATIVE_DOUBLE, packed(*grid_, cells).data());
 }
 
 /// Rank 0 alone: no other waits for it.
 void FieldFile::overwrite_element(const std::string& path, std::size_t i, hid_t native, const void* value) {
   if (!folder_->communicator().is_root()) return;
-  Hdf5Dataset dataset = open(path);
+  Hdf5Dataset dataset = open_dataset(file_, path, path_);
   const Part part{Hdf5Space(H5Dget_space(dataset), "describe a dataset of", path_), space_of({1}, path_)};
   select_block(part.stored, {{}, {i}, {1}}, path_);
   check_hdf5(H5Dwrite(dataset, native, part.memory, part.stored, H5P_DEFAULT, value), "write " + path + " to", path_);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/results/hdf5_handle.hpp"
+#include "io/hdf5/hdf5_handle.hpp"
 #include "io/results/run_folder.hpp"
 #include "solvers/grid/grid.hpp"
 
@@ -52,7 +52,6 @@ class FieldFile {
   Part part_of_list(std::size_t count) const;
   void leave_to_root(const Part& part) const;
   Hdf5Dataset create(const std::string& path, const Part& part, hid_t stored);
-  Hdf5Dataset open(const std::string& path);
   void put(Hdf5Dataset dataset, const std::string& path, const Part& part, hid_t native, const void* data);
   void overwrite_element(const std::string& path, std::size_t i, hid_t native, const void* value);
   const RunFolder* folder_;

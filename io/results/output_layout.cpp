@@ -32,25 +32,9 @@ Hdf5Properties timeless(hid_t kind, const std::string& path) {
 
 Hdf5Properties in_place(const std::string& path) {
   Hdf5Properties how = timeless(H5P_DATASET_CREATE, path);
-  check_hdf5(H5Pset_layout(how, H5D_CONTIGUOUS), "prepare", path);
-  check_hdf5(H5Pset_alloc_time(how, H5D_ALLOC_TIME_EARLY), "prepare", path);
-  check_hdf5(H5Pset_fill_time(how, H5D_FILL_TIME_NEVER), "prepare", path);
+  lay_in_place(how, path);
   check_hdf5(H5Pset_dset_no_attrs_hint(how, true), "prepare", path);
   return how;
-}
-
-Hdf5Dataset make_dataset(hid_t file, const std::string& name, hid_t stored, const Hdf5Space& space, hid_t how,
-                         const std::string& path) {
-  return {H5Dcreate2(file, name.c_str(), stored, space, H5P_DEFAULT, how, H5P_DEFAULT),
-          "create dataset " + name + " in", path};
-}
-
-void write_all(hid_t dataset, hid_t native, const void* values, const std::string& path) {
-  check_hdf5(H5Dwrite(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write to", path);
-}
-
-Hdf5Dataset open_dataset(hid_t file, const std::string& name, const std::string& path) {
-  return {H5Dopen2(file, name.c_str(), H5P_DEFAULT), "open dataset " + name + " of", path};
 }
 
 std::vector<double> read_all(hid_t file, const std::string& name, const Grid& grid, const std::string& path) {
@@ -58,15 +42,6 @@ std::vector<double> read_all(hid_t file, const std::string& name, const Grid& gr
   const Hdf5Dataset dataset = open_dataset(file, name, path);
   check_hdf5(H5Dread(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read", path);
   return values;
-}
-
-void write_text_attribute(hid_t where, const std::string& name, const std::string& text, const std::string& path) {
-  const Hdf5Space space(H5Screate(H5S_SCALAR), "describe an attribute of", path);
-  const Hdf5Type type(H5Tcopy(H5T_C_S1), "describe an attribute of", path);
-  check_hdf5(H5Tset_size(type, std::max<std::size_t>(1, text.size())), "describe an attribute of", path);
-  const Hdf5Attribute attribute(H5Acreate2(where, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT),
-                                "create an attribute of", path);
-  check_hdf5(H5Awrite(attribute, type, text.c_str()), "write an attribute of", path);
 }
 
 void remove_dataset(hid_t file, const std::string& name, const std::string& path) {

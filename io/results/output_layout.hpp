@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/results/hdf5_handle.hpp"
+#include "io/hdf5/hdf5_handle.hpp"
 #include "solvers/grid/grid.hpp"
 
 namespace hindsight {

@@ -15,34 +15,6 @@
 namespace hindsight {
 namespace {
 
-using Verb = ExitCode (*)(const Options&, const Communicator&);
-
-struct VerbEntry {
-  const char* name;
-  const char* summary;
-  const char* target;  ///< what its argument is, or nullptr
-  Verb run;
-};
-
-const std::vector<VerbEntry>& verbs() {
-  static const std::vector<VerbEntry> all = {
-      {"run", "simulate a case", "CASE", run_verb},
-      {"gradient", "simulate a case and differentiate its objective", "CASE", gradient_verb},
-      {"check", "test the derivatives of a case: Taylor remainders, tangent against adjoint", "CASE", check_verb},
-      {"invert", "find the unknowns that minimise the objective", "CASE", invert_verb},
-      {"resume", "go on with a run that was stopped or killed", "RUN", resume_verb},
-      {"status", "say how far a run is, from another terminal", "RUN", status_verb},
-      {"clean", "remove what only going on with a run needs", "RUN", clean_verb},
-      {"plan", "show which schedule and how much memory a gradient will use", "CASE", plan_verb},
-      {"explain", "show the derived equations, kernels and memory plan", "CASE", explain_verb},
-      {"schedule", "run a checkpoint schedule on the simulated machine and print its counts", "KIND", schedule_verb},
-      {"info", "show what this build and this machine can do", nullptr, info_verb},
-      {"init", "print a case file to start from: ode or pde", "KIND", init_verb},
-      {"schema", "print the JSON Schema of case files", nullptr, schema_verb},
-  };
-  return all;
-}
-
 void add_case_options(CLI::App& app, Options& options) {
   app.add_option("--set", options.set, "override a key of the case: --set time.step=0.25")->take_all();
   app.add_option("--out", options.out, "run folder (default: runs/CASE)");
@@ -94,8 +66,7 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
     if (entry.run == resume_verb)
       sub->add_option("--ranks", options.ranks, "go on with another number of ranks: as many as there are")
           ->check(CLI::PositiveNumber);
-    for (const Verb verb : {run_verb, gradient_verb, check_verb, invert_verb, resume_verb})
-      if (entry.run == verb) add_stop_options(*sub, options);
+    if (entry.can_be_resumed || entry.run == resume_verb) add_stop_options(*sub, options);
     if (entry.run == clean_verb) add_lock_option(*sub, options);
     if (entry.run == schedule_verb) {
       sub->add_option("--steps", options.steps, "number of steps")->required();

@@ -58,13 +58,12 @@ class OutputObserver {
   FieldWriter writer_;
 };
 
-/// Objective, misfits, memory, provenance: what every result.json begins with.
 /// The commit that this program was built from, with "+changes" where files differed from it; "unknown" outside a
 /// checkout.
 std::string build_commit();
 /// The words that started this process.
 std::string command_line();
-
+/// Objective, misfits, memory, provenance: what every result.json begins with.
 Json base_result(const std::string& verb, const Session& session, double objective);
 Json counts_result(const Session& session, const DriverCounts& counts, double seconds);
 /// Per unknown: a value, or {norm, dataset}; writes `file` with fields and series. Collective.

@@ -20,17 +20,11 @@ std::string result_of(const RunManifest& run) {
 }
 
 RunManifest read_manifest(const std::string& run, const Communicator& comm) {
-  RunManifest manifest;
-  comm.together([&] { manifest = RunManifest::read(run); });
-  return manifest;
+  return RunManifest::from_root(comm, [&] { return RunManifest::read(run); });
 }
 
-ExitCode begin_again(const Options& options, const Communicator& comm) {
-  if (options.verb == "run") return run_verb(options, comm);
-  if (options.verb == "gradient") return gradient_verb(options, comm);
-  if (options.verb == "invert") return invert_verb(options, comm);
-  if (options.verb == "check") return check_verb(options, comm);
-  throw ResourceError("run.json names the verb '" + options.verb + "', which this program does not have");
+bool is_complete(const std::string& folder, const RunManifest& run) {
+  return !run.is_preparing && fs::exists(folder + "/" + result_of(run));
 }
 
 /// What a file of rank 0 says of a run; empty where it does not.
@@ -41,9 +35,12 @@ Json status_of(const std::string& run) {
 
 /// "running", "stopped", "unknown" (on another host), with the owner.
 std::string owner_text(const std::string& run, Json& json) {
-  std::ifstream file(FolderLock::file(run));
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::optional<ProcessIdentity> owner = parse_identity(text);
+  const std::optional<std::string> lock = FolderLock::text(run);
+  const std::optional<ProcessIdentity> owner = parse_identity(lock.value_or(""));
+  if (lock && !owner) {
+    json["state"] = "unknown";
+    return "has a lock that cannot be read; if no run uses the folder: hindsight resume --take-lock " + run;
+  }
   if (!owner || liveness(*owner) == Liveness::dead) {
     json["state"] = "stopped";
     return "stopped; go on with: hindsight resume " + run;
@@ -56,12 +53,39 @@ std::string owner_text(const std::string& run, Json& json) {
                      is_alive ? "running:" : "cannot be seen from here:", owner->process, owner->host, owner->date);
 }
 
+/// How far the sweep under way is, in words; adds to what the status has what follows from it.
+std::string progress_text(Json& json) {
+  if (!json.contains("done")) return "no step has been taken yet\n";
+  const auto done = json["done"].get<double>(), total = json["total"].get<double>();
+  const auto seconds = json["seconds"].get<double>();
+  const double rate = seconds > 0 ? done / seconds : 0.0;
+  json["percent"] = total > 0 ? 100.0 * done / total : 0.0;
+  json["rate"] = rate;
+  if (rate > 0) json["eta_seconds"] = (total - done) / rate;
+  std::string text = progress_line(json["phase"], "steps", static_cast<std::int64_t>(done),
+                                   static_cast<std::int64_t>(total), seconds) +
+                     "\n";
+  if (json["evaluations"] > 0) text += fmt::format("{} evaluations before this one\n", json["evaluations"].get<int>());
+  return text + fmt::format("last epoch: {}, as of {}\n", json["epoch"].get<int>(), json["date"].get<std::string>());
+}
+
+/// "complete", or who is in it and how far it is.
+std::string state_text(const std::string& run, const RunManifest& manifest, Json& json) {
+  if (is_complete(run, manifest)) {
+    json["state"] = "complete";
+    return "complete\n";
+  }
+  const std::string owner = owner_text(run, json);
+  if (!manifest.is_preparing) json.update(status_of(run));
+  return owner + "\n" + progress_text(json);
+}
+
 }  // namespace
 
 ExitCode resume_verb(const Options& options, const Communicator& comm) {
   const RunManifest manifest = read_manifest(options.target, comm);
-  const std::string result = fs::absolute(options.target) / result_of(manifest);
-  if (!manifest.is_preparing && comm.any(fs::exists(result))) {
+  if (comm.any(is_complete(options.target, manifest))) {
+    const std::string result = fs::absolute(options.target) / result_of(manifest);
     RunJournal::clean_up(options.target, manifest, comm);
     print(comm, options.quiet ? "" : fmt::format("{} is complete: see {}\n", options.target, result));
     return ExitCode::done;
@@ -82,7 +106,7 @@ ExitCode resume_verb(const Options& options, const Communicator& comm) {
     fs::current_path(manifest.folder, error);
     if (error) throw ResourceError("cannot go to '" + manifest.folder + "', where the run began: " + error.message());
   });
-  return begin_again(begun, comm);
+  return begin_run(begun, comm);
 }
 
 ExitCode status_verb(const Options& options, const Communicator& comm) {
@@ -91,31 +115,9 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
   const RunManifest manifest = RunManifest::read(run);
   Json json = {
       {"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
-  std::string text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target,
-                                 manifest.ranks, manifest.ranks == 1 ? "rank" : "ranks");
-  if (!manifest.is_preparing && fs::exists(run + "/" + result_of(manifest))) {
-    json["state"] = "complete";
-    text += "complete\n";
-  } else {
-    text += owner_text(run, json) + "\n";
-    if (!manifest.is_preparing) json.update(status_of(run));
-    if (json.contains("done")) {
-      const auto done = json["done"].get<double>(), total = json["total"].get<double>();
-      const auto seconds = json["seconds"].get<double>();
-      const double rate = seconds > 0 ? done / seconds : 0.0;
-      json["percent"] = total > 0 ? 100.0 * done / total : 0.0;
-      json["rate"] = rate;
-      if (rate > 0) json["eta_seconds"] = (total - done) / rate;
-      text += progress_line(json["phase"], "steps", static_cast<std::int64_t>(done), static_cast<std::int64_t>(total),
-                            seconds) +
-              "\n";
-      if (json["evaluations"] > 0)
-        text += fmt::format("{} evaluations before this one\n", json["evaluations"].get<int>());
-      text += fmt::format("last epoch: {}, as of {}\n", json["epoch"].get<int>(), json["date"].get<std::string>());
-    } else {
-      text += "no step has been taken yet\n";
-    }
-  }
+  const std::string text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target,
+                                       manifest.ranks, manifest.ranks == 1 ? "rank" : "ranks") +
+                           state_text(run, manifest, json);
   if (options.json == "-") {
     fmt::print("{}\n", json.dump(2));
   } else {

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <span>
 #include <utility>
 
 #include "io/files/dying_files.hpp"
@@ -52,6 +53,34 @@ void remove_checkpoints(const std::string& folder, const std::string& id, bool o
   for (const fs::path& file : old) fs::remove(file, error);
 }
 
+/// How the run in this folder began, which is how it would begin now. @throws InputError naming the difference.
+RunManifest begun_as(const std::string& run, const RunManifest& now) {
+  RunManifest begun = RunManifest::read(run);
+  if (const std::string difference = begun.difference(now); !difference.empty())
+    throw InputError("cannot go on with '" + run + "': " + difference);
+  return begun;
+}
+
+/// Of an earlier run in this folder. Where it cannot be read, its checkpoints are not known.
+RunManifest earlier_in(const std::string& run) {
+  try {
+    if (fs::exists(RunManifest::file(run))) return RunManifest::read(run);
+  } catch (const ResourceError&) {
+  }
+  return {};
+}
+
+/// Lets `read` read the entries that earlier ranks wrote together.
+void read_entries(const std::vector<Bytes>& entries, const std::string& source, const Grid& grid,
+                  const std::function<void(BlockReader&)>& read) {
+  std::vector<ArchiveReader> archives;
+  std::vector<ArchiveReader*> readers;
+  for (const Bytes& entry : entries) archives.emplace_back(entry, entry_version, source);
+  for (ArchiveReader& archive : archives) readers.push_back(&archive);
+  BlockReader reader(readers, grid);
+  read(reader);
+}
+
 }  // namespace
 
 RunJournal::RunJournal(const Options& options, const Case& c, const Communicator& comm)
@@ -63,16 +92,11 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
       talks_(!options.quiet && options.json != "-") {
   lock_ = std::make_unique<RunLock>(run_, comm_, options.take_lock);
   if (!options.epoch.empty()) fixed_interval_ = parse_duration(options.epoch);
-  comm_.together([&] {
-    const RunManifest now = RunManifest::of(options, run_, c, comm_.size());
-    manifest_ = is_resumed_ ? RunManifest::read(run_) : now;
-    if (!is_resumed_) return read_earlier();
-    if (const std::string difference = manifest_.difference(now); !difference.empty())
-      throw InputError("cannot go on with '" + run_ + "': " + difference);
+  manifest_ = RunManifest::from_root(comm_, [&] {
+    RunManifest now = RunManifest::of(options, run_, c, comm_.size());
+    return is_resumed_ ? begun_as(run_, now) : now;
   });
-  if (!is_resumed_) manifest_.id = comm_.broadcast(manifest_.id);
-  if (!is_resumed_ && !c.checkpoints.directory.empty())
-    manifest_.scratch = fs::absolute(c.checkpoints.directory).string();
+  if (!is_resumed_) earlier_ = RunManifest::from_root(comm_, [&] { return earlier_in(run_); });
   moves_ = is_resumed_ && manifest_.ranks != comm_.size();
   if (moves_ && options.ranks != comm_.size())
     throw InputError(
@@ -96,14 +120,6 @@ RunJournal::~RunJournal() {
       write_text_file(*files_, RunManifest::file(run_), earlier_.to_text());
     }
   } catch (const std::exception&) {  // then resume begins the new run
-  }
-}
-
-/// Where it cannot be read, its checkpoints are not known.
-void RunJournal::read_earlier() {
-  try {
-    if (fs::exists(RunManifest::file(run_))) earlier_ = RunManifest::read(run_);
-  } catch (const ResourceError&) {
   }
 }
 
@@ -270,7 +286,8 @@ void RunJournal::finish() {
 void RunJournal::clean(const std::string& run, const RunManifest& manifest, bool takes_lock, const Communicator& comm) {
   const RunLock lock(run, comm, takes_lock);
   comm.on_root([&] {  // without journals there is nothing to go on with
-    if (!fs::exists(run + "/result.json") && !fs::exists(run + "/check.json")) fs::remove(RunManifest::file(run));
+    const bool has_result = fs::exists(run + "/result.json") || fs::exists(run + "/check.json");
+    if (manifest.is_preparing || !has_result) fs::remove(RunManifest::file(run));
   });
   const std::string path = fs::absolute(run).string();
   remove_files(path, manifest, true, comm);
@@ -304,22 +321,20 @@ void RunJournal::attach(const std::string& name, std::function<void(ArchiveWrite
   attachments_[name] = std::move(write);
 }
 
-std::string RunJournal::attached(const std::string& name) const {
+bool RunJournal::read_attached(const std::string& name, const std::function<void(ArchiveReader&)>& read) const {
   const auto found = attached_.find(name);
-  return found == attached_.end() ? "" : found->second;
+  if (found == attached_.end()) return false;
+  ArchiveReader from(std::as_bytes(std::span(found->second)), entry_version, "the journal's " + name);
+  read(from);
+  return true;
 }
 
 bool RunJournal::recall(const std::function<void(BlockReader&)>& read) {
   if (entries_left_ == 0) return false;
   comm_.together([&] {
-    std::vector<Bytes> bytes;
-    std::vector<ArchiveReader> archives;
-    std::vector<ArchiveReader*> readers;
-    for (Part& part : parts_) bytes.push_back(part.entries->read(part.next_entry));
-    for (const Bytes& entry : bytes) archives.emplace_back(entry, entry_version, "the log of evaluations");
-    for (ArchiveReader& archive : archives) readers.push_back(&archive);
-    BlockReader reader(readers, *grid_);
-    read(reader);
+    std::vector<Bytes> entries;
+    for (Part& part : parts_) entries.push_back(part.entries->read(part.next_entry));
+    read_entries(entries, "the log of evaluations", *grid_, read);
   });
   --entries_left_;
   if (entries_left_ == 0 && !has_sweep_) forget_parts();
@@ -352,18 +367,13 @@ std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& writ
 }
 
 void RunJournal::read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) {
-  std::vector<Bytes> bytes;
-  std::vector<ArchiveReader> archives;
-  std::vector<ArchiveReader*> readers;
+  std::vector<Bytes> entries;
   for (Part& part : parts_) {
     if (!part.host_slots) throw ResourceError("the file of checkpoints '" + path("slots") + "-*' is missing");
     std::int64_t at = place;
-    bytes.push_back(part.host_slots->read(at));
+    entries.push_back(part.host_slots->read(at));
   }
-  for (const Bytes& entry : bytes) archives.emplace_back(entry, entry_version, "the file of checkpoints");
-  for (ArchiveReader& archive : archives) readers.push_back(&archive);
-  BlockReader reader(readers, *grid_);
-  read(reader);
+  read_entries(entries, "the file of checkpoints", *grid_, read);
 }
 
 double RunJournal::now() const {

@@ -62,8 +62,8 @@ class RunJournal final : public SweepKeeper {
   void attach(const std::string& name, std::function<void(ArchiveWriter&)> write);
   /// Called before an epoch is written; null: nothing is.
   void before_epoch(std::function<void()> call) { before_epoch_ = std::move(call); }
-  /// What the epoch that the run goes on from has under this name; empty: nothing.
-  std::string attached(const std::string& name) const;
+  /// Lets `read` read what the epoch that the run goes on from has under this name. @returns false when it has nothing.
+  bool read_attached(const std::string& name, const std::function<void(ArchiveReader&)>& read) const;
 
   /// The next entry of the log, if there is one left. Collective.
   bool recall(const std::function<void(BlockReader&)>& read);
@@ -120,7 +120,6 @@ class RunJournal final : public SweepKeeper {
                            const Communicator& comm);
   static void remove_scratch_folder(const std::string& run, const RunManifest& manifest, const Communicator& comm);
   void make_room(const Case& c);
-  void read_earlier();
   std::string slots_path(std::int64_t epoch, int rank) const;
   double seconds_of_parts() const;
   bool parts_are_worth_it() const;

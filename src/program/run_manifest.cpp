@@ -26,6 +26,18 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// In pieces of 1 MiB: data files may be larger than the memory.
+std::string checksum_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> piece(std::size_t{1} << 20);
+  std::uint32_t sum = 0;
+  while (file) {
+    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    sum = crc32c(piece.data(), file.gcount(), sum);
+  }
+  return fmt::format("{:08x}", sum);
+}
+
 /// The first line in which two texts differ.
 std::string first_difference(const std::string& before, const std::string& now) {
   std::istringstream a(before), b(now);
@@ -52,10 +64,17 @@ RunManifest RunManifest::of(const Options& options, const std::string& run, cons
   m.options.out = std::filesystem::absolute(run);
   m.resolved = c.resolved;
   for (const std::string& path : c.inputs())
-    if (path != c.file) m.data[std::filesystem::weakly_canonical(path)] = checksum(contents(path));
-  m.program = fmt::format("hindsight {}, checksum {}", build_commit(), checksum(contents("/proc/self/exe")));
+    if (path != c.file) m.data[std::filesystem::weakly_canonical(path)] = checksum_of_file(path);
+  m.program = fmt::format("hindsight {}, checksum {}", build_commit(), checksum_of_file("/proc/self/exe"));
   m.kernels = host::compiler_report();
+  if (!c.checkpoints.directory.empty()) m.scratch = std::filesystem::absolute(c.checkpoints.directory);
   return m;
+}
+
+RunManifest RunManifest::from_root(const Communicator& comm, const std::function<RunManifest()>& make) {
+  std::string text;
+  comm.on_root([&] { text = make().to_text(); });
+  return parse(comm.broadcast(text), "run.json");
 }
 
 std::string RunManifest::to_text() const {
@@ -83,15 +102,18 @@ std::string RunManifest::to_text() const {
 }
 
 RunManifest RunManifest::read(const std::string& run) {
-  const std::string path = file(run);
-  if (!std::filesystem::exists(path))
+  if (!std::filesystem::exists(file(run)))
     throw InputError("'" + run +
                      "' holds no run to go on with: begin one with hindsight run, gradient, invert or check");
+  return parse(contents(file(run)), file(run));
+}
+
+RunManifest RunManifest::parse(const std::string& text, const std::string& source) {
   try {
-    Json json = Json::parse(contents(path));
+    Json json = Json::parse(text);
     const std::string said = json.at("checksum");
     json.erase("checksum");
-    if (said != checksum(json.dump())) throw ResourceError("'" + path + "' is damaged: its checksum is wrong");
+    if (said != checksum(json.dump())) throw ResourceError("'" + source + "' is damaged: its checksum is wrong");
     RunManifest m;
     m.id = json.at("run");
     m.is_preparing = json.at("state") == "preparing";
@@ -113,7 +135,7 @@ RunManifest RunManifest::read(const std::string& run) {
     m.resolved = json.at("case");
     return m;
   } catch (const Json::exception& error) {
-    throw ResourceError("'" + path + "' is damaged: " + error.what());
+    throw ResourceError("'" + source + "' is damaged: " + error.what());
   }
 }
 

@@ -1,11 +1,13 @@
 // run.json: what a run folder knows of how its run began, so that resume can begin it again and refuse what differs.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "io/case/case.hpp"
+#include "src/communicator.hpp"
 #include "src/program/options.hpp"
 
 namespace hindsight {
@@ -23,10 +25,14 @@ struct RunManifest {
   std::string scratch;                      ///< folder of checkpoint files; empty: that in the run folder
 
   static std::string file(const std::string& run) { return run + "/run.json"; }
-  /// Of a run that begins here and now.
+  /// Of a run that begins here and now. Reads all of the program and of the case's data: enough that rank 0 does.
   static RunManifest of(const Options& options, const std::string& run, const Case& c, int ranks);
+  /// What rank 0 makes or reads, on all ranks. Collective; all throw what it throws.
+  static RunManifest from_root(const Communicator& comm, const std::function<RunManifest()>& make);
   std::string to_text() const;
-  /// @throws ResourceError when the file is damaged; InputError when there is none: nothing began in this folder.
+  /// @throws ResourceError when the text is damaged. @param source is named then.
+  static RunManifest parse(const std::string& text, const std::string& source);
+  /// The same of a run's file; InputError when there is none: nothing began in this folder.
   static RunManifest read(const std::string& run);
   /// What differs from another run of the same verb, in words; empty: nothing. @param now of the same options, made
   /// now.

@@ -115,8 +115,7 @@ void write_outputs(ArchiveWriter& to, const OutputsWritten& written) {
   for (const std::vector<double>& values : written.values) to.write(values);
 }
 
-OutputsWritten read_outputs(const std::string& kept) {
-  ArchiveReader from({reinterpret_cast<const std::byte*>(kept.data()), kept.size()}, 1, "the journal's output");
+OutputsWritten read_outputs(ArchiveReader& from) {
   OutputsWritten written;
   from.read(written.steps);
   from.read(written.times);
@@ -133,15 +132,14 @@ bool has_output(const RunFolder& folder) {
 /// Output that goes on where the journal has it; null when it is finished. Where it cannot go on, what would write it
 /// is evaluated again.
 std::unique_ptr<OutputObserver> begin_output(const Session& session, RunJournal& journal) {
-  const std::string kept = journal.attached("output");
+  std::optional<OutputsWritten> written;
+  const bool is_kept = journal.read_attached("output", [&](ArchiveReader& from) { written = read_outputs(from); });
+  if (is_kept && journal.has_next() && has_output(journal.folder())) return nullptr;
   std::unique_ptr<OutputObserver> output;
-  if (!kept.empty() && journal.has_next() && has_output(journal.folder())) return output;
   try {
-    std::optional<OutputsWritten> written;
-    if (!kept.empty()) written = read_outputs(kept);
     output = std::make_unique<OutputObserver>(session, journal.folder(), std::move(written));
   } catch (const ResourceError&) {
-    if (kept.empty()) throw;
+    if (!is_kept) throw;
     journal.evaluate_again();
     output = std::make_unique<OutputObserver>(session, journal.folder());
   }
@@ -161,6 +159,40 @@ void finish_output(const std::unique_ptr<OutputObserver>& output, RunJournal& jo
   output->finish();
 }
 
+/// A run from its begin to its result.
+class Run {
+ public:
+  Run(const Options& options, const Case& source, const Communicator& comm, bool adjoint)
+      : journal(options, source, comm),
+        session(source, comm, adjoint, false, options.quiet, plan_options(options, source, &journal)),
+        log(begin(), options.verb, session),
+        options_(options) {}
+  const RunFolder& folder() const { return journal.folder(); }
+  /// Whether it says on standard output, for people, what it does.
+  bool talks() const { return !options_.quiet && options_.json != "-"; }
+  /// Collective. @param seconds that the result took.
+  void finish(const Json& result, double seconds) {
+    folder().write_text("result.json", result.dump(2) + "\n");
+    for (const std::string& warning : session.warnings()) log.event("warning", {{"text", warning}});
+    log.event("finished", {{"seconds", seconds}, {"objective", result["objective"]}});
+    journal.finish();
+    write_json(options_, session.communicator(), result);
+  }
+
+  RunJournal journal;
+  Session session;
+  RunLog log;
+
+ private:
+  const RunFolder& begin() {
+    journal.begin(session.source(), session.simulation().kept_bytes());
+    folder().write_text("case.yaml", session.source().resolved);
+    return folder();
+  }
+
+  const Options& options_;
+};
+
 }  // namespace
 
 PlanOptions plan_options(const Options& options, const Case& c, RunJournal* journal) {
@@ -179,28 +211,20 @@ PlanOptions plan_options(const Options& options, const Case& c, RunJournal* jour
 
 ExitCode run_verb(const Options& options, const Communicator& comm) {
   const Case source = read_case(options.target, options.set);
-  RunJournal journal(options, source, comm);
-  Session session(source, comm, false, false, options.quiet, plan_options(options, source, &journal));
-  journal.begin(session.source(), session.simulation().kept_bytes());
-  const RunFolder& folder = journal.folder();
-  folder.write_text("case.yaml", session.source().resolved);
-  RunLog log(folder, "run", session);
-  const std::unique_ptr<OutputObserver> output = begin_output(session, journal);
+  Run run(options, source, comm, false);
+  Session& session = run.session;
+  const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
   const Stopwatch watch;
   const double objective = session.objective(observer_of(output));
   const double seconds = watch.seconds();
-  finish_output(output, journal);
+  finish_output(output, run.journal);
   Json json = base_result("run", session, objective);
   json["seconds"] = {{"forward", seconds}};
-  folder.write_text("result.json", json.dump(2) + "\n");
-  for (const std::string& warning : session.warnings()) log.event("warning", {{"text", warning}});
-  log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
-  journal.finish();
-  write_json(options, comm, json);
-  if (!options.quiet && options.json != "-")
-    print(comm,
-          fmt::format("{}: {} steps in {:.3g} s, objective {:.10g}\n{}results in {}\n", session.source().name,
-                      session.simulation().plan().steps(), seconds, objective, misfit_text(session), folder.path()));
+  run.finish(json, watch.seconds());
+  if (run.talks())
+    print(comm, fmt::format("{}: {} steps in {:.3g} s, objective {:.10g}\n{}results in {}\n", session.source().name,
+                            session.simulation().plan().steps(), seconds, objective, misfit_text(session),
+                            run.folder().path()));
   return ExitCode::done;
 }
 
@@ -208,27 +232,19 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   const Case source = read_case(options.target, options.set);
   if (source.unknowns.empty())
     throw InputError({options.target, 0, 0}, "a gradient needs unknowns: add them to the case");
-  RunJournal journal(options, source, comm);
-  Session session(source, comm, true, false, options.quiet, plan_options(options, source, &journal));
-  journal.begin(session.source(), session.simulation().kept_bytes());
-  const RunFolder& folder = journal.folder();
-  folder.write_text("case.yaml", session.source().resolved);
-  RunLog log(folder, "gradient", session);
-  const std::unique_ptr<OutputObserver> output = begin_output(session, journal);
+  Run run(options, source, comm, true);
+  Session& session = run.session;
+  const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
   const Stopwatch watch;
   const Evaluation evaluation = session.gradient(observer_of(output));
   const double seconds = watch.seconds();
-  finish_output(output, journal);
+  finish_output(output, run.journal);
   Json json = base_result("gradient", session, evaluation.objective);
-  json["gradient"] = values_result(session, folder, "gradient.h5", evaluation.gradient);
+  json["gradient"] = values_result(session, run.folder(), "gradient.h5", evaluation.gradient);
   json.merge_patch(counts_result(session, evaluation.counts, evaluation.seconds));
   json["seconds"] = {{"gradient", seconds}};
-  folder.write_text("result.json", json.dump(2) + "\n");
-  for (const std::string& warning : session.warnings()) log.event("warning", {{"text", warning}});
-  log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
-  journal.finish();
-  write_json(options, comm, json);
-  if (options.quiet || options.json == "-") return ExitCode::done;
+  run.finish(json, watch.seconds());
+  if (!run.talks()) return ExitCode::done;
   std::string text = fmt::format("{}: objective {:.10g}\n", session.source().name, evaluation.objective);
   for (const auto& [name, value] : json["gradient"].items())
     text += value.is_number() ? fmt::format("  dJ/d{:<14} {:.10g}\n", name, value.get<double>())
@@ -241,7 +257,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
                       json["steps"]["reversed"].get<std::int64_t>(), seconds_text(evaluation.seconds), predicted,
                       plan.kind->name, bytes_text(json["memory"]["host"]["peak"].get<std::int64_t>()),
                       bytes_text(session.host_budget()));
-  print(comm, text + misfit_text(session) + "results in " + folder.path() + "\n");
+  print(comm, text + misfit_text(session) + "results in " + run.folder().path() + "\n");
   return ExitCode::done;
 }
 
@@ -249,13 +265,9 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const Case source = read_case(options.target, options.set);
   if (source.unknowns.empty())
     throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
-  RunJournal journal(options, source, comm);
-  Session session(source, comm, true, false, options.quiet, plan_options(options, source, &journal));
-  const Case& c = session.source();
-  journal.begin(c, session.simulation().kept_bytes());
-  const RunFolder& folder = journal.folder();
-  folder.write_text("case.yaml", c.resolved);
-  RunLog log(folder, "invert", session);
+  Run run(options, source, comm, true);
+  Session& session = run.session;
+  const RunFolder& folder = run.folder();
   const Variables variables(session);
   const UnknownValues start = session.simulation().values();
   DriverCounts counts;
@@ -270,28 +282,27 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
     gradient_seconds = e.seconds;
     return e.objective;
   };
-  const CaseInversion settings = c.inversion.value_or(CaseInversion{});
-  const bool talks = !options.quiet && options.json != "-";
+  const CaseInversion settings = source.inversion.value_or(CaseInversion{});
   const std::string head = fmt::format("{:>9} {:>18} {:>13} {:>11} {:>12}\n", "iteration", "objective", "gradient norm",
                                        "step", "evaluations");
-  if (talks) print(comm, c.name + "\n" + head);
+  if (run.talks()) print(comm, source.name + "\n" + head);
   const Stopwatch watch;
   const InversionResult result =
       invert(problem, {settings.method, settings.iterations, settings.gradient, settings.relative, options.petsc}, comm,
              [&](const InversionIteration& now) {
-               if (now.evaluations > journal.recalled())
-                 log.event("iteration", {{"iteration", now.iteration},
-                                         {"objective", now.objective},
-                                         {"gradient_norm", now.gradient_norm},
-                                         {"evaluations", now.evaluations}});
-               if (talks) print(comm, table_line(now));
+               if (now.evaluations > run.journal.recalled())
+                 run.log.event("iteration", {{"iteration", now.iteration},
+                                             {"objective", now.objective},
+                                             {"gradient_norm", now.gradient_norm},
+                                             {"evaluations", now.evaluations}});
+               if (run.talks()) print(comm, table_line(now));
              });
   const double seconds = watch.seconds();
   const UnknownValues estimate = variables.to_unknowns(result.variables);
   session.simulation().set_values(estimate);
-  const std::unique_ptr<OutputObserver> output = begin_output(session, journal);
+  const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
   const double objective = session.objective(observer_of(output));
-  finish_output(output, journal);
+  finish_output(output, run.journal);
 
   std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
   for (const InversionIteration& i : result.history)
@@ -307,26 +318,14 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
                        {"reason", result.reason}};
   json.merge_patch(counts_result(session, counts, gradient_seconds));
   json["seconds"] = {{"inversion", seconds}};
-  folder.write_text("result.json", json.dump(2) + "\n");
-  for (const std::string& warning : session.warnings()) log.event("warning", {{"text", warning}});
-  log.event("finished", {{"seconds", watch.seconds()}, {"objective", json["objective"]}});
-  journal.finish();
-  write_json(options, comm, json);
-  if (talks)
+  run.finish(json, watch.seconds());
+  if (run.talks())
     print(comm, fmt::format("stopped: {} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n", result.reason,
                             result.evaluations, seconds, estimates_text(session, start, estimate), misfit_text(session),
                             folder.path()));
   if (!result.unused_options.empty() && comm.is_root())
     fmt::print(stderr, "warning: --petsc: nothing asked for {}\n", join(result.unused_options));
   return result.gave_up ? ExitCode::numerics : ExitCode::done;
-}
-
-ExitCode default_verb(const Options& options, const Communicator& comm) {
-  const Case c = read_case(options.target, options.set);
-  Options chosen = options;
-  chosen.verb = c.inversion ? "invert" : c.unknowns.empty() ? "run" : "gradient";
-  if (c.inversion) return invert_verb(chosen, comm);
-  return c.unknowns.empty() ? run_verb(chosen, comm) : gradient_verb(chosen, comm);
 }
 
 }  // namespace hindsight

@@ -95,6 +95,7 @@ class Session {
   void read(BlockReader& from, Logged& logged, double values);
   SweepOptions watched(const StateObserver& observer, const ProgressObserver& progress);
   void save_plan(ArchiveWriter& to) const;
+  CheckpointPlan read_plan(ArchiveReader& from);
   bool restore_plan();
   Evaluation gradient_now(const StateObserver& observer);
   double add_priors(UnknownValues* gradient) const;

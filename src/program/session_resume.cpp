@@ -10,78 +10,62 @@
 namespace hindsight {
 namespace {
 
-constexpr std::uint64_t version = 1;  // of the plan in a journal
+// A value as the journal's plan has it.
 
-void write(ArchiveWriter& to, const PerTier& values) {
-  to.write(std::vector<std::int64_t>(values.begin(), values.end()));
+template <class T>
+void write_value(ArchiveWriter& to, const T& value) {
+  to.write(value);
 }
 
-void write(ArchiveWriter& to, const std::array<double, tier_count>& values) {
-  to.write(std::vector<double>(values.begin(), values.end()));
+void write_value(ArchiveWriter& to, Content value) {
+  to.write(value == Content::record);
 }
 
-template <class Array>
-void read(ArchiveReader& from, Array& values) {
-  std::vector<typename Array::value_type> all;
-  from.read(all);
+template <class T>
+void write_value(ArchiveWriter& to, const std::array<T, tier_count>& values) {
+  to.write(std::vector<T>(values.begin(), values.end()));
+}
+
+template <class T>
+void read_value(ArchiveReader& from, T& value) {
+  from.read(value);
+}
+
+void read_value(ArchiveReader& from, Content& value) {
+  value = from.get<bool>() ? Content::record : Content::state;
+}
+
+template <class T>
+void read_value(ArchiveReader& from, std::array<T, tier_count>& values) {
+  const auto all = from.get<std::vector<T>>();
   if (all.size() != values.size()) throw ResourceError("the journal's plan is of another version");
   std::copy(all.begin(), all.end(), values.begin());
 }
 
-void write(ArchiveWriter& to, const OperationSeconds& s) {
-  for (const double value : {s.forward, s.record, s.reverse_kept, s.record_last, s.reverse}) to.write(value);
-  write(to, s.write);
-  write(to, s.read);
+auto writer(ArchiveWriter& to) {
+  return [&to](const auto&... values) { (write_value(to, values), ...); };
 }
 
-void read(ArchiveReader& from, OperationSeconds& s) {
-  for (double* value : {&s.forward, &s.record, &s.reverse_kept, &s.record_last, &s.reverse}) from.read(*value);
-  read(from, s.write);
-  read(from, s.read);
+auto reader(ArchiveReader& from) {
+  return [&from](auto&... values) { (read_value(from, values), ...); };
 }
 
-void write(ArchiveWriter& to, const ScheduleRequest& r) {
-  to.write(r.steps);
-  write(to, r.capacities.slots);
-  to.write(r.content == Content::record);
-  to.write(r.costs.forward);
-  to.write(r.costs.reverse);
-  write(to, r.costs.write);
-  write(to, r.costs.read);
-  to.write(r.record_units);
-  to.write(r.record_gives_state);
-  to.write(r.period);
-  to.write(r.at_most);
+// What the journal's plan has of a struct, for a writer() or a reader().
+
+template <class Seconds, class Visit>
+void visit_seconds(Seconds& s, const Visit& visit) {
+  visit(s.forward, s.record, s.reverse_kept, s.record_last, s.reverse, s.write, s.read);
 }
 
-void read(ArchiveReader& from, ScheduleRequest& r) {
-  from.read(r.steps);
-  read(from, r.capacities.slots);
-  r.content = from.get<bool>() ? Content::record : Content::state;
-  from.read(r.costs.forward);
-  from.read(r.costs.reverse);
-  read(from, r.costs.write);
-  read(from, r.costs.read);
-  from.read(r.record_units);
-  from.read(r.record_gives_state);
-  from.read(r.period);
-  from.read(r.at_most);
+template <class Request, class Visit>
+void visit_request(Request& r, const Visit& visit) {
+  visit(r.steps, r.capacities.slots, r.content, r.costs.forward, r.costs.reverse, r.costs.write, r.costs.read,
+        r.record_units, r.record_gives_state, r.period, r.at_most);
 }
 
-std::vector<std::int64_t> numbers_of(const DriverCounts& c) {
-  std::vector<std::int64_t> all{c.plain, c.recorded, c.kept, c.reversed, c.repaired, c.repairing_steps};
-  for (const PerTier& n : {c.writes, c.reads, c.peak}) all.insert(all.end(), n.begin(), n.end());
-  return all;
-}
-
-DriverCounts counts_of(const std::vector<std::int64_t>& all) {
-  DriverCounts c;
-  std::size_t next = 0;
-  const auto take = [&] { return next < all.size() ? all[next++] : 0; };
-  for (std::int64_t* n : {&c.plain, &c.recorded, &c.kept, &c.reversed, &c.repaired, &c.repairing_steps}) *n = take();
-  for (PerTier* tiers : {&c.writes, &c.reads, &c.peak})
-    for (std::int64_t& n : *tiers) n = take();
-  return c;
+template <class Lossy, class Visit>
+void visit_lossy(Lossy& l, const Visit& visit) {
+  visit(l.accepted, l.predicted, l.measured, l.tolerance, l.gradients);
 }
 
 }  // namespace
@@ -123,7 +107,7 @@ void Session::write(BlockWriter& to, const Logged& logged, double values) const 
   archive.write(e.objective);
   archive.write(logged.derivative);
   archive.write(e.seconds);
-  archive.write(numbers_of(e.counts));
+  save_counts(archive, e.counts);
   archive.write(!e.gradient.empty());
   for (std::size_t i = 0; i < e.gradient.size(); ++i) {
     if (simulation_->spec().unknowns[i].is_field()) {
@@ -149,7 +133,7 @@ void Session::read(BlockReader& from, Logged& logged, double values) {
   from.read(e.objective);
   from.read(logged.derivative);
   from.read(e.seconds);
-  e.counts = counts_of(from.get<std::vector<std::int64_t>>());
+  e.counts = restore_counts(from);
   if (!from.get<bool>()) return;
   e.gradient = simulation_->values();
   for (std::size_t i = 0; i < e.gradient.size(); ++i) {
@@ -173,52 +157,43 @@ SweepOptions Session::watched(const StateObserver& observer, const ProgressObser
 }
 
 void Session::save_plan(ArchiveWriter& to) const {
+  const auto put = writer(to);
   to.begin("plan");
-  to.write(plan_.kind->name);
-  hindsight::write(to, plan_.request);
-  to.write(plan_.seconds);
-  to.write(plan_.is_automatic);
-  hindsight::write(to, inputs_.seconds);
-  hindsight::write(to, most_units_);
-  to.write(host_budget_);
-  to.write(does_without_disk_);
-  to.write(tiers_->disk_codec());
+  put(plan_.kind->name);
+  visit_request(plan_.request, put);
+  put(plan_.seconds, plan_.is_automatic);
+  visit_seconds(inputs_.seconds, put);
+  put(most_units_, host_budget_, does_without_disk_, tiers_->disk_codec());
   to.end();
   to.begin("lossy");
-  to.write(lossy_error_ && !is_calibrating_);
+  put(lossy_error_ && !is_calibrating_);
   const LossyError lossy = lossy_error_.value_or(LossyError{});
-  for (const double value : {lossy.accepted, lossy.predicted, lossy.measured, lossy.tolerance}) to.write(value);
-  to.write(lossy.gradients);
-  to.write(calibrated_norm_);
+  visit_lossy(lossy, put);
+  put(calibrated_norm_);
   to.end();
 }
 
-/// Goes on with the plan of the process before. @returns false when there is none, or when it cannot be carried out
-/// here; a sweep that was kept begins again then.
-bool Session::restore_plan() {
-  const std::string kept = options_.journal != nullptr ? options_.journal->attached("plan") : "";
-  if (kept.empty()) return false;
-  ArchiveReader from({reinterpret_cast<const std::byte*>(kept.data()), kept.size()}, version, "the journal's plan");
-  from.begin("plan");
-  const ScheduleKind& kind = schedule_kind(from.get<std::string>());
+/// @returns the plan without its schedule.
+CheckpointPlan Session::read_plan(ArchiveReader& from) {
+  const auto take = reader(from);
   CheckpointPlan plan;
-  hindsight::read(from, plan.request);
-  from.read(plan.seconds);
-  from.read(plan.is_automatic);
-  hindsight::read(from, inputs_.seconds);
-  hindsight::read(from, most_units_);
+  from.begin("plan");
+  plan.kind = &schedule_kind(from.get<std::string>());
+  visit_request(plan.request, take);
+  take(plan.seconds, plan.is_automatic);
+  visit_seconds(inputs_.seconds, take);
+  take(most_units_);
   // Where the case gives none, it follows from what is free, which may be a little less now.
   const auto budget = from.get<std::int64_t>();
   if (!case_.checkpoints.host && !comm_.any(budget > 2 * host_budget_)) host_budget_ = budget;
-  from.read(does_without_disk_);
+  take(does_without_disk_);
   const auto codec = from.get<std::string>();
   from.end();
   from.begin("lossy");
   const bool is_lossy = from.get<bool>();
   LossyError lossy;
-  for (double* value : {&lossy.accepted, &lossy.predicted, &lossy.measured, &lossy.tolerance}) from.read(*value);
-  from.read(lossy.gradients);
-  from.read(calibrated_norm_);
+  visit_lossy(lossy, take);
+  take(calibrated_norm_);
   from.end();
   if (is_lossy) {
     for (const Tier tier : lossy_tiers().tuned) tiers_->set_tolerance(tier, lossy.tolerance);
@@ -226,18 +201,26 @@ bool Session::restore_plan() {
   } else if (!codec.empty()) {
     tiers_->set_disk_codec(codec);
   }
+  return plan;
+}
+
+/// Goes on with the plan of the process before. @returns false when there is none, or when it cannot be carried out
+/// here; a sweep that was kept begins again then.
+bool Session::restore_plan() {
+  RunJournal* const journal = options_.journal;
+  CheckpointPlan plan;
+  const auto read = [&](ArchiveReader& from) { plan = read_plan(from); };
+  if (journal == nullptr || !journal->read_attached("plan", read)) return false;
   count_units();
-  plan.kind = &kind;
-  plan.schedule = kind.make(plan.request);
+  plan.schedule = plan.kind->make(plan.request);
   plan_ = std::move(plan);
   const std::int64_t bytes = plan_.checkpoint_bytes(Tier::host, inputs_) + inputs_.working_bytes;
   if (!comm_.any(bytes > host_budget_) && open_tiers()) {
     simulation_->reserve_checkpoints(plan_.request.capacities[Tier::host], tiers_->all());
     return true;
   }
-  if (options_.journal->has_sweep())
-    warn("checkpoints do not fit here as they were planned; the gradient begins again");
-  options_.journal->drop_sweep();
+  if (journal->has_sweep()) warn("checkpoints do not fit here as they were planned; the gradient begins again");
+  journal->drop_sweep();
   count_units();
   return false;
 }

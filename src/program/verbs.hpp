@@ -1,6 +1,8 @@
 // What the program can be asked to do; each returns the exit code. Errors are thrown.
 #pragma once
 
+#include <vector>
+
 #include "src/communicator.hpp"
 #include "src/error.hpp"
 #include "src/program/options.hpp"
@@ -21,6 +23,22 @@ ExitCode schedule_verb(const Options& options, const Communicator& comm);
 ExitCode info_verb(const Options& options, const Communicator& comm);
 ExitCode init_verb(const Options& options, const Communicator& comm);
 ExitCode schema_verb(const Options& options, const Communicator& comm);
+
+using Verb = ExitCode (*)(const Options&, const Communicator&);
+
+struct VerbEntry {
+  const char* name;
+  const char* summary;
+  const char* target;  ///< what its argument is, or nullptr
+  Verb run;
+  bool can_be_resumed = false;
+};
+
+const std::vector<VerbEntry>& verbs();
+
+/// Begins, or goes on with, a run of options.verb. @throws ResourceError when no verb that can be resumed has this
+/// name.
+ExitCode begin_run(const Options& options, const Communicator& comm);
 
 /// What a case asks for when no verb is given: invert with an inversion, gradient with unknowns, else run.
 ExitCode default_verb(const Options& options, const Communicator& comm);

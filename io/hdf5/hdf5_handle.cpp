@@ -1,4 +1,4 @@
-#include "io/results/hdf5_handle.hpp"
+#include "io/hdf5/hdf5_handle.hpp"
 
 #include <algorithm>
 
@@ -41,6 +41,35 @@ std::string shape_text(const std::vector<hsize_t>& sizes) {
   std::string text;
   for (const hsize_t n : sizes) text += (text.empty() ? "" : " x ") + std::to_string(n);
   return text;
+}
+
+Hdf5Dataset open_dataset(hid_t file, const std::string& name, const std::string& path) {
+  return {H5Dopen2(file, name.c_str(), H5P_DEFAULT), "open dataset " + name + " of", path};
+}
+
+Hdf5Dataset make_dataset(hid_t file, const std::string& name, hid_t stored, const Hdf5Space& space, hid_t how,
+                         const std::string& path) {
+  return {H5Dcreate2(file, name.c_str(), stored, space, H5P_DEFAULT, how, H5P_DEFAULT),
+          "create dataset " + name + " in", path};
+}
+
+void lay_in_place(const Hdf5Properties& how, const std::string& file) {
+  check_hdf5(H5Pset_layout(how, H5D_CONTIGUOUS), "prepare", file);
+  check_hdf5(H5Pset_alloc_time(how, H5D_ALLOC_TIME_EARLY), "prepare", file);
+  check_hdf5(H5Pset_fill_time(how, H5D_FILL_TIME_NEVER), "prepare", file);
+}
+
+void write_all(hid_t dataset, hid_t native, const void* values, const std::string& file) {
+  check_hdf5(H5Dwrite(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write to", file);
+}
+
+void write_text_attribute(hid_t where, const std::string& name, const std::string& text, const std::string& file) {
+  const Hdf5Space space(H5Screate(H5S_SCALAR), "describe an attribute of", file);
+  const Hdf5Type type(H5Tcopy(H5T_C_S1), "describe an attribute of", file);
+  check_hdf5(H5Tset_size(type, std::max<std::size_t>(1, text.size())), "describe an attribute of", file);
+  const Hdf5Attribute attribute(H5Acreate2(where, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT),
+                                "create an attribute of", file);
+  check_hdf5(H5Awrite(attribute, type, text.c_str()), "write an attribute of", file);
 }
 
 Hdf5Properties parallel_access(MPI_Comm comm, const std::string& file) {

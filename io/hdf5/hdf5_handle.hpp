@@ -54,6 +54,14 @@ Hdf5Space space_of(const std::vector<hsize_t>& sizes, const std::string& file);
 std::vector<hsize_t> sizes_of(hid_t dataset, const std::string& file);
 /// "9 x 11".
 std::string shape_text(const std::vector<hsize_t>& sizes);
+Hdf5Dataset open_dataset(hid_t file, const std::string& name, const std::string& path);
+/// @param how as lay_in_place() or others prepared it.
+Hdf5Dataset make_dataset(hid_t file, const std::string& name, hid_t stored, const Hdf5Space& space, hid_t how,
+                         const std::string& path);
+/// Datasets that are made so are contiguous, have their place in the file at once, and are never filled.
+void lay_in_place(const Hdf5Properties& how, const std::string& file);
+void write_all(hid_t dataset, hid_t native, const void* values, const std::string& file);
+void write_text_attribute(hid_t where, const std::string& name, const std::string& text, const std::string& file);
 /// To open a file through MPI-IO, which takes no lock on it. HDF5's own printing of errors is turned off: they are
 /// thrown.
 Hdf5Properties parallel_access(MPI_Comm comm, const std::string& file);
