@@ -91,7 +91,9 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   build_parameters();
 
   plan_ = std::make_unique<TimePlan>(spec_.from, spec_.to, spec_.step, landings);
-  grid_ = std::make_unique<Grid>(spec_.axes, comm, halo);
+  if (wants_.backend == Backend::emulated_cuda) device_operations_ = emulated_cell_operations(comm);
+  grid_ = std::make_unique<Grid>(spec_.axes, comm, halo,
+                                 device_operations_ ? *device_operations_ : CellOperations::on_host());
   tables_ = std::make_unique<Tables>(graph, *grid_, sums, wants_.backend);
   tables_->allocate(s.parameter_fields);
   tables_->allocate(s.bars);

@@ -205,6 +205,7 @@ class Simulation final : private ReversibleSteps {
   Wants wants_;
   Active active_;
   Communicator comm_;
+  std::unique_ptr<CellOperations> device_operations_;
   std::unique_ptr<Grid> grid_;
   std::unique_ptr<TimePlan> plan_;
   std::unique_ptr<RungeKutta> stepper_;

@@ -18,23 +18,6 @@ constexpr int shared_bytes = 40 << 10;      // of summands: less than the 48 KiB
 constexpr std::int64_t enough = 1 << 18;    // threads that keep a large device busy
 constexpr std::int64_t longest_chunk = 16;  // cells that a thread takes one after another
 
-// EACH_THREAD: what follows is done by every thread of the block, and all have done it before what comes after.
-const char* const device_preamble = R"(
-#define KERNEL(name, most) extern "C" __global__ void __launch_bounds__(most) name(const __grid_constant__ struct name##_arguments L)
-#define BLOCK ((integer)blockIdx.x)
-#define SHARED __shared__
-#define EACH_THREAD(count) for (int thread = threadIdx.x, once = 1; once; once = 0, __syncthreads())
-#define S L.scalars
-)";
-
-const char* const emulation_preamble = R"(
-#define KERNEL(name, most) static void name(const struct name##_arguments* arguments, integer BLOCK)
-#define SHARED
-#define EACH_THREAD(count) for (int thread = 0; thread < (count); ++thread)
-#define L (*arguments)
-#define S L.scalars
-)";
-
 /// Threads of a block that adds up rows: all summands of a piece fit into shared memory.
 int row_threads(std::size_t sums) {
   int threads = most_threads;
@@ -188,21 +171,20 @@ struct Shape {
 
 }  // namespace
 
-CudaSource emit_cuda(const std::vector<KernelSpec>& kernels, Boxes boxes, CudaTarget target) {
-  const bool is_device = target == CudaTarget::device;
-  CudaSource source{is_device ? cuda_functions : host_functions, {}};
-  source.text += is_device ? device_preamble : emulation_preamble;
+CudaSource emit_cuda(const std::vector<KernelSpec>& kernels, Boxes boxes) {
+  CudaSource source{"#define S L.scalars\n", {}};
   for (const KernelSpec& kernel : kernels) {
     CudaWriter writer(kernel, boxes);
     source.text += writer.text();
     source.kernels.push_back(writer.facts());
-    if (!is_device)
-      source.text += fmt::format(
-          "void {0}_blocks(const void* with, integer blocks) {{\nfor (integer b = 0; b < blocks; ++b) {0}(with, "
-          "b);\n}}\n",
-          kernel.name);
   }
   return source;
+}
+
+std::vector<cuda::KernelName> CudaSource::names() const {
+  std::vector<cuda::KernelName> all;
+  for (const CudaKernel& kernel : kernels) all.push_back({kernel.name, kernel.threads});
+  return all;
 }
 
 void CudaLaunch::set(const CudaKernel& kernel, const Launch& launch) {

@@ -1,4 +1,4 @@
-// Kernels as CUDA C++, and as C that runs the same text block by block and thread by thread on the host.
+// Kernels in the text for devices (src/backend/cuda/program.hpp).
 //
 // A kernel without sums: threads along x, each going along the slowest axis for a few cells, so that what it reads
 // again lies in the cache. With sums of rows: a block takes a row in pieces, a cell per thread; summands meet in shared
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "solvers/equations/kernel.hpp"
+#include "src/backend/cuda/program.hpp"
 
 namespace hindsight {
 
@@ -22,15 +23,12 @@ struct CudaKernel {
   std::vector<int> fields, scalars, sums;
 };
 
-enum class CudaTarget { device, emulation };
-
 struct CudaSource {
-  std::string text;
+  std::string text;  ///< as src/backend/cuda/program.hpp has it
   std::vector<CudaKernel> kernels;
+  std::vector<cuda::KernelName> names() const;
 };
-
-/// @param target emulation: C with a function `NAME_blocks(arguments, blocks)` per kernel.
-CudaSource emit_cuda(const std::vector<KernelSpec>& kernels, Boxes boxes, CudaTarget target);
+CudaSource emit_cuda(const std::vector<KernelSpec>& kernels, Boxes boxes);
 
 /// The arguments of a launch as the kernel reads them, and its blocks. Reused, it allocates nothing.
 class CudaLaunch {
@@ -39,7 +37,6 @@ class CudaLaunch {
   std::int64_t blocks() const { return blocks_; }
   /// A kernel's one parameter, passed by value.
   const void* arguments() const { return words_.data(); }
-  std::int64_t bytes() const { return static_cast<std::int64_t>(words_.size() * sizeof(std::uint64_t)); }
 
  private:
   std::vector<std::uint64_t> words_;

@@ -22,19 +22,20 @@ KernelSpec fused(KernelSpec kernel) {
 
 namespace {
 
-/// Blocks and threads one after another.
-class EmulatedKernel final : public Kernel::Launcher {
+/// A kernel of a program for devices.
+class DeviceKernel final : public Kernel::Launcher {
  public:
-  using Function = void (*)(const void* arguments, long long blocks);
-  EmulatedKernel(CudaKernel kernel, Function function) : kernel_(std::move(kernel)), function_(function) {}
+  DeviceKernel(cuda::Program& program, std::size_t number, CudaKernel kernel)
+      : program_(program), number_(number), kernel_(std::move(kernel)) {}
   void run(const Launch& launch) override {
     launch_.set(kernel_, launch);
-    function_(launch_.arguments(), launch_.blocks());
+    program_.run(number_, launch_.arguments(), launch_.blocks());
   }
 
  private:
+  cuda::Program& program_;
+  std::size_t number_;
   CudaKernel kernel_;
-  Function function_;
   CudaLaunch launch_;
 };
 
@@ -50,11 +51,10 @@ KernelLibrary::KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes
       kernels_.emplace_back(reinterpret_cast<Kernel::Function>(module_.function(kernel.name)));
     return;
   }
-  const CudaSource source = emit_cuda(kernels, boxes, CudaTarget::emulation);
-  module_ = host::compile(source.text, comm);
-  for (const CudaKernel& kernel : source.kernels) {
-    const auto function = reinterpret_cast<EmulatedKernel::Function>(module_.function(kernel.name + "_blocks"));
-    launchers_.push_back(std::make_unique<EmulatedKernel>(kernel, function));
+  const CudaSource source = emit_cuda(kernels, boxes);
+  program_ = cuda::emulate(source.text, source.names(), comm);
+  for (std::size_t i = 0; i < source.kernels.size(); ++i) {
+    launchers_.push_back(std::make_unique<DeviceKernel>(*program_, i, source.kernels[i]));
     kernels_.emplace_back(*launchers_.back());
   }
 }

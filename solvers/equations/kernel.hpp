@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "solvers/equations/graph.hpp"
+#include "src/backend/cuda/program.hpp"
 #include "src/backend/host/compiler.hpp"
 
 namespace hindsight {
@@ -99,6 +100,7 @@ class KernelLibrary {
   std::vector<KernelSpec> specs_;
   Boxes boxes_ = Boxes::rows;
   host::Module module_;
+  std::unique_ptr<cuda::Program> program_;
   std::vector<std::unique_ptr<Kernel::Launcher>> launchers_;
   std::vector<Kernel> kernels_;
 };

@@ -19,17 +19,6 @@ std::string literal(double value) {
 
 }  // namespace
 
-const char* const host_functions = R"(#include <math.h>
-typedef long long integer;
-#define not_a_number __builtin_nan("")
-#define infinity __builtin_inf()
-)";
-
-const char* const cuda_functions = R"(typedef long long integer;
-#define not_a_number __longlong_as_double(0x7ff8000000000000ll)
-#define infinity __longlong_as_double(0x7ff0000000000000ll)
-)";
-
 KernelText::KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars)
     : kernel_(kernel), scalars_(scalars) {
   const std::vector<Expr> roots = kernel.roots();

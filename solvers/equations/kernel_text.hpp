@@ -50,8 +50,4 @@ class KernelText {
   std::map<NodeId, Level> level_;
 };
 
-/// Calls that the text makes, for compilers with their own names of them.
-extern const char* const host_functions;
-extern const char* const cuda_functions;
-
 }  // namespace hindsight

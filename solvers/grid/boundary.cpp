@@ -12,33 +12,36 @@ std::array<std::size_t, 2> tangential_axes(std::size_t axis) {
   return {axis == 0 ? 1U : 0U, axis == 2 ? 1U : 2U};
 }
 
-/// Calls visit(p, q, ghost, mirror, m, side, wall) for every ghost beyond the walls of an axis.
+/// Calls visit(ghosts, side) for each wall of an axis that is here. They have no array that derivatives add to.
 template <class Visit>
-void for_each_ghost(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential,
-                    const FieldWalls& walls, double* field, Visit visit) {
+void for_each_wall(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential, const FieldWalls& walls,
+                   double* field, Visit visit) {
   const auto a = static_cast<std::size_t>(axis);
   const auto [ap, aq] = tangential_axes(a);
   const Layout& layout = grid.layout();
   const std::int64_t n = grid.cells()[a], step = stride_of(layout, a);
-  const std::int64_t step_p = stride_of(layout, ap), step_q = stride_of(layout, aq);
-  for (int side = 0; side < 2; ++side) {
-    if (!grid.is_wall(axis, side)) continue;
-    const Wall& wall = walls[a][static_cast<std::size_t>(side)];
-    for (std::int64_t q = -tangential[aq]; q < grid.cells()[aq] + tangential[aq]; ++q)
-      for (int m = 0; m < depth; ++m) {
-        const std::int64_t ghost = side == 0 ? -1 - m : n + m, mirror = side == 0 ? m : n - 1 - m;
-        double* const row = field + step_q * q;
-        for (std::int64_t p = -tangential[ap]; p < grid.cells()[ap] + tangential[ap]; ++p)
-          visit(p, q, row[step_p * p + step * ghost], row[step_p * p + step * mirror], m, side, wall);
-      }
+  const WallLayout wall_layout_here = wall_layout(grid, axis);
+  for (std::size_t side = 0; side < 2; ++side) {
+    if (!grid.is_wall(axis, static_cast<int>(side))) continue;
+    const Wall& wall = walls[a][side];
+    WallGhosts ghosts;
+    ghosts.count = {grid.cells()[ap] + 2 * tangential[ap], grid.cells()[aq] + 2 * tangential[aq]};
+    ghosts.strides = {stride_of(layout, ap), stride_of(layout, aq)};
+    ghosts.layers = depth;
+    ghosts.step = side == 0 ? -step : step;
+    double* const corner = field - ghosts.strides[0] * tangential[ap] - ghosts.strides[1] * tangential[aq];
+    ghosts.ghost = corner + step * (side == 0 ? -1 : n);
+    ghosts.mirror = corner + step * (side == 0 ? 0 : n - 1);
+    ghosts.sign = wall.rule == WallRule::value ? -1.0 : wall.rule == WallRule::slope ? 1.0 : 0.0;
+    const double spacing = grid.axes()[a].spacing();
+    ghosts.factor = wall.rule == WallRule::value ? 2.0 : side == 0 ? -spacing : spacing;
+    ghosts.growth = wall.rule == WallRule::value ? 0.0 : 2.0;
+    ghosts.wall_stride = wall_layout_here.stride;
+    ghosts.constant = wall.value.constant;
+    if (wall.value.data != nullptr)
+      ghosts.value = wall.value.data + wall.value.origin - tangential[ap] - wall.value.stride * tangential[aq];
+    visit(ghosts, side);
   }
-}
-
-/// Factor of E in a ghost's value: with slope, the signed distance between the ghost and its mirror image.
-double value_factor(const Grid& grid, int axis, int m, int side, WallRule rule) {
-  if (rule == WallRule::value) return 2.0;
-  const double distance = (2 * m + 1) * grid.axes()[static_cast<std::size_t>(axis)].spacing();
-  return side == 0 ? -distance : distance;
 }
 
 }  // namespace
@@ -55,30 +58,19 @@ WallLayout wall_layout(const Grid& grid, int axis) {
 
 void fill_walls(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential, const FieldWalls& walls,
                 double* field) {
-  for_each_ghost(grid, axis, depth, tangential, walls, field,
-                 [&](std::int64_t p, std::int64_t q, double& ghost, double mirror, int m, int side, const Wall& wall) {
-                   if (wall.rule == WallRule::zero) {
-                     ghost = 0.0;
-                     return;
-                   }
-                   const double shift = value_factor(grid, axis, m, side, wall.rule) * wall.value.at(p, q);
-                   ghost = wall.rule == WallRule::value ? shift - mirror : shift + mirror;
-                 });
+  for_each_wall(grid, axis, depth, tangential, walls, field,
+                [&](const WallGhosts& ghosts, std::size_t) { grid.operations().fill_wall(ghosts); });
 }
 
 void transpose_walls(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential,
                      const FieldWalls& walls, double* field, const std::array<double*, 2>& wall_bar) {
+  const auto [ap, aq] = tangential_axes(static_cast<std::size_t>(axis));
   const WallLayout layout = wall_layout(grid, axis);
-  for_each_ghost(grid, axis, depth, tangential, walls, field,
-                 [&](std::int64_t p, std::int64_t q, double& ghost, double& mirror, int m, int side, const Wall& wall) {
-                   if (wall.rule != WallRule::zero) {
-                     mirror += wall.rule == WallRule::value ? -ghost : ghost;
-                     if (double* bar = wall_bar[static_cast<std::size_t>(side)])
-                       bar[layout.origin + p + layout.stride * q] +=
-                           value_factor(grid, axis, m, side, wall.rule) * ghost;
-                   }
-                   ghost = 0.0;
-                 });
+  for_each_wall(grid, axis, depth, tangential, walls, field, [&, p = ap, q = aq](WallGhosts ghosts, std::size_t side) {
+    if (wall_bar[side] != nullptr)
+      ghosts.bar = wall_bar[side] + layout.origin - tangential[p] - layout.stride * tangential[q];
+    grid.operations().transpose_wall(ghosts);
+  });
 }
 
 }  // namespace hindsight

@@ -24,7 +24,6 @@ struct WallValue {
   double constant = 0.0;
   const double* data = nullptr;
   std::int64_t origin = 0, stride = 0;
-  double at(std::int64_t p, std::int64_t q) const { return data ? data[origin + p + stride * q] : constant; }
 };
 
 struct Wall {

@@ -47,8 +47,8 @@ std::array<int, 3> divide(const Index3& cells, const std::array<int, 3>& halo, i
 
 }  // namespace
 
-Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo)
-    : axes_(std::move(axes)), comm_(comm) {
+Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, const CellOperations& operations)
+    : axes_(std::move(axes)), comm_(comm), operations_(&operations) {
   const int d = dimensions();
   for (std::size_t a = 0; a < axes_.size(); ++a) global_[a] = axes_[a].cells;
   for (std::size_t a = 0; a < 3; ++a) {

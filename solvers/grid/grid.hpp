@@ -10,11 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "solvers/grid/cell_operations.hpp"
 #include "src/communicator.hpp"
 
 namespace hindsight {
-
-using Index3 = std::array<std::int64_t, 3>;
 
 struct Axis {
   std::string name;  ///< "x", "y", "z"
@@ -30,6 +29,7 @@ struct Box {
   Index3 lo{0, 0, 0};
   Index3 hi{1, 1, 1};
   bool is_empty() const { return hi[0] <= lo[0] || hi[1] <= lo[1] || hi[2] <= lo[2]; }
+  Index3 extent() const { return {hi[0] - lo[0], hi[1] - lo[1], hi[2] - lo[2]}; }
   std::int64_t cells() const { return is_empty() ? 0 : (hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]); }
 };
 
@@ -49,12 +49,20 @@ class Grid {
   /// @param axes 0 to 3. @param halo depth of ghost layers per axis that the layout has room for.
   /// @throws InputError when the cells cannot be divided so that every rank's block is at least `halo` thick on each
   /// split axis: the message says the largest number of ranks that works.
-  Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo);
+  /// @param operations of the machine where the fields' arrays are; must outlive the grid.
+  Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo,
+       const CellOperations& operations = CellOperations::on_host());
 
   int dimensions() const { return static_cast<int>(axes_.size()); }
   const std::vector<Axis>& axes() const { return axes_; }
   const Communicator& communicator() const { return comm_; }
   const Layout& layout() const { return layout_; }
+  const CellOperations& operations() const { return *operations_; }
+  /// The cells of a box of a field, which points to local cell (0,0,0).
+  CellBlock block(const Box& box, double* field) const {
+    return {field + box.lo[0] + layout_.stride_y * box.lo[1] + layout_.stride_z * box.lo[2],
+            {1, layout_.stride_y, layout_.stride_z}};
+  }
   const Index3& global_cells() const { return global_; }  ///< 1 on missing axes
   const Index3& first() const { return first_; }          ///< global index of local cell 0
   const Index3& cells() const { return local_; }          ///< owned cells per axis
@@ -85,6 +93,7 @@ class Grid {
  private:
   std::vector<Axis> axes_;
   Communicator comm_;
+  const CellOperations* operations_;
   Layout layout_;
   Index3 global_{1, 1, 1}, first_{0, 0, 0}, local_{1, 1, 1};
   std::array<int, 3> ranks_{1, 1, 1}, place_{0, 0, 0};

@@ -1,33 +1,11 @@
 #include "solvers/grid/halo_exchange.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "src/error.hpp"
 #include "src/memory.hpp"
 
 namespace hindsight {
-namespace {
-
-/// Copies a box of one field to or from contiguous memory; returns the end of that memory.
-template <bool Pack>
-double* transfer(const Layout& layout, const Box& box, double* field, double* memory) {
-  const auto count = static_cast<std::size_t>(box.hi[0] - box.lo[0]);
-  for (std::int64_t k = box.lo[2]; k < box.hi[2]; ++k)
-    for (std::int64_t j = box.lo[1]; j < box.hi[1]; ++j) {
-      double* const row = field + box.lo[0] + layout.stride_y * j + layout.stride_z * k;
-      if constexpr (Pack) {
-        std::memcpy(memory, row, count * sizeof(double));
-      } else {
-        std::memcpy(row, memory, count * sizeof(double));
-      }
-      memory += count;
-    }
-  return memory;
-}
-
-}  // namespace
-
 struct HaloExchange::Plan {
   /// One side of a split axis: what goes out, where ghosts come in.
   struct Side {
@@ -54,6 +32,12 @@ struct HaloExchange::Plan {
   }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
+
+  /// A box's cells one after another.
+  static CellBlock packed(const Box& box, double* memory) {
+    const Index3 n = box.extent();
+    return {memory, {1, n[0], n[0] * n[1]}};
+  }
 
   /// Owned cells, plus the ghosts of axes that are complete before `axis` is exchanged.
   Box base(int axis) const {
@@ -93,7 +77,10 @@ struct HaloExchange::Plan {
     for (Side& side : sides) {
       if (side.axis != axis) continue;
       double* memory = side.outgoing.data();
-      for (double* field : fields) memory = transfer<true>(grid.layout(), side.send, field, memory);
+      for (double* field : fields) {
+        grid.operations().copy(side.send.extent(), grid.block(side.send, field), packed(side.send, memory));
+        memory += side.send.cells();
+      }
       MPI_Startall(2, side.requests);
     }
   }
@@ -103,7 +90,10 @@ struct HaloExchange::Plan {
       if (side.axis != axis) continue;
       MPI_Waitall(2, side.requests, MPI_STATUSES_IGNORE);
       double* memory = side.incoming.data();
-      for (double* field : fields) memory = transfer<false>(grid.layout(), side.receive, field, memory);
+      for (double* field : fields) {
+        grid.operations().copy(side.receive.extent(), packed(side.receive, memory), grid.block(side.receive, field));
+        memory += side.receive.cells();
+      }
     }
   }
 
@@ -125,7 +115,6 @@ struct HaloExchange::Plan {
 
   void wrap(int axis, const std::array<int, 3>& tangential, double* field) const {
     const auto a = static_cast<std::size_t>(axis);
-    const Layout& layout = grid.layout();
     const std::int64_t n = grid.cells()[a];
     Box box = grid.interior();
     for (std::size_t t = 0; t < 3; ++t) {
@@ -134,15 +123,13 @@ struct HaloExchange::Plan {
     }
     box.lo[a] = 0;
     box.hi[a] = depth[a];
-    const std::int64_t step = a == 0 ? 1 : a == 1 ? layout.stride_y : layout.stride_z;
-    for (std::int64_t k = box.lo[2]; k < box.hi[2]; ++k)
-      for (std::int64_t j = box.lo[1]; j < box.hi[1]; ++j) {
-        double* const row = field + layout.stride_y * j + layout.stride_z * k;
-        for (std::int64_t i = box.lo[0]; i < box.hi[0]; ++i) {
-          row[i - step * depth[a]] = row[i + step * (n - depth[a])];
-          row[i + step * n] = row[i];
-        }
-      }
+    const auto shifted = [&](std::int64_t by) {
+      Box there = box;
+      there.lo[a] += by;
+      return grid.block(there, field);
+    };
+    grid.operations().copy(box.extent(), shifted(n - depth[a]), shifted(-depth[a]));
+    grid.operations().copy(box.extent(), shifted(0), shifted(n));
   }
 
   const Grid& grid;

@@ -79,15 +79,9 @@ WallGather::WallGather(const Grid& grid, const Kernel& ring, const Kernel& add, 
 void WallGather::run(const Tables& tables) const {
   if (ring_.empty()) return;
   for (const Box& box : ring_) tables.launch(ring_kernel_, box);
-  const Layout& layout = grid_.layout();
   for (const Target& target : targets_) {
     double* const cells = tables.field(target.ghost);
-    for (const Box& box : edge_)
-      for (std::int64_t k = box.lo[2]; k < box.hi[2]; ++k)
-        for (std::int64_t j = box.lo[1]; j < box.hi[1]; ++j) {
-          double* const row = cells + layout.stride_y * j + layout.stride_z * k;
-          std::fill(row + box.lo[0], row + box.hi[0], 0.0);
-        }
+    for (const Box& box : edge_) grid_.operations().zero(box.extent(), grid_.block(box, cells));
     for (int axis = grid_.dimensions(); axis-- > 0;) {
       const auto a = static_cast<std::size_t>(axis);
       std::array<int, 3> tangential{0, 0, 0};

@@ -113,8 +113,8 @@ struct DeviceKernel {
 std::vector<DeviceKernel> compile_for_devices(const Simulation& simulation) {
   std::vector<DeviceKernel> all;
   for (const KernelLibrary* library : simulation.libraries()) {
-    const CudaSource source = emit_cuda(library->specs(), library->boxes(), CudaTarget::device);
-    const cuda::Cubin cubin = cuda::compile(source.text, architecture);
+    const CudaSource source = emit_cuda(library->specs(), library->boxes());
+    const cuda::Cubin cubin = cuda::compile(cuda::device_text(source.text), architecture);
     for (std::size_t i = 0; i < source.kernels.size(); ++i) {
       const auto found = std::find_if(cubin.kernels.begin(), cubin.kernels.end(),
                                       [&](const auto& kernel) { return kernel.name == source.kernels[i].name; });

@@ -14,9 +14,9 @@ TEST_P(Compiles, ForAmpereAndHopper) {
   std::size_t kernels = 0;
   int registers = 0;
   for (const KernelLibrary* library : session.simulation().libraries()) {
-    const CudaSource source = emit_cuda(library->specs(), library->boxes(), CudaTarget::device);
+    const CudaSource source = emit_cuda(library->specs(), library->boxes());
     for (const char* architecture : {"sm_80", "sm_90"}) {
-      const cuda::Cubin cubin = cuda::compile(source.text, architecture);
+      const cuda::Cubin cubin = cuda::compile(cuda::device_text(source.text), architecture);
       ASSERT_EQ(cubin.kernels.size(), source.kernels.size());
       EXPECT_EQ(cubin.code.substr(1, 3), "ELF");
       for (const cuda::KernelResources& kernel : cubin.kernels) {

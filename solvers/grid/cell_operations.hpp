@@ -1,0 +1,50 @@
+// What is done to cells between kernels, where the arrays are: copies, zeros, wall rules and their transposes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "src/communicator.hpp"
+
+namespace hindsight {
+
+using Index3 = std::array<std::int64_t, 3>;
+
+/// Cell (i,j,k), counted from 0, lies at first[strides[0]*i + strides[1]*j + strides[2]*k].
+struct CellBlock {
+  double* first = nullptr;
+  Index3 strides{1, 1, 1};
+};
+
+/// The ghosts beyond one wall of one field, and what they follow from. Layer 0 lies at the wall; its cell (p,q),
+/// counted from 0, is ghost[strides[0]*p + strides[1]*q], the one that it mirrors is mirror[...]. Further layers follow
+/// at `step` from the ghosts and at -step from the mirrored cells.
+struct WallGhosts {
+  std::array<std::int64_t, 2> count{0, 0}, strides{1, 1};
+  std::int64_t layers = 0, step = 1;
+  double *ghost = nullptr, *mirror = nullptr;
+  double sign = 0.0;                  ///< of the mirrored value: a ghost is factor * E + sign * mirror; 0: it is 0
+  double factor = 0.0, growth = 0.0;  ///< of E, in layer m: factor * (1 + growth * m)
+  const double* value = nullptr;      ///< E of (p,q) at value[p + wall_stride*q]; null: `constant`
+  double constant = 0.0;
+  double* bar = nullptr;  ///< transposed: what E's derivative adds to, as `value`; may be null
+  std::int64_t wall_stride = 0;
+};
+
+class CellOperations {
+ public:
+  virtual ~CellOperations() = default;
+  virtual void copy(const Index3& count, const CellBlock& from, const CellBlock& to) const = 0;
+  virtual void zero(const Index3& count, const CellBlock& cells) const = 0;
+  virtual void fill_wall(const WallGhosts& wall) const = 0;
+  /// Adds each ghost to what it follows from, then clears it.
+  virtual void transpose_wall(const WallGhosts& wall) const = 0;
+
+  static const CellOperations& on_host();
+};
+
+/// Run by the text for devices (src/backend/cuda/program.hpp). Collective.
+std::unique_ptr<CellOperations> emulated_cell_operations(const Communicator& comm);
+
+}  // namespace hindsight
