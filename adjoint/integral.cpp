@@ -110,9 +110,9 @@ void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, c
   series_sums_ = series_sums;
   places_.resize(active_.series.size());
   noise_ = noises_read(*model_.graph, {&value_kernel_, &adjoint_kernel_, &tangent_kernel_});
-  rows_ = Memory(grid.local_rows());
-  tangent_rows_ = Memory(grid.local_rows());
-  dummy_knot_ = Memory(grid.local_rows());
+  rows_ = Memory(grid.local_rows(), grid.machine());
+  tangent_rows_ = Memory(grid.local_rows(), grid.machine());
+  dummy_knot_ = Memory(grid.local_rows(), grid.machine());
   const bool has_adjoint = !adjoint_kernel_.roots().empty();
   const bool has_ring = walls_ && !ring_kernel_.outputs.empty();
   std::vector<KernelSpec> kernels{value_kernel_, tangent_kernel_};
@@ -123,8 +123,8 @@ void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, c
     if (has_border_) kernels.push_back(border_kernel_);
   }
   const Communicator& comm = grid.communicator();
-  library_ = KernelLibrary(kernels, boxes_of(grid.dimensions()), comm, tables.backend());
-  wall_library_ = KernelLibrary(wall_kernels_, Boxes::line, comm, tables.backend());
+  library_ = KernelLibrary(kernels, boxes_of(grid.dimensions()), comm, grid.machine());
+  wall_library_ = KernelLibrary(wall_kernels_, Boxes::line, comm, grid.machine());
   if (walls_) {
     walls_->prepare(wall_library_, tables);
     dot_walls_->prepare(wall_library_, tables);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/interpret.hpp"
@@ -42,6 +43,7 @@ void Misfit::prepare(const Grid& grid, const TimePlan& plan) {
     state_.push_back(plan.state_at(observation.time));
     locate(observation);
   }
+  grid.operations().reserve(most_at_once());
   simulated_.assign(observations_.size(), 0.0);
   scalar_parts_.assign(active_.scalars.size(), CountedVector<double>(corners_.size(), 0.0));
 }
@@ -85,10 +87,47 @@ std::pair<std::size_t, std::size_t> Misfit::range(std::int64_t k) const {
   return {static_cast<std::size_t>(first - state_.begin()), static_cast<std::size_t>(last - state_.begin())};
 }
 
-std::vector<double> Misfit::evaluate(Tables& tables, const std::vector<Expr>& roots, const Corner& corner) const {
+/// The fields that expressions read, at some of the corners: where they are on the host, brought from a device.
+class Misfit::Samples {
+ public:
+  Samples(const Misfit& misfit, const Tables& tables, const std::vector<Expr>& roots, std::size_t first,
+          std::size_t last)
+      : misfit_(misfit), tables_(tables), first_(first) {
+    const Grid& grid = tables.grid();
+    if (grid.machine().is_host()) return;
+    std::vector<std::int64_t> places;
+    for (std::size_t c = first; c < last; ++c)
+      places.push_back(misfit.is_needed(misfit.corners_[c]) ? misfit.corners_[c].cell : 0);
+    for (const NodeId id : reachable(roots)) {
+      const Node& node = roots.front().graph()[id];
+      if (node.op != Op::field || brought_.contains(node.symbol)) continue;
+      std::vector<double>& values = brought_[node.symbol];
+      values.resize(places.size());
+      grid.operations().gather(places, tables.field(node.symbol), values.data());
+    }
+  }
+  double at(int symbol, std::size_t corner) const {
+    if (brought_.empty()) return tables_.field(symbol)[misfit_.corners_[corner].cell];
+    return brought_.at(symbol)[corner - first_];
+  }
+
+ private:
+  const Misfit& misfit_;
+  const Tables& tables_;
+  std::size_t first_;
+  std::map<int, std::vector<double>> brought_;  // by symbol
+};
+
+/// An ODE is replicated: all ranks have its one cell.
+bool Misfit::is_needed(const Corner& corner) const {
+  return corner.here || grid_->dimensions() == 0;
+}
+
+std::vector<double> Misfit::evaluate(Tables& tables, const Samples& samples, const std::vector<Expr>& roots,
+                                     std::size_t corner) const {
   Bindings bindings;
   bindings.scalar = [&](int symbol) { return tables.scalar(symbol); };
-  bindings.field = [&](int symbol, Offset) { return tables.field(symbol)[corner.cell]; };
+  bindings.field = [&](int symbol, Offset) { return samples.at(symbol, corner); };
   bindings.coordinate = [](int, int) -> double {
     throw Error(ExitCode::bug, "a misfit's expression uses a coordinate");
   };
@@ -99,9 +138,12 @@ void Misfit::observe(Tables& tables, std::int64_t k) {
   const auto [first, last] = range(k);
   if (first == last) return;
   CountedVector<double> at_corners((last - first) * corners_each_, 0.0);
+  const Samples samples(*this, tables, {value_}, first * corners_each_, last * corners_each_);
   for (std::size_t c = 0; c < at_corners.size(); ++c) {
-    const Corner& corner = corners_[first * corners_each_ + c];
-    if (corner.here) at_corners[c] = corner.weight == 0.0 ? 0.0 : corner.weight * evaluate(tables, {value_}, corner)[0];
+    const std::size_t place = first * corners_each_ + c;
+    const Corner& corner = corners_[place];
+    if (corner.here && corner.weight != 0.0)
+      at_corners[c] = corner.weight * evaluate(tables, samples, {value_}, place)[0];
   }
   grid_->communicator().sum(at_corners);
   for (std::size_t i = first; i < last; ++i) {
@@ -127,27 +169,35 @@ double Misfit::slope(std::size_t i) const {
 
 void Misfit::add_adjoint(Tables& tables, std::int64_t k) {
   const auto [first, last] = range(k);
-  const bool replicated = grid_->dimensions() == 0;
+  if (first == last) return;
+  const Samples samples(*this, tables, partials_, first * corners_each_, last * corners_each_);
+  std::vector<std::int64_t> places;
+  std::vector<std::vector<double>> amounts(lambda_.size());
   for (std::size_t i = first; i < last; ++i)
     for (std::size_t c = i * corners_each_; c < (i + 1) * corners_each_; ++c) {
       const Corner& corner = corners_[c];
-      if ((!corner.here && !replicated) || corner.weight == 0.0) continue;
-      const std::vector<double> partial = evaluate(tables, partials_, corner);
+      if (!is_needed(corner) || corner.weight == 0.0) continue;
+      const std::vector<double> partial = evaluate(tables, samples, partials_, c);
       const double factor = slope(i) * corner.weight;
-      for (std::size_t f = 0; f < lambda_.size(); ++f) tables.field(lambda_[f])[corner.cell] += factor * partial[f];
+      places.push_back(corner.cell);
+      for (std::size_t f = 0; f < lambda_.size(); ++f) amounts[f].push_back(factor * partial[f]);
       for (std::size_t p = 0; p < scalar_parts_.size() && corner.here; ++p)
         scalar_parts_[p][c] = factor * partial[lambda_.size() + p];
     }
+  for (std::size_t f = 0; f < lambda_.size(); ++f)
+    grid_->operations().add(places, amounts[f].data(), tables.field(lambda_[f]));
 }
 
 double Misfit::tangent(Tables& tables, std::int64_t k) const {
   const auto [first, last] = range(k);
   if (first == last) return 0.0;
   CountedVector<double> parts((last - first) * corners_each_, 0.0);
+  const Samples samples(*this, tables, {dot_}, first * corners_each_, last * corners_each_);
   for (std::size_t c = 0; c < parts.size(); ++c) {
-    const Corner& corner = corners_[first * corners_each_ + c];
+    const std::size_t place = first * corners_each_ + c;
+    const Corner& corner = corners_[place];
     if (corner.here && corner.weight != 0.0)
-      parts[c] = slope(first + c / corners_each_) * corner.weight * evaluate(tables, {dot_}, corner)[0];
+      parts[c] = slope(first + c / corners_each_) * corner.weight * evaluate(tables, samples, {dot_}, place)[0];
   }
   grid_->communicator().sum(parts);
   return pairwise_sum(parts.data(), static_cast<std::int64_t>(parts.size()));
@@ -171,13 +221,19 @@ double Misfit::value() const {
   return 0.5 * spec_.weight * sum_of_squares() / (spec_.noise * spec_.noise);
 }
 
-std::int64_t Misfit::passing_bytes() const {
-  std::size_t most = active_.scalars.empty() ? 0 : corners_.size();
+/// Corners of the observations at one time, at most.
+std::int64_t Misfit::most_at_once() const {
+  std::size_t most = 0;
   for (const std::int64_t k : state_) {
     const auto [first, last] = range(k);
     most = std::max(most, (last - first) * corners_each_);
   }
-  return static_cast<std::int64_t>(most * sizeof(double));
+  return static_cast<std::int64_t>(most);
+}
+
+std::int64_t Misfit::passing_bytes() const {
+  const std::int64_t all = active_.scalars.empty() ? 0 : static_cast<std::int64_t>(corners_.size());
+  return std::max(all, most_at_once()) * static_cast<std::int64_t>(sizeof(double));
 }
 
 void Misfit::reset() {

@@ -67,7 +67,12 @@ class Misfit {
     double weight = 0.0;
   };
   std::pair<std::size_t, std::size_t> range(std::int64_t k) const;
-  std::vector<double> evaluate(Tables& tables, const std::vector<Expr>& roots, const Corner& corner) const;
+  /// Values of fields at corners: what expressions of them are evaluated with.
+  class Samples;
+  std::vector<double> evaluate(Tables& tables, const Samples& samples, const std::vector<Expr>& roots,
+                               std::size_t corner) const;
+  bool is_needed(const Corner& corner) const;
+  std::int64_t most_at_once() const;
   void locate(const PointObservation& observation);
   double residual(std::size_t i) const;
   double slope(std::size_t i) const;

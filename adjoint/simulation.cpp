@@ -91,10 +91,8 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   build_parameters();
 
   plan_ = std::make_unique<TimePlan>(spec_.from, spec_.to, spec_.step, landings);
-  if (wants_.backend == Backend::emulated_cuda) device_operations_ = emulated_cell_operations(comm);
-  grid_ = std::make_unique<Grid>(spec_.axes, comm, halo,
-                                 device_operations_ ? *device_operations_ : CellOperations::on_host());
-  tables_ = std::make_unique<Tables>(graph, *grid_, sums, wants_.backend);
+  grid_ = std::make_unique<Grid>(spec_.axes, comm, halo, machine());
+  tables_ = std::make_unique<Tables>(graph, *grid_, sums);
   tables_->allocate(s.parameter_fields);
   tables_->allocate(s.bars);
   tables_->allocate(s.dot_parameter_fields);
@@ -110,28 +108,28 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     s.tangent_kernel = static_cast<int>(kernels.size());
     kernels.push_back(s.tangent);
   }
-  initial_library_ = KernelLibrary(kernels, boxes_of(grid_->dimensions()), comm, wants_.backend);
+  initial_library_ = KernelLibrary(kernels, boxes_of(grid_->dimensions()), comm, machine());
   mirror_walls_ = plain_walls(1, WallRule::slope);
   if (grid_->dimensions() > 0 && !s.parameter_fields.empty())
     parameter_exchange_ = std::make_unique<HaloExchange>(*grid_, 1, halo, true);
 
   stepper_->prepare(*grid_, *tables_, spec_.series);
   for (std::size_t p = 0; p < active_.scalars.size(); ++p) {
-    scalar_sums_.emplace_back(grid_->local_rows());
+    scalar_sums_.emplace_back(grid_->local_rows(), machine());
     tables_->bind_sum(static_cast<int>(p), scalar_sums_.back().data());
   }
   std::vector<double*> knots;
   for (std::size_t q = 0; q < active_.series.size(); ++q) {
     const Series& series = spec_.series[index_of(model.series, active_.series[q])];
-    series_sums_.emplace_back(grid_->local_rows() * static_cast<std::int64_t>(series.values.size()));
+    series_sums_.emplace_back(grid_->local_rows() * static_cast<std::int64_t>(series.values.size()), machine());
     knots.push_back(series_sums_.back().data());
     stepper_->bind_series_sums(q, knots.back());
   }
   for (Integral& integral : integrals_) integral.prepare(*grid_, *plan_, *tables_, spec_.series, knots);
   if (stop_) stop_->prepare(*grid_, *plan_, *tables_, spec_.series, knots);
   for (Misfit& misfit : misfits_) misfit.prepare(*grid_, *plan_);
-  adjoint_pool_ =
-      std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0, state_doubles(*grid_, model.fields.size()));
+  adjoint_pool_ = std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0,
+                                         state_doubles(*grid_, model.fields.size()), machine());
 
   // First values: parameters as given, unknown initial states from their expressions.
   for (std::size_t i = 0; i < model.scalars.size(); ++i)
@@ -142,7 +140,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     if (s.field_kernel[i] >= 0) {
       tables_->launch(initial_library_[static_cast<std::size_t>(s.field_kernel[i])], grid_->interior());
     } else {
-      spec_.parameter_fields[i].fill(*grid_, cells);
+      fill_from(spec_.parameter_fields[i], cells);
     }
     exchange_parameter_field(s.parameter_fields[i]);
   }
@@ -214,6 +212,15 @@ void Simulation::build_parameters() {
   s.initial = fused(s.initial);
   s.adjoint = fused(s.adjoint);
   s.tangent = fused(s.tangent);
+}
+
+/// The owned cells of a field that is given as a function of the host's.
+void Simulation::fill_from(const ParameterField& parameter, double* cells) const {
+  if (machine().is_host()) return parameter.fill(*grid_, cells);
+  const Layout& layout = grid_->layout();
+  const Memory field(layout.size);
+  parameter.fill(*grid_, field.data() + layout.origin);
+  machine().copy(cells - layout.origin, field.data(), layout.size);
 }
 
 void Simulation::exchange_parameter_field(int symbol) {
@@ -309,7 +316,7 @@ void Simulation::reserve(std::int64_t units) {
   const CountMemory counted(memory_);
   checkpoints_.reset();
   states_.reset();
-  states_ = std::make_unique<Pool>(count, state_doubles(*grid_, spec_.model.fields.size()));
+  states_ = std::make_unique<Pool>(count, state_doubles(*grid_, spec_.model.fields.size()), machine());
   state_count_ = count;
 }
 
@@ -409,7 +416,7 @@ void Simulation::add_objective_adjoint(std::int64_t k, double* state) {
 }
 
 void Simulation::turn(std::int64_t steps, const Buffer& last) {
-  std::fill_n(lambda_.data(), state_doubles(*grid_, spec_.model.fields.size()), 0.0);
+  machine().clear(lambda_.data(), state_doubles(*grid_, spec_.model.fields.size()));
   add_objective_adjoint(steps, last.data());
 }
 
@@ -597,7 +604,7 @@ void Simulation::free_checkpoints() {
   const CountMemory counted(memory_);
   states_.reset();
   state_count_ = pool_states(0);
-  states_ = std::make_unique<Pool>(state_count_, state_doubles(*grid_, spec_.model.fields.size()));
+  states_ = std::make_unique<Pool>(state_count_, state_doubles(*grid_, spec_.model.fields.size()), machine());
 }
 
 GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, const SweepOptions& options) {
@@ -645,7 +652,10 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   reserve(units);
   reserve_adjoints();
-  std::fill_n(lambda_.data(), state_doubles(*grid_, spec_.model.fields.size()), 1.0);
+  for (const int symbol : symbols_->lambda) {
+    tables_->bind_state(symbols_->lambda, lambda_.data());
+    padded(std::vector<double>(static_cast<std::size_t>(grid_->interior().cells()), 1.0), tables_->field(symbol));
+  }
   const Buffer state = initial_state();
   StepRecord live;
   // Two steps in turn: random numbers that are there already would cost nothing.
@@ -790,7 +800,7 @@ void Simulation::set_directions(const UnknownValues& direction) {
 }
 
 void Simulation::initial_tangent(const UnknownValues& direction, double* state) {
-  std::fill_n(state, state_doubles(*grid_, spec_.model.fields.size()), 0.0);
+  machine().clear(state, state_doubles(*grid_, spec_.model.fields.size()));
   tables_->bind_state(symbols_->dot_first, state);
   if (symbols_->tangent_kernel >= 0)
     tables_->launch(initial_library_[static_cast<std::size_t>(symbols_->tangent_kernel)], grid_->interior());
@@ -805,7 +815,7 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction, co
   reset_sums();
   set_directions(direction);
   stepper_->parameters_changed(*tables_, true);
-  Pool dots(2, state_doubles(*grid_, spec_.model.fields.size()));
+  Pool dots(2, state_doubles(*grid_, spec_.model.fields.size()), machine());
   Buffer state, dot = dots.acquire();
   std::int64_t k = 0;
   double misfit_derivative = 0.0;
@@ -874,20 +884,18 @@ struct BadValue {
   Index3 cell{0, 0, 0};
 };
 
-BadValue find_bad_value(const Grid& grid, std::size_t fields, const double* state) {
+BadValue find_bad_value(const Grid& grid, std::size_t fields, double* state) {
   const Layout& layout = grid.layout();
-  const Index3& n = grid.cells();
-  for (std::size_t f = 0; f < fields; ++f)
-    for (std::int64_t k = 0; k < n[2]; ++k)
-      for (std::int64_t j = 0; j < n[1]; ++j) {
-        const double* const row = state + layout.field_stride * static_cast<std::int64_t>(f) + layout.at(0, j, k);
-        double zeros = 0.0;  // stays zero unless a value is not finite
-        for (std::int64_t i = 0; i < n[0]; ++i) zeros += row[i] * 0.0;
-        if (zeros == 0.0) continue;
-        std::int64_t i = 0;
-        while (std::isfinite(row[i])) ++i;
-        return {static_cast<int>(f), {i, j, k}};
-      }
+  const Box box = grid.interior();
+  for (std::size_t f = 0; f < fields; ++f) {
+    double* const field = state + layout.field_stride * static_cast<std::int64_t>(f) + layout.origin;
+    if (grid.operations().are_finite(box.extent(), grid.block(box, field))) continue;
+    std::vector<double> values(static_cast<std::size_t>(box.cells()));
+    pack_cells(grid, field, values.data());
+    const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
+    const std::int64_t at = bad - values.begin(), nx = grid.cells()[0], ny = grid.cells()[1];
+    return {static_cast<int>(f), {at % nx, at / nx % ny, at / nx / ny}};
+  }
   return {};
 }
 

@@ -96,7 +96,7 @@ class Simulation final : private ReversibleSteps {
  public:
   struct Wants {
     bool adjoint = false, tangent = false;
-    Backend backend = Backend::host;
+    Machine* machine = &Machine::host();  ///< must outlive the simulation
   };
   /// Builds, compiles, allocates. Collective.
   Simulation(SimulationSpec spec, const Communicator& comm, Wants wants);
@@ -156,6 +156,8 @@ class Simulation final : private ReversibleSteps {
   /// The local cells of an unknown's or a state's field without padding, and back.
   std::vector<double> unpadded(const double* cell) const;
   void padded(const std::vector<double>& values, double* cell) const;
+  /// Where fields and states are and kernels run.
+  Machine& machine() const { return *wants_.machine; }
   /// Owned cells of a parameter field (local cell (0,0,0)).
   const double* parameter_field(std::size_t i) const;
   /// From now on every run ends where the last one did: derivatives are those for a fixed number of steps.
@@ -182,6 +184,7 @@ class Simulation final : private ReversibleSteps {
   StepRecord restore_record(BlockReader& from) override;
 
   void build_parameters();
+  void fill_from(const ParameterField& parameter, double* cells) const;
   void exchange_parameter_field(int symbol);
   void observe(std::int64_t k, const Buffer& state);
   void add_objective_adjoint(std::int64_t k, double* state);
@@ -205,7 +208,6 @@ class Simulation final : private ReversibleSteps {
   Wants wants_;
   Active active_;
   Communicator comm_;
-  std::unique_ptr<CellOperations> device_operations_;
   std::unique_ptr<Grid> grid_;
   std::unique_ptr<TimePlan> plan_;
   std::unique_ptr<RungeKutta> stepper_;

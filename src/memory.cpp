@@ -1,12 +1,9 @@
 #include "src/memory.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
-#include <new>
 #include <utility>
 
 #include "src/error.hpp"
@@ -14,13 +11,13 @@
 namespace hindsight {
 namespace {
 
-constexpr std::size_t huge_page = std::size_t{2} << 20U;
+constexpr std::int64_t huge_page = std::int64_t{2} << 20U;
 constexpr std::int64_t page_bytes = 4096;
 
 thread_local std::shared_ptr<MemoryAccount> current_account;
 
 bool is_large(std::int64_t doubles) {
-  return static_cast<std::size_t>(doubles) * sizeof(double) >= 2 * huge_page;
+  return doubles * static_cast<std::int64_t>(sizeof(double)) >= 2 * huge_page;
 }
 
 /// Large blocks all begin on a huge page; used from there, their cells would fall into the same cache sets. Each begins
@@ -51,32 +48,31 @@ CountMemory::~CountMemory() {
   current_account = std::move(outer_);
 }
 
-Memory::Memory(std::int64_t doubles)
-    : Memory(doubles, is_large(doubles) ? next_stagger() : 0, is_large(doubles) ? huge_page : 64) {}
+Memory::Memory(std::int64_t doubles, Machine& machine)
+    : Memory(doubles, is_large(doubles) ? next_stagger() : 0, is_large(doubles) ? huge_page : 64, machine) {}
 
 Memory Memory::pages(std::int64_t bytes) {
   const std::int64_t rounded = (bytes + page_bytes - 1) / page_bytes * page_bytes;
-  return {rounded / static_cast<std::int64_t>(sizeof(double)), 0, static_cast<std::size_t>(page_bytes)};
+  return {rounded / static_cast<std::int64_t>(sizeof(double)), 0, page_bytes, Machine::host()};
 }
 
-Memory::Memory(std::int64_t doubles, std::int64_t offset, std::size_t alignment)
-    : offset_(offset), size_(doubles), account_(current_account) {
+Memory::Memory(std::int64_t doubles, std::int64_t offset, std::int64_t alignment, Machine& machine)
+    : machine_(&machine), offset_(offset), size_(doubles), account_(current_account) {
   if (account_) account_->take(bytes());
-  void* memory = nullptr;
-  const std::size_t size = std::max(static_cast<std::size_t>(bytes()), alignment);
-  if (posix_memalign(&memory, alignment, size) != 0) {
+  try {
+    block_ = static_cast<double*>(machine.allocate(std::max(bytes(), alignment), alignment));
+  } catch (...) {
     release();
-    throw std::bad_alloc();
+    throw;
   }
-  if (alignment == huge_page) madvise(memory, size, MADV_HUGEPAGE);  // fewer page faults and TLB misses
-  block_.reset(static_cast<double*>(memory));
   clear();
 }
 
 Memory& Memory::operator=(Memory&& other) noexcept {
   if (this == &other) return *this;
   release();
-  block_ = std::move(other.block_);
+  machine_ = other.machine_;
+  block_ = std::exchange(other.block_, nullptr);
   offset_ = std::exchange(other.offset_, 0);
   size_ = std::exchange(other.size_, 0);
   account_ = std::move(other.account_);
@@ -86,19 +82,15 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 void Memory::release() {
   if (account_) account_->give_back(bytes());
   account_.reset();
-  block_.reset();
+  if (block_ != nullptr) machine_->free(std::exchange(block_, nullptr));
 }
 
 void Memory::clear() {
-  std::fill_n(data(), size_, 0.0);
+  machine_->clear(data(), size_);
 }
 
 std::int64_t Memory::bytes_of(std::int64_t doubles) {
   return doubles * static_cast<std::int64_t>(sizeof(double)) + (is_large(doubles) ? most_stagger : 0);
-}
-
-void Memory::Free::operator()(double* p) const {
-  std::free(p);
 }
 
 }  // namespace hindsight

@@ -1,4 +1,4 @@
-// Host memory that is counted: every array of states, records, slots, queues and scratch is one of these.
+// Memory that is counted: every array of states, records, slots, queues and scratch is one of these.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,8 @@
 #include <memory>
 #include <type_traits>
 #include <vector>
+
+#include "src/machine.hpp"
 
 namespace hindsight {
 
@@ -74,14 +76,15 @@ class Memory {
  public:
   Memory() = default;
   /// Aligned to 64 bytes; large blocks begin staggered, so that they do not alias within a 4 KiB page.
-  explicit Memory(std::int64_t doubles);
+  /// @param machine must outlive it.
+  explicit Memory(std::int64_t doubles, Machine& machine = Machine::host());
   /// Whole pages, as transfers past the page cache need them.
   static Memory pages(std::int64_t bytes);
-  Memory(Memory&& other) noexcept { *this = std::move(other); }
+  Memory(Memory&& other) noexcept : machine_(other.machine_) { *this = std::move(other); }
   Memory& operator=(Memory&& other) noexcept;
   ~Memory() { release(); }
 
-  double* data() const { return block_.get() + offset_; }
+  double* data() const { return block_ + offset_; }
   std::int64_t size() const { return size_; }  ///< in doubles
   /// What it takes from an account.
   std::int64_t bytes() const { return (offset_ + size_) * static_cast<std::int64_t>(sizeof(double)); }
@@ -91,14 +94,29 @@ class Memory {
   static std::int64_t bytes_of(std::int64_t doubles);
 
  private:
-  struct Free {
-    void operator()(double* p) const;
-  };
-  Memory(std::int64_t doubles, std::int64_t offset, std::size_t alignment);
+  Memory(std::int64_t doubles, std::int64_t offset, std::int64_t alignment, Machine& machine);
   void release();
-  std::unique_ptr<double, Free> block_;
+  Machine* machine_ = &Machine::host();
+  double* block_ = nullptr;
   std::int64_t offset_ = 0, size_ = 0;
   std::shared_ptr<MemoryAccount> account_;
+};
+
+/// An array for the host to read: where it is, or a copy of a device's.
+class HostView {
+ public:
+  HostView(Machine& machine, const double* array, std::int64_t count) : data_(array) {
+    if (machine.is_host()) return;
+    copy_.resize(static_cast<std::size_t>(count));
+    machine.copy(copy_.data(), array, count);
+    data_ = copy_.data();
+  }
+  const double* data() const { return data_; }
+  double operator[](std::int64_t i) const { return data_[i]; }
+
+ private:
+  CountedVector<double> copy_;
+  const double* data_;
 };
 
 }  // namespace hindsight

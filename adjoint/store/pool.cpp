@@ -4,8 +4,8 @@
 
 namespace hindsight {
 
-Pool::Pool(std::int64_t buffers, std::int64_t doubles_each)
-    : memory_(buffers * doubles_each),
+Pool::Pool(std::int64_t buffers, std::int64_t doubles_each, Machine& machine)
+    : memory_(buffers * doubles_each, machine),
       each_(doubles_each),
       count_(static_cast<std::size_t>(buffers), 0),
       next_(static_cast<std::size_t>(buffers), none),

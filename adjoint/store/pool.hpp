@@ -45,7 +45,8 @@ class Buffer {
 /// Not thread-safe. Neither acquiring nor releasing allocates.
 class Pool {
  public:
-  Pool(std::int64_t buffers, std::int64_t doubles_each);
+  /// @param machine where the buffers are.
+  Pool(std::int64_t buffers, std::int64_t doubles_each, Machine& machine = Machine::host());
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   /// @throws Error(bug) when all buffers are in use: the plan was wrong.

@@ -42,17 +42,17 @@ class DeviceKernel final : public Kernel::Launcher {
 }  // namespace
 
 KernelLibrary::KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes, const Communicator& comm,
-                             Backend backend)
+                             Machine& machine)
     : specs_(kernels), boxes_(boxes) {
   if (kernels.empty()) return;
-  if (backend == Backend::host) {
+  if (machine.is_host()) {
     module_ = host::compile(emit_c(kernels, boxes), comm);
     for (const KernelSpec& kernel : kernels)
       kernels_.emplace_back(reinterpret_cast<Kernel::Function>(module_.function(kernel.name)));
     return;
   }
   const CudaSource source = emit_cuda(kernels, boxes);
-  program_ = cuda::emulate(source.text, source.names(), comm);
+  program_ = machine.load(source.text, source.names(), comm);
   for (std::size_t i = 0; i < source.kernels.size(); ++i) {
     launchers_.push_back(std::make_unique<DeviceKernel>(*program_, i, source.kernels[i]));
     kernels_.emplace_back(*launchers_.back());

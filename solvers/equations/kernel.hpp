@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "solvers/equations/graph.hpp"
-#include "src/backend/cuda/program.hpp"
 #include "src/backend/host/compiler.hpp"
+#include "src/machine.hpp"
 
 namespace hindsight {
 
@@ -81,16 +81,13 @@ inline Boxes boxes_of(int dimensions) {
 /// written once.
 std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes);
 
-/// What computes: row loops on the host, or the text for CUDA devices, run block by block on the host (emit_cuda.hpp).
-enum class Backend { host, emulated_cuda };
-
 /// Loaded kernels, in the order given.
 class KernelLibrary {
  public:
   KernelLibrary() = default;
   /// Collective.
   KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes, const Communicator& comm,
-                Backend backend = Backend::host);
+                Machine& machine = Machine::host());
   const Kernel& operator[](std::size_t i) const { return kernels_[i]; }
   /// What they were made from.
   const std::vector<KernelSpec>& specs() const { return specs_; }

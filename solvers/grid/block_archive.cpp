@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/error.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 namespace {
@@ -77,8 +78,9 @@ void BlockWriter::cells(const double* cell) {
 
 void BlockWriter::rows(const double* values, std::int64_t sets) {
   const Box box = rows_of(grid_);
+  const HostView here(grid_.machine(), values, sets * grid_.local_rows());
   for (std::int64_t s = 0; s < sets; ++s)
-    block(box, {values + s * grid_.local_rows(), static_cast<std::size_t>(grid_.local_rows())});
+    block(box, {here.data() + s * grid_.local_rows(), static_cast<std::size_t>(grid_.local_rows())});
 }
 
 void BlockWriter::block(const Box& box, std::span<const double> values) {
@@ -104,8 +106,11 @@ void BlockReader::cells(double* cell) {
 
 void BlockReader::rows(double* values, std::int64_t sets) {
   const Box box = rows_of(grid_);
-  for (std::int64_t s = 0; s < sets; ++s)
-    block(box, {values + s * grid_.local_rows(), static_cast<std::size_t>(grid_.local_rows())});
+  std::vector<double> set(static_cast<std::size_t>(grid_.local_rows()));
+  for (std::int64_t s = 0; s < sets; ++s) {
+    block(box, set);
+    grid_.machine().copy(values + s * grid_.local_rows(), set.data(), grid_.local_rows());
+  }
 }
 
 void BlockReader::block(const Box& box, std::span<double> values) {

@@ -1,5 +1,7 @@
 #include "solvers/grid/cell_operations.hpp"
 
+#include <algorithm>
+
 namespace hindsight {
 namespace {
 
@@ -29,6 +31,10 @@ class HostOperations final : public CellOperations {
   void copy(const Index3& count, const CellBlock& from, const CellBlock& to) const override {
     const std::int64_t from_x = from.strides[0], to_x = to.strides[0];
     for_rows(count, from, to, [&](const double* f, double* t) {
+      if (from_x == 1 && to_x == 1) {
+        std::copy_n(f, count[0], t);
+        return;
+      }
       for (std::int64_t i = 0; i < count[0]; ++i) t[to_x * i] = f[from_x * i];
     });
   }
@@ -50,12 +56,35 @@ class HostOperations final : public CellOperations {
       ghost = 0.0;
     });
   }
+  bool are_finite(const Index3& count, const CellBlock& cells) const override {
+    double zeros = 0.0;  // stay zero unless a value is not finite
+    for_rows(count, cells, cells, [&](const double* row, const double*) {
+      double zero = 0.0;
+      for (std::int64_t i = 0; i < count[0]; ++i) zero += row[cells.strides[0] * i] * 0.0;
+      zeros += zero;
+    });
+    return zeros == 0.0;
+  }
+  void pack(const Index3& count, const CellBlock& cells, double* to) const override {
+    copy(count, cells, packed(count, to));
+  }
+  void unpack(const Index3& count, const double* from, const CellBlock& cells) const override {
+    copy(count, packed(count, const_cast<double*>(from)), cells);
+  }
+  void reserve(std::int64_t) const override {}
+  void gather(const std::vector<std::int64_t>& places, const double* field, double* values) const override {
+    for (const std::int64_t place : places) *values++ = field[place];
+  }
+  void add(const std::vector<std::int64_t>& places, const double* values, double* field) const override {
+    for (const std::int64_t place : places) field[place] += *values++;
+  }
 };
 
 }  // namespace
 
-const CellOperations& CellOperations::on_host() {
-  static const HostOperations operations;
+std::shared_ptr<const CellOperations> CellOperations::on(Machine& machine, const Communicator& comm) {
+  if (!machine.is_host()) return device_operations(machine, comm);
+  static const auto operations = std::make_shared<const HostOperations>();
   return operations;
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "src/communicator.hpp"
+#include "src/machine.hpp"
 
 namespace hindsight {
 
@@ -41,10 +41,26 @@ class CellOperations {
   /// Adds each ghost to what it follows from, then clears it.
   virtual void transpose_wall(const WallGhosts& wall) const = 0;
 
-  static const CellOperations& on_host();
+  /// Whether all values are.
+  virtual bool are_finite(const Index3& count, const CellBlock& cells) const = 0;
+  /// Cells one after another in memory of the host, the first axis fastest, and back.
+  virtual void pack(const Index3& count, const CellBlock& cells, double* packed) const = 0;
+  virtual void unpack(const Index3& count, const double* packed, const CellBlock& cells) const = 0;
+  /// Of a block of cells that lie one after another.
+  static CellBlock packed(const Index3& count, double* memory) { return {memory, {1, count[0], count[0] * count[1]}}; }
+
+  /// Makes the memory that gather() and add() need for as many places.
+  virtual void reserve(std::int64_t places) const = 0;
+  /// values[i] = field[places[i]], on the host.
+  virtual void gather(const std::vector<std::int64_t>& places, const double* field, double* values) const = 0;
+  /// field[places[i]] += values[i], one after another.
+  virtual void add(const std::vector<std::int64_t>& places, const double* values, double* field) const = 0;
+
+  /// Collective.
+  static std::shared_ptr<const CellOperations> on(Machine& machine, const Communicator& comm);
 };
 
-/// Run by the text for devices (src/backend/cuda/program.hpp). Collective.
-std::unique_ptr<CellOperations> emulated_cell_operations(const Communicator& comm);
+/// On machines that run programs (src/backend/cuda/program.hpp). Collective.
+std::shared_ptr<const CellOperations> device_operations(Machine& machine, const Communicator& comm);
 
 }  // namespace hindsight

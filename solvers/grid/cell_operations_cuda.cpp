@@ -1,8 +1,8 @@
-#include <bit>
 #include <vector>
 
 #include "solvers/grid/cell_operations.hpp"
 #include "src/backend/cuda/program.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 namespace {
@@ -53,6 +53,30 @@ KERNEL(fill_wall, 128) {
   }
 }
 
+struct find_bad_arguments { integer count[3]; struct block cells; double* found; };
+
+KERNEL(find_bad, 128) {
+  EACH_CELL {
+    const double value = AT(L.cells);
+    if (!(value - value == 0.0)) *L.found = 1.0;
+  }
+}
+
+struct points_arguments { integer count; const integer* places; double *values, *field; };
+struct gather_arguments { struct points_arguments points; };
+struct add_arguments { struct points_arguments points; };
+
+KERNEL(gather, 128) {
+  EACH_THREAD(128) {
+    const integer n = BLOCK * 128 + thread;
+    if (n < L.points.count) L.points.values[n] = L.points.field[L.points.places[n]];
+  }
+}
+
+KERNEL(add, 1) {
+  for (integer n = 0; n < L.points.count; ++n) L.points.field[L.points.places[n]] += L.points.values[n];
+}
+
 KERNEL(transpose_wall, 128) {
   const struct wall w = L.wall;
   EACH_GHOST {
@@ -64,7 +88,15 @@ KERNEL(transpose_wall, 128) {
 }
 )";
 
-enum Kernels : std::size_t { copy_cells, zero_cells, fill_wall_ghosts, transpose_wall_ghosts };
+enum Kernels : std::size_t { copying, zeroing, filling_wall, transposing_wall, finding_bad, gathering, adding };
+
+const std::vector<cuda::KernelName> names = {{"copy_cells", threads},
+                                             {"zero_cells", threads},
+                                             {"fill_wall", threads},
+                                             {"transpose_wall", threads},
+                                             {"find_bad", threads},
+                                             {"gather", threads},
+                                             {"add", 1}};
 
 /// The structs of the text.
 struct CopyArguments {
@@ -75,6 +107,16 @@ struct ZeroArguments {
   Index3 count;
   CellBlock cells;
 };
+struct FindArguments {
+  Index3 count;
+  CellBlock cells;
+  double* found;
+};
+struct PointsArguments {
+  std::int64_t count;
+  const double* places;
+  double *values, *field;
+};
 
 std::int64_t blocks_for(std::int64_t count) {
   return (count + threads - 1) / threads;
@@ -82,33 +124,75 @@ std::int64_t blocks_for(std::int64_t count) {
 
 class DeviceOperations final : public CellOperations {
  public:
-  explicit DeviceOperations(std::unique_ptr<cuda::Program> program) : program_(std::move(program)) {}
+  DeviceOperations(Machine& machine, const Communicator& comm)
+      : machine_(machine), program_(machine.load(text, names, comm)), found_(1, machine) {}
   void copy(const Index3& count, const CellBlock& from, const CellBlock& to) const override {
     const CopyArguments arguments{count, from, to};
-    run(copy_cells, &arguments, count[0] * count[1] * count[2]);
+    run(copying, &arguments, count[0] * count[1] * count[2]);
   }
   void zero(const Index3& count, const CellBlock& cells) const override {
     const ZeroArguments arguments{count, cells};
-    run(zero_cells, &arguments, count[0] * count[1] * count[2]);
+    run(zeroing, &arguments, count[0] * count[1] * count[2]);
   }
-  void fill_wall(const WallGhosts& wall) const override { run(fill_wall_ghosts, &wall, wall.count[0] * wall.count[1]); }
+  void fill_wall(const WallGhosts& wall) const override { run(filling_wall, &wall, wall.count[0] * wall.count[1]); }
   void transpose_wall(const WallGhosts& wall) const override {
-    run(transpose_wall_ghosts, &wall, wall.count[0] * wall.count[1]);
+    run(transposing_wall, &wall, wall.count[0] * wall.count[1]);
+  }
+  bool are_finite(const Index3& count, const CellBlock& cells) const override {
+    machine_.clear(found_.data(), 1);
+    const FindArguments arguments{count, cells, found_.data()};
+    run(finding_bad, &arguments, count[0] * count[1] * count[2]);
+    return machine_.values(found_.data(), 1)[0] == 0.0;
+  }
+  void pack(const Index3& count, const CellBlock& cells, double* to) const override {
+    const std::int64_t size = count[0] * count[1] * count[2];
+    grow(size);
+    copy(count, cells, packed(count, passing_.data()));
+    machine_.copy(to, passing_.data(), size);
+  }
+  void unpack(const Index3& count, const double* from, const CellBlock& cells) const override {
+    const std::int64_t size = count[0] * count[1] * count[2];
+    grow(size);
+    machine_.copy(passing_.data(), from, size);
+    copy(count, packed(count, passing_.data()), cells);
+  }
+  void reserve(std::int64_t places) const override { grow(2 * places); }
+  void gather(const std::vector<std::int64_t>& places, const double* field, double* values) const override {
+    const PointsArguments points = bring(places, const_cast<double*>(field));
+    run(gathering, &points, points.count);
+    machine_.copy(values, points.values, points.count);
+  }
+  void add(const std::vector<std::int64_t>& places, const double* values, double* field) const override {
+    const PointsArguments points = bring(places, field);
+    machine_.copy(points.values, values, points.count);
+    if (points.count > 0) program_->run(adding, &points, 1);  // two may add to one cell
   }
 
  private:
   void run(std::size_t kernel, const void* arguments, std::int64_t count) const {
     if (count > 0) program_->run(kernel, arguments, blocks_for(count));
   }
+  void grow(std::int64_t doubles) const {
+    if (passing_.size() < doubles) passing_ = Memory(doubles, machine_);
+  }
+  /// Numbers of places are as long as doubles and lie among them.
+  PointsArguments bring(const std::vector<std::int64_t>& places, double* field) const {
+    const auto count = static_cast<std::int64_t>(places.size());
+    grow(2 * count);
+    machine_.copy(passing_.data(), reinterpret_cast<const double*>(places.data()), count);
+    return {count, passing_.data(), passing_.data() + count, field};
+  }
+
+  Machine& machine_;
   std::unique_ptr<cuda::Program> program_;
+  Memory found_;
+  mutable Memory passing_;  // to and from the host: cells, or places and then values
 };
 
 }  // namespace
 
-std::unique_ptr<CellOperations> emulated_cell_operations(const Communicator& comm) {
-  return std::make_unique<DeviceOperations>(cuda::emulate(
-      text, {{"copy_cells", threads}, {"zero_cells", threads}, {"fill_wall", threads}, {"transpose_wall", threads}},
-      comm));
+std::shared_ptr<const CellOperations> device_operations(Machine& machine, const Communicator& comm) {
+  return std::make_shared<const DeviceOperations>(machine, comm);
 }
 
 }  // namespace hindsight

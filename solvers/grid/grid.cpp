@@ -47,8 +47,8 @@ std::array<int, 3> divide(const Index3& cells, const std::array<int, 3>& halo, i
 
 }  // namespace
 
-Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, const CellOperations& operations)
-    : axes_(std::move(axes)), comm_(comm), operations_(&operations) {
+Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, Machine& machine)
+    : axes_(std::move(axes)), comm_(comm), machine_(&machine), operations_(CellOperations::on(machine, comm)) {
   const int d = dimensions();
   for (std::size_t a = 0; a < axes_.size(); ++a) global_[a] = axes_[a].cells;
   for (std::size_t a = 0; a < 3; ++a) {
@@ -126,39 +126,27 @@ std::int64_t Grid::global_row(std::int64_t local_row) const {
   return first_[1] + local_row % local_[1] + global_[1] * (first_[2] + local_row / local_[1]);
 }
 
-namespace {
-
-/// Calls visit(offset of a row's first owned cell), row by row.
-template <class Visit>
-void for_each_row(const Grid& grid, Visit visit) {
-  const Layout& layout = grid.layout();
-  for (std::int64_t k = 0; k < grid.cells()[2]; ++k)
-    for (std::int64_t j = 0; j < grid.cells()[1]; ++j) visit(layout.stride_y * j + layout.stride_z * k);
-}
-
-}  // namespace
-
 void pack_cells(const Grid& grid, const double* cell, double* packed) {
-  for_each_row(grid, [&](std::int64_t row) { packed = std::copy_n(cell + row, grid.cells()[0], packed); });
+  const Box box = grid.interior();
+  grid.operations().pack(box.extent(), grid.block(box, const_cast<double*>(cell)), packed);
 }
 
 void unpack_cells(const Grid& grid, const double* packed, double* cell) {
-  for_each_row(grid, [&](std::int64_t row) {
-    std::copy_n(packed, grid.cells()[0], cell + row);
-    packed += grid.cells()[0];
-  });
+  const Box box = grid.interior();
+  grid.operations().unpack(box.extent(), packed, grid.block(box, cell));
 }
 
 double grid_sum(const Grid& grid, const double* rows) {
-  if (grid.dimensions() == 0) return rows[0];
+  const HostView here(grid.machine(), rows, grid.local_rows());
+  if (grid.dimensions() == 0) return here[0];
   CountedVector<std::int64_t> index(static_cast<std::size_t>(grid.local_rows()));
   for (std::size_t i = 0; i < index.size(); ++i) index[i] = grid.global_row(static_cast<std::int64_t>(i));
-  return ordered_sum({rows, index.size()}, index, grid.global_rows(), grid.communicator());
+  return ordered_sum({here.data(), index.size()}, index, grid.global_rows(), grid.communicator());
 }
 
 std::int64_t grid_sum_bytes(const Grid& grid) {
   if (grid.dimensions() == 0) return 0;
-  return grid.local_rows() * static_cast<std::int64_t>(sizeof(std::int64_t)) +
+  return grid.local_rows() * static_cast<std::int64_t>(sizeof(std::int64_t)) * (grid.machine().is_host() ? 1 : 2) +
          ordered_sum_bytes(grid.global_rows(), grid.communicator());
 }
 

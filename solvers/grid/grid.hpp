@@ -49,14 +49,14 @@ class Grid {
   /// @param axes 0 to 3. @param halo depth of ghost layers per axis that the layout has room for.
   /// @throws InputError when the cells cannot be divided so that every rank's block is at least `halo` thick on each
   /// split axis: the message says the largest number of ranks that works.
-  /// @param operations of the machine where the fields' arrays are; must outlive the grid.
-  Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo,
-       const CellOperations& operations = CellOperations::on_host());
+  /// @param machine where the fields' arrays are; must outlive the grid. Collective.
+  Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, Machine& machine = Machine::host());
 
   int dimensions() const { return static_cast<int>(axes_.size()); }
   const std::vector<Axis>& axes() const { return axes_; }
   const Communicator& communicator() const { return comm_; }
   const Layout& layout() const { return layout_; }
+  Machine& machine() const { return *machine_; }
   const CellOperations& operations() const { return *operations_; }
   /// The cells of a box of a field, which points to local cell (0,0,0).
   CellBlock block(const Box& box, double* field) const {
@@ -93,15 +93,16 @@ class Grid {
  private:
   std::vector<Axis> axes_;
   Communicator comm_;
-  const CellOperations* operations_;
+  Machine* machine_;
+  std::shared_ptr<const CellOperations> operations_;
   Layout layout_;
   Index3 global_{1, 1, 1}, first_{0, 0, 0}, local_{1, 1, 1};
   std::array<int, 3> ranks_{1, 1, 1}, place_{0, 0, 0};
   std::array<std::vector<double>, 3> coordinates_;
 };
 
-/// The owned cells of a padded field, x fastest, and back. `cell` points to local cell (0,0,0), `packed` to as many
-/// numbers as there are owned cells.
+/// The owned cells of a padded field, x fastest, and back; `packed` is on the host. `cell` points to local cell
+/// (0,0,0), `packed` to as many numbers as there are owned cells.
 void pack_cells(const Grid& grid, const double* cell, double* packed);
 void unpack_cells(const Grid& grid, const double* packed, double* cell);
 

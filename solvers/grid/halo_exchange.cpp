@@ -33,12 +33,6 @@ struct HaloExchange::Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  /// A box's cells one after another.
-  static CellBlock packed(const Box& box, double* memory) {
-    const Index3 n = box.extent();
-    return {memory, {1, n[0], n[0] * n[1]}};
-  }
-
   /// Owned cells, plus the ghosts of axes that are complete before `axis` is exchanged.
   Box base(int axis) const {
     Box box = grid.interior();
@@ -78,7 +72,8 @@ struct HaloExchange::Plan {
       if (side.axis != axis) continue;
       double* memory = side.outgoing.data();
       for (double* field : fields) {
-        grid.operations().copy(side.send.extent(), grid.block(side.send, field), packed(side.send, memory));
+        grid.operations().copy(side.send.extent(), grid.block(side.send, field),
+                               CellOperations::packed(side.send.extent(), memory));
         memory += side.send.cells();
       }
       MPI_Startall(2, side.requests);
@@ -91,7 +86,8 @@ struct HaloExchange::Plan {
       MPI_Waitall(2, side.requests, MPI_STATUSES_IGNORE);
       double* memory = side.incoming.data();
       for (double* field : fields) {
-        grid.operations().copy(side.receive.extent(), packed(side.receive, memory), grid.block(side.receive, field));
+        grid.operations().copy(side.receive.extent(), CellOperations::packed(side.receive.extent(), memory),
+                               grid.block(side.receive, field));
         memory += side.receive.cells();
       }
     }

@@ -38,7 +38,10 @@ void NoiseFields::fill(std::size_t i, std::int64_t step) {
   const Layout& layout = grid_.layout();
   const Index3& n = grid_.global_cells();
   const auto size = static_cast<std::int64_t>(cell_[0].size());
-  double* plane = cells - layout.halo[0] - layout.halo[1] * layout.stride_y - layout.halo[2] * layout.stride_z;
+  const bool is_host = grid_.machine().is_host();
+  if (!is_host && passing_.size() == 0) passing_ = Memory(layout.size);
+  double* plane = (is_host ? cells - layout.origin : passing_.data()) +
+                  layout.at(-layout.halo[0], -layout.halo[1], -layout.halo[2]);
   for (const std::int64_t k : cell_[2]) {
     double* first = plane;
     for (const std::int64_t j : cell_[1]) {
@@ -47,6 +50,7 @@ void NoiseFields::fill(std::size_t i, std::int64_t step) {
     }
     plane += layout.stride_z;
   }
+  if (!is_host) grid_.machine().copy(cells - layout.origin, passing_.data(), layout.size);
 }
 
 }  // namespace hindsight

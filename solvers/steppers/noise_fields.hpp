@@ -8,6 +8,7 @@
 #include "solvers/equations/graph.hpp"
 #include "solvers/equations/random.hpp"
 #include "solvers/grid/grid.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 
@@ -33,6 +34,7 @@ class NoiseFields {
   std::array<std::vector<std::int64_t>, 3> cell_;  ///< per axis: global indices of local cells, ghosts included
   std::vector<NoiseField> fields_;
   std::vector<std::int64_t> step_;  ///< that each array holds
+  Memory passing_;                  // on its way to a device
 };
 
 }  // namespace hindsight

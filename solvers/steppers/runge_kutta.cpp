@@ -189,7 +189,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   Plan& p = *plan_;
   Graph& graph = *model_.graph;
   const Communicator& comm = grid.communicator();
-  const Backend backend = tables.backend();
+  Machine& machine = grid.machine();
   const Boxes boxes = boxes_of(grid.dimensions());
   const int s = stages();
   const std::size_t n = model_.fields.size();
@@ -197,11 +197,11 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   p.places.resize(p.active_series.size());
   p.state = state_doubles(grid, n);
   p.rows = grid.local_rows();
-  p.dummy_knot = Memory(std::max<std::int64_t>(p.rows, 1));
-  p.forward_library = KernelLibrary(p.forward, boxes, comm, backend);
-  p.reverse_library = KernelLibrary(p.reverse_specs(), boxes, comm, backend);
-  p.tangent_library = KernelLibrary(p.tangent, boxes, comm, backend);
-  p.wall_library = KernelLibrary(p.wall_kernels, Boxes::line, comm, backend);
+  p.dummy_knot = Memory(std::max<std::int64_t>(p.rows, 1), machine);
+  p.forward_library = KernelLibrary(p.forward, boxes, comm, machine);
+  p.reverse_library = KernelLibrary(p.reverse_specs(), boxes, comm, machine);
+  p.tangent_library = KernelLibrary(p.tangent, boxes, comm, machine);
+  p.wall_library = KernelLibrary(p.wall_kernels, Boxes::line, comm, machine);
   for (WallValues& w : p.walls) w.prepare(p.wall_library, tables);
   for (WallValues& w : p.dot_walls) w.prepare(p.wall_library, tables);
 
@@ -226,9 +226,9 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   for (const std::string& name : active_.parameter_fields) wants_array(StageNames::ghost(name));
   tables.allocate(scratch);
   if (!p.kernels.is_pointwise())
-    for (int i = 2; i <= s; ++i) p.stage_memory.emplace_back(p.state);
+    for (int i = 2; i <= s; ++i) p.stage_memory.emplace_back(p.state, machine);
   if (wants_.tangent && !p.kernels.is_pointwise())
-    for (int i = 2; i <= s; ++i) p.dot_memory.emplace_back(p.state);
+    for (int i = 2; i <= s; ++i) p.dot_memory.emplace_back(p.state, machine);
 
   const std::array<int, 3> ring = ring_depth(model_, model_.right_hand_sides);
   const auto walls_of = [&](std::vector<WallValues>& sets, int i) -> const std::vector<FieldWalls>* {

@@ -2,13 +2,12 @@
 
 namespace hindsight {
 
-Tables::Tables(const Graph& graph, const Grid& grid, int sums, Backend backend)
+Tables::Tables(const Graph& graph, const Grid& grid, int sums)
     : grid_(grid),
-      backend_(backend),
       fields_(graph.fields().size(), nullptr),
       scalars_(graph.scalars().size(), 0.0),
       sums_(static_cast<std::size_t>(sums), nullptr) {
-  for (int axis = 0; axis < 3; ++axis) coordinates_[static_cast<std::size_t>(axis)] = grid.coordinates(axis);
+  place_coordinates();
   if (graph.noises().empty()) return;
   std::vector<NoiseField> fields;
   for (const Noise& noise : graph.noises()) {
@@ -18,9 +17,26 @@ Tables::Tables(const Graph& graph, const Grid& grid, int sums, Backend backend)
   noise_ = std::make_unique<NoiseFields>(std::move(fields), grid);
 }
 
+void Tables::place_coordinates() {
+  std::vector<double> all;
+  std::array<std::int64_t, 3> origin{0, 0, 0};
+  for (int axis = 0; axis < grid_.dimensions(); ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    const std::int64_t halo = grid_.layout().halo[a];
+    origin[a] = static_cast<std::int64_t>(all.size()) + halo;
+    all.insert(all.end(), grid_.coordinates(axis) - halo, grid_.coordinates(axis) + grid_.cells()[a] + halo);
+  }
+  wall_places_ = static_cast<std::int64_t>(all.size());
+  for (const Axis& axis : grid_.axes()) all.insert(all.end(), {axis.from, axis.to});
+  if (all.empty()) return;
+  axes_ = Memory(static_cast<std::int64_t>(all.size()), grid_.machine());
+  grid_.machine().copy(axes_.data(), all.data(), axes_.size());
+  for (std::size_t a = 0; a < grid_.axes().size(); ++a) coordinates_[a] = axes_.data() + origin[a];
+}
+
 void Tables::allocate(const std::vector<int>& symbols) {
   if (symbols.empty()) return;
-  owned_.emplace_back(state_doubles(grid_, symbols.size()));
+  owned_.emplace_back(state_doubles(grid_, symbols.size()), grid_.machine());
   bytes_ += owned_.back().size() * static_cast<std::int64_t>(sizeof(double));
   bind_state(symbols, owned_.back().data());
 }

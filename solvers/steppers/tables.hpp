@@ -18,11 +18,11 @@ namespace hindsight {
 class Tables {
  public:
   /// Allocates the arrays of random numbers, if there are any: then it is collective.
-  Tables(const Graph& graph, const Grid& grid, int sums, Backend backend);
+  Tables(const Graph& graph, const Grid& grid, int sums);
 
   const Grid& grid() const { return grid_; }
-  /// Of the kernels that are launched with these.
-  Backend backend() const { return backend_; }
+  /// Where the walls of an axis are: one coordinate.
+  const double* wall_coordinate(int axis, int side) const { return axes_.data() + wall_places_ + 2 * axis + side; }
   /// Field symbols point to local cell (0,0,0).
   void bind(int symbol, double* cell) { fields_[static_cast<std::size_t>(symbol)] = cell; }
   double* field(int symbol) const { return fields_[static_cast<std::size_t>(symbol)]; }
@@ -54,12 +54,14 @@ class Tables {
   Launch launch_block(const Box& box) const;
 
  private:
+  void place_coordinates();
   const Grid& grid_;
-  Backend backend_;
   std::vector<double*> fields_;
   std::vector<double> scalars_;
   std::vector<double*> sums_;
-  std::array<const double*, 3> coordinates_;
+  Memory axes_;  // coordinates where kernels read them, then those of walls
+  std::int64_t wall_places_ = 0;
+  std::array<const double*, 3> coordinates_{};
   std::vector<Memory> owned_;
   std::unique_ptr<NoiseFields> noise_;
   std::int64_t bytes_ = 0;

@@ -109,11 +109,13 @@ std::array<std::array<double*, 2>, 3> WallAdjoint::prepare(std::size_t field, co
     make_scratch(tables.grid(), face);
     if (!tables.grid().is_wall(face.axis, face.side)) continue;
     const WallLayout layout = wall_layout(tables.grid(), face.axis);
+    Machine& machine = tables.grid().machine();
     if (face.bar.size() == 0) {
-      face.bar = Memory(layout.size);
-      face.unused_knot = Memory(layout.size);
-      for (std::size_t p = 0; p < face.scalar_symbols.size(); ++p) face.scalar_sums.emplace_back(layout.size);
-      for (const std::size_t count : knots) face.knot_sums.emplace_back(layout.size * static_cast<std::int64_t>(count));
+      face.bar = Memory(layout.size, machine);
+      face.unused_knot = Memory(layout.size, machine);
+      for (std::size_t p = 0; p < face.scalar_symbols.size(); ++p) face.scalar_sums.emplace_back(layout.size, machine);
+      for (const std::size_t count : knots)
+        face.knot_sums.emplace_back(layout.size * static_cast<std::int64_t>(count), machine);
     }
     tables.bind(face.bar_symbol, face.bar.data() + layout.origin);
     for (std::size_t p = 0; p < face.scalar_symbols.size(); ++p)
@@ -177,7 +179,8 @@ std::vector<double> WallAdjoint::totals(const Grid& grid, const Face& face,
   const Extent e = extent(grid, face);
   const std::int64_t hp = grid.layout().halo[e.p], hq = grid.layout().halo[e.q];
   const WallPart part(grid, face.axis);
-  const auto spread = [&](const double* sums, double* all) {
+  const auto spread = [&](const double* sums_there, double* all) {
+    const HostView sums(grid.machine(), sums_there, part.layout.size);
     part.for_each(
         [&](std::int64_t at, std::int64_t p, std::int64_t q) { all[p + hp + e.width * (q + hq)] = sums[at]; });
   };
@@ -222,7 +225,8 @@ void WallAdjoint::save(BlockWriter& to, const Grid& grid) const {
       continue;
     }
     const WallPart part(grid, face.axis);
-    for_each_sum(face, part.layout.size, [&](const double* sums) {
+    for_each_sum(face, part.layout.size, [&](const double* sums_there) {
+      const HostView sums(grid.machine(), sums_there, part.layout.size);
       values.clear();
       part.for_each([&](std::int64_t at, std::int64_t, std::int64_t) { values.push_back(sums[at]); });
       to.block(part.box, values);
@@ -239,10 +243,13 @@ void WallAdjoint::restore(BlockReader& from, const Grid& grid) {
     }
     const WallPart part(grid, face.axis);
     values.resize(static_cast<std::size_t>(part.box.cells()));
-    for_each_sum(face, part.layout.size, [&](double* sums) {
+    for_each_sum(face, part.layout.size, [&](double* sums_there) {
       from.block(part.box, values);
+      std::vector<double> sums = grid.machine().values(sums_there, part.layout.size);
       std::size_t next = 0;
-      part.for_each([&](std::int64_t at, std::int64_t, std::int64_t) { sums[at] = values[next++]; });
+      part.for_each(
+          [&](std::int64_t at, std::int64_t, std::int64_t) { sums[static_cast<std::size_t>(at)] = values[next++]; });
+      grid.machine().copy(sums_there, sums.data(), part.layout.size);
     });
   }
 }

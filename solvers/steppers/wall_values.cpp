@@ -47,7 +47,7 @@ void WallValues::prepare(const KernelLibrary& library, Tables& tables) {
   for (Face& face : faces_) {
     if (!tables.grid().is_wall(face.axis, face.side)) continue;
     const WallLayout layout = wall_layout(tables.grid(), face.axis);
-    face.memory = Memory(layout.size);
+    face.memory = Memory(layout.size, tables.grid().machine());
     tables.bind(face.symbol, face.memory.data() + layout.origin);
     walls_[face.field][static_cast<std::size_t>(face.axis)][static_cast<std::size_t>(face.side)].value = {
         0.0, face.memory.data(), layout.origin, layout.stride};
@@ -71,9 +71,8 @@ void launch_on_wall(const Tables& tables, const Kernel& kernel, int axis, int si
   const std::int64_t stride = wall_layout(grid, axis).stride;
   launch.stride_y = axis == 0 ? 1 : axis == 1 ? 0 : stride;
   launch.stride_z = axis == 2 ? 0 : stride;
-  const double at = side == 0 ? grid.axes()[a].from : grid.axes()[a].to;
   std::array<const double*, 3> coordinates{launch.coordinates[0], launch.coordinates[1], launch.coordinates[2]};
-  coordinates[a] = &at;
+  coordinates[a] = tables.wall_coordinate(axis, side);
   launch.coordinates = coordinates.data();
   kernel(launch);
 }

@@ -243,7 +243,7 @@ Json values_result(const Session& session, const RunFolder& folder, const std::s
       std::any_of(unknowns.begin(), unknowns.end(), [](const Unknown& u) { return u.kind != Unknown::Kind::scalar; });
   std::optional<FieldFile> output;
   if (needs_file) output.emplace(folder, file, simulation.grid());
-  Memory cells(simulation.grid().layout().size);
+  Memory cells(simulation.grid().layout().size, simulation.machine());
   for (std::size_t i = 0; i < unknowns.size(); ++i) {
     const Unknown& u = unknowns[i];
     if (u.kind == Unknown::Kind::scalar || (u.is_field() && simulation.grid().dimensions() == 0)) {

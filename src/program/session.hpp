@@ -27,7 +27,7 @@ struct Evaluation {
 struct PlanOptions {
   std::string costs;       ///< as of `hindsight plan --cost`, in seconds
   bool only_plan = false;  ///< no gradient will be asked for
-  Backend backend = Backend::host;
+  Machine* machine = &Machine::host();  ///< must outlive the session
   DiskOptions disk;
   RunJournal* journal = nullptr;  ///< keeps what the session works out; must outlive it
 };

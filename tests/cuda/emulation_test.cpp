@@ -25,8 +25,9 @@ unknowns: {a: {}, b: {}, initial(u): {}}
 )yaml";
 
 void expect_the_same(const Case& c) {
+  const std::unique_ptr<Machine> machine = emulated_device();
   PlanOptions emulated;
-  emulated.backend = Backend::emulated_cuda;
+  emulated.machine = machine.get();
   Session host(c, test::world(), true, true, true), device(c, test::world(), true, true, true, emulated);
   const Evaluation a = host.gradient({}), b = device.gradient({});
   EXPECT_EQ(a.objective, b.objective);
@@ -55,9 +56,26 @@ TEST(Emulation, Volumes) {
   expect_the_same(test::text_case(text(plane + "z: {cells: 13, to: 1, boundary: {slope: \"b*y\"}}", two_fields)));
 }
 
-/// Rows longer than a block's piece, boxes of several chunks and blocks.
-TEST(Emulation, ManyBlocks) {
-  expect_the_same(test::text_case(text("x: {cells: 1031, to: 300}, y: {cells: 1027, to: 300}", two_fields)));
+/// Rows longer than a block's piece.
+TEST(Emulation, LongRows) {
+  expect_the_same(test::text_case(text("x: {cells: 521, to: 150}, y: {cells: 67, to: 20}", two_fields)));
+}
+
+/// Data, series, random numbers, replicated equations, conditions of the end.
+TEST(Emulation, ShippedCases) {
+  const std::vector<std::pair<const char*, std::vector<std::string>>> cases = {
+      {"lynx-hare", {"time.step=0.05"}},
+      {"school-influenza", {"time.step=0.1"}},
+      {"gray-scott", {"time.to=10"}},
+      {"heat-conductivity", {"grid.x.cells=16", "grid.y.cells=16", "time.step=5e-3"}},
+      {"burgers", {"grid.x.cells=50", "time.step=0.002"}},
+      {"advection-3d", {"grid.x.cells=12", "grid.y.cells=12", "grid.z.cells=8", "time.to=0.05"}},
+      {"lorenz96", {}},
+      {"stochastic-allen-cahn", {"time.to=0.2"}}};
+  for (const auto& [name, set] : cases) {
+    SCOPED_TRACE(name);
+    expect_the_same(test::shipped_case(name, set));
+  }
 }
 
 }  // namespace

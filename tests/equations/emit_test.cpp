@@ -96,8 +96,13 @@ bool same(double a, double b) {
   return bits(a) == bits(b) || (a != a && b != b);
 }
 
+std::array<Machine*, 2> machines() {
+  static const std::unique_ptr<Machine> device = emulated_device();
+  return {&Machine::host(), device.get()};
+}
+
 /// Runs one kernel that writes `roots` to fields out0, out1, ... and compares every bit.
-void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<int, 3> cells, Backend backend) {
+void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<int, 3> cells, Machine& machine) {
   KernelSpec kernel{"kernel", {}, {}};
   for (std::size_t r = 0; r < roots.size(); ++r) {
     const std::string name = "out" + std::to_string(r);
@@ -107,7 +112,7 @@ void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<i
   Box box(graph, cells);
   std::vector<Values> expected;
   box.for_each_cell([&](int i, int j, int k) { expected.push_back(box.interpret_at(roots, i, j, k)); });
-  const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD), backend);
+  const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD), machine);
   std::vector<Values> sums;
   box.launch(library[0], sums, Boxes::rows);
   std::size_t cell = 0;
@@ -122,7 +127,7 @@ void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<i
 }
 
 void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<int, 3> cells) {
-  for (const Backend backend : {Backend::host, Backend::emulated_cuda}) expect_same_bits(graph, roots, cells, backend);
+  for (Machine* machine : machines()) expect_same_bits(graph, roots, cells, *machine);
 }
 
 TEST(emit, every_operation_has_the_bits_of_the_interpreter) {
@@ -213,6 +218,26 @@ TEST(emit, equations_and_their_adjoints_have_the_bits_of_the_interpreter) {
   expect_same_bits(graph, fuse_multiply_add(roots), {19, 5, 4});
 }
 
+/// Boxes that take several blocks and chunks of a device.
+TEST(emit, large_boxes_have_the_same_bits_on_devices) {
+  Graph graph;
+  const Expr u = graph.field("u");
+  const Expr root = discretise({laplacian(u, 3)}, {3, {0.1, 0.2, 0.3}, 2, FaceMean::arithmetic})[0];
+  (void)graph.field("out");
+  const KernelSpec kernel{"kernel", {{"out", root}}, {}};
+  for (const std::array<int, 3> cells : {std::array<int, 3>{1031, 1029, 1}, {129, 131, 67}}) {
+    std::array<Values, 2> out;
+    for (std::size_t m = 0; m < 2; ++m) {
+      Box box(graph, cells);
+      const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD), *machines()[m]);
+      std::vector<Values> sums;
+      box.launch(library[0], sums, Boxes::rows);
+      out[m] = box.array("out");
+    }
+    EXPECT_EQ(out[0], out[1]);
+  }
+}
+
 TEST(emit, an_output_may_replace_a_field_that_is_read_at_the_cell_itself) {
   Graph graph;
   const Expr u = graph.field("u"), v = graph.field("v", {1, 0, 0});
@@ -241,10 +266,10 @@ TEST(emit, sums_by_rows_have_a_fixed_order) {
     const Expr u = graph.field("u"), v = graph.field("v"), e = u * v, s = u - v;
     (void)graph.field("out");
     const KernelSpec kernel{"sums", {{"out", u + v}}, {{1, e}, {0, s}}};
-    for (const Backend backend : {Backend::host, Backend::emulated_cuda}) {
+    for (Machine* machine : machines()) {
       Box box(graph, {nx, 3, 2});
       std::vector<Values> sums(2, Values(box.rows(), 0.5));
-      const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD), backend);
+      const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD), *machine);
       box.launch(library[0], sums, Boxes::rows);
       for (int k = 0; k < 2; ++k)
         for (int j = 0; j < 3; ++j) {
@@ -265,10 +290,10 @@ TEST(emit, sums_by_cells_add_to_each_cell) {
   Graph graph;
   const Expr u = graph.field("u"), e = u * graph.field("v", {-1, 0, 0});
   const KernelSpec kernel{"sums", {}, {{0, e}, {0, u}}};
-  for (const Backend backend : {Backend::host, Backend::emulated_cuda}) {
+  for (Machine* machine : machines()) {
     Box box(graph, {45, 1, 1});
     std::vector<Values> sums(1, Values(45, 0.25));
-    const KernelLibrary library({kernel}, Boxes::line, Communicator(MPI_COMM_WORLD), backend);
+    const KernelLibrary library({kernel}, Boxes::line, Communicator(MPI_COMM_WORLD), *machine);
     box.launch(library[0], sums, Boxes::line);
     for (int i = 0; i < 45; ++i) {
       const Values at = box.interpret_at({e, u}, i, 0, 0);
