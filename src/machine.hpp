@@ -38,6 +38,10 @@ class Machine {
   static Machine& host();
 };
 
+/// A CUDA device of this node; ranks of a node take them in turn. Collective. @throws ResourceError saying why there is
+/// none.
+std::unique_ptr<Machine> cuda_device(const Communicator& comm);
+
 /// A device without one: programs for devices run by the host, on memory that nobody else can touch.
 std::unique_ptr<Machine> emulated_device();
 

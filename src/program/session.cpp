@@ -37,7 +37,9 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
   if (adjoint && checkpoints.device)
     throw InputError(checkpoints.device->place,
                      "checkpoints.device: this version computes on the host and has no device memory; remove the key");
-  simulation_ = std::make_unique<Simulation>(assemble(case_), comm, Simulation::Wants{adjoint, tangent, options_.machine});
+  simulation_ = std::make_unique<Simulation>(
+      assemble(case_), comm,
+      Simulation::Wants{adjoint, tangent, options_.machine ? options_.machine.get() : &Machine::host()});
   if (options_.journal != nullptr) {
     options_.journal->bind(simulation_->grid());
     simulation_->memory()->take(simulation_->kept_bytes());

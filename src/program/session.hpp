@@ -27,7 +27,7 @@ struct Evaluation {
 struct PlanOptions {
   std::string costs;       ///< as of `hindsight plan --cost`, in seconds
   bool only_plan = false;  ///< no gradient will be asked for
-  Machine* machine = &Machine::host();  ///< must outlive the session
+  std::shared_ptr<Machine> machine;  ///< null: the host
   DiskOptions disk;
   RunJournal* journal = nullptr;  ///< keeps what the session works out; must outlive it
 };

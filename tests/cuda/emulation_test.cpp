@@ -25,9 +25,8 @@ unknowns: {a: {}, b: {}, initial(u): {}}
 )yaml";
 
 void expect_the_same(const Case& c) {
-  const std::unique_ptr<Machine> machine = emulated_device();
   PlanOptions emulated;
-  emulated.machine = machine.get();
+  emulated.machine = emulated_device();
   Session host(c, test::world(), true, true, true), device(c, test::world(), true, true, true, emulated);
   const Evaluation a = host.gradient({}), b = device.gradient({});
   EXPECT_EQ(a.objective, b.objective);

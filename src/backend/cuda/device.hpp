@@ -1,7 +1,13 @@
-// What this build and this machine can do with CUDA.
+// CUDA devices as this build and this machine have them. Everything that needs the CUDA toolkit is behind this; without
+// it, device_absent.cpp takes its place.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
+
+#include "src/backend/cuda/program.hpp"
 
 namespace hindsight::cuda {
 
@@ -13,5 +19,25 @@ struct DeviceReport {
 
 /// Never throws and never crashes, whether or not a driver is installed.
 DeviceReport report();
+
+/// One device. What it is asked for is done in order; copies are done when the call returns. Errors of CUDA, also those
+/// of earlier kernels, are ResourceErrors that name the call.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string name() const = 0;
+  /// "sm_90"
+  virtual std::string architecture() const = 0;
+  virtual void* allocate(std::int64_t bytes) = 0;
+  virtual void free(void* memory) noexcept = 0;
+  virtual void clear(void* memory, std::int64_t bytes) = 0;
+  /// Either side may be memory of the host.
+  virtual void copy(void* to, const void* from, std::int64_t bytes) = 0;
+  /// @param cubin machine code for this device's architecture; must outlive the program.
+  virtual std::unique_ptr<Program> load(const std::string& cubin, const std::vector<KernelName>& kernels) = 0;
+};
+
+/// @param number from 0. @throws ResourceError when there is no such device.
+std::unique_ptr<Device> open_device(int number);
 
 }  // namespace hindsight::cuda

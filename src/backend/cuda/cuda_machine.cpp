@@ -1,0 +1,63 @@
+// A CUDA device as a machine.
+#include <algorithm>
+#include <utility>
+
+#include "src/backend/cuda/device.hpp"
+#include "src/backend/cuda/nvrtc.hpp"
+#include "src/machine.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Loaded machine code, which must live as long as what was made of it.
+class CompiledProgram final : public cuda::Program {
+ public:
+  CompiledProgram(cuda::Device& device, const std::string& text, const std::vector<cuda::KernelName>& kernels)
+      : cubin_(cuda::compile(cuda::device_text(text), device.architecture())),
+        program_(device.load(cubin_.code, kernels)) {}
+  void run(std::size_t kernel, const void* arguments, std::int64_t blocks) override {
+    program_->run(kernel, arguments, blocks);
+  }
+
+ private:
+  cuda::Cubin cubin_;
+  std::unique_ptr<cuda::Program> program_;
+};
+
+class CudaMachine final : public Machine {
+ public:
+  explicit CudaMachine(std::unique_ptr<cuda::Device> device) : device_(std::move(device)) {}
+  std::string description() const override { return device_->name(); }
+  bool is_host() const override { return false; }
+  void* allocate(std::int64_t bytes, std::int64_t) override { return device_->allocate(bytes); }
+  void free(void* memory) override { device_->free(memory); }
+  void clear(double* at, std::int64_t count) override { device_->clear(at, bytes_of(count)); }
+  void copy(double* to, const double* from, std::int64_t count) override { device_->copy(to, from, bytes_of(count)); }
+  std::unique_ptr<cuda::Program> load(const std::string& text, const std::vector<cuda::KernelName>& kernels,
+                                      const Communicator& comm) override {
+    std::unique_ptr<cuda::Program> program;
+    comm.together([&] { program = std::make_unique<CompiledProgram>(*device_, text, kernels); });
+    return program;
+  }
+
+ private:
+  static std::int64_t bytes_of(std::int64_t count) { return count * static_cast<std::int64_t>(sizeof(double)); }
+  std::unique_ptr<cuda::Device> device_;
+};
+
+}  // namespace
+
+std::unique_ptr<Machine> cuda_device(const Communicator& comm) {
+  std::unique_ptr<cuda::Device> device;
+  comm.together([&] {
+    MPI_Comm node = MPI_COMM_NULL;
+    int place = 0;
+    MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, comm.rank(), MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &place);
+    MPI_Comm_free(&node);
+    device = cuda::open_device(place % std::max(1, cuda::report().devices));
+  });
+  return std::make_unique<CudaMachine>(std::move(device));
+}
+
+}  // namespace hindsight
