@@ -12,10 +12,10 @@ constexpr double rounding = 0x1p-51;         // of a cell, on the way to a multi
 constexpr double least_tolerance = 0x1p-48;  // below, that rounding would show
 constexpr double least_error = 0x1p-1000;    // its reciprocal and the field's multiples stay finite
 
-/// The nearest integer below 2^51 in magnitude, ties to even; needs no instruction that vectors lack.
+/// The nearest integer below 2^51 in magnitude, ties to even, else any; needs no instruction that vectors lack.
 std::int64_t nearest(double value) {
   constexpr double shift = 0x1.8p52;
-  return std::bit_cast<std::int64_t>(value + shift) - std::bit_cast<std::int64_t>(shift);
+  return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(value + shift) - std::bit_cast<std::uint64_t>(shift));
 }
 
 /// A field is its step and its multiples.
