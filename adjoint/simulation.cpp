@@ -652,9 +652,10 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   reserve(units);
   reserve_adjoints();
-  for (const int symbol : symbols_->lambda) {
-    tables_->bind_state(symbols_->lambda, lambda_.data());
-    padded(std::vector<double>(static_cast<std::size_t>(grid_->interior().cells()), 1.0), tables_->field(symbol));
+  tables_->bind_state(symbols_->lambda, lambda_.data());
+  {
+    const CountedVector<double> ones(static_cast<std::size_t>(grid_->interior().cells()), 1.0);
+    for (const int symbol : symbols_->lambda) unpack_cells(*grid_, ones.data(), tables_->field(symbol));
   }
   const Buffer state = initial_state();
   StepRecord live;

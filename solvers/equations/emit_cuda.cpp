@@ -14,14 +14,15 @@ namespace {
 using Level = KernelText::Level;
 
 constexpr int plain_threads = 128, most_threads = 256, lanes = 8;
-constexpr int shared_bytes = 40 << 10;      // of summands: less than the 48 KiB that every device has
+constexpr int shared_bytes = 48 << 10;      // of summands: less than the 48 KiB that every device has
 constexpr std::int64_t enough = 1 << 18;    // threads that keep a large device busy
 constexpr std::int64_t longest_chunk = 16;  // cells that a thread takes one after another
 
 /// Threads of a block that adds up rows: all summands of a piece fit into shared memory.
 int row_threads(std::size_t sums) {
   int threads = most_threads;
-  while (threads > lanes && static_cast<std::size_t>(threads) * sums * sizeof(double) > shared_bytes) threads /= 2;
+  while (threads > lanes && static_cast<std::size_t>(threads + lanes) * sums * sizeof(double) > shared_bytes)
+    threads /= 2;
   return threads;
 }
 

@@ -106,10 +106,12 @@ void BlockReader::cells(double* cell) {
 
 void BlockReader::rows(double* values, std::int64_t sets) {
   const Box box = rows_of(grid_);
-  std::vector<double> set(static_cast<std::size_t>(grid_.local_rows()));
+  const std::int64_t rows = grid_.local_rows();
+  CountedVector<double> passing(grid_.machine().is_host() ? 0 : static_cast<std::size_t>(rows));
   for (std::int64_t s = 0; s < sets; ++s) {
-    block(box, set);
-    grid_.machine().copy(values + s * grid_.local_rows(), set.data(), grid_.local_rows());
+    double* const set = passing.empty() ? values + s * rows : passing.data();
+    block(box, {set, static_cast<std::size_t>(rows)});
+    if (!passing.empty()) grid_.machine().copy(values + s * rows, set, rows);
   }
 }
 

@@ -35,6 +35,7 @@ struct WallGhosts {
 class CellOperations {
  public:
   virtual ~CellOperations() = default;
+  /// Both blocks lie on the machine and have no cell in common.
   virtual void copy(const Index3& count, const CellBlock& from, const CellBlock& to) const = 0;
   virtual void zero(const Index3& count, const CellBlock& cells) const = 0;
   virtual void fill_wall(const WallGhosts& wall) const = 0;
@@ -59,6 +60,13 @@ class CellOperations {
   /// Collective.
   static std::shared_ptr<const CellOperations> on(Machine& machine, const Communicator& comm);
 };
+
+/// What devices run for them.
+struct DeviceOperationsSource {
+  std::string text;
+  std::vector<cuda::KernelName> kernels;
+};
+DeviceOperationsSource device_operations_source();
 
 /// On machines that run programs (src/backend/cuda/program.hpp). Collective.
 std::shared_ptr<const CellOperations> device_operations(Machine& machine, const Communicator& comm);

@@ -2,6 +2,7 @@
 
 #include "solvers/grid/cell_operations.hpp"
 #include "src/backend/cuda/program.hpp"
+#include "src/error.hpp"
 #include "src/memory.hpp"
 
 namespace hindsight {
@@ -170,6 +171,8 @@ class DeviceOperations final : public CellOperations {
 
  private:
   void run(std::size_t kernel, const void* arguments, std::int64_t count) const {
+    if (count >= (std::int64_t{1} << 32U) - threads)
+      throw Error(ExitCode::bug, "a box has too many cells for a device");
     if (count > 0) program_->run(kernel, arguments, blocks_for(count));
   }
   void grow(std::int64_t doubles) const {
@@ -190,6 +193,10 @@ class DeviceOperations final : public CellOperations {
 };
 
 }  // namespace
+
+DeviceOperationsSource device_operations_source() {
+  return {text, names};
+}
 
 std::shared_ptr<const CellOperations> device_operations(Machine& machine, const Communicator& comm) {
   return std::make_shared<const DeviceOperations>(machine, comm);

@@ -72,8 +72,7 @@ struct HaloExchange::Plan {
       if (side.axis != axis) continue;
       double* memory = side.outgoing.data();
       for (double* field : fields) {
-        grid.operations().copy(side.send.extent(), grid.block(side.send, field),
-                               CellOperations::packed(side.send.extent(), memory));
+        grid.operations().pack(side.send.extent(), grid.block(side.send, field), memory);
         memory += side.send.cells();
       }
       MPI_Startall(2, side.requests);
@@ -86,8 +85,7 @@ struct HaloExchange::Plan {
       MPI_Waitall(2, side.requests, MPI_STATUSES_IGNORE);
       double* memory = side.incoming.data();
       for (double* field : fields) {
-        grid.operations().copy(side.receive.extent(), CellOperations::packed(side.receive.extent(), memory),
-                               grid.block(side.receive, field));
+        grid.operations().unpack(side.receive.extent(), memory, grid.block(side.receive, field));
         memory += side.receive.cells();
       }
     }

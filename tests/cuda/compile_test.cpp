@@ -30,6 +30,13 @@ TEST_P(Compiles, ForAmpereAndHopper) {
   std::printf("%zu kernels, at most %d registers\n", kernels, registers);
 }
 
+TEST(CompilesAlone, CellOperations) {
+  if (const cuda::CompilerReport report = cuda::compiler_report(); !report.is_there) GTEST_SKIP() << report.sentence;
+  const DeviceOperationsSource source = device_operations_source();
+  for (const char* architecture : {"sm_80", "sm_90"})
+    EXPECT_EQ(cuda::compile(cuda::device_text(source.text), architecture).kernels.size(), source.kernels.size());
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, Compiles,
                          ::testing::Values("lynx-hare", "school-influenza", "gray-scott", "heat-conductivity",
                                            "burgers", "advection-3d", "lorenz96", "stochastic-allen-cahn"));

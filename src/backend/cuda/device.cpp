@@ -30,8 +30,9 @@ class LoadedProgram final : public Program {
     const Loaded& loaded = kernels_[kernel];
     void* parameters[] = {const_cast<void*>(arguments)};
     const dim3 grid(static_cast<unsigned>(blocks)), block(static_cast<unsigned>(loaded.facts.threads));
-    check(cudaLaunchKernel(reinterpret_cast<const void*>(loaded.handle), grid, block, parameters, 0, nullptr),
-          ("the launch of " + loaded.facts.name).c_str());
+    const cudaError_t status =
+        cudaLaunchKernel(reinterpret_cast<const void*>(loaded.handle), grid, block, parameters, 0, nullptr);
+    if (status != cudaSuccess) check(status, ("the launch of " + loaded.facts.name).c_str());
   }
 
  private:
