@@ -38,7 +38,7 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
     throw InputError(checkpoints.device->place,
                      "checkpoints.device: this version computes on the host and has no device memory; remove the key");
   const auto& slow = checkpoints.disk ? checkpoints.disk : checkpoints.host;
-  if (adjoint && options_.machine && (checkpoints.disk || !checkpoints.host_codec.kind.empty()))
+  if (adjoint && options_.machine && (checkpoints.disk || checkpoints.host_codec.kind != "none"))
     throw InputError(
         slow ? slow->place : checkpoints.place,
         "checkpoints: this version keeps the checkpoints of a device where its states are; remove disk and codecs");
