@@ -23,8 +23,6 @@ class KernelText {
   /// @param scalars places in S by symbol; null: the symbols themselves.
   explicit KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars = nullptr);
 
-  const KernelSpec& kernel() const { return kernel_; }
-  const Graph& graph() const { return *graph_; }
   /// Definitions of all values of a level, a line each.
   std::string values(Level level) const;
   /// Writes the outputs of the cell.
