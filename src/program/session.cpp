@@ -13,11 +13,6 @@
 namespace hindsight {
 namespace {
 
-/// Costs that lie this far from the prediction are measured again.
-constexpr double drift = 1.2;
-/// Shorter gradients tell nothing about costs.
-constexpr double telling_seconds = 0.1;
-
 /// Sum over the owned cells of all ranks, in global order.
 template <class Summand>
 double sum_over_cells(const Grid& grid, Summand summand) {
@@ -107,7 +102,7 @@ Evaluation Session::gradient(const StateObserver& observer) {
 }
 
 Evaluation Session::evaluate(const StateObserver& observer) {
-  if (has_drifted_) {
+  if (drift_.wants_measuring()) {
     measure();
     make_plan();
   }
@@ -136,9 +131,7 @@ Evaluation Session::evaluate(const StateObserver& observer) {
   }
   progress_.finish();
   report_damage(result.counts);
-  const bool is_off = seconds > plan_.seconds * drift || seconds * drift < plan_.seconds;
-  has_drifted_ = comm_.any(options_.costs.empty() && plan_.is_automatic && !plan_.is_open() &&
-                           seconds > telling_seconds && is_off);
+  if (options_.costs.empty() && plan_.is_automatic && !plan_.is_open()) drift_.see(comm_.max(seconds), plan_.seconds);
   if (options_.journal != nullptr) seconds += options_.journal->seconds_before();
   Evaluation evaluation{result.objective, std::move(result.gradient), result.counts, seconds};
   evaluation.objective += add_priors(&evaluation.gradient);

@@ -10,6 +10,7 @@
 #include "adjoint/simulation.hpp"
 #include "io/case/case.hpp"
 #include "io/results/progress.hpp"
+#include "src/program/drift.hpp"
 #include "src/program/run_journal.hpp"
 #include "src/program/slow_tiers.hpp"
 
@@ -131,7 +132,7 @@ class Session {
   std::int64_t host_budget_ = 0, transfer_bytes_ = 0;
   PerTier most_units_{-1, -1, -1};  // found to fit when a tier was full; -1: not found yet
   CheckpointPlan plan_;
-  bool has_drifted_ = false;
+  Drift drift_;
   bool does_without_disk_ = false;  // though it was asked for
   std::optional<LossyError> lossy_error_;
   double calibrated_norm_ = 0.0;  // of the gradient then

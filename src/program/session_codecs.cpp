@@ -181,12 +181,12 @@ Evaluation Session::gradient_now(const StateObserver& observer) {
     return evaluate(observer);
   }
   if (!lossy_error_) calibrate(tiers);
-  has_drifted_ = false;  // another plan would have another error
+  drift_.settle();  // another plan would have another error
   Evaluation evaluation = evaluate(observer);
   const double norm = std::sqrt(dot(evaluation.gradient, evaluation.gradient));
   if (norm >= fallen * calibrated_norm_ && !has_shrunk_) return evaluation;
   calibrate(tiers);
-  has_drifted_ = false;
+  drift_.settle();
   return evaluate(observer);
 }
 

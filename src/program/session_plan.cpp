@@ -129,7 +129,7 @@ void Session::count_transfers() {
 
 /// Costs as given, else as measured on a few steps.
 void Session::measure() {
-  has_drifted_ = false;
+  drift_.settle();
   tiers_->close(Tier::host);  // its memory is needed
   simulation_->free_checkpoints();
   count_units();

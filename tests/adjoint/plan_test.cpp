@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "adjoint/plan/plan.hpp"
+#include "src/program/drift.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -83,6 +84,25 @@ TEST(Plan, RecordsOfSeveralStatesAreNoMatterForMixed) {
 }
 
 /// A history 200 times the budget: executed as planned, the bits of a run that keeps everything.
+/// Each gradient is followed by what a session does next: it measures when that is wanted.
+TEST(Plan, CostsAreMeasuredAgainOncePerChange) {
+  Drift drift;
+  const auto measures_after = [&](double seconds) {
+    drift.see(seconds, 1.0);
+    const bool wants = drift.wants_measuring();
+    drift.settle();
+    return wants;
+  };
+  EXPECT_FALSE(measures_after(1.1));
+  EXPECT_TRUE(measures_after(2.0)) << "another process may have begun";
+  EXPECT_FALSE(measures_after(2.0)) << "measuring did not explain it";
+  EXPECT_FALSE(measures_after(2.1));
+  EXPECT_TRUE(measures_after(1.0)) << "it ended";
+  EXPECT_FALSE(measures_after(1.9)) << "costs are right again";
+  drift.see(0.05, 1.0);
+  EXPECT_FALSE(drift.wants_measuring()) << "short gradients tell nothing";
+}
+
 TEST(Plan, ASmallBudgetGivesTheBitsOfALargeOne) {
   Session everything = gray_scott({"checkpoints.host=1 GiB", "time.to=500"}, test::self());
   const Evaluation reference = everything.gradient({});
