@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "adjoint/prefetch.hpp"
+#include "src/error.hpp"
 
 namespace hindsight {
 namespace {
@@ -128,7 +129,7 @@ class Sweep {
     position_ = from.get<std::int64_t>();
     live_step_ = from.get<std::int64_t>();
     turned_ = from.get<bool>();
-    const bool end_is_open = from.get<bool>();
+    const bool was_open = from.get<bool>();
     counts_ = restore_counts(from);
     steps_.restore(from, turned_);
     if (from.get<bool>()) live_ = steps_.restore_state(from, turned_ ? -1 : live_step_);
@@ -140,11 +141,11 @@ class Sweep {
     from.end();
     keeper_->resumed();
     resumed_at_ = live_step_;
-    pass_over(end_is_open, passed);
+    pass_over(was_open, passed);
   }
 
  private:
-  void pass_over(bool end_is_open, const std::function<void(const Action&)>& passed) {
+  void pass_over(bool was_open, const std::function<void(const Action&)>& passed) {
     for (std::int64_t i = 0; i < position_; ++i) {
       const Action* const action = stream_.next();
       if (action == nullptr) throw ResourceError("the journal belongs to another schedule");
@@ -152,7 +153,7 @@ class Sweep {
       std::int64_t reached = -1;
       if (const auto* advance = std::get_if<Advance>(action)) reached = advance->to;
       if (const auto* record = std::get_if<Record>(action)) reached = record->step + 1;
-      if (!end_is_open_ || end_is_open || reached < 0 || !steps_.is_last(reached)) continue;
+      if (!end_is_open_ || was_open || reached < 0 || !steps_.is_last(reached)) continue;
       stream_.finish_at(reached);
       end_is_open_ = false;
     }
@@ -165,6 +166,8 @@ class Sweep {
     keeper_->keep([this](BlockWriter& to) { save(to); });
   }
   StepRecord load(Slot slot, std::int64_t step) {
+    if (checkpoints_.step_of(slot) != step)
+      throw Error(ExitCode::bug, "a slot holds another step than the schedule says");
     StepRecord record = checkpoints_.load(slot);
     while (!record.base) {
       repair(step);

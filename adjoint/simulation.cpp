@@ -34,6 +34,17 @@ std::size_t index_of(const std::vector<std::string>& names, const std::string& n
 
 }  // namespace
 
+/// Where the host evaluates initial states and parameter fields for a device, whose exp and sin have other bits.
+struct Simulation::HostSide {
+  HostSide(const SimulationSpec& spec, const Communicator& comm, const std::array<int, 3>& halo)
+      : grid(spec.axes, comm, halo),
+        tables(*spec.model.graph, grid, 0),
+        state(state_doubles(grid, spec.model.fields.size())) {}
+  Grid grid;
+  Tables tables;
+  Memory state;
+};
+
 /// Indices of what is bound again and again, and the kernels of initial states and parameter fields.
 struct Simulation::Symbols {
   std::vector<int> first, dot_first, objective, dot_objective, lambda;
@@ -100,6 +111,12 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   padded(std::vector<double>(static_cast<std::size_t>(grid_->interior().cells()), 1.0), tables_->field(s.ones));
   std::vector<KernelSpec> kernels{s.initial};
   for (const KernelSpec& k : s.fields) kernels.push_back(k);
+  first_library_ = KernelLibrary(kernels, boxes_of(grid_->dimensions()), comm);
+  if (!machine().is_host()) {
+    host_side_ = std::make_unique<HostSide>(spec_, comm, halo);
+    host_side_->tables.allocate(s.parameter_fields);
+  }
+  kernels.clear();
   if (!s.adjoint.roots().empty()) {
     s.adjoint_kernel = static_cast<int>(kernels.size());
     kernels.push_back(s.adjoint);
@@ -136,12 +153,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     if (const int symbol = graph.scalar_index(model.scalars[i]); symbol >= 0)
       tables_->scalar(symbol) = spec_.scalar_values[i];
   for (std::size_t i = 0; i < model.parameter_fields.size(); ++i) {
-    double* const cells = tables_->field(s.parameter_fields[i]);
-    if (s.field_kernel[i] >= 0) {
-      tables_->launch(initial_library_[static_cast<std::size_t>(s.field_kernel[i])], grid_->interior());
-    } else {
-      fill_from(spec_.parameter_fields[i], cells);
-    }
+    fill_parameter_field(i);
     exchange_parameter_field(s.parameter_fields[i]);
   }
   stages_.resize(static_cast<std::size_t>(stepper_->record_states()), nullptr);
@@ -214,13 +226,18 @@ void Simulation::build_parameters() {
   s.tangent = fused(s.tangent);
 }
 
-/// The owned cells of a field that is given as a function of the host's.
-void Simulation::fill_from(const ParameterField& parameter, double* cells) const {
-  if (machine().is_host()) return parameter.fill(*grid_, cells);
+/// Its owned cells, by the host, from an expression or a function.
+void Simulation::fill_parameter_field(std::size_t i) {
+  const int symbol = symbols_->parameter_fields[i], kernel = symbols_->field_kernel[i];
+  const Tables& tables = host_side_ ? host_side_->tables : *tables_;
+  double* const cells = tables.field(symbol);
+  if (kernel >= 0) {
+    tables.launch(first_library_[static_cast<std::size_t>(kernel)], grid_->interior());
+  } else {
+    spec_.parameter_fields[i].fill(*grid_, cells);
+  }
   const Layout& layout = grid_->layout();
-  const Memory field(layout.size);
-  parameter.fill(*grid_, field.data() + layout.origin);
-  machine().copy(cells - layout.origin, field.data(), layout.size);
+  if (host_side_) machine().copy(tables_->field(symbol) - layout.origin, cells - layout.origin, layout.size);
 }
 
 void Simulation::exchange_parameter_field(int symbol) {
@@ -293,11 +310,15 @@ StateShape Simulation::shape() const {
 }
 
 /// All that is in use but for states, and what gradients and tangents will add, if only for a moment.
-std::int64_t Simulation::working_bytes() const {
-  const std::int64_t doubles = state_bytes() / static_cast<std::int64_t>(sizeof(double));
-  std::int64_t bytes = memory_->used() - states_->bytes();
-  bytes += Memory::bytes_of(pool_states(0) * doubles);
-  if (wants_.tangent) bytes += Memory::bytes_of(2 * doubles);
+std::int64_t Simulation::working_bytes(Tier tier) const {
+  std::int64_t bytes = tier == Tier::host ? memory_->used() : 0;
+  if (tier == memory_tier()) {
+    const std::int64_t doubles = state_bytes() / static_cast<std::int64_t>(sizeof(double));
+    if (machine().account()) bytes = machine().account()->used();
+    bytes += Memory::bytes_of(pool_states(0) * doubles) - states_->bytes();
+    if (wants_.tangent) bytes += Memory::bytes_of(2 * doubles);
+  }
+  if (tier != Tier::host) return bytes == 0 ? 0 : bytes + Memory::most_stagger;
   std::int64_t passing = grid_sum_bytes(*grid_);
   for (const Misfit& misfit : misfits_) passing = std::max(passing, misfit.passing_bytes());
   return bytes + passing + Memory::most_stagger;  // of a pool that becomes large
@@ -334,7 +355,20 @@ double* const* Simulation::stages_of(const StepRecord& record) {
 Buffer Simulation::initial_state() {
   Buffer state = states_->acquire();
   tables_->bind_state(symbols_->first, state.data());
-  tables_->launch(initial_library_[0], grid_->interior());
+  if (host_side_) {
+    const Layout& layout = grid_->layout();
+    Tables& tables = host_side_->tables;
+    for (const std::string& name : spec_.model.scalars)
+      if (const int symbol = spec_.model.graph->scalar_index(name); symbol >= 0)
+        tables.scalar(symbol) = tables_->scalar(symbol);
+    for (const int symbol : symbols_->parameter_fields)
+      machine().copy(tables.field(symbol) - layout.origin, tables_->field(symbol) - layout.origin, layout.size);
+    tables.bind_state(symbols_->first, host_side_->state.data());
+    tables.launch(first_library_[0], grid_->interior());
+    machine().copy(state.data(), host_side_->state.data(), host_side_->state.size());
+  } else {
+    tables_->launch(first_library_[0], grid_->interior());
+  }
   std::size_t initial = 0;
   for (const Unknown& u : spec_.unknowns) {
     if (u.kind != Kind::initial || initial >= initial_fields_.size()) continue;
@@ -589,11 +623,11 @@ std::int64_t Simulation::kept_bytes() const {
   return (2 * fields + 1) * cells + sums;
 }
 
-void Simulation::reserve_checkpoints(std::int64_t host_units, const std::array<SlotTier*, tier_count>& tiers) {
-  std::int64_t buffers = tiers[static_cast<std::size_t>(Tier::host)] == nullptr ? host_units : 0;
+void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers) {
+  std::int64_t buffers = tiers[static_cast<std::size_t>(memory_tier())] == nullptr ? units : 0;
   for (const SlotTier* tier : tiers) buffers += tier != nullptr ? tier->buffers() : 0;
   reserve(buffers);
-  checkpoints_ = std::make_unique<Checkpoints>(host_units, record_units(), *states_, tiers, comm_);
+  checkpoints_ = std::make_unique<Checkpoints>(memory_tier(), units, record_units(), *states_, tiers, comm_);
   reserve_adjoints();
 }
 
@@ -625,11 +659,14 @@ using Clock = std::chrono::steady_clock;
 constexpr double long_enough = 0.1;  // seconds; what takes longer is measured once
 
 /// Seconds of one call of `work`: the median of `repeats` batches of at least `enough` seconds. Collective.
-double seconds_of(const Communicator& comm, int repeats, double enough, const std::function<void()>& work) {
+double seconds_of(const Communicator& comm, Machine& machine, int repeats, double enough,
+                  const std::function<void()>& work) {
   std::vector<double> samples;
   for (std::int64_t batch = 1; static_cast<int>(samples.size()) < repeats;) {
+    machine.finish();
     const Clock::time_point begin = Clock::now();
     for (std::int64_t k = 0; k < batch; ++k) work();
+    machine.finish();
     const double seconds = comm.max(std::chrono::duration<double>(Clock::now() - begin).count());
     if (samples.empty() && seconds < enough && batch < (1 << 20)) {
       batch *= 4;
@@ -669,7 +706,9 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
     stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(),
                       lambda_next_.data());
   };
-  const auto measured = [&](const std::function<void()>& work) { return seconds_of(comm_, repeats, batch, work); };
+  const auto measured = [&](const std::function<void()>& work) {
+    return seconds_of(comm_, machine(), repeats, batch, work);
+  };
 
   StepSeconds seconds;
   seconds.forward = measured([&] { const Buffer end = advance(other(), state, false); });
@@ -694,13 +733,13 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   return seconds;
 }
 
-std::pair<double, double> Simulation::measure(SlotTier& tier) {
+std::pair<double, double> Simulation::measure(SlotTier& tier, std::int64_t slots) {
   reserve(tier.buffers());
-  const std::int64_t slots = tier.settings().slots;
   const auto per_slot = [&](double elapsed, double busy) {  // less than a step: then transfers wait for steps
     return comm_.max(std::min(elapsed, busy) / static_cast<double>(slots));
   };
-  auto elapsed = [begin = Clock::now()]() mutable {
+  auto elapsed = [this, begin = Clock::now()]() mutable {
+    machine().finish();
     const Clock::time_point before = std::exchange(begin, Clock::now());
     return std::chrono::duration<double>(begin - before).count();
   };
@@ -872,6 +911,7 @@ std::vector<const KernelLibrary*> Simulation::libraries() const {
   };
   for (const Integral& integral : integrals_) add(integral.libraries());
   if (stop_) add(stop_->libraries());
+  all.push_back(&first_library_);
   all.push_back(&initial_library_);
   std::erase_if(all, [](const KernelLibrary* library) { return library->specs().empty(); });
   return all;

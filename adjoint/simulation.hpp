@@ -116,24 +116,25 @@ class Simulation final : private ReversibleSteps {
   void set_values(const UnknownValues& values);
 
   /// Bytes of one state; of one stage record (with the state it starts from); of all that is neither a checkpoint nor a
-  /// transfer's.
+  /// transfer's, in a tier's memory.
   std::int64_t state_bytes() const;
   std::int64_t record_bytes() const;
-  std::int64_t working_bytes() const;
+  std::int64_t working_bytes(Tier tier) const;
   /// Of what a keeper is given at once, about.
   std::int64_t kept_bytes() const;
-  /// What all memory of this simulation counts in.
+  /// What all memory of this simulation counts in, but a device's.
   const std::shared_ptr<MemoryAccount>& memory() const { return memory_; }
   /// How the cells lie in a state, for slow tiers.
   StateShape shape() const;
 
   /// Forward only. @returns the objective. @throws NumericsError naming field, step and place when it diverges.
   double run(const SweepOptions& options);
-  /// The units of one state that a record of a step takes in host memory.
+  /// The units of one state that a record of a step takes in memory.
   std::int64_t record_units() const { return 1 + stepper_->record_states(); }
-  /// Allocates and touches the memory of gradients on a schedule that uses at most these units of host memory, unless
-  /// it is there already. @param tiers slow tiers, null where there is none; must outlive the gradients.
-  void reserve_checkpoints(std::int64_t host_units, const std::array<SlotTier*, tier_count>& tiers);
+  /// Allocates and touches the memory of gradients on a schedule that uses at most these units of the memory that
+  /// states are in, unless it is there already. @param tiers slow tiers, null where there is none; must outlive the
+  /// gradients.
+  void reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers);
   /// Gives the memory of checkpoints back.
   void free_checkpoints();
   /// Forward and backward on a schedule, within what was reserved. @param is_online see drive().
@@ -144,20 +145,20 @@ class Simulation final : private ReversibleSteps {
   /// Measures single steps from the initial state, all ranks at once; medians of `repeats`, `batch` seconds each at
   /// least. Uses up to `units` of memory of one state beside the working memory. Collective, the same on all ranks.
   StepSeconds measure(int repeats, double batch, std::int64_t units);
-  /// Seconds of one transfer of a state to and from a tier while steps are taken, when one follows the other. Uses the
-  /// tier's slots and empties it. Collective.
-  std::pair<double, double> measure(SlotTier& tier);
+  /// Seconds of one transfer of a state to and from a tier while steps are taken, when one follows the other. Uses so
+  /// many of the tier's slots and empties it. Collective.
+  std::pair<double, double> measure(SlotTier& tier, std::int64_t slots);
   /// Takes steps from the initial state until `visit` has seen enough; neither objective nor condition of the end.
   /// @param visit called with the initial state and after each step; false: enough, on all ranks. Collective.
   void walk(const std::function<bool(std::int64_t k, const double* state)>& visit);
   /// The derivative of the objective in a direction, by the tangent model. @returns {objective, derivative}.
   std::pair<double, double> tangent(const UnknownValues& direction, const SweepOptions& options = {});
 
-  /// The local cells of an unknown's or a state's field without padding, and back.
+  /// The local cells of an unknown's or a state's field without padding.
   std::vector<double> unpadded(const double* cell) const;
-  void padded(const std::vector<double>& values, double* cell) const;
   /// Where fields and states are and kernels run.
   Machine& machine() const { return *wants_.machine; }
+  Tier memory_tier() const { return machine().is_host() ? Tier::host : Tier::device; }
   /// Owned cells of a parameter field (local cell (0,0,0)).
   const double* parameter_field(std::size_t i) const;
   /// From now on every run ends where the last one did: derivatives are those for a fixed number of steps.
@@ -183,8 +184,9 @@ class Simulation final : private ReversibleSteps {
   void save_record(BlockWriter& to, const StepRecord& record) const override;
   StepRecord restore_record(BlockReader& from) override;
 
+  void padded(const std::vector<double>& values, double* cell) const;
   void build_parameters();
-  void fill_from(const ParameterField& parameter, double* cells) const;
+  void fill_parameter_field(std::size_t i);
   void exchange_parameter_field(int symbol);
   void observe(std::int64_t k, const Buffer& state);
   void add_objective_adjoint(std::int64_t k, double* state);
@@ -218,7 +220,9 @@ class Simulation final : private ReversibleSteps {
 
   struct Symbols;
   std::unique_ptr<Symbols> symbols_;
-  KernelLibrary initial_library_;
+  struct HostSide;
+  std::unique_ptr<HostSide> host_side_;  // of a device
+  KernelLibrary first_library_, initial_library_;
   std::unique_ptr<HaloExchange> parameter_exchange_;
   std::vector<FieldWalls> mirror_walls_;
   std::vector<Memory> initial_fields_;  // unknown initial states, in the order of the unknowns

@@ -6,40 +6,26 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <new>
 #include <utility>
 
 #include "src/error.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 namespace {
 
-class Host final : public Machine {
- public:
-  std::string description() const override { return "host"; }
-  bool is_host() const override { return true; }
-  void* allocate(std::int64_t bytes, std::int64_t alignment) override {
-    void* memory = nullptr;
-    const auto size = static_cast<std::size_t>(bytes);
-    if (posix_memalign(&memory, static_cast<std::size_t>(alignment), size) != 0) throw std::bad_alloc();
-    // Whole huge pages: fewer page faults and TLB misses.
-    if (alignment >= std::int64_t{2} << 20U) madvise(memory, size, MADV_HUGEPAGE);
-    return memory;
-  }
-  void free(void* memory) override { std::free(memory); }
-  void clear(double* at, std::int64_t count) override { std::fill_n(at, count, 0.0); }
-  void copy(double* to, const double* from, std::int64_t count) override { std::copy_n(from, count, to); }
-  std::unique_ptr<cuda::Program> load(const std::string&, const std::vector<cuda::KernelName>&,
-                                      const Communicator&) override {
-    throw Error(ExitCode::bug, "the host runs no programs for devices");
-  }
-};
+[[noreturn]] void not_of_the_host() {
+  throw Error(ExitCode::bug, "the host was asked what only devices do");
+}
 
 /// Addresses that fault, except while a program or a copy runs. They are in one piece, so that opening and closing them
 /// are one call each, and none is used twice.
 class EmulatedDevice final : public Machine {
  public:
-  EmulatedDevice() {
+  explicit EmulatedDevice(std::int64_t bytes) : bytes_(bytes) {
+    account_ = std::make_shared<MemoryAccount>();
     void* const all = mmap(nullptr, addresses, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED) throw std::bad_alloc();
     begin_ = static_cast<char*>(all);
@@ -67,18 +53,49 @@ class EmulatedDevice final : public Machine {
     const Open open(*this);
     std::memmove(to, from, static_cast<std::size_t>(count) * sizeof(double));
   }
+  std::int64_t free_bytes() const override { return bytes_ - account_->used(); }
+  std::unique_ptr<Event> event() override { return std::make_unique<Moment>(); }
+  std::unique_ptr<Link> link() override { return std::make_unique<Copies>(*this); }
+  Machine& near_host() override { return Machine::host(); }
   std::unique_ptr<cuda::Program> load(const std::string& text, const std::vector<cuda::KernelName>& kernels,
                                       const Communicator& comm) override {
     return std::make_unique<Guarded>(*this, cuda::emulate(text, kernels, comm));
   }
 
  private:
+  /// Threads that copy may hold it open while kernels run.
   class Open {
    public:
-    explicit Open(EmulatedDevice& device) : device_(device) { device_.protect(PROT_READ | PROT_WRITE); }
-    ~Open() { device_.protect(PROT_NONE); }
+    explicit Open(EmulatedDevice& device) : device_(device) {
+      const std::scoped_lock lock(device_.mutex_);
+      if (device_.open_++ == 0) device_.protect(PROT_READ | PROT_WRITE);
+    }
+    ~Open() {
+      const std::scoped_lock lock(device_.mutex_);
+      if (--device_.open_ == 0) device_.protect(PROT_NONE);
+    }
     Open(const Open&) = delete;
     Open& operator=(const Open&) = delete;
+
+   private:
+    EmulatedDevice& device_;
+  };
+  /// What is asked is done at once, so it needs to be set, not waited for.
+  class Moment final : public Event {
+   public:
+    void set() override { is_set_ = true; }
+    bool is_set() const { return is_set_; }
+
+   private:
+    bool is_set_ = false;
+  };
+  class Copies final : public Link {
+   public:
+    explicit Copies(EmulatedDevice& device) : device_(device) {}
+    void copy(double* to, const double* from, std::int64_t count, const Event& after) override {
+      if (!static_cast<const Moment&>(after).is_set()) throw Error(ExitCode::bug, "a copy waits for no event");
+      device_.copy(to, from, count);
+    }
 
    private:
     EmulatedDevice& device_;
@@ -98,7 +115,12 @@ class EmulatedDevice final : public Machine {
 
   static constexpr std::size_t page = 4096, addresses = std::size_t{1} << 40U;
 
-  void protect(int how) const { mprotect(begin_, used_, how); }
+  void protect(int how) const {
+    if (mprotect(begin_, used_, how) != 0) throw std::bad_alloc();
+  }
+  std::int64_t bytes_;
+  std::mutex mutex_;
+  int open_ = 0;
   char* begin_ = nullptr;
   std::size_t used_ = 0;
   std::map<void*, std::size_t> sizes_;
@@ -106,13 +128,51 @@ class EmulatedDevice final : public Machine {
 
 }  // namespace
 
+void* HostMachine::allocate(std::int64_t bytes, std::int64_t alignment) {
+  void* memory = nullptr;
+  const auto size = static_cast<std::size_t>(bytes);
+  if (posix_memalign(&memory, static_cast<std::size_t>(alignment), size) != 0) throw std::bad_alloc();
+  // Whole huge pages: fewer page faults and TLB misses.
+  if (alignment >= std::int64_t{2} << 20U) madvise(memory, size, MADV_HUGEPAGE);
+  return memory;
+}
+
+void HostMachine::free(void* memory) {
+  std::free(memory);
+}
+
+void HostMachine::clear(double* at, std::int64_t count) {
+  std::fill_n(at, count, 0.0);
+}
+
+void HostMachine::copy(double* to, const double* from, std::int64_t count) {
+  std::copy_n(from, count, to);
+}
+
+std::int64_t HostMachine::free_bytes() const {
+  not_of_the_host();
+}
+
+std::unique_ptr<Event> HostMachine::event() {
+  not_of_the_host();
+}
+
+std::unique_ptr<Link> HostMachine::link() {
+  not_of_the_host();
+}
+
+std::unique_ptr<cuda::Program> HostMachine::load(const std::string&, const std::vector<cuda::KernelName>&,
+                                                 const Communicator&) {
+  not_of_the_host();
+}
+
 Machine& Machine::host() {
-  static Host machine;
+  static HostMachine machine;
   return machine;
 }
 
-std::unique_ptr<Machine> emulated_device() {
-  return std::make_unique<EmulatedDevice>();
+std::unique_ptr<Machine> emulated_device(std::int64_t bytes) {
+  return std::make_unique<EmulatedDevice>(bytes);
 }
 
 }  // namespace hindsight

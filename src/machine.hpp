@@ -11,6 +11,24 @@
 
 namespace hindsight {
 
+class MemoryAccount;
+
+/// A moment in a machine's work.
+class Event {
+ public:
+  virtual ~Event() = default;
+  /// What the machine was asked until now. By the machine's caller.
+  virtual void set() = 0;
+};
+
+/// Copies that a thread of its own makes beside a machine's work.
+class Link {
+ public:
+  virtual ~Link() = default;
+  /// Between the machine's memory and the host's, when what came before the event is done. Returns when it is copied.
+  virtual void copy(double* to, const double* from, std::int64_t count, const Event& after) = 0;
+};
+
 /// What a simulation asks of it is done in order. One caller's thread.
 class Machine {
  public:
@@ -24,7 +42,20 @@ class Machine {
   virtual void clear(double* at, std::int64_t count) = 0;
   /// Either side may be an array of the machine's or of the host's.
   virtual void copy(double* to, const double* from, std::int64_t count) = 0;
-  /// Collective. Not for the host.
+  /// Returns when all that it was asked is done.
+  virtual void finish() {}
+  /// What its memory counts in; null: in the account of whoever makes it (CountMemory).
+  const std::shared_ptr<MemoryAccount>& account() const { return account_; }
+
+  // Not for the host.
+
+  /// Of its memory, that this process may use.
+  virtual std::int64_t free_bytes() const = 0;
+  virtual std::unique_ptr<Event> event() = 0;
+  virtual std::unique_ptr<Link> link() = 0;
+  /// The host's memory that copies go to and come from fastest.
+  virtual Machine& near_host() = 0;
+  /// Collective.
   virtual std::unique_ptr<cuda::Program> load(const std::string& text, const std::vector<cuda::KernelName>& kernels,
                                               const Communicator& comm) = 0;
 
@@ -36,6 +67,26 @@ class Machine {
   }
 
   static Machine& host();
+
+ protected:
+  std::shared_ptr<MemoryAccount> account_;
+};
+
+/// The host's memory, whoever provides it.
+class HostMachine : public Machine {
+ public:
+  std::string description() const override { return "host"; }
+  bool is_host() const final { return true; }
+  void* allocate(std::int64_t bytes, std::int64_t alignment) override;
+  void free(void* memory) override;
+  void clear(double* at, std::int64_t count) final;
+  void copy(double* to, const double* from, std::int64_t count) final;
+  std::int64_t free_bytes() const final;
+  std::unique_ptr<Event> event() final;
+  std::unique_ptr<Link> link() final;
+  Machine& near_host() final { return *this; }
+  std::unique_ptr<cuda::Program> load(const std::string&, const std::vector<cuda::KernelName>&,
+                                      const Communicator&) final;
 };
 
 /// A CUDA device of this node; ranks of a node take them in turn. Collective. @throws ResourceError saying why there is
@@ -43,6 +94,6 @@ class Machine {
 std::unique_ptr<Machine> cuda_device(const Communicator& comm);
 
 /// A device without one: programs for devices run by the host, on memory that nobody else can touch.
-std::unique_ptr<Machine> emulated_device();
+std::unique_ptr<Machine> emulated_device(std::int64_t bytes = std::int64_t{1} << 30U);
 
 }  // namespace hindsight

@@ -51,13 +51,16 @@ CountMemory::~CountMemory() {
 Memory::Memory(std::int64_t doubles, Machine& machine)
     : Memory(doubles, is_large(doubles) ? next_stagger() : 0, is_large(doubles) ? huge_page : 64, machine) {}
 
-Memory Memory::pages(std::int64_t bytes) {
+Memory Memory::pages(std::int64_t bytes, Machine& host) {
   const std::int64_t rounded = (bytes + page_bytes - 1) / page_bytes * page_bytes;
-  return {rounded / static_cast<std::int64_t>(sizeof(double)), 0, page_bytes, Machine::host()};
+  return {rounded / static_cast<std::int64_t>(sizeof(double)), 0, page_bytes, host};
 }
 
 Memory::Memory(std::int64_t doubles, std::int64_t offset, std::int64_t alignment, Machine& machine)
-    : machine_(&machine), offset_(offset), size_(doubles), account_(current_account) {
+    : machine_(&machine),
+      offset_(offset),
+      size_(doubles),
+      account_(machine.account() ? machine.account() : current_account) {
   if (account_) account_->take(bytes());
   try {
     block_ = static_cast<double*>(machine.allocate(std::max(bytes(), alignment), alignment));

@@ -78,8 +78,8 @@ class Memory {
   /// Aligned to 64 bytes; large blocks begin staggered, so that they do not alias within a 4 KiB page.
   /// @param machine must outlive it.
   explicit Memory(std::int64_t doubles, Machine& machine = Machine::host());
-  /// Whole pages, as transfers past the page cache need them.
-  static Memory pages(std::int64_t bytes);
+  /// Whole pages of the host's memory, as transfers past the page cache need them.
+  static Memory pages(std::int64_t bytes, Machine& host = Machine::host());
   Memory(Memory&& other) noexcept : machine_(other.machine_) { *this = std::move(other); }
   Memory& operator=(Memory&& other) noexcept;
   ~Memory() { release(); }

@@ -55,6 +55,8 @@ void start_petsc() {
   if (is_started == PETSC_FALSE) {
     // Signals are the program's: to take PETSc's handlers away again would leave none, and SIGTERM would kill.
     check(PetscOptionsSetValue(nullptr, "-no_signal_handler", "true"), "start");
+    // A file in somebody's home is no part of a run, which another may go on with.
+    check(PetscOptionsSetValue(nullptr, "-skip_petscrc", "true"), "start");
     check(PetscInitializeNoArguments(), "start");
   }
 }

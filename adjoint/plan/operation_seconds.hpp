@@ -13,13 +13,15 @@ struct OperationSeconds {
   double record = 1.0, reverse_kept = 1.0;         ///< of a step whose record goes into a slot
   double record_last = 0.0, reverse = 1.0;         ///< of a step recorded to be reversed at once
   std::array<double, tier_count> write{}, read{};  ///< of one state
+  Tier memory = Tier::host;                        ///< where states are made and kept by reference
 };
 
 /// How far transfers to and from slow tiers run beside the steps: states that may wait to be written, and states read
 /// ahead. 0 and 0: transfers stop the work.
 struct Overlap {
   int queue = 0, prefetch = 0;
-  std::array<bool, tier_count> transfers{true, false, true};  ///< tiers that hold copies: host memory only if coded
+  /// Tiers that hold copies: not the memory that states are made in, unless it holds them coded.
+  std::array<bool, tier_count> transfers{true, false, true};
   bool is_on() const { return queue > 0 || prefetch > 0; }
 };
 

@@ -8,12 +8,11 @@
 
 #include "adjoint/plan/timeline.hpp"
 #include "adjoint/schedule/levels.hpp"
+#include "adjoint/schedule/roles.hpp"
 #include "src/error.hpp"
 
 namespace hindsight {
 namespace {
-
-constexpr auto host = static_cast<std::size_t>(Tier::host);
 
 /// What dynamic programs may cost at start-up: well below a second.
 constexpr double affordable_operations = 4e8;
@@ -28,29 +27,52 @@ ScheduleRequest request_of(const PlanInputs& inputs) {
   request.costs.reverse = inputs.seconds.record_last + inputs.seconds.reverse;
   request.costs.write = inputs.seconds.write;
   request.costs.read = inputs.seconds.read;
-  request.costs.write[host] = request.costs.read[host] = 0;  // too little to shape a schedule
+  const auto memory = static_cast<std::size_t>(inputs.memory());
+  request.costs.write[memory] = request.costs.read[memory] = 0;  // too little to shape a schedule
   return request;
 }
 
-/// A schedule to look at, by name; of those that keep one or the other, what goes into host memory.
+/// Tiers that are slower than the memory that states are made in, and have slots.
+std::vector<Tier> slow_tiers(const PlanInputs& inputs) {
+  std::vector<Tier> all;
+  for (const Tier tier : {Tier::device, Tier::host, Tier::disk})
+    if (tier != inputs.memory() && inputs.units[tier] != 0) all.push_back(tier);
+  return all;
+}
+
+/// A schedule to look at, by name; which tiers it plays in; of those that keep states or records, what goes into
+/// memory.
 struct Candidate {
+  Candidate(std::string schedule, const PlanInputs& inputs, bool records = false)
+      : name(std::move(schedule)), keeps_records(records) {
+    const std::vector<Tier> slow = slow_tiers(inputs);
+    roles = {inputs.memory(), slow.empty() || slow[0] == Tier::device ? Tier::disk : slow[0]};
+  }
   std::string name;
+  TierRoles roles;
   bool keeps_records = false;
 };
 
-/// The request as a family understands it.
+/// The request as a family completes it.
 ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs) {
+  const ScheduleKind& kind = schedule_kind(candidate.name);
   ScheduleRequest request = request_of(inputs);
-  const auto complete = schedule_kind(candidate.name).complete;
-  if (complete != nullptr)
-    complete(request, {inputs.keeps_records, candidate.keeps_records, inputs.record_units,
+  request.roles = candidate.roles;
+  if (kind.complete == nullptr) return request;
+  ScheduleRequest seen = seen_by(kind, request);
+  kind.complete(seen, {inputs.keeps_records, candidate.keeps_records, inputs.record_units,
                        inputs.seconds.record + inputs.seconds.reverse_kept});
-  return request;
+  seen.capacities = request.capacities;
+  seen.costs.write = request.costs.write;
+  seen.costs.read = request.costs.read;
+  return seen;
 }
 
 bool is_affordable(const Candidate& candidate, const PlanInputs& inputs) {
-  const auto operations = schedule_kind(candidate.name).operations;
-  return operations == nullptr || operations(request_of(inputs)) <= affordable_operations;
+  const ScheduleKind& kind = schedule_kind(candidate.name);
+  ScheduleRequest request = request_of(inputs);
+  request.roles = candidate.roles;
+  return kind.operations == nullptr || kind.operations(seen_by(kind, request)) <= affordable_operations;
 }
 
 /// What a schedule takes with transfers as they will be made.
@@ -73,36 +95,44 @@ CheckpointPlan plan_with(const Candidate& candidate, const PlanInputs& inputs) {
   CheckpointPlan plan;
   plan.kind = &schedule_kind(candidate.name);
   plan.request = request_for(candidate, inputs);
-  plan.schedule = plan.kind->make(plan.request);
+  plan.schedule = make_schedule(*plan.kind, plan.request);
   plan.request.capacities.slots = plan.schedule.predicted.peak;
   plan.seconds = seconds_of(*plan.kind, plan.schedule, inputs);
   return plan;
 }
 
-bool has_slow_tier(const PlanInputs& inputs) {
-  return inputs.units[Tier::device] != 0 || inputs.units[Tier::disk] != 0;
-}
-
 /// Families worth a look; those that others always beat are left out.
 std::vector<Candidate> candidates(const PlanInputs& inputs) {
-  const std::int64_t n = inputs.steps, units = inputs.units[Tier::host];
+  const std::int64_t n = inputs.steps, units = inputs.units[inputs.memory()];
+  const std::vector<Tier> slow = slow_tiers(inputs);
+  const auto holds_more = [&](Tier a, Tier b) { return inputs.units[a] < inputs.units[b]; };
   if (n == unknown_steps) {
-    // Where the run ends is not known, so times cannot be compared: disk counts when it holds more than memory.
-    const bool disk_holds_more = units >= 0 && inputs.units[Tier::disk] > units && units < inputs.at_most - 1;
-    return {{disk_holds_more ? "twolevel" : "online"}};
+    // Where the run ends is not known, so times cannot be compared: a slow tier counts when it holds more than memory.
+    const auto largest = std::max_element(slow.begin(), slow.end(), holds_more);
+    if (largest == slow.end() || units < 0 || inputs.units[*largest] <= units || units >= inputs.at_most - 1)
+      return {{"online", inputs}};
+    Candidate two_level("twolevel", inputs);
+    two_level.roles.slow = *largest;
+    return {two_level};
   }
   std::vector<Candidate> all;
-  if (inputs.keeps_records && (units < 0 || (n - 1) <= units / inputs.record_units)) return {{"store-all"}};
-  if (n - 1 <= units) all.push_back({"store-all"});
-  if (units >= 1) all.push_back({"revolve"});
+  if (inputs.keeps_records && (units < 0 || (n - 1) <= units / inputs.record_units)) return {{"store-all", inputs}};
+  if (n - 1 <= units) all.emplace_back("store-all", inputs);
+  if (units >= 1) all.emplace_back("revolve", inputs);
   if (inputs.keeps_records && inputs.record_units > 1 && units >= inputs.record_units &&
-      is_affordable({"cams"}, inputs))
-    all.push_back({"cams"});
-  if (!has_slow_tier(inputs)) return all;
-  all.push_back({"hrevolve"});
-  if (!inputs.overlap.is_on() || inputs.units[Tier::disk] == 0) return all;
-  all.push_back({"stride"});
-  if (inputs.keeps_records) all.push_back({"stride", true});
+      is_affordable({"cams", inputs}, inputs))
+    all.emplace_back("cams", inputs);
+  if (slow.empty()) return all;
+  all.emplace_back("hrevolve", inputs);
+  for (const Tier tier : slow) {
+    if (!inputs.overlap.is_on() || !inputs.overlap.transfers[static_cast<std::size_t>(tier)] || tier == Tier::device)
+      continue;
+    for (const bool records : {false, true}) {
+      if (records && !inputs.keeps_records) continue;
+      all.emplace_back("stride", inputs, records);
+      all.back().roles.slow = tier;
+    }
+  }
   return all;
 }
 
@@ -125,12 +155,13 @@ void count_traffic(Schedule& schedule) {
 /// With a slow tier: how good the plan is at least.
 void add_certificate(CheckpointPlan& plan, const PlanInputs& inputs) {
   if (plan.kind->name != "hrevolve" || inputs.overlap.is_on()) return;
-  LevelPlan::Problem problem{inputs.steps, Tier::host, inputs.units[Tier::host], {}, inputs.seconds.forward};
-  const auto disk = static_cast<std::size_t>(Tier::disk);
-  const std::int64_t slots = inputs.units[Tier::disk];
-  if (slots == 0) return;
-  problem.slow.push_back(
-      {Tier::disk, slots < 0 ? inputs.steps : slots, inputs.seconds.write[disk], inputs.seconds.read[disk]});
+  LevelPlan::Problem problem{inputs.steps, inputs.memory(), inputs.units[inputs.memory()], {}, inputs.seconds.forward};
+  for (const Tier tier : slow_tiers(inputs)) {
+    const auto t = static_cast<std::size_t>(tier);
+    const std::int64_t slots = inputs.units[tier];
+    problem.slow.push_back({tier, slots < 0 ? inputs.steps : slots, inputs.seconds.write[t], inputs.seconds.read[t]});
+  }
+  if (problem.slow.empty()) return;
   const double reversal = static_cast<double>(inputs.steps) * plan.request.costs.reverse;
   plan.proven_least_seconds = reversal + LevelPlan::best(problem).lower_bound(0.999 * plan.seconds - reversal);
 }
@@ -154,25 +185,27 @@ double predicted_seconds(const Schedule& schedule, const OperationSeconds& secon
                seconds.reverse_kept * static_cast<double>(counts.kept) +
                seconds.reverse * static_cast<double>(counts.reversed - counts.kept);
   for (std::size_t t = 0; t < tier_count; ++t)
-    if (counts.writes[t] != unpredicted && (t != host || counts.kept == 0))  // kept records include their traffic
+    if (counts.writes[t] != unpredicted &&
+        (static_cast<Tier>(t) != seconds.memory || counts.kept == 0))  // kept records include their traffic
       sum += seconds.write[t] * static_cast<double>(counts.writes[t]) +
              seconds.read[t] * static_cast<double>(counts.reads[t] == unpredicted ? 0 : counts.reads[t]);
   return sum;
 }
 
 void require_memory(const PlanInputs& inputs) {
-  if (inputs.units[Tier::host] >= 1 || has_slow_tier(inputs) || inputs.steps == 1) return;
+  const Tier memory = inputs.memory();
+  if (inputs.units[memory] >= 1 || !slow_tiers(inputs).empty() || inputs.steps == 1) return;
   throw InputError(fmt::format(
-      "checkpoints.host: too little memory: a gradient needs {} of working memory and at least one checkpoint of {}, "
+      "checkpoints.{}: too little memory: a gradient needs {} of working memory and at least one checkpoint of {}, "
       "together {}",
-      bytes_text(inputs.working_bytes), bytes_text(inputs.state_bytes),
-      bytes_text(inputs.working_bytes + inputs.state_bytes)));
+      to_text(memory), bytes_text(inputs.working(memory)), bytes_text(inputs.state_bytes),
+      bytes_text(inputs.working(memory) + inputs.state_bytes)));
 }
 
 CheckpointPlan make_plan(const PlanInputs& inputs) {
   require_memory(inputs);
   if (inputs.schedule != "auto") {
-    CheckpointPlan plan = plan_with({inputs.schedule}, inputs);
+    CheckpointPlan plan = plan_with({inputs.schedule, inputs}, inputs);
     if (!plan.kind->is_online) count_traffic(plan.schedule);
     return plan;
   }
@@ -195,9 +228,9 @@ CheckpointPlan make_plan(const PlanInputs& inputs) {
 std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs) {
   std::vector<CheckpointPlan> plans;
   for (const ScheduleKind& kind : schedules()) {
-    if (!is_affordable({kind.name}, inputs)) continue;
+    if (!is_affordable({kind.name, inputs}, inputs)) continue;
     try {
-      plans.push_back(plan_with({kind.name}, inputs));
+      plans.push_back(plan_with({kind.name, inputs}, inputs));
     } catch (const InputError&) {
       continue;  // it does not fit
     }

@@ -15,18 +15,21 @@ namespace hindsight {
 
 /// What is to be planned. All ranks plan with the same numbers.
 struct PlanInputs {
-  std::string schedule = "auto";   ///< or the name of a schedule
-  std::int64_t steps = 1;          ///< or unknown_steps
-  std::int64_t at_most = 0;        ///< unknown_steps: the latest end
-  Capacities units;                ///< per tier, of one state, working memory not included
-  std::int64_t record_units = 1;   ///< that a stage record takes
-  std::int64_t state_bytes = 0;    ///< of one unit in memory, on this rank
-  PerTier slot_bytes{};            ///< of one unit in slow tiers, on this rank; 0: as in memory
-  bool keeps_records = true;       ///< host memory may hold stage records: it is not coded
-  std::int64_t working_bytes = 0;  ///< host memory that a gradient needs beside checkpoints, that of transfers included
-  std::int64_t period = 0;         ///< of periodic schedules; 0: they choose
+  std::string schedule = "auto";  ///< or the name of a schedule
+  std::int64_t steps = 1;         ///< or unknown_steps
+  std::int64_t at_most = 0;       ///< unknown_steps: the latest end
+  Capacities units;               ///< per tier, of one state, working memory not included
+  std::int64_t record_units = 1;  ///< that a stage record takes
+  std::int64_t state_bytes = 0;   ///< of one unit in memory, on this rank
+  PerTier slot_bytes{};           ///< of one unit in slow tiers, on this rank; 0: as in memory
+  bool keeps_records = true;      ///< the memory that states are made in may hold stage records: it is not coded
+  PerTier working_bytes{};        ///< memory that a gradient needs beside checkpoints, that of transfers included
+  std::int64_t period = 0;        ///< of periodic schedules; 0: they choose
   OperationSeconds seconds;
   Overlap overlap;  ///< of transfers to and from slow tiers
+
+  Tier memory() const { return seconds.memory; }
+  std::int64_t working(Tier tier) const { return working_bytes[static_cast<std::size_t>(tier)]; }
 };
 
 /// Bytes that one unit takes in a tier, on this rank.

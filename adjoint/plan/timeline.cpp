@@ -106,7 +106,7 @@ class Clock {
     if (transfers(a.slot)) {
       save(a.slot);
     } else if (a.content == Content::state) {
-      now_ += seconds_.write[host];
+      now_ += seconds_.write[memory()];
     }
   }
   void operator()(const Load& a) {
@@ -114,7 +114,7 @@ class Clock {
     if (transfers(a.slot)) {
       load(a.slot);
     } else if (a.content == Content::state) {
-      now_ += seconds_.read[host];
+      now_ += seconds_.read[memory()];
     }
   }
   void operator()(const Move& a) {
@@ -129,7 +129,7 @@ class Clock {
   }
 
  private:
-  static constexpr auto host = static_cast<std::size_t>(Tier::host);
+  std::size_t memory() const { return static_cast<std::size_t>(seconds_.memory); }
   bool transfers(Slot slot) const { return overlap_.transfers[static_cast<std::size_t>(slot.tier)]; }
   Channel& of(Slot slot) { return channels_[static_cast<std::size_t>(slot.tier)]; }
   void save(Slot slot) {

@@ -70,7 +70,7 @@ Schedule make(const ScheduleRequest& request) {
 }  // namespace
 
 ScheduleKind hrevolve_schedule() {
-  return {"hrevolve", "the least cost for any stack of tiers (n known)", make};
+  return {"hrevolve", "the least cost for any stack of tiers (n known)", make, false, nullptr, nullptr, true};
 }
 
 }  // namespace hindsight

@@ -67,7 +67,8 @@ Schedule make(const ScheduleRequest& request) {
 }  // namespace
 
 ScheduleKind multistage_schedule() {
-  return {"multistage", "Revolve over all tiers, its most used slots in the fastest", make};
+  return {"multistage", "Revolve over all tiers, its most used slots in the fastest", make, false, nullptr, nullptr,
+          true};
 }
 
 }  // namespace hindsight

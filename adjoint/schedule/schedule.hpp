@@ -137,6 +137,12 @@ struct ScheduleCosts {
 
 inline constexpr std::int64_t unknown_steps = -1;
 
+/// Most families have one tier or two: the memory that states are made in, for which they say host, and a slower one,
+/// for which they say disk. These are the tiers that play them.
+struct TierRoles {
+  Tier memory = Tier::host, slow = Tier::disk;
+};
+
 /// What a schedule is asked to do.
 struct ScheduleRequest {
   std::int64_t steps = 1;            ///< n >= 1, or unknown_steps for an online schedule
@@ -147,6 +153,7 @@ struct ScheduleRequest {
   bool record_gives_state = false;   ///< a record also gives back the state after its step (stiffly accurate methods)
   std::int64_t period = 0;           ///< steps between checkpoints of periodic families; 0: the schedule chooses
   std::int64_t at_most = 0;          ///< unknown_steps: the run ends here at the latest
+  TierRoles roles{};                 ///< see make_schedule() (roles.hpp); capacities and costs are those of the tiers
 };
 
 /// Work of a schedule, predicted or executed, as `hindsight schedule` and result.json show it.
@@ -193,6 +200,7 @@ struct ScheduleKind {
   void (*complete)(ScheduleRequest&, const RecordOffer&) = nullptr;
   /// What `make` takes in operations of a dynamic program. Null: next to nothing.
   double (*operations)(const ScheduleRequest&) = nullptr;
+  bool takes_any_tiers = false;  ///< fast to slow, whichever have slots: roles are nothing to it
 };
 
 /// The explicit list of all schedules, in the order they are shown.

@@ -42,11 +42,13 @@ std::int64_t take_slots(const std::string& schedule, const ScheduleRequest& requ
                         std::int64_t useful) {
   if (request.steps != unknown_steps) require_known_steps(schedule, request);
   const std::int64_t given = request.capacities[tier];
+  const TierRoles& roles = request.roles;
+  const Tier played = tier == Tier::host ? roles.memory : tier == Tier::disk ? roles.slow : tier;
   if (given >= 0 && given < needed) {
     throw InputError("schedule " + schedule + ": " +
                      (request.steps == unknown_steps ? "" : std::to_string(request.steps) + " steps need ") +
                      "at least " + std::to_string(needed) + (needed == 1 ? " slot" : " slots") + " in " +
-                     to_text(tier) + (tier == Tier::disk ? "" : " memory") + ", " + std::to_string(given) +
+                     to_text(played) + (played == Tier::disk ? "" : " memory") + ", " + std::to_string(given) +
                      " are given");
   }
   return given < 0 ? useful : std::min(given, useful);

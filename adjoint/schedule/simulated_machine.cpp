@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "adjoint/schedule/roles.hpp"
 #include "src/error.hpp"
 
 namespace hindsight {
@@ -215,7 +216,7 @@ void compare(const ScheduleKind& kind, const ScheduleCounts& predicted, const Sc
 }  // namespace
 
 ScheduleCounts simulate(const ScheduleKind& kind, const ScheduleRequest& request) {
-  const Schedule schedule = kind.make(request);
+  const Schedule schedule = make_schedule(kind, request);
   const std::int64_t steps = request.steps == unknown_steps ? request.at_most : request.steps;
   SimulatedMachine machine(request, kind.is_online);
   ActionStream stream = schedule.actions();

@@ -12,11 +12,12 @@ constexpr std::int64_t always_forgiven = 3, one_in = 10;
 
 }  // namespace
 
-Checkpoints::Checkpoints(std::int64_t host_units, std::int64_t record_units, Pool& states,
+Checkpoints::Checkpoints(Tier memory, std::int64_t units, std::int64_t record_units, Pool& states,
                          std::array<SlotTier*, tier_count> tiers, const Communicator& comm)
-    : record_units_(record_units), states_(states), tiers_(tiers), comm_(comm) {
-  if (tiers_[static_cast<std::size_t>(Tier::host)] == nullptr) kept_.resize(static_cast<std::size_t>(host_units));
-  is_lost_[static_cast<std::size_t>(Tier::host)].assign(kept_.size(), false);
+    : memory_(memory), record_units_(record_units), states_(states), tiers_(tiers), comm_(comm) {
+  const auto m = static_cast<std::size_t>(memory);
+  if (tiers_[m] == nullptr) kept_.resize(static_cast<std::size_t>(units));
+  is_lost_[m].assign(kept_.size(), false);
   for (std::size_t t = 0; t < tier_count; ++t)
     if (tiers_[t] != nullptr) {
       steps_[t].assign(static_cast<std::size_t>(tiers_[t]->settings().slots), -1);
@@ -69,7 +70,6 @@ StepRecord Checkpoints::read(Slot slot) {
   if (++failures_ <= always_forgiven + loads_ / one_in) return record;
   throw ResourceError(fmt::format("{} of {} checkpoints could not be read back, too many to go on; the last: {}",
                                   failures_, loads_, comm_.first_text(tier.problem())));
-  return record;
 }
 
 void Checkpoints::forget(Slot slot) {
@@ -115,7 +115,7 @@ std::vector<Lost> Checkpoints::used() const {
   std::vector<Lost> all = lost_;
   for (std::size_t i = 0; i < kept_.size(); ++i)
     if (kept_[i].record.base)
-      all.push_back({{Tier::host, static_cast<std::int64_t>(i)},
+      all.push_back({{memory_, static_cast<std::int64_t>(i)},
                      kept_[i].step,
                      kept_[i].record.stages ? Content::record : Content::state});
   for (std::size_t t = 0; t < tier_count; ++t)
@@ -136,7 +136,7 @@ void Checkpoints::save_table(BlockWriter& to, const std::function<std::int64_t(c
   for (const Lost& slot : used()) {
     table.insert(table.end(), {static_cast<std::int64_t>(slot.slot.tier), std::int64_t{slot.slot.index}, slot.step,
                                slot.content == Content::record});
-    const bool is_here = slot.slot.tier == Tier::host && !kept_.empty() && !is_lost(slot.slot);
+    const bool is_here = slot.slot.tier == memory_ && !kept_.empty() && !is_lost(slot.slot);
     kept_at.push_back(is_here ? keep(kept_[static_cast<std::size_t>(slot.slot.index)].record) : not_kept);
   }
   ArchiveWriter& archive = to.archive();
@@ -165,13 +165,19 @@ void Checkpoints::restore_table(BlockReader& from, const std::function<StepRecor
                      table[i + 2],
                      table[i + 3] != 0 ? Content::record : Content::state};
     const auto index = static_cast<std::size_t>(table[i + 1]);
-    if (t >= tier_count || index >= (tiers_[t] != nullptr ? steps_[t].size() : kept_.size()))
+    const bool is_memory = found.slot.tier == memory_;
+    if (t >= tier_count || index >= (tiers_[t] != nullptr ? steps_[t].size() : is_memory ? kept_.size() : 0))
       throw ResourceError("the journal names a slot that the plan does not have");
     (tiers_[t] != nullptr ? steps_[t][index] : kept_[index].step) = found.step;
     in_use_[t] += units_of(found);
     const std::int64_t place = is_own && i / 4 < kept_at[0].size() ? kept_at[0][i / 4] : not_kept;
     if (place != not_kept && !kept_.empty()) {
-      comm_.together([&] { kept_[index].record = read(place); });
+      try {
+        comm_.together([&] { kept_[index].record = read(place); });
+      } catch (const ResourceError&) {  // damaged
+        kept_[index].record.reset();
+        lose(found);
+      }
       continue;
     }
     if (tiers_[t] != nullptr) inherited_[t][index] = true;
@@ -186,7 +192,7 @@ std::optional<Checkpoints::Found> Checkpoints::latest_before(std::int64_t step) 
     const Slot slot{tier, static_cast<std::int64_t>(index)};
     if (!is_lost(slot)) best = {slot, at};
   };
-  for (std::size_t i = 0; i < kept_.size(); ++i) look(Tier::host, i, kept_[i].step);
+  for (std::size_t i = 0; i < kept_.size(); ++i) look(memory_, i, kept_[i].step);
   for (std::size_t t = 0; t < tier_count; ++t)
     for (std::size_t i = 0; i < steps_[t].size(); ++i) look(static_cast<Tier>(t), i, steps_[t][i]);
   return best;

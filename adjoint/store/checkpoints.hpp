@@ -47,15 +47,16 @@ struct Lost {
   Content content;
 };
 
-/// The slots of all tiers, made before the first step: nothing is allocated while stepping. Host memory holds
-/// references to buffers, states and records alike; a tier with a SlotTier holds states there. Slots of those are
-/// saved and loaded by all ranks together.
+/// The slots of all tiers, made before the first step: nothing is allocated while stepping. The memory that states are
+/// made in holds references to buffers, states and records alike; a tier with a SlotTier holds states there. Slots of
+/// those are saved and loaded by all ranks together.
 class Checkpoints {
  public:
-  /// @param host_units of one state. @param record_units that a record with stages takes. @param states gives the
-  /// buffers that states are read back into; must outlive this. @param tiers null: references in host memory.
-  Checkpoints(std::int64_t host_units, std::int64_t record_units, Pool& states, std::array<SlotTier*, tier_count> tiers,
-              const Communicator& comm);
+  /// @param memory that states are made in. @param units of one state there. @param record_units that a record with
+  /// stages takes. @param states gives the buffers that states are read back into; must outlive this. @param tiers
+  /// null: references.
+  Checkpoints(Tier memory, std::int64_t units, std::int64_t record_units, Pool& states,
+              std::array<SlotTier*, tier_count> tiers, const Communicator& comm);
 
   /// @param step of the state, or of the state that the record starts from. @throws TierIsFull
   void save(Slot slot, StepRecord record, std::int64_t step) {
@@ -95,7 +96,7 @@ class Checkpoints {
     if (!lost_.empty() && is_lost(slot)) return true;
     return tiers_[static_cast<std::size_t>(slot.tier)]->prefetch(slot.index, states_);
   }
-  /// Per tier: slots that are copies in another place, 0 where they are references in host memory.
+  /// Per tier: slots that are copies in another place, 0 where they are references.
   PerTier slow_slots() const;
   /// Of the state in a slot.
   std::int64_t step_of(Slot slot) const;
@@ -125,8 +126,8 @@ class Checkpoints {
   void restore_table(BlockReader& from, const std::function<StepRecord(std::int64_t)>& read);
   /// Forgets everything, that of a sweep that was broken off too.
   void clear();
-  /// Units of host memory that hold something by reference.
-  std::int64_t units_in_memory() const { return kept_.empty() ? 0 : in_use_[static_cast<std::size_t>(Tier::host)]; }
+  /// Units of memory that hold something by reference.
+  std::int64_t units_in_memory() const { return kept_.empty() ? 0 : in_use_[static_cast<std::size_t>(memory_)]; }
   /// Units in use at most since clear(), per tier.
   const PerTier& peak() const { return peak_; }
 
@@ -149,9 +150,10 @@ class Checkpoints {
     return steps_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)];
   }
 
+  Tier memory_;
   std::int64_t record_units_;
   Pool& states_;
-  std::vector<Kept> kept_;                                   // in host memory, by reference
+  std::vector<Kept> kept_;                                   // in memory, by reference
   std::array<std::vector<std::int64_t>, tier_count> steps_;  // of slots in slow tiers; -1: free
   std::array<std::vector<bool>, tier_count> inherited_;      // of them, those that an earlier process wrote
   std::vector<Lost> lost_;

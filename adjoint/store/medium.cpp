@@ -23,8 +23,8 @@ Clock::time_point after(double seconds) {
 
 }  // namespace
 
-MemoryMedium::MemoryMedium(std::int64_t pages, std::int64_t page_bytes)
-    : pages_(pages), page_bytes_(page_bytes), memory_(Memory::pages(pages * page_bytes)) {}
+MemoryMedium::MemoryMedium(std::int64_t pages, std::int64_t page_bytes, Machine& host)
+    : pages_(pages), page_bytes_(page_bytes), memory_(Memory::pages(pages * page_bytes, host)) {}
 
 void MemoryMedium::write(std::int64_t offset, const void* from, std::int64_t bytes) {
   std::memcpy(reinterpret_cast<char*>(memory_.data()) + offset, from, static_cast<std::size_t>(bytes));

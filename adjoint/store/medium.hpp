@@ -49,6 +49,8 @@ class Medium {
   virtual void link(std::int64_t /*page*/, std::int64_t /*next*/) {}
   /// What was written has reached the device. @throws MediumError
   virtual void flush() {}
+  /// The first page, where the pages lie in memory that a device can copy to and from; null else.
+  virtual double* memory() const { return nullptr; }
   /// Whether another process can go on with what was written.
   virtual bool outlives_process() const { return false; }
   virtual std::string description() const = 0;
@@ -56,11 +58,12 @@ class Medium {
 
 class MemoryMedium final : public Medium {
  public:
-  MemoryMedium(std::int64_t pages, std::int64_t page_bytes);
+  MemoryMedium(std::int64_t pages, std::int64_t page_bytes, Machine& host = Machine::host());
   std::int64_t pages() const override { return pages_; }
   std::int64_t page_bytes() const override { return page_bytes_; }
   void write(std::int64_t offset, const void* from, std::int64_t bytes) override;
   void read(std::int64_t offset, void* to, std::int64_t bytes) override;
+  double* memory() const override { return memory_.data(); }
   std::string description() const override { return "memory"; }
 
  private:

@@ -11,10 +11,11 @@ namespace hindsight {
 
 /// What both directions need. The caller's thread writes it while the job is idle, the transfer thread while it runs.
 struct SlotTier::Transfer : TransferJob {
-  Transfer(SlotTier& owner) : tier(owner) {}
+  Transfer(SlotTier& owner) : tier(owner), made(owner.machine_.is_host() ? nullptr : owner.machine_.event()) {}
   SlotTier& tier;
-  std::int64_t slot = -1;  ///< -1: not in use
-  Buffer state;            ///< only the caller's thread touches the reference
+  std::unique_ptr<Event> made;  ///< of a device: what made the state, or used its buffer before, is done
+  std::int64_t slot = -1;       ///< -1: not in use
+  Buffer state;                 ///< only the caller's thread touches the reference
   double* data = nullptr;
   SlotLabel label;
   bool has_failed = false, found_no_space = false;
@@ -27,6 +28,9 @@ struct SlotTier::Transfer : TransferJob {
     data = state.data();
     label = of_label;
     has_failed = found_no_space = false;
+  }
+  void set_made() {
+    if (made) made->set();
   }
   void end() {
     slot = -1;

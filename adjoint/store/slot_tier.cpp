@@ -20,16 +20,21 @@ double since(Clock::time_point begin) {
 }  // namespace
 
 SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_ptr<Medium> medium,
-                   std::shared_ptr<const Codec> codec, std::shared_ptr<TransferThreads> threads)
+                   std::shared_ptr<const Codec> codec, std::shared_ptr<TransferThreads> threads, Machine& machine)
     : settings_(settings),
       shape_(shape),
       medium_(std::move(medium)),
       codec_(std::move(codec)),
       threads_(std::move(threads)),
+      machine_(machine),
+      is_direct_(!machine.is_host() && !codec_ && medium_->memory() != nullptr),
       arena_(medium_->pages()),
       places_(static_cast<std::size_t>(settings.slots)),
       scratch_(static_cast<std::size_t>(threads_->count())) {
   for (Scratch& scratch : scratch_) {
+    if (!machine_.is_host()) scratch.link = machine_.link();
+    if (is_direct_) continue;
+    if (!machine_.is_host()) scratch.state = Memory::pages(shape_.padded_bytes(), machine_.near_host());
     scratch.cells = Memory::pages(codec_ ? shape_.bytes() : std::min(piece_bytes, rounded_up(shape_.bytes(), block)));
     if (!codec_) continue;
     scratch.encoded = Memory::pages(rounded_up(codec_->bound(shape_), block));
@@ -40,10 +45,13 @@ SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_p
   for (int i = 0; i < settings_.prefetch + 1; ++i) reads_.push_back(std::make_unique<Read>(*this));
 }
 
-std::int64_t SlotTier::scratch_bytes(const StateShape& shape, const Codec* codec, int threads) {
+std::int64_t SlotTier::scratch_bytes(const StateShape& shape, const Codec* codec, int threads, const Machine& machine,
+                                     bool is_direct) {
+  if (is_direct && !machine.is_host()) return 0;
   const std::int64_t state = rounded_up(shape.bytes(), block);
-  if (codec == nullptr) return threads * std::min(piece_bytes, state);
-  return threads * (state + rounded_up(codec->bound(shape), block)) + (codec->takes_references() ? state : 0);
+  const std::int64_t copies = machine.is_host() ? 0 : threads * rounded_up(shape.padded_bytes(), block);
+  if (codec == nullptr) return copies + threads * std::min(piece_bytes, state);
+  return copies + threads * (state + rounded_up(codec->bound(shape), block)) + (codec->takes_references() ? state : 0);
 }
 
 SlotTier::~SlotTier() {
@@ -120,6 +128,7 @@ void SlotTier::save(std::int64_t slot, const Buffer& state, std::int64_t step) {
   for (std::size_t i = 0; i < writes_.size(); ++i)
     if (writes_[i].get() == &job) p.write = static_cast<int>(i);
   job.begin(slot, state, label);
+  job.set_made();
   job.sequence = sequence_++;
   job.is_difference = takes_reference(slot);
   threads_->submit(job, false);
@@ -146,6 +155,7 @@ SlotTier::Read* SlotTier::begin_read(std::int64_t slot, Pool& pool, bool is_urge
   Place& p = place(slot);
   p.state = State::draining;
   job->begin(slot, pool.acquire(), p.label);
+  job->set_made();
   job->is_copy = false;
   threads_->submit(*job, is_urgent);
   return job;

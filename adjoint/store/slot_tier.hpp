@@ -35,6 +35,10 @@ struct TierTraffic {
   std::int64_t differences = 0;                ///< writes that need another state to be read
 };
 
+/// States are where the machine has them. A device's are copied, beside its work, into a state of the thread's, and
+/// what follows is the same; or with their padding right into slots that lie in the host's memory, uncoded and
+/// unchecked.
+///
 /// A slot is free, then filling (a write is queued), ready, draining (read ahead), and free again. save() and load()
 /// move references to buffers; packing, checking, coding and transfers happen on the transfer threads. All memory is
 /// made by the constructor: some MiB of scratch per thread, two states with a codec. One caller's thread.
@@ -45,7 +49,8 @@ class SlotTier {
  public:
   /// @param codec may be null: states as they are. @param shape of the states of this rank.
   SlotTier(TierSettings settings, const StateShape& shape, std::unique_ptr<Medium> medium,
-           std::shared_ptr<const Codec> codec, std::shared_ptr<TransferThreads> threads);
+           std::shared_ptr<const Codec> codec, std::shared_ptr<TransferThreads> threads,
+           Machine& machine = Machine::host());
   ~SlotTier();
   SlotTier(const SlotTier&) = delete;
   SlotTier& operator=(const SlotTier&) = delete;
@@ -55,8 +60,9 @@ class SlotTier {
   const Codec* codec() const { return codec_.get(); }
   /// Of a state's cells, without codec.
   std::int64_t state_bytes() const { return shape_.bytes(); }
-  /// Host memory of a tier's threads.
-  static std::int64_t scratch_bytes(const StateShape& shape, const Codec* codec, int threads);
+  /// Host memory of a tier's threads. @param is_direct its slots lie in memory, uncoded.
+  static std::int64_t scratch_bytes(const StateShape& shape, const Codec* codec, int threads, const Machine& machine,
+                                    bool is_direct);
   /// Buffers of one state that a tier holds at most beside those of its callers.
   std::int64_t buffers() const { return std::max(1, settings_.queue) + settings_.prefetch; }
 
@@ -108,6 +114,8 @@ class SlotTier {
   /// Of a thread.
   struct Scratch {
     Memory cells, encoded;
+    Memory state;  ///< a device's, padding included
+    std::unique_ptr<Link> link;
     std::unique_ptr<Coder> coder;
   };
   static constexpr std::int64_t block = 4096;                          // bytes; what transfers are made of
@@ -116,9 +124,11 @@ class SlotTier {
 
   Place& place(std::int64_t slot) { return places_[static_cast<std::size_t>(slot)]; }
   void store(Write& job, Scratch& scratch);
+  void store_there(Write& job, Scratch& scratch);
   void fetch(Read& job, Scratch& scratch);
+  void fetch_here(Read& job, double* state, Scratch& scratch);
   void allocate(Write& job);
-  void encode(Write& job, Scratch& scratch);
+  void encode(Write& job, const double* state, Scratch& scratch);
   void decode(const StoredBytes& stored, bool has_reference, Scratch& scratch);
   void transfer(bool is_write, const StoredBytes& stored, std::int64_t position, char* bytes, std::int64_t count);
   template <class Work>
@@ -142,6 +152,8 @@ class SlotTier {
   std::unique_ptr<Medium> medium_;
   std::shared_ptr<const Codec> codec_;
   std::shared_ptr<TransferThreads> threads_;
+  Machine& machine_;
+  bool is_direct_;  // between a device and slots in the host's memory
   PageArena arena_;
   std::vector<Place> places_;
   std::vector<Scratch> scratch_;             // per thread

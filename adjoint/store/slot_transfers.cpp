@@ -48,14 +48,14 @@ void SlotTier::allocate(Write& job) {
 
 /// Encodes the state into scratch memory and finds pages for it. With references, in the order in which states were
 /// saved: those to be differences are so to the whole one before them, unless that found no place.
-void SlotTier::encode(Write& job, Scratch& scratch) {
+void SlotTier::encode(Write& job, const double* state, Scratch& scratch) {
   auto* const encoded = reinterpret_cast<char*>(scratch.encoded.data());
   const auto code = [&](double* cells, const double* reference) {
-    pack(shape_, job.data, 0, shape_.doubles(), cells);
-    const Encoded state = scratch.coder->encode(cells, reference, encoded);
-    job.label.bytes = state.bytes;
-    job.label.checksum = crc32c(encoded, state.bytes);
-    if (state.needs_reference) job.label.reference = whole_->stored;
+    pack(shape_, state, 0, shape_.doubles(), cells);
+    const Encoded coded = scratch.coder->encode(cells, reference, encoded);
+    job.label.bytes = coded.bytes;
+    job.label.checksum = crc32c(encoded, coded.bytes);
+    if (coded.needs_reference) job.label.reference = whole_->stored;
     allocate(job);
   };
   if (!whole_) return code(scratch.cells.data(), nullptr);
@@ -68,18 +68,33 @@ void SlotTier::encode(Write& job, Scratch& scratch) {
   whole_->stored = job.label;
 }
 
+/// From a device into a slot that lies in memory.
+void SlotTier::store_there(Write& job, Scratch& scratch) {
+  job.label.bytes = shape_.padded_bytes();
+  job.label.checksum = 0;
+  allocate(job);
+  double* const slot = medium_->memory() + job.label.first_page * (medium_->page_bytes() / 8);
+  scratch.link->copy(slot, job.data, shape_.padded_doubles(), *job.made);
+}
+
 /// On a transfer thread. States as they are go piece by piece through scratch memory that stays in the cache.
 void SlotTier::store(Write& job, Scratch& scratch) {
+  if (is_direct_) return store_there(job, scratch);
+  const double* state = job.data;
+  if (job.made) {
+    scratch.link->copy(scratch.state.data(), job.data, shape_.padded_doubles(), *job.made);
+    state = scratch.state.data();
+  }
   SlotLabel& label = job.label;
   if (codec_) {
-    encode(job, scratch);
+    encode(job, state, scratch);
     transfer(true, label, 0, reinterpret_cast<char*>(scratch.encoded.data()), label.bytes);
   } else {
     label.bytes = shape_.bytes();
     label.checksum = 0;
     allocate(job);
     for_pieces([&](std::int64_t first, std::int64_t count) {
-      pack(shape_, job.data, first, count, scratch.cells.data());
+      pack(shape_, state, first, count, scratch.cells.data());
       label.checksum = crc32c(scratch.cells.data(), count * 8, label.checksum);
       transfer(true, label, first * 8, reinterpret_cast<char*>(scratch.cells.data()), count * 8);
     });
@@ -107,6 +122,18 @@ void SlotTier::decode(const StoredBytes& stored, bool has_reference, Scratch& sc
 
 /// On a transfer thread.
 void SlotTier::fetch(Read& job, Scratch& scratch) {
+  if (!job.made) return fetch_here(job, job.data, scratch);
+  const double* from = scratch.state.data();
+  if (is_direct_) {
+    from = medium_->memory() + job.label.first_page * (medium_->page_bytes() / 8);
+  } else {
+    fetch_here(job, scratch.state.data(), scratch);
+  }
+  scratch.link->copy(job.data, from, shape_.padded_doubles(), *job.made);
+}
+
+/// Into a state in the host's memory.
+void SlotTier::fetch_here(Read& job, double* state, Scratch& scratch) {
   const SlotLabel& label = job.label;
   if (codec_) {
     const bool has_reference = label.reference.first_page != PageArena::none;
@@ -114,14 +141,14 @@ void SlotTier::fetch(Read& job, Scratch& scratch) {
     if (has_reference) decode(label.reference, false, scratch);
     job.reference_failed = false;
     decode(label, has_reference, scratch);
-    unpack(shape_, scratch.cells.data(), 0, shape_.doubles(), job.data);
+    unpack(shape_, scratch.cells.data(), 0, shape_.doubles(), state);
     return;
   }
   std::uint32_t checksum = 0;
   for_pieces([&](std::int64_t first, std::int64_t count) {
     transfer(false, label, first * 8, reinterpret_cast<char*>(scratch.cells.data()), count * 8);
     checksum = crc32c(scratch.cells.data(), count * 8, checksum);
-    unpack(shape_, scratch.cells.data(), first, count, job.data);
+    unpack(shape_, scratch.cells.data(), first, count, state);
   });
   check(checksum, label);
 }

@@ -15,6 +15,9 @@ struct StateShape {
   std::int64_t rows() const { return fields * cells[1] * cells[2]; }
   std::int64_t doubles() const { return rows() * cells[0]; }
   std::int64_t bytes() const { return doubles() * static_cast<std::int64_t>(sizeof(double)); }
+  /// With padding.
+  std::int64_t padded_doubles() const { return fields * field_stride; }
+  std::int64_t padded_bytes() const { return padded_doubles() * static_cast<std::int64_t>(sizeof(double)); }
   /// First cell of a row; rows count y fastest, then z, then fields.
   std::int64_t row(std::int64_t index) const {
     const std::int64_t j = index % cells[1], k = index / cells[1] % cells[2], f = index / (cells[1] * cells[2]);

@@ -21,7 +21,10 @@ ssize_t PosixFile::read(void* to, std::size_t bytes, std::int64_t offset) {
 }
 
 int PosixFile::reserve(std::int64_t offset, std::int64_t bytes) {
-  if (fallocate(file_, 0, offset, bytes) == 0) return 0;
+  int status = 0;
+  do status = fallocate(file_, 0, offset, bytes);
+  while (status != 0 && errno == EINTR);  // a signal that asks the run to stop, which it does later
+  if (status == 0) return 0;
   return errno == EOPNOTSUPP ? 0 : -1;  // some network file systems: the space is found missing later
 }
 

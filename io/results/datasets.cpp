@@ -110,28 +110,35 @@ void FieldFile::leave_to_root(const Part& part) const {
   select_nothing(part.memory, path_);
 }
 
-void FieldFile::write_field(const std::string& path, const double* cells) {
-  const Part part = part_of_field();
-  put(create(path, part, H5T_IEEE_F64LE), path, part, H5T_NATIVE_DOUBLE, packed(*grid_, cells).data());
+void FieldFile::write_field(const std::string& path, const std::vector<double>& owned) {
+  folder_->communicator().together([&] {
+    const Part part = part_of_field();
+    put(create(path, part, H5T_IEEE_F64LE), path, part, H5T_NATIVE_DOUBLE, owned.data());
+  });
 }
 
 void FieldFile::write_numbers(const std::string& path, const std::vector<double>& values) {
-  const Part part = part_of_list(values.size());
-  put(create(path, part, H5T_IEEE_F64LE), path, part, H5T_NATIVE_DOUBLE, values.data());
+  folder_->communicator().together([&] {
+    const Part part = part_of_list(values.size());
+    put(create(path, part, H5T_IEEE_F64LE), path, part, H5T_NATIVE_DOUBLE, values.data());
+  });
 }
 
 void FieldFile::overwrite_field(const std::string& path, const double* cells) {
-  put(open_dataset(file_, path, path_), path, part_of_field(), H5T_NATIVE_DOUBLE, packed(*grid_, cells).data());
+  folder_->communicator().together([&] {
+    put(open_dataset(file_, path, path_), path, part_of_field(), H5T_NATIVE_DOUBLE, packed(*grid_, cells).data());
+  });
 }
 
-/// Rank 0 alone: no other waits for it.
+/// By rank 0 alone.
 void FieldFile::overwrite_element(const std::string& path, std::size_t i, hid_t native, const void* value) {
-  if (!folder_->communicator().is_root()) return;
-  Hdf5Dataset dataset = open_dataset(file_, path, path_);
-  const Part part{Hdf5Space(H5Dget_space(dataset), "describe a dataset of", path_), space_of({1}, path_)};
-  select_block(part.stored, {{}, {i}, {1}}, path_);
-  check_hdf5(H5Dwrite(dataset, native, part.memory, part.stored, H5P_DEFAULT, value), "write " + path + " to", path_);
-  dataset.close(path_);
+  folder_->communicator().on_root([&] {
+    Hdf5Dataset dataset = open_dataset(file_, path, path_);
+    const Part part{Hdf5Space(H5Dget_space(dataset), "describe a dataset of", path_), space_of({1}, path_)};
+    select_block(part.stored, {{}, {i}, {1}}, path_);
+    check_hdf5(H5Dwrite(dataset, native, part.memory, part.stored, H5P_DEFAULT, value), "write " + path + " to", path_);
+    dataset.close(path_);
+  });
 }
 
 void FieldFile::overwrite_number(const std::string& path, std::size_t i, double value) {
@@ -143,7 +150,7 @@ void FieldFile::overwrite_integer(const std::string& path, std::size_t i, std::i
 }
 
 void FieldFile::flush() {
-  check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "flush", path_);
+  folder_->communicator().together([&] { check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "flush", path_); });
   folder_->flush_partial(name_);
 }
 

@@ -26,12 +26,13 @@ class FieldFile {
   FieldFile(const RunFolder& folder, const std::string& name, const Grid& grid, Existing);
   FieldFile(FieldFile&&) noexcept = default;
 
-  /// `cells` points to local cell (0,0,0) in the grid's layout. Missing groups in the path are made.
-  void write_field(const std::string& path, const double* cells);
+  /// The owned cells, x fastest. Missing groups in the path are made.
+  void write_field(const std::string& path, const std::vector<double>& owned);
   /// The same values on every rank; rank 0's are written.
   void write_numbers(const std::string& path, const std::vector<double>& values);
   /// Into a dataset that has its place in the file: bytes of this dataset change and nothing else in the file, so that
-  /// a process may die at any moment and leave a file that opens.
+  /// a process may die at any moment and leave a file that opens. `cells` points to local cell (0,0,0) in the grid's
+  /// layout.
   void overwrite_field(const std::string& path, const double* cells);
   /// Element i of a list; rank 0's value.
   void overwrite_number(const std::string& path, std::size_t i, double value);

@@ -148,7 +148,7 @@ ExitCode check_verb(const Options& options, const Communicator& comm) {
   const std::size_t count = source.unknowns.size();
   if (count == 0) throw InputError({options.target, 0, 0}, "nothing to check: the case has no unknowns");
   RunJournal journal(options, source, comm);
-  Session session(source, comm, true, true, options.quiet, plan_options(options, source, &journal));
+  Session session(source, comm, true, true, options.quiet, plan_options(options, source, comm, &journal));
   journal.begin(source, session.simulation().kept_bytes());
   if (options.break_gradient) session.simulation().break_gradient();
   const Evaluation base = session.gradient({});

@@ -98,7 +98,8 @@ std::string memory_text(const Session& session) {
       "  slopes: {}; stage adjoints: {}\n"
       "  shared: a checkpoint and the live state are one buffer until the next step is taken\n",
       halo[0], halo[1], halo[2], bytes_text(s.state_bytes()), bytes_text(s.record_bytes()), stepper.record_states(),
-      bytes_text(s.working_bytes()), stepper.keeps_slopes() ? "stored" : "not stored, recomputed from stage inputs",
+      bytes_text(s.working_bytes(s.memory_tier())),
+      stepper.keeps_slopes() ? "stored" : "not stored, recomputed from stage inputs",
       stepper.keeps_stage_adjoints() ? "stored" : "not stored, recomputed from multipliers");
 }
 

@@ -18,7 +18,10 @@ namespace {
 void add_case_options(CLI::App& app, Options& options) {
   app.add_option("--set", options.set, "override a key of the case: --set time.step=0.25")->take_all();
   app.add_option("--out", options.out, "run folder (default: runs/CASE)");
-  app.add_option("--backend", options.backend, "auto, host or cuda")->check(CLI::IsMember({"auto", "host", "cuda"}));
+  app.add_option("--backend", options.backend,
+                 "what computes: host; cuda, a device; emulated, a device's programs run by the host, slowly, to find "
+                 "mistakes; auto: the host")
+      ->check(CLI::IsMember({"auto", "host", "cuda", "emulated"}));
   app.add_option("--petsc", options.petsc, "options for PETSc's optimiser: --petsc \"-tao_type bqnls\"");
 }
 
@@ -126,7 +129,7 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
 void refuse_missing_backend(const Options& options) {
   if (options.backend != "cuda" || options.verb == "explain") return;
   const cuda::DeviceReport device = cuda::report();
-  throw ResourceError("--backend cuda is not available: this version computes on the host. " + device.sentence);
+  if (device.devices == 0) throw ResourceError("--backend cuda is not available. " + device.sentence);
 }
 
 int run(int argc, char** argv) {

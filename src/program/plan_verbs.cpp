@@ -24,7 +24,7 @@ struct Variant {
 
 Variant vary(const PlanInputs& inputs, const std::string& name, Tier tier, std::int64_t bytes) {
   PlanInputs changed = inputs;
-  const std::int64_t working = tier == Tier::host ? inputs.working_bytes : 0;
+  const std::int64_t working = inputs.working(tier);
   changed.units[tier] = std::max<std::int64_t>(0, (bytes - working) / unit_bytes(tier, inputs));
   Variant variant{name, bytes, {}};
   try {
@@ -38,9 +38,10 @@ Variant vary(const PlanInputs& inputs, const std::string& name, Tier tier, std::
 std::vector<Variant> variants(const Session& session) {
   const PlanInputs& inputs = session.plan_inputs();
   std::vector<Variant> all;
+  const Tier memory = inputs.memory();
   for (const auto& [name, factor] : {std::pair{"half", 0.5}, {"this", 1.0}, {"double", 2.0}})
-    all.push_back(vary(inputs, std::string(name) + " host memory", Tier::host,
-                       static_cast<std::int64_t>(factor * static_cast<double>(session.host_budget()))));
+    all.push_back(vary(inputs, fmt::format("{} {} memory", name, to_text(memory)), memory,
+                       static_cast<std::int64_t>(factor * static_cast<double>(session.budget(memory)))));
   if (inputs.units[Tier::disk] == 0) return all;
   const std::int64_t disk = inputs.units[Tier::disk] * unit_bytes(Tier::disk, inputs);
   all.push_back(vary(inputs, "half disk", Tier::disk, disk / 2));
@@ -48,13 +49,13 @@ std::vector<Variant> variants(const Session& session) {
   return all;
 }
 
-/// Host memory with which at most factor * n forward steps are taken: by Revolve; below twice by keeping the stage
+/// Memory with which at most factor * n forward steps are taken: by Revolve; below twice by keeping the stage
 /// records of some steps and the states of the others.
 std::int64_t bytes_for(double factor, std::int64_t n, const PlanInputs& inputs) {
   if (factor < 2) {
     const double records = (2 - factor) * static_cast<double>(n), states = static_cast<double>(n) - records;
     const double units = std::ceil(records) * static_cast<double>(inputs.record_units) + std::ceil(states);
-    return inputs.working_bytes + static_cast<std::int64_t>(units) * inputs.state_bytes;
+    return inputs.working(inputs.memory()) + static_cast<std::int64_t>(units) * inputs.state_bytes;
   }
   std::int64_t low = 0, high = std::max<std::int64_t>(1, n - 1);
   while (high - low > 1) {
@@ -62,7 +63,7 @@ std::int64_t bytes_for(double factor, std::int64_t n, const PlanInputs& inputs) 
     const std::int64_t plain = binomial_plain_steps(n, slots);
     (static_cast<double>(plain) + static_cast<double>(n) <= factor * static_cast<double>(n) ? high : low) = slots;
   }
-  return inputs.working_bytes + high * inputs.state_bytes;
+  return inputs.working(inputs.memory()) + high * inputs.state_bytes;
 }
 
 std::string count_text(std::int64_t count) {
@@ -102,20 +103,22 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all, b
   text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
   text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", "tier", "budget", "used", "checkpoints",
                       "writes", "reads", "moved");
-  for (const Tier tier : {Tier::host, Tier::disk}) {
-    if (tier == Tier::disk && inputs.units[tier] == 0) continue;
+  for (const Tier tier : {Tier::device, Tier::host, Tier::disk}) {
+    if (tier != Tier::host && tier != inputs.memory() && inputs.units[tier] == 0) continue;
     const auto t = static_cast<std::size_t>(tier);
-    const bool is_host = tier == Tier::host;
-    const std::int64_t used = (is_host ? inputs.working_bytes : 0) + plan.checkpoint_bytes(tier, inputs);
+    const std::int64_t used = inputs.working(tier) + plan.checkpoint_bytes(tier, inputs);
     const std::int64_t budget = session.budget(tier);
     const bool is_counted = counts.writes[t] != unpredicted && counts.reads[t] != unpredicted;
     const std::string moved =
         is_counted ? bytes_text((counts.writes[t] + counts.reads[t]) * unit_bytes(tier, inputs)) : "-";
     text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", to_text(tier), bytes_text(budget),
                         bytes_text(used), counts.peak[t], count_text(counts.writes[t]), count_text(counts.reads[t]),
-                        is_host && !session.tiers().is_asked_for(tier) ? "no copies" : moved);
+                        tier != Tier::disk && !session.tiers().is_asked_for(tier) ? "no copies" : moved);
   }
-  text += fmt::format("  ({} of the host memory is working memory.)\n", bytes_text(inputs.working_bytes));
+  for (const Tier tier : {Tier::device, Tier::host})
+    if (inputs.working(tier) > 0)
+      text +=
+          fmt::format("  ({} of the {} memory is working memory.)\n", bytes_text(inputs.working(tier)), to_text(tier));
   text += transfers_text(session);
   if (!plan.is_open() && !plan.is_predicted())
     return text + "An online schedule does not use the number of steps, so nothing is predicted.\n";
@@ -135,7 +138,8 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all, b
     text += v.plan ? fmt::format("  {:<20}{:>14}{:>14}{:>22.2f}{:>14}\n", v.name, bytes_text(v.bytes),
                                  v.plan->kind->name, v.plan->recomputation(), seconds_text(v.plan->seconds))
                    : fmt::format("  {:<20}{:>14}{:>14}\n", v.name, bytes_text(v.bytes), "too little");
-  text += "\nHost memory with which each step is taken at most ... times\n ";
+  text += fmt::format("\n{} memory with which each step is taken at most ... times\n ",
+                      inputs.memory() == Tier::host ? "Host" : "Device");
   for (const double factor : {1.5, 2.0, 3.0, 5.0})
     text += fmt::format("  {:g}: {}", factor, bytes_text(bytes_for(factor, n, inputs)));
   return text + "\n";
@@ -145,17 +149,17 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
   const CheckpointPlan& plan = session.plan();
   const PlanInputs& inputs = session.plan_inputs();
   const ScheduleCounts& counts = plan.schedule.predicted;
-  const auto host = static_cast<std::size_t>(Tier::host);
+  const Tier memory = inputs.memory();
   Json json = {{"case", session.source().name},
                {"schedule", plan.kind->name},
                {"content", plan.request.content == Content::record ? "record" : "state"},
                {"steps", inputs.at_most},
                {"steps_known", !plan.is_open()},
-               {"slots", counts.peak[host]},
+               {"slots", counts.peak[static_cast<std::size_t>(memory)]},
                {"memory",
-                {{"budget", session.host_budget()},
-                 {"peak", inputs.working_bytes + plan.checkpoint_bytes(Tier::host, inputs)},
-                 {"working", inputs.working_bytes},
+                {{"budget", session.budget(memory)},
+                 {"peak", inputs.working(memory) + plan.checkpoint_bytes(memory, inputs)},
+                 {"working", inputs.working(memory)},
                  {"state", inputs.state_bytes},
                  {"record", inputs.state_bytes * inputs.record_units}}},
                {"costs",
@@ -168,9 +172,9 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
   json["recorded"] = counts.recorded;
   json["recomputation"] = plan.recomputation();
   json["seconds"] = plan.seconds;
-  for (const Tier tier : {Tier::host, Tier::disk}) {
+  for (const Tier tier : {Tier::device, Tier::host, Tier::disk}) {
     const auto t = static_cast<std::size_t>(tier);
-    if (tier == Tier::disk && inputs.units[tier] == 0) continue;
+    if (tier != Tier::host && tier != inputs.memory() && inputs.units[tier] == 0) continue;
     const auto count = [](std::int64_t c) { return c == unpredicted ? Json() : Json(c); };
     json["tiers"][to_text(tier)] = {{"slots", counts.peak[t]},
                                     {"bytes", plan.checkpoint_bytes(tier, inputs)},
@@ -194,7 +198,7 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
     json["variants"].push_back(row);
   }
   for (const double factor : {1.5, 2.0, 3.0, 5.0})
-    json["host_bytes_for"][fmt::format("{:g}", factor)] = bytes_for(factor, inputs.at_most, inputs);
+    json[to_text(memory) + "_bytes_for"][fmt::format("{:g}", factor)] = bytes_for(factor, inputs.at_most, inputs);
   return json;
 }
 
@@ -214,7 +218,7 @@ void write_picture(const Options& options, const Communicator& comm, const std::
 
 ExitCode plan_verb(const Options& options, const Communicator& comm) {
   const Case source = read_case(options.target, options.set);
-  PlanOptions plan_from = plan_options(options, source);
+  PlanOptions plan_from = plan_options(options, source, comm);
   plan_from.only_plan = true;
   const Session session(source, comm, true, false, true, plan_from);
   const CheckpointPlan& plan = session.plan();

@@ -197,20 +197,13 @@ Json counts_result(const Session& session, const DriverCounts& counts, double se
   const std::int64_t n = simulation.plan().steps();
   Json json;
   json["steps"] = {{"forward", n}, {"recomputed", counts.total() - n}, {"reversed", counts.reversed}};
-  for (const Tier tier : {Tier::host, Tier::disk}) {
+  for (const Tier tier : {Tier::device, Tier::host, Tier::disk}) {
     const auto t = static_cast<std::size_t>(tier);
-    if (tier != Tier::host && inputs.units[tier] == 0) continue;
-    const bool is_host = tier == Tier::host;
-    const std::int64_t unit = unit_bytes(tier, inputs);
-    const SlotTier* const slow = session.tiers()[tier];
-    const std::int64_t peak = slow != nullptr ? slow->peak_bytes() : counts.peak[t] * unit;
-    json["memory"][to_text(tier)] = {{"budget", session.budget(tier)},
-                                     {"peak", is_host ? simulation.memory()->peak() : peak},
-                                     {"working", is_host ? inputs.working_bytes : 0},
-                                     {"slots", counts.peak[t]},
-                                     {"slot_bytes", unit},
-                                     {"writes", counts.writes[t]},
-                                     {"reads", counts.reads[t]}};
+    if (tier != Tier::host && tier != inputs.memory() && inputs.units[tier] == 0) continue;
+    json["memory"][to_text(tier)] = {
+        {"budget", session.budget(tier)}, {"peak", session.peak_bytes(tier)},       {"working", inputs.working(tier)},
+        {"slots", counts.peak[t]},        {"slot_bytes", unit_bytes(tier, inputs)}, {"writes", counts.writes[t]},
+        {"reads", counts.reads[t]}};
   }
   for (const Tier tier : {Tier::host, Tier::disk})
     if (const SlotTier* slow = session.tiers()[tier])
@@ -230,7 +223,7 @@ Json counts_result(const Session& session, const DriverCounts& counts, double se
     json["plan"]["predicted"] = {{"plain", predicted.plain},
                                  {"recorded", predicted.recorded},
                                  {"seconds", plan.seconds},
-                                 {"peak", inputs.working_bytes + plan.checkpoint_bytes(Tier::host, inputs)}};
+                                 {"peak", inputs.working(Tier::host) + plan.checkpoint_bytes(Tier::host, inputs)}};
   return json;
 }
 
@@ -243,7 +236,6 @@ Json values_result(const Session& session, const RunFolder& folder, const std::s
       std::any_of(unknowns.begin(), unknowns.end(), [](const Unknown& u) { return u.kind != Unknown::Kind::scalar; });
   std::optional<FieldFile> output;
   if (needs_file) output.emplace(folder, file, simulation.grid());
-  Memory cells(simulation.grid().layout().size, simulation.machine());
   for (std::size_t i = 0; i < unknowns.size(); ++i) {
     const Unknown& u = unknowns[i];
     if (u.kind == Unknown::Kind::scalar || (u.is_field() && simulation.grid().dimensions() == 0)) {
@@ -254,8 +246,7 @@ Json values_result(const Session& session, const RunFolder& folder, const std::s
       json[u.label()] = {{"norm", std::sqrt(session.dot(only, only))}, {"dataset", file + ":/" + u.label()}};
     }
     if (u.is_field()) {
-      simulation.padded(values[i], cells.data() + simulation.grid().layout().origin);
-      output->write_field("/" + u.label(), cells.data() + simulation.grid().layout().origin);
+      output->write_field("/" + u.label(), values[i]);
     } else if (u.kind == Unknown::Kind::series) {
       output->write_numbers("/" + u.label(), values[i]);
     }

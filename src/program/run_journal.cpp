@@ -107,6 +107,8 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
                                  comm_.size(), options.ranks));
   if (is_resumed_) return;
   manifest_.is_preparing = true;  // from here on a process that is killed can be resumed
+  manifest_.replaces = earlier_.replaces;
+  if (!earlier_.id.empty()) manifest_.replaces.emplace_back(earlier_.id, earlier_.scratch);
   comm_.on_root([&] { write_text_file(*files_, RunManifest::file(run_), manifest_.to_text()); });
 }
 
@@ -134,6 +136,7 @@ std::string RunJournal::slots_path(std::int64_t epoch, int rank) const {
 
 void RunJournal::write_manifest() {
   manifest_.is_preparing = false;
+  manifest_.replaces.clear();
   comm_.on_root([&] { write_text_file(*files_, RunManifest::file(run_), manifest_.to_text()); });
   is_published_ = true;
 }
@@ -142,8 +145,9 @@ void RunJournal::write_manifest() {
 void RunJournal::remove_files(const std::string& run, const RunManifest& manifest, bool with_partial,
                               const Communicator& comm) {
   comm.together([&] {
-    const std::string scratch = manifest.scratch.empty() ? run + "/scratch" : manifest.scratch;
-    if (!manifest.id.empty()) remove_checkpoints(scratch, manifest.id, true);
+    std::vector<std::pair<std::string, std::string>> runs = manifest.replaces;
+    if (!manifest.id.empty()) runs.emplace_back(manifest.id, manifest.scratch);
+    for (const auto& [id, scratch] : runs) remove_checkpoints(scratch.empty() ? run + "/scratch" : scratch, id, true);
   });
   comm.on_root([&] {
     std::vector<fs::path> old;
@@ -361,9 +365,14 @@ BlockReader* RunJournal::kept_sweep() {
   return std::exchange(has_sweep_, false) && entries_left_ == 0 ? kept_.get() : nullptr;
 }
 
+/// With the number of its epoch: the file's name is that of the epoch after the next one too.
 std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& write) {
-  if (!host_slots_) host_slots_ = EntryLog::create(*files_, slots_path(journal_->epoch() + 1, comm_.rank()));
-  return append(*host_slots_, write);
+  const std::int64_t epoch = journal_->epoch() + 1;
+  if (!host_slots_) host_slots_ = EntryLog::create(*files_, slots_path(epoch, comm_.rank()));
+  return append(*host_slots_, [&](BlockWriter& to) {
+    to.archive().write(epoch);
+    write(to);
+  });
 }
 
 void RunJournal::read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) {
@@ -373,7 +382,10 @@ void RunJournal::read_part(std::int64_t place, const std::function<void(BlockRea
     std::int64_t at = place;
     entries.push_back(part.host_slots->read(at));
   }
-  read_entries(entries, "the file of checkpoints", *grid_, read);
+  read_entries(entries, "the file of checkpoints", *grid_, [&](BlockReader& from) {
+    if (from.get<std::int64_t>() != epoch_) throw ResourceError("the file of checkpoints is of a later epoch");
+    read(from);
+  });
 }
 
 double RunJournal::now() const {
@@ -385,8 +397,9 @@ double RunJournal::seconds_to_stop() const {
          (parts_are_worth_it() ? seconds_of_parts() : 0.0);
 }
 
+/// Ranks share a disk.
 double RunJournal::seconds_of_parts() const {
-  return static_cast<double>(part_units_ * part_bytes_) / guessed_rate;
+  return static_cast<double>(comm_.size()) * static_cast<double>(part_units_ * part_bytes_) / guessed_rate;
 }
 
 /// Else they are computed again.
@@ -447,13 +460,7 @@ void RunJournal::compose(const std::function<void(BlockWriter&)>& write) {
 }
 
 void RunJournal::commit(const std::function<void(BlockWriter&)>& write) {
-  if (before_epoch_) before_epoch_();
-  try {
-    prepare(write);
-  } catch (const ResourceError&) {
-    if (!std::exchange(keeps_parts_, false)) throw;
-    prepare(write);  // without what was too large
-  }
+  prepare(write);
   journal_->commit(payload_.bytes());
   if (!is_published_) write_manifest();
 }
@@ -471,7 +478,17 @@ void RunJournal::prepare(const std::function<void(BlockWriter&)>& write) {
 }
 
 void RunJournal::keep(const std::function<void(BlockWriter&)>& write) {
-  commit(keeps_sweeps_ ? write : nullptr);
+  if (before_epoch_) before_epoch_();
+  const auto kept = keeps_sweeps_ ? write : nullptr;
+  const bool with_parts = std::exchange(keeps_parts_, false) && kept != nullptr && part_units_ > 0;
+  commit(kept);
+  if (with_parts) {  // large, and worth less than the epoch that is safe now
+    keeps_parts_ = true;
+    try {
+      commit(kept);
+    } catch (const ResourceError&) {
+    }
+  }
   keeping_seconds_ += comm_.max(now() - looked_at_);
   commit_seconds_ = keeping_seconds_ / static_cast<double>(++commits_);
   looked_at_ = now();

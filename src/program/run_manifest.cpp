@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <gnu/libc-version.h>
+
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -66,7 +69,9 @@ RunManifest RunManifest::of(const Options& options, const std::string& run, cons
   for (const std::string& path : c.inputs())
     if (path != c.file) m.data[std::filesystem::weakly_canonical(path)] = checksum_of_file(path);
   m.program = fmt::format("hindsight {}, checksum {}", build_commit(), checksum_of_file("/proc/self/exe"));
-  m.kernels = host::compiler_report();
+  m.kernels = fmt::format("{}; processor {}; C library {}", host::compiler_report(), host::processor_report(),
+                          gnu_get_libc_version());
+  if (const char* const from_outside = std::getenv("PETSC_OPTIONS")) m.petsc_options = from_outside;
   if (!c.checkpoints.directory.empty()) m.scratch = std::filesystem::absolute(c.checkpoints.directory);
   return m;
 }
@@ -89,6 +94,8 @@ std::string RunManifest::to_text() const {
   json["set"] = options.set;
   json["out"] = options.out;
   json["petsc"] = options.petsc;
+  json["petsc_options"] = petsc_options;
+  json["backend"] = options.backend;
   json["cost"] = options.cost;
   json["emulate_disk"] = options.emulate_disk;
   json["epoch"] = options.epoch;
@@ -96,6 +103,7 @@ std::string RunManifest::to_text() const {
   json["program"] = program;
   json["kernels"] = kernels;
   json["scratch"] = scratch;
+  json["replaces"] = replaces;
   json["case"] = resolved;
   json["checksum"] = checksum(json.dump());
   return json.dump(2) + "\n";
@@ -125,6 +133,8 @@ RunManifest RunManifest::parse(const std::string& text, const std::string& sourc
     m.options.set = json.at("set").get<std::vector<std::string>>();
     m.options.out = json.at("out");
     m.options.petsc = json.at("petsc");
+    m.petsc_options = json.at("petsc_options");
+    m.options.backend = json.at("backend");
     m.options.cost = json.at("cost");
     m.options.emulate_disk = json.at("emulate_disk").get<std::vector<double>>();
     m.options.epoch = json.at("epoch");
@@ -132,6 +142,7 @@ RunManifest RunManifest::parse(const std::string& text, const std::string& sourc
     m.program = json.at("program");
     m.kernels = json.at("kernels");
     m.scratch = json.at("scratch");
+    m.replaces = json.at("replaces").get<std::vector<std::pair<std::string, std::string>>>();
     m.resolved = json.at("case");
     return m;
   } catch (const Json::exception& error) {
@@ -146,6 +157,8 @@ std::string RunManifest::difference(const RunManifest& now) const {
       return "the data file '" + path + "' has changed";
   if (program != now.program)
     return "the program has changed: this is " + now.program + ", the run began with " + program;
+  if (petsc_options != now.petsc_options)
+    return "PETSC_OPTIONS is '" + now.petsc_options + "', it was '" + petsc_options + "' when the run began";
   if (kernels != now.kernels) return "the kernels would be others: " + now.kernels + " in place of " + kernels;
   return "";
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/case/case.hpp"
@@ -18,11 +19,14 @@ struct RunManifest {
   int generation = 0;         ///< of the journals; a new one begins with another number of ranks
   int ranks = 1;
   std::string folder;                       ///< where the program was started
-  Options options;                          ///< verb, target, set, out, petsc, cost, emulate_disk and epoch of it
+  Options options;                          ///< verb, target, set, out, petsc, backend, cost, emulate_disk, epoch
   std::string resolved;                     ///< the case
   std::map<std::string, std::string> data;  ///< CRC32C of the files that the case reads, by path
   std::string program, kernels;             ///< what computes
+  std::string petsc_options;                ///< from the environment
   std::string scratch;                      ///< folder of checkpoint files; empty: that in the run folder
+  /// While preparing: the runs whose files are still there, as id and scratch.
+  std::vector<std::pair<std::string, std::string>> replaces;
 
   static std::string file(const std::string& run) { return run + "/run.json"; }
   /// Of a run that begins here and now. Reads all of the program and of the case's data: enough that rank 0 does.

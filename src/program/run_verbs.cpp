@@ -164,7 +164,7 @@ class Run {
  public:
   Run(const Options& options, const Case& source, const Communicator& comm, bool adjoint)
       : journal(options, source, comm),
-        session(source, comm, adjoint, false, options.quiet, plan_options(options, source, &journal)),
+        session(source, comm, adjoint, false, options.quiet, plan_options(options, source, comm, &journal)),
         log(begin(), options.verb, session),
         options_(options) {}
   const RunFolder& folder() const { return journal.folder(); }
@@ -195,8 +195,10 @@ class Run {
 
 }  // namespace
 
-PlanOptions plan_options(const Options& options, const Case& c, RunJournal* journal) {
+PlanOptions plan_options(const Options& options, const Case& c, const Communicator& comm, RunJournal* journal) {
   PlanOptions plan;
+  if (options.backend == "cuda") plan.machine = cuda_device(comm);
+  if (options.backend == "emulated") plan.machine = emulated_device();
   plan.costs = options.cost;
   plan.disk.scratch = run_path(options, c) + "/scratch";
   if (journal != nullptr) {
@@ -251,12 +253,13 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
                               : fmt::format("  dJ/d{:<14} norm {:.10g}, in {}\n", name, value["norm"].get<double>(),
                                             value["dataset"].get<std::string>());
   const CheckpointPlan& plan = session.plan();
+  const Tier memory = session.plan_inputs().memory();
   const std::string predicted = plan.is_predicted() ? fmt::format(" (predicted: {})", seconds_text(plan.seconds)) : "";
-  text += fmt::format("{} steps forward, {} recomputed, {} reversed in {}{}; schedule {}, {} of {} host memory\n",
+  text += fmt::format("{} steps forward, {} recomputed, {} reversed in {}{}; schedule {}, {} of {} {} memory\n",
                       json["steps"]["forward"].get<std::int64_t>(), json["steps"]["recomputed"].get<std::int64_t>(),
                       json["steps"]["reversed"].get<std::int64_t>(), seconds_text(evaluation.seconds), predicted,
-                      plan.kind->name, bytes_text(json["memory"]["host"]["peak"].get<std::int64_t>()),
-                      bytes_text(session.host_budget()));
+                      plan.kind->name, bytes_text(session.peak_bytes(memory)), bytes_text(session.budget(memory)),
+                      to_text(memory));
   print(comm, text + misfit_text(session) + "results in " + run.folder().path() + "\n");
   return ExitCode::done;
 }

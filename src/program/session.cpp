@@ -29,14 +29,10 @@ double sum_over_cells(const Grid& grid, Summand summand) {
 Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, bool quiet, PlanOptions options)
     : case_(std::move(c)), comm_(comm), options_(std::move(options)), progress_(!quiet, comm.rank()) {
   const auto& checkpoints = case_.checkpoints;
-  if (adjoint && checkpoints.device)
+  if (adjoint && checkpoints.device && !options_.machine)
     throw InputError(checkpoints.device->place,
-                     "checkpoints.device: this version computes on the host and has no device memory; remove the key");
-  const auto& slow = checkpoints.disk ? checkpoints.disk : checkpoints.host;
-  if (adjoint && options_.machine && (checkpoints.disk || checkpoints.host_codec.kind != "none"))
-    throw InputError(
-        slow ? slow->place : checkpoints.place,
-        "checkpoints: this version keeps the checkpoints of a device where its states are; remove disk and codecs");
+                     "checkpoints.device: this run computes on the host and has no device memory; remove the key, or "
+                     "compute on a device (--backend cuda)");
   simulation_ = std::make_unique<Simulation>(
       assemble(case_), comm,
       Simulation::Wants{adjoint, tangent, options_.machine ? options_.machine.get() : &Machine::host()});
@@ -102,16 +98,19 @@ Evaluation Session::gradient(const StateObserver& observer) {
 }
 
 Evaluation Session::evaluate(const StateObserver& observer) {
-  if (drift_.wants_measuring()) {
+  // Another plan would lose other bits in a codec.
+  if (drift_.wants_measuring() && tiers_->is_lossless()) {
     measure();
     make_plan();
   }
   const std::int64_t plain = std::max<std::int64_t>(0, plan_.schedule.predicted.plain);
   progress_.phase("gradient", plain + 2 * simulation_->plan().steps());
   simulation_->memory()->restart_peak();
+  if (const auto& device = simulation_->machine().account()) device->restart_peak();
   const auto progress = [&](std::int64_t forward, std::int64_t reversed) { progress_.update(forward + reversed); };
+  const bool goes_on = options_.journal != nullptr && options_.journal->has_sweep();
   if (options_.journal != nullptr) {
-    options_.journal->keep_sweeps(tiers_->is_lossless());
+    options_.journal->keep_sweeps(tiers_->is_lossless() && !is_calibrating_);
     options_.journal->expect_parts(inputs_.state_bytes);
   }
   GradientResult result;
@@ -131,7 +130,8 @@ Evaluation Session::evaluate(const StateObserver& observer) {
   }
   progress_.finish();
   report_damage(result.counts);
-  if (options_.costs.empty() && plan_.is_automatic && !plan_.is_open()) drift_.see(comm_.max(seconds), plan_.seconds);
+  if (options_.costs.empty() && plan_.is_automatic && !plan_.is_open() && !goes_on)
+    drift_.see(comm_.max(seconds), plan_.seconds);
   if (options_.journal != nullptr) seconds += options_.journal->seconds_before();
   Evaluation evaluation{result.objective, std::move(result.gradient), result.counts, seconds};
   evaluation.objective += add_priors(&evaluation.gradient);

@@ -26,8 +26,8 @@ struct Evaluation {
 
 /// What a plan is made from beside the case.
 struct PlanOptions {
-  std::string costs;       ///< as of `hindsight plan --cost`, in seconds
-  bool only_plan = false;  ///< no gradient will be asked for
+  std::string costs;                 ///< as of `hindsight plan --cost`, in seconds
+  bool only_plan = false;            ///< no gradient will be asked for
   std::shared_ptr<Machine> machine;  ///< null: the host
   DiskOptions disk;
   RunJournal* journal = nullptr;  ///< keeps what the session works out; must outlive it
@@ -59,11 +59,11 @@ class Session {
   const CheckpointPlan& plan() const { return plan_; }
   /// What the plan was made from; budgets are the least of all ranks.
   const PlanInputs& plan_inputs() const { return inputs_; }
-  /// Bytes of host memory that a gradient may use, working memory included.
-  std::int64_t host_budget() const { return host_budget_; }
-  /// Bytes of a tier that the case allows this rank: of host memory working memory included, of a disk given in slots
-  /// what these take.
+  /// Bytes of a tier that a gradient may use on this rank: of memory with working memory, of a disk given in slots what
+  /// these take; 0 of a tier that is not there.
   std::int64_t budget(Tier tier) const;
+  /// Bytes of a tier's memory in use at most since the last gradient began.
+  std::int64_t peak_bytes(Tier tier) const;
   /// The slow tiers that are open.
   const SlowTiers& tiers() const { return *tiers_; }
   /// Of codecs that a case gives an accepted error; after the first gradient.
@@ -103,7 +103,11 @@ class Session {
   void read_budgets();
   void count_units();
   std::int64_t units_of(Tier tier) const;
-  std::int64_t bytes_of_transfers() const;
+  std::int64_t bytes_of_transfers(Tier tier) const;
+  std::int64_t states_that_fit(Tier tier) const;
+  bool is_in_slots(Tier tier) const;
+  const std::optional<CaseBudget>& given(Tier tier) const;
+  void read_budget(Tier tier);
   void count_transfers();
   void measure();
   void make_plan();
@@ -129,8 +133,8 @@ class Session {
   std::unique_ptr<SlowTiers> tiers_;
   std::vector<std::string> warnings_;
   PlanInputs inputs_;
-  std::int64_t host_budget_ = 0, transfer_bytes_ = 0;
-  PerTier most_units_{-1, -1, -1};  // found to fit when a tier was full; -1: not found yet
+  PerTier budgets_{}, transfer_bytes_{};  // of memory; and what transfers take of it
+  PerTier most_units_{-1, -1, -1};        // found to fit when a tier was full; -1: not found yet
   CheckpointPlan plan_;
   Drift drift_;
   bool does_without_disk_ = false;  // though it was asked for

@@ -131,6 +131,7 @@ void Session::calibrate(const LossyTiers& tiers) {
   const double first = lossy_error_ ? lossy_error_->tolerance : std::min(0.1, 0.1 * tiers.accepted);
   LossyError last{tiers.accepted, 0.0, 0.0, first, 1 + (lossy_error_ ? lossy_error_->gradients : 0)};
   is_calibrating_ = true;
+  if (options_.journal != nullptr) options_.journal->drop_sweep();
   const UnknownValues exact = exact_gradient(tiers);
   Room room{0.0, tiers.accepted};
   if (!tiers.fixed.empty() && !tiers.tuned.empty()) {

@@ -26,60 +26,106 @@ std::size_t index(Tier tier) {
 std::int64_t bytes_of_slots(const CaseBudget& budget, std::int64_t working, std::int64_t state) {
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(budget.amount, state, &bytes) || __builtin_add_overflow(bytes, working, &bytes))
-    throw InputError("checkpoints.host: so many slots are more bytes than can be counted");
+    throw InputError(budget.place, "checkpoints: so many slots are more bytes than can be counted");
   return bytes;
 }
 
 }  // namespace
 
+/// What the case gives of a tier.
+const std::optional<CaseBudget>& Session::given(Tier tier) const {
+  const auto& checkpoints = case_.checkpoints;
+  return tier == Tier::device ? checkpoints.device : tier == Tier::host ? checkpoints.host : checkpoints.disk;
+}
+
+bool Session::is_in_slots(Tier tier) const {
+  return given(tier) && given(tier)->unit == CaseBudget::Unit::slots;
+}
+
+/// A tier's memory, unless it is given in slots. Where nothing is given, most of what is free.
+void Session::read_budget(Tier tier) {
+  if (is_in_slots(tier)) return;
+  std::int64_t& budget = budgets_[index(tier)];
+  const auto& given = this->given(tier);
+  if (tier == Tier::host) {
+    budget = given ? given->amount : default_host_budget(comm_);
+  } else {
+    const Machine& device = simulation_->machine();
+    const std::int64_t free = device.free_bytes(), all = device.account()->used() + free;
+    budget = given ? given->amount : all - free / 10;
+    if (comm_.any(budget > all))
+      throw ResourceError(fmt::format("checkpoints.device: {} are asked for, {} are free", bytes_text(budget),
+                                      bytes_text(-comm_.max(-all))));
+  }
+  if (!given && tier == inputs_.memory() && case_.time.until)
+    budget = std::min(budget, inputs_.working(tier) + open_end_bytes);
+}
+
 /// All ranks plan with the capacities of the one that has the least.
 void Session::read_budgets() {
   const auto& checkpoints = case_.checkpoints;
-  const std::int64_t n = simulation_->plan().steps(), state = simulation_->state_bytes();
+  const std::int64_t n = simulation_->plan().steps();
+  inputs_.seconds.memory = simulation_->memory_tier();
   inputs_.schedule = checkpoints.schedule;
   inputs_.steps = case_.time.until ? unknown_steps : n;
   inputs_.at_most = n;
   inputs_.period = checkpoints.period;
   inputs_.record_units = simulation_->record_units();
-  inputs_.keeps_records = !tiers_->is_asked_for(Tier::host);
-  inputs_.state_bytes = state;
-  inputs_.working_bytes = simulation_->working_bytes();
-  const auto& host = checkpoints.host;
-  const bool in_slots = host && host->unit == CaseBudget::Unit::slots;
-  if (!in_slots) host_budget_ = host ? host->amount : default_host_budget(comm_);
-  if (!host && case_.time.until) host_budget_ = std::min(host_budget_, inputs_.working_bytes + open_end_bytes);
+  inputs_.keeps_records = !tiers_->is_asked_for(inputs_.memory());
+  inputs_.state_bytes = simulation_->state_bytes();
+  const std::vector<Tier> memories =
+      simulation_->machine().is_host() ? std::vector<Tier>{Tier::host} : std::vector<Tier>{Tier::device, Tier::host};
+  for (const Tier tier : memories) inputs_.working_bytes[index(tier)] = simulation_->working_bytes(tier);
+  for (const Tier tier : memories) read_budget(tier);
   if (tiers_->any()) {
-    const std::int64_t fit = in_slots ? n : (host_budget_ - inputs_.working_bytes) / state;
+    std::int64_t fit = n;
+    for (const Tier tier : memories) fit = std::min(fit, states_that_fit(tier));
     tiers_->choose_overlap(-comm_.max(-fit));
-    if (!in_slots && comm_.any(inputs_.working_bytes + bytes_of_transfers() > host_budget_)) tiers_->choose_overlap(0);
+    for (const Tier tier : memories)
+      if (!is_in_slots(tier) && comm_.any(inputs_.working(tier) + bytes_of_transfers(tier) > budgets_[index(tier)]))
+        tiers_->choose_overlap(0);
     inputs_.overlap = tiers_->overlap();
   }
   count_units();
-  if (comm_.any(inputs_.working_bytes > host_budget_))
-    throw InputError(fmt::format(
-        "checkpoints.host: {} is too little: a gradient needs {} of working memory{}", bytes_text(host_budget_),
-        bytes_text(comm_.max(inputs_.working_bytes)),
-        transfer_bytes_ > 0 ? ", " + bytes_text(comm_.max(transfer_bytes_)) + " of it for transfers to slow tiers"
-                            : ""));
+  for (const Tier tier : memories) {
+    const std::int64_t transfers = comm_.max(transfer_bytes_[index(tier)]);
+    if (comm_.any(inputs_.working(tier) > budgets_[index(tier)]))
+      throw InputError(
+          fmt::format("checkpoints.{}: {} is too little: a gradient needs {} of working memory{}", to_text(tier),
+                      bytes_text(budgets_[index(tier)]), bytes_text(comm_.max(inputs_.working(tier))),
+                      transfers > 0 ? ", " + bytes_text(transfers) + " of it for transfers to slow tiers" : ""));
+  }
+}
+
+/// Beside the working memory, as far as it is known.
+std::int64_t Session::states_that_fit(Tier tier) const {
+  if (is_in_slots(tier)) return inputs_.at_most;
+  return (budgets_[index(tier)] - inputs_.working(tier)) / inputs_.state_bytes;
 }
 
 std::int64_t Session::budget(Tier tier) const {
-  if (tier == Tier::host) return host_budget_;
-  const auto& disk = case_.checkpoints.disk;
+  if (tier != Tier::disk) return budgets_[index(tier)];
+  const auto& disk = given(tier);
   if (!disk) return 0;
-  return disk->unit == CaseBudget::Unit::bytes ? disk->amount : disk->amount * unit_bytes(tier, inputs_);
+  return is_in_slots(tier) ? disk->amount * unit_bytes(tier, inputs_) : disk->amount;
+}
+
+std::int64_t Session::peak_bytes(Tier tier) const {
+  if (tier == Tier::host) return simulation_->memory()->peak();
+  if (tier == inputs_.memory()) return simulation_->machine().account()->peak();
+  const SlotTier* const slow = (*tiers_)[tier];
+  return slow != nullptr ? slow->peak_bytes() : 0;
 }
 
 /// For slots, of this rank. Of a disk, no more than pages whose table leaves most of the host memory to checkpoints.
 std::int64_t Session::tier_bytes(Tier tier) const {
-  if (tier == Tier::host) return std::max<std::int64_t>(0, host_budget_ - inputs_.working_bytes);
+  if (tier != Tier::disk) return std::max<std::int64_t>(0, budgets_[index(tier)] - inputs_.working(tier));
   constexpr std::int64_t part = 8;
-  const CaseBudget& disk = *case_.checkpoints.disk;
-  const std::int64_t bytes = disk.unit == CaseBudget::Unit::bytes ? disk.amount : disk.amount * inputs_.state_bytes;
-  const auto& host = case_.checkpoints.host;
-  if (host && host->unit == CaseBudget::Unit::slots) return bytes;
-  const std::int64_t free = std::max<std::int64_t>(0, host_budget_ - (inputs_.working_bytes - transfer_bytes_));
-  return std::min(bytes, tiers_->bytes_of_table(tier, free / part));
+  const std::int64_t bytes = is_in_slots(tier) ? given(tier)->amount * inputs_.state_bytes : given(tier)->amount;
+  if (is_in_slots(Tier::host)) return bytes;
+  const std::int64_t free =
+      budgets_[index(Tier::host)] - (inputs_.working(Tier::host) - transfer_bytes_[index(Tier::host)]);
+  return std::min(bytes, tiers_->bytes_of_table(tier, std::max<std::int64_t>(0, free) / part));
 }
 
 /// Slots as far as their sizes are known now, and the memory of transfers. The disk comes first, because the table of
@@ -88,7 +134,8 @@ void Session::count_units() {
   inputs_.units = {};
   inputs_.units[Tier::disk] = std::max<std::int64_t>(0, -comm_.max(-units_of(Tier::disk)));
   count_transfers();
-  inputs_.units[Tier::host] = std::max<std::int64_t>(0, -comm_.max(-units_of(Tier::host)));
+  for (const Tier tier : {Tier::device, Tier::host})
+    inputs_.units[tier] = std::max<std::int64_t>(0, -comm_.max(-units_of(tier)));
   for (const Tier tier : slow_tiers)
     if (tiers_->is_asked_for(tier)) inputs_.slot_bytes[index(tier)] = tiers_->slot_bytes(tier);
 }
@@ -97,11 +144,10 @@ void Session::count_units() {
 std::int64_t Session::units_of(Tier tier) const {
   std::int64_t units = 0;
   if (tiers_->is_asked_for(tier)) {
-    const auto& disk = case_.checkpoints.disk;
-    const bool in_slots = tier == Tier::disk && disk->unit == CaseBudget::Unit::slots;
     const std::int64_t useful = std::max<std::int64_t>(1, inputs_.at_most - 1);
-    units = std::min(useful, in_slots ? disk->amount : tiers_->slots_in(tier, tier_bytes(tier)));
-  } else if (tier == Tier::host) {
+    const bool is_counted = tier == Tier::disk && is_in_slots(tier);
+    units = std::min(useful, is_counted ? given(tier)->amount : tiers_->slots_in(tier, tier_bytes(tier)));
+  } else if (tier == inputs_.memory()) {
     units = tier_bytes(tier) / inputs_.state_bytes;
   }
   if (tier == Tier::disk && does_without_disk_) return 0;
@@ -109,22 +155,33 @@ std::int64_t Session::units_of(Tier tier) const {
   return most >= 0 ? std::min(units, most) : units;
 }
 
-/// Host memory that transfers to the slow tiers in use take.
-std::int64_t Session::bytes_of_transfers() const {
-  std::int64_t bytes = tiers_->is_asked_for(Tier::host) ? tiers_->working_bytes(Tier::host) : 0;
-  if (!tiers_->is_asked_for(Tier::disk) || does_without_disk_) return bytes;
-  bytes += tiers_->working_bytes(Tier::disk);
-  return bytes + tiers_->table_bytes(Tier::disk, inputs_.units[Tier::disk], tier_bytes(Tier::disk));
+/// Memory that transfers to the slow tiers in use take.
+std::int64_t Session::bytes_of_transfers(Tier memory) const {
+  std::int64_t bytes = 0;
+  for (const Tier tier : slow_tiers) {
+    if (!tiers_->is_asked_for(tier) || (tier == Tier::disk && does_without_disk_)) continue;
+    if (memory == inputs_.memory()) bytes += tiers_->buffer_bytes();
+    if (memory != Tier::host) continue;
+    bytes += tiers_->working_bytes(tier);
+    if (tier == Tier::disk) bytes += tiers_->table_bytes(tier, inputs_.units[tier], tier_bytes(tier));
+  }
+  return bytes;
 }
 
 /// A budget in slots is for checkpoints alone.
 void Session::count_transfers() {
-  const std::int64_t bytes = bytes_of_transfers();
-  inputs_.working_bytes += bytes - std::exchange(transfer_bytes_, bytes);
-  const auto& host = case_.checkpoints.host;
-  if (host && host->unit == CaseBudget::Unit::slots)
-    host_budget_ = bytes_of_slots(*host, inputs_.working_bytes, inputs_.state_bytes);
-  simulation_->memory()->set_limit(host_budget_);
+  const bool has_device = inputs_.memory() == Tier::device;
+  for (const Tier tier : {Tier::device, Tier::host}) {
+    if (tier == Tier::device && !has_device) continue;
+    const std::int64_t bytes = bytes_of_transfers(tier);
+    inputs_.working_bytes[index(tier)] += bytes - std::exchange(transfer_bytes_[index(tier)], bytes);
+    if (!is_in_slots(tier)) continue;
+    const std::int64_t slot =
+        tier == inputs_.memory() ? inputs_.state_bytes : tiers_->slot_bytes(tier) + PageArena::table_bytes;
+    budgets_[index(tier)] = bytes_of_slots(*given(tier), inputs_.working(tier), slot);
+  }
+  simulation_->memory()->set_limit(budgets_[index(Tier::host)]);
+  if (has_device) simulation_->machine().account()->set_limit(budgets_[index(Tier::device)]);
 }
 
 /// Costs as given, else as measured on a few steps.
@@ -135,12 +192,13 @@ void Session::measure() {
   count_units();
   const int repeats = inputs_.at_most < 50 ? 1 : inputs_.at_most < 500 ? 3 : 5;
   const double batch = options_.only_plan ? 5e-3 : 1e-3;
-  const std::int64_t units = -comm_.max(-tier_bytes(Tier::host) / inputs_.state_bytes);
+  const Tier memory = inputs_.memory();
+  const std::int64_t units = -comm_.max(-tier_bytes(memory) / inputs_.state_bytes);
   const StepSeconds steps = simulation_->measure(repeats, batch, units);
   OperationSeconds& seconds = inputs_.seconds;
-  seconds = {steps.forward, steps.record, steps.reverse_kept, steps.record_last, steps.reverse, {}, {}};
-  seconds.write[index(Tier::host)] = steps.save;
-  seconds.read[index(Tier::host)] = steps.load;
+  seconds = {steps.forward, steps.record, steps.reverse_kept, steps.record_last, steps.reverse, {}, {}, memory};
+  seconds.write[index(memory)] = steps.save;
+  seconds.read[index(memory)] = steps.load;
   simulation_->free_checkpoints();
   for (const Tier tier : slow_tiers)
     if (tiers_->is_asked_for(tier) && inputs_.units[tier] > 0)
@@ -162,7 +220,7 @@ void Session::make_plan() {
   do plan_ = hindsight::make_plan(inputs_);
   while (!options_.only_plan && !open_tiers());
   if (options_.only_plan) return tiers_->close(Tier::disk);
-  simulation_->reserve_checkpoints(plan_.request.capacities[Tier::host], tiers_->all());
+  simulation_->reserve_checkpoints(plan_.request.capacities[inputs_.memory()], tiers_->all());
 }
 
 /// @returns false when another plan is needed.
@@ -224,7 +282,9 @@ void Session::foresee_sizes() {
   if (unsure.empty()) return;
   for (const Tier tier : slow_tiers) tiers_->close(tier);
   simulation_->free_checkpoints();
-  tiers_->look_ahead(unsure);
+  tiers_->look_ahead(unsure, [this] {
+    if (options_.journal != nullptr) options_.journal->pause();
+  });
   count_units();
   make_plan();
 }

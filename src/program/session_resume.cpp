@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "adjoint/schedule/roles.hpp"
 #include "src/error.hpp"
 #include "src/program/session.hpp"
 
@@ -21,6 +22,10 @@ void write_value(ArchiveWriter& to, Content value) {
   to.write(value == Content::record);
 }
 
+void write_value(ArchiveWriter& to, Tier value) {
+  to.write(static_cast<std::int64_t>(value));
+}
+
 template <class T>
 void write_value(ArchiveWriter& to, const std::array<T, tier_count>& values) {
   to.write(std::vector<T>(values.begin(), values.end()));
@@ -33,6 +38,10 @@ void read_value(ArchiveReader& from, T& value) {
 
 void read_value(ArchiveReader& from, Content& value) {
   value = from.get<bool>() ? Content::record : Content::state;
+}
+
+void read_value(ArchiveReader& from, Tier& value) {
+  value = static_cast<Tier>(from.get<std::int64_t>());
 }
 
 template <class T>
@@ -60,7 +69,7 @@ void visit_seconds(Seconds& s, const Visit& visit) {
 template <class Request, class Visit>
 void visit_request(Request& r, const Visit& visit) {
   visit(r.steps, r.capacities.slots, r.content, r.costs.forward, r.costs.reverse, r.costs.write, r.costs.read,
-        r.record_units, r.record_gives_state, r.period, r.at_most);
+        r.record_units, r.record_gives_state, r.period, r.at_most, r.roles.memory, r.roles.slow);
 }
 
 template <class Lossy, class Visit>
@@ -163,8 +172,9 @@ void Session::save_plan(ArchiveWriter& to) const {
   visit_request(plan_.request, put);
   put(plan_.seconds, plan_.is_automatic);
   visit_seconds(inputs_.seconds, put);
-  put(most_units_, host_budget_, does_without_disk_, tiers_->disk_codec());
+  put(most_units_, budgets_, does_without_disk_, tiers_->disk_codec());
   to.end();
+  tiers_->save_sizes(to);
   to.begin("lossy");
   put(lossy_error_ && !is_calibrating_);
   const LossyError lossy = lossy_error_.value_or(LossyError{});
@@ -184,23 +194,26 @@ CheckpointPlan Session::read_plan(ArchiveReader& from) {
   visit_seconds(inputs_.seconds, take);
   take(most_units_);
   // Where the case gives none, it follows from what is free, which may be a little less now.
-  const auto budget = from.get<std::int64_t>();
-  if (!case_.checkpoints.host && !comm_.any(budget > 2 * host_budget_)) host_budget_ = budget;
+  PerTier budgets{};
+  take(budgets);
+  for (const Tier tier : {Tier::device, Tier::host}) {
+    const auto t = static_cast<std::size_t>(tier);
+    if (!given(tier) && !comm_.any(budgets[t] > 2 * budgets_[t])) budgets_[t] = budgets[t];
+  }
   take(does_without_disk_);
   const auto codec = from.get<std::string>();
   from.end();
+  tiers_->restore_sizes(from);
   from.begin("lossy");
   const bool is_lossy = from.get<bool>();
   LossyError lossy;
   visit_lossy(lossy, take);
   take(calibrated_norm_);
   from.end();
-  if (is_lossy) {
-    for (const Tier tier : lossy_tiers().tuned) tiers_->set_tolerance(tier, lossy.tolerance);
-    lossy_error_ = lossy;
-  } else if (!codec.empty()) {
-    tiers_->set_disk_codec(codec);
-  }
+  if (!codec.empty()) tiers_->set_disk_codec(codec);
+  if (!is_lossy) return plan;
+  for (const Tier tier : lossy_tiers().tuned) tiers_->set_tolerance(tier, lossy.tolerance);
+  lossy_error_ = lossy;
   return plan;
 }
 
@@ -212,15 +225,20 @@ bool Session::restore_plan() {
   const auto read = [&](ArchiveReader& from) { plan = read_plan(from); };
   if (journal == nullptr || !journal->read_attached("plan", read)) return false;
   count_units();
-  plan.schedule = plan.kind->make(plan.request);
+  plan.schedule = make_schedule(*plan.kind, plan.request);
   plan_ = std::move(plan);
-  const std::int64_t bytes = plan_.checkpoint_bytes(Tier::host, inputs_) + inputs_.working_bytes;
-  if (!comm_.any(bytes > host_budget_) && open_tiers()) {
-    simulation_->reserve_checkpoints(plan_.request.capacities[Tier::host], tiers_->all());
+  bool fits = plan_.request.roles.memory == inputs_.memory();
+  for (const Tier tier : {Tier::device, Tier::host})
+    fits = fits && plan_.checkpoint_bytes(tier, inputs_) + inputs_.working(tier) <= budget(tier);
+  if (!comm_.any(!fits) && open_tiers()) {
+    simulation_->reserve_checkpoints(plan_.request.capacities[inputs_.memory()], tiers_->all());
     return true;
   }
   if (journal->has_sweep()) warn("checkpoints do not fit here as they were planned; the gradient begins again");
   journal->drop_sweep();
+  for (const Tier tier : {Tier::host, Tier::disk})
+    if (tiers_->is_asked_for(tier)) tiers_->restore_codec(tier);
+  lossy_error_.reset();  // it was measured on the plan
   count_units();
   return false;
 }

@@ -82,7 +82,8 @@ const CaseCodec& SlowTiers::coding(Tier tier) const {
 }
 
 bool SlowTiers::is_asked_for(Tier tier) const {
-  return tier == Tier::host ? coding(tier).kind != "none" : tier == Tier::disk && case_.checkpoints.disk.has_value();
+  if (tier == Tier::host) return coding(tier).kind != "none" || !simulation_.machine().is_host();
+  return tier == Tier::disk && case_.checkpoints.disk.has_value();
 }
 
 void SlowTiers::set_codec(Tier tier, const CodecSettings& settings) {
@@ -93,6 +94,7 @@ void SlowTiers::set_codec(Tier tier, const CodecSettings& settings) {
 }
 
 void SlowTiers::set_tolerance(Tier tier, std::optional<double> tolerance) {
+  if (tier == Tier::disk) disk_codec_.clear();
   const CaseCodec& coding = this->coding(tier);
   CodecSettings settings;
   if (tolerance) settings.kind = coding.kind;
@@ -114,17 +116,27 @@ void SlowTiers::choose_overlap(std::int64_t states) {
   overlap_.queue = case_.checkpoints.queue.value_or(depth);
   overlap_.prefetch = case_.checkpoints.prefetch.value_or(depth);
   overlap_.transfers[index(Tier::host)] = is_asked_for(Tier::host);
+  overlap_.transfers[index(Tier::device)] = simulation_.machine().is_host();
   threads_ = std::make_shared<TransferThreads>(depth);
 }
 
 std::int64_t SlowTiers::working_bytes(Tier tier) const {
   const Codec* const codec = this->codec(tier);
-  const std::int64_t buffers = std::max(1, overlap_.queue) + overlap_.prefetch;
   const std::int64_t coders = codec != nullptr ? threads_->count() * coder_bytes(*codec, shape_) : 0;
-  return coders + SlotTier::scratch_bytes(shape_, codec, threads_->count()) + buffers * simulation_.state_bytes();
+  return coders + SlotTier::scratch_bytes(shape_, codec, threads_->count(), simulation_.machine(), is_direct(tier));
+}
+
+std::int64_t SlowTiers::buffer_bytes() const {
+  return (std::max(1, overlap_.queue) + overlap_.prefetch) * simulation_.state_bytes();
+}
+
+/// A device's states go right into slots.
+bool SlowTiers::is_direct(Tier tier) const {
+  return tier == Tier::host && codec(tier) == nullptr && !simulation_.machine().is_host();
 }
 
 std::int64_t SlowTiers::page_bytes(Tier tier) const {
+  if (is_direct(tier)) return rounded_up(shape_.padded_bytes(), block);
   const std::int64_t state = rounded_up(shape_.bytes(), block);
   return codec(tier) == nullptr ? state : rounded_up(std::max(block, state / pages_per_state), block);
 }
@@ -186,7 +198,8 @@ std::array<SlotTier*, tier_count> SlowTiers::all() const {
 std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, std::int64_t pages, bool reopens) {
   if (tier == Tier::host) {
     const CountMemory counted(simulation_.memory());
-    return std::make_unique<MemoryMedium>(pages, page_bytes(tier));
+    Machine& machine = simulation_.machine();
+    return std::make_unique<MemoryMedium>(pages, page_bytes(tier), machine.is_host() ? machine : machine.near_host());
   }
   const auto slowed = [&](std::unique_ptr<Medium> medium, const std::pair<double, double>& seconds) {
     const double state = static_cast<double>(rounded_up(shape_.bytes(), block));
@@ -216,7 +229,7 @@ std::unique_ptr<SlotTier> SlowTiers::make(Tier tier, std::int64_t slots, std::in
   std::unique_ptr<Medium> medium = make_medium(tier, slots, pages_for(tier, slots, bytes), reopens);
   const CountMemory counted(simulation_.memory());
   return std::make_unique<SlotTier>(TierSettings{slots, overlap_.queue, overlap_.prefetch, spare}, shape_,
-                                    std::move(medium), codecs_[index(tier)], threads_);
+                                    std::move(medium), codecs_[index(tier)], threads_, simulation_.machine());
 }
 
 std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) {
@@ -226,17 +239,19 @@ std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) 
     const std::string& folder = case_.checkpoints.directory;
     scratch_ = std::make_unique<ScratchFolder>(folder.empty() ? options_.scratch : folder, comm_);
   }
-  const bool reopens = std::exchange(options_.reopens, false) && tier == Tier::disk;
+  const bool reopens = tier == Tier::disk && std::exchange(options_.reopens, false);
   if (!reopens) close(tier);
   std::string failure, shortage;
+  ExitCode code = ExitCode::resource;
   try {
     mine = make(tier, slots, bytes, reopens);
   } catch (const MediumError& error) {
     (error.is_full() ? shortage : failure) = error.what();
   } catch (const Error& error) {
     failure = error.what();
+    code = error.code();
   }
-  comm_.agree(failure, static_cast<int>(ExitCode::resource));
+  comm_.agree(failure, static_cast<int>(code));
   if (!comm_.any(!mine)) return slots;
   mine.reset();
   const std::int64_t fewer = slots - std::max<std::int64_t>(1, slots / 8);
@@ -252,7 +267,8 @@ std::pair<double, double> SlowTiers::measure(Tier tier, std::int64_t bytes) {
   while (slots > 0 && tiers_[index(tier)] == nullptr)
     slots = open(tier, slots, std::min(bytes, slots * pages * (page_bytes(tier) + PageArena::table_bytes)));
   if (slots == 0) return {0.0, 0.0};
-  const std::pair<double, double> seconds = simulation_.measure(*tiers_[index(tier)]);
+  slots = std::min(slots, tiers_[index(tier)]->settings().slots);
+  const std::pair<double, double> seconds = simulation_.measure(*tiers_[index(tier)], slots);
   learn_sizes();
   if (codec(tier) != nullptr) close(tier);  // its pages will be others
   return seconds;
@@ -266,14 +282,16 @@ bool SlowTiers::may_be_short(Tier tier, std::int64_t slots, std::int64_t bytes) 
   return pages_for(tier, slots, bytes) < slots * most;
 }
 
-void SlowTiers::look_ahead(const std::vector<Tier>& tiers) {
+void SlowTiers::look_ahead(const std::vector<Tier>& tiers, const std::function<void()>& between) {
   const CountMemory counted(simulation_.memory());
   std::vector<SizeProbe> probes;
   for (const Tier tier : tiers) probes.emplace_back(shape_, *codec(tier));
   const std::int64_t apart = std::max<std::int64_t>(1, simulation_.plan().steps() / looks);
   simulation_.walk([&](std::int64_t k, const double* state) {
+    between();
     if (k % apart != 0) return true;
-    for (SizeProbe& probe : probes) probe.look(state);
+    const HostView here(simulation_.machine(), state, shape_.padded_doubles());
+    for (SizeProbe& probe : probes) probe.look(here.data());
     const std::int64_t number = k / apart;
     const bool is_time = number >= earliest && (number & (number - 1)) == 0;  // powers of two
     return !is_time || comm_.any(std::any_of(probes.begin(), probes.end(), [](auto& p) { return !p.has_settled(); }));
@@ -299,6 +317,50 @@ void SlowTiers::estimate_size(Tier tier) {
   const double change = (bits > 0 ? bits : 0.5 * bits) / 8 * static_cast<double>(shape_.doubles());
   const std::int64_t seen = known[name_of(*before)].bytes, bytes = seen + static_cast<std::int64_t>(change);
   known[name_of(now)] = {std::clamp(bytes, seen / 4, codecs_[index(tier)]->bound(shape_)), true};
+}
+
+void SlowTiers::save_sizes(ArchiveWriter& to) const {
+  to.begin("sizes");
+  to.write(shape_.bytes());
+  for (std::size_t t = 0; t < tier_count; ++t) {
+    to.write(static_cast<std::int64_t>(sizes_[t].size()));
+    for (const auto& [name, size] : sizes_[t]) {
+      to.write(name);
+      to.write(size.bytes);
+      to.write(size.is_sure);
+    }
+    const CodecSettings seen = foreseen_[t].value_or(CodecSettings{});
+    to.write(foreseen_[t].has_value());
+    to.write(seen.kind);
+    to.write(seen.then);
+    to.write(seen.tolerance);
+    to.write(seen.difference);
+  }
+  to.end();
+}
+
+/// On other ranks states have other sizes, and are coded about as well.
+void SlowTiers::restore_sizes(ArchiveReader& from) {
+  from.begin("sizes");
+  const auto whole = from.get<std::int64_t>();
+  for (std::size_t t = 0; t < tier_count; ++t) {
+    for (auto n = from.get<std::int64_t>(); n > 0; --n) {
+      CodedSize& size = sizes_[t][from.get<std::string>()];
+      const auto bytes = from.get<std::int64_t>();
+      const bool is_as_before = whole == shape_.bytes() || whole <= 0;
+      const double part = static_cast<double>(bytes) / static_cast<double>(whole);
+      size.bytes = is_as_before ? bytes : static_cast<std::int64_t>(part * static_cast<double>(shape_.bytes()));
+      size.is_sure = from.get<bool>();
+    }
+    CodecSettings seen;
+    const bool has_seen = from.get<bool>();
+    from.read(seen.kind);
+    from.read(seen.then);
+    from.read(seen.tolerance);
+    from.read(seen.difference);
+    if (has_seen) foreseen_[t] = seen;
+  }
+  from.end();
 }
 
 void SlowTiers::learn_sizes() {

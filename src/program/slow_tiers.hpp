@@ -31,8 +31,8 @@ struct DiskOptions {
   bool reopens = false;  ///< the first file opened is that of the process before, if it is as it should be
 };
 
-/// The disk, and host memory when its states are coded (else states are kept there by reference). Everything that says
-/// so is collective; capacities are those of the rank that has the least.
+/// The disk, and host memory when its states are coded or states are a device's (else they are kept there by
+/// reference). Everything that says so is collective; capacities are those of the rank that has the least.
 class SlowTiers {
  public:
   /// @param c, simulation must outlive this. @param warn told what was mended, on all ranks.
@@ -45,9 +45,10 @@ class SlowTiers {
   /// the working memory.
   void choose_overlap(std::int64_t states);
   const Overlap& overlap() const { return overlap_; }
-  /// Host memory beside the slots of a tier that was asked for: scratch of the threads, states that wait or were read
-  /// ahead.
+  /// Memory beside the slots of a tier that was asked for: scratch of the threads, in host memory; states that wait or
+  /// were read ahead, where states are made.
   std::int64_t working_bytes(Tier tier) const;
+  std::int64_t buffer_bytes() const;
   /// Host memory of the table of the pages of a tier that is to have so many slots in so many bytes, at most; and the
   /// other way round, the bytes of a tier whose table takes so much.
   std::int64_t table_bytes(Tier tier, std::int64_t slots, std::int64_t bytes) const;
@@ -90,10 +91,13 @@ class SlowTiers {
   bool may_be_short(Tier tier, std::int64_t slots, std::int64_t bytes) const;
   /// Learns what coded states of some tiers take, from states along a forward run, of which it takes a quarter at
   /// least and all when they keep growing. Needs the memory of the transfers to these tiers, which must be closed.
-  /// Collective.
-  void look_ahead(const std::vector<Tier>& tiers);
+  /// @param between is called after each step. Collective.
+  void look_ahead(const std::vector<Tier>& tiers, const std::function<void()>& between);
   /// After a tier was found full: what a slot takes is known better now.
   void learn_sizes();
+  /// What is known of coded states, for a process that goes on, on as many ranks or others.
+  void save_sizes(ArchiveWriter& to) const;
+  void restore_sizes(ArchiveReader& from);
 
   const SlotTier* operator[](Tier tier) const { return tiers_[index(tier)].get(); }
   std::array<SlotTier*, tier_count> all() const;
@@ -109,6 +113,7 @@ class SlowTiers {
     bool is_sure = false;  ///< from states all along a run, not from the first ones alone
   };
   void estimate_size(Tier tier);
+  bool is_direct(Tier tier) const;
   std::int64_t page_bytes(Tier tier) const;
   std::string file() const;
   std::int64_t pages_in(Tier tier, std::int64_t bytes) const;

@@ -43,8 +43,9 @@ ExitCode begin_run(const Options& options, const Communicator& comm);
 /// What a case asks for when no verb is given: invert with an inversion, gradient with unknowns, else run.
 ExitCode default_verb(const Options& options, const Communicator& comm);
 
-/// What the command line says about the plan of checkpoints.
-PlanOptions plan_options(const Options& options, const Case& c, RunJournal* journal = nullptr);
+/// What the command line says about the plan of checkpoints, and the machine. Collective.
+PlanOptions plan_options(const Options& options, const Case& c, const Communicator& comm,
+                         RunJournal* journal = nullptr);
 
 /// Prints on rank 0.
 void print(const Communicator& comm, const std::string& text);

@@ -66,8 +66,9 @@ TEST(Counts, MemoryIsFlatWithinAGradientAndOverGradients) {
   session.gradient(watch);
   const std::int64_t after_one = resident_bytes();
   EXPECT_LT(most - least, 1 << 20);
-  EXPECT_LE(session.plan_inputs().working_bytes + session.plan().checkpoint_bytes(Tier::host, session.plan_inputs()),
-            session.host_budget());
+  EXPECT_LE(
+      session.plan_inputs().working(Tier::host) + session.plan().checkpoint_bytes(Tier::host, session.plan_inputs()),
+      session.budget(Tier::host));
   session.simulation().set_values(session.simulation().values());
   session.gradient({});
   EXPECT_LT(resident_bytes() - after_one, 1 << 20);

@@ -66,7 +66,7 @@ TEST(Plan, BeatsEveryFamilyThatFits) {
 
 TEST(Plan, RefusesTooLittleMemoryWithFigures) {
   PlanInputs in = inputs(100, 0, 4);
-  in.working_bytes = 5000;
+  in.working_bytes[1] = 5000;
   try {
     make_plan(in);
     FAIL();

@@ -77,9 +77,9 @@ TEST(Until, TakesLittleMemoryUnlessTold) {
   PlanOptions options;
   options.only_plan = true;
   Session session(test::text_case(heat + time), test::self(), true, false, true, options);
-  EXPECT_LE(session.host_budget() - session.plan_inputs().working_bytes, std::int64_t{1} << 30);
+  EXPECT_LE(session.budget(Tier::host) - session.plan_inputs().working(Tier::host), std::int64_t{1} << 30);
   Session told(test::text_case(heat + time + "checkpoints: {host: 2 MiB}\n"), test::self(), true, false, true);
-  EXPECT_EQ(told.host_budget(), 2 << 20);
+  EXPECT_EQ(told.budget(Tier::host), 2 << 20);
 }
 
 TEST(Until, SchedulesThatNeedTheNumberOfStepsAreRefused) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -131,6 +132,52 @@ TEST_F(Resume, GoesOnWithAnotherNumberOfRanksWhenAsked) {
   EXPECT_EQ(code, 0) << output();
   EXPECT_EQ(answer("moved"), answer("whole"));
   EXPECT_EQ(std::system("h5diff whole/fields.h5 moved/fields.h5 && h5diff whole/gradient.h5 moved/gradient.h5"), 0);
+}
+
+/// The plan counts on what coded states take, which was learnt before the stop.
+TEST_F(Resume, CodedCheckpointsGoOn) {
+  for (const char* checkpoints : {"checkpoints: {host: {size: 6 MiB, codec: zstd}}\n",
+                                  "checkpoints: {host: {size: 6 MiB, codec: lz4}, disk: 40 slots}\n"}) {
+    SCOPED_TRACE(checkpoints);
+    write_case(checkpoints, "1000");
+    ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+    const std::int64_t most = json("whole/result.json")["memory"]["host"]["peak"];
+    EXPECT_EQ(run_and_signal("gradient case.yaml --out coded", 1, SIGTERM, "coded", "done", 11000), 5) << output();
+    EXPECT_EQ(run("resume coded"), 0) << output();
+    EXPECT_EQ(output().find("begins again"), std::string::npos) << output();
+    EXPECT_NE(output().find("gradient at"), std::string::npos) << output();
+    EXPECT_EQ(answer("coded"), answer("whole"));
+    EXPECT_LE(json("coded/result.json")["memory"]["host"]["peak"].get<std::int64_t>(),
+              std::max(most, std::int64_t{6} << 20));
+  }
+}
+
+/// Stopped while the codec's tolerance is sought: that begins again, with a plan of its own.
+TEST_F(Resume, CalibrationsBeginAgain) {
+  write_case("checkpoints: {host: 12 slots, disk: {size: 60 slots, codec: quantised, accept: 1e-3}}\n", "400");
+  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  const nlohmann::json exact = json("whole/result.json");
+  for (const std::int64_t done : {3000, 6500}) {
+    const std::string folder = "stopped-at-" + std::to_string(done);
+    EXPECT_EQ(run_and_signal("gradient case.yaml --out " + folder, 1, SIGTERM, folder, "done", done), 5) << output();
+    ASSERT_EQ(run("resume " + folder), 0) << output();
+    const nlohmann::json result = json(folder + "/result.json");
+    EXPECT_LE(result["codec_error"]["measured"].get<double>(), 1e-3);
+    const double before = exact["gradient"]["D"], now = result["gradient"]["D"];
+    EXPECT_NEAR(now, before, 2e-3 * std::fabs(before));
+  }
+}
+
+/// A device's checkpoints, emulated.
+TEST_F(Resume, ADevicesRunGoesOn) {
+  write_case("checkpoints: {host: 30 slots}\n", "30");
+  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  write_case("checkpoints: {device: 12 slots, host: 20 slots, disk: 50 slots}\n", "30");
+  EXPECT_EQ(run_and_signal("gradient case.yaml --backend emulated --out device", 1, SIGTERM, "device", "done", 450), 5)
+      << output();
+  EXPECT_EQ(run("resume device"), 0) << output();
+  EXPECT_NE(output().find("gradient at"), std::string::npos) << output();
+  EXPECT_EQ(answer("device"), answer("whole"));
 }
 
 TEST_F(Resume, NamesWhatHasChanged) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "adjoint/schedule/roles.hpp"
 #include "adjoint/schedule/schedule.hpp"
 #include "adjoint/schedule/simulated_machine.hpp"
 #include "src/error.hpp"
@@ -25,7 +26,7 @@ std::optional<ScheduleCounts> counts_of(const ScheduleKind& kind, const Schedule
     return simulate(kind, request);
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find(kind.name), std::string::npos) << error.what();
-    EXPECT_THROW(kind.make(request), InputError);
+    EXPECT_THROW(make_schedule(kind, request), InputError);
     return std::nullopt;
   }
 }
@@ -97,6 +98,27 @@ TEST_P(EverySchedule, KeepsThemWithThreeTiers) {
         for (const std::int64_t disk : {1, 4, 20})
           for (const ScheduleCosts& costs : all_costs)
             expect_complete(GetParam(), {steps, {{device, host, disk}}, Content::state, costs});
+}
+
+/// A device's memory and the host's play what host memory and disk are else.
+TEST_P(EverySchedule, DoesTheSameInOtherTiers) {
+  if (GetParam().takes_any_tiers) return;
+  for (const std::int64_t steps : {1, 2, 5, 13, 40, 100})
+    for (const std::int64_t slots : {1, 2, 5, 160})
+      for (const std::int64_t slow : {1, 4, 20, -1}) {
+        ScheduleRequest plain{steps, {{0, slots, slow}}, Content::state, all_costs[1]}, other = plain;
+        other.roles = {Tier::device, Tier::host};
+        other.capacities.slots = {slots, slow, 0};
+        other.costs.write = {0, plain.costs.write[2], 0};
+        other.costs.read = {0, plain.costs.read[2], 0};
+        const auto counts = counts_of(GetParam(), plain), moved = counts_of(GetParam(), other);
+        ASSERT_EQ(counts.has_value(), moved.has_value());
+        if (!counts) continue;
+        EXPECT_EQ(counts->total(), moved->total());
+        EXPECT_EQ((PerTier{counts->writes[1], counts->writes[2], 0}), moved->writes);
+        EXPECT_EQ((PerTier{counts->reads[1], counts->reads[2], 0}), moved->reads);
+        EXPECT_EQ((PerTier{counts->peak[1], counts->peak[2], 0}), moved->peak);
+      }
 }
 
 TEST_P(EverySchedule, WorksWithUnlimitedSlots) {

@@ -40,7 +40,7 @@ void expect_planned(const Case& c) {
   Session session(c, test::world(), true, false, true, options());
   session.gradient({});
   const std::int64_t planned =
-      session.plan_inputs().working_bytes + session.plan().checkpoint_bytes(Tier::host, session.plan_inputs());
+      session.plan_inputs().working(Tier::host) + session.plan().checkpoint_bytes(Tier::host, session.plan_inputs());
   const std::int64_t peak = session.simulation().memory()->peak();
   EXPECT_LE(peak, planned);
   EXPECT_GE(peak, planned - 3 * Memory::most_stagger);
@@ -64,7 +64,7 @@ TEST(Account, StaysWithinTheBudgetWithCodedTiers) {
                             name, {std::string("checkpoints.host=") + host, std::string("checkpoints.disk=") + disk}),
                         test::self(), true, false, true, options());
         session.gradient({});
-        EXPECT_LE(session.simulation().memory()->peak(), session.host_budget());
+        EXPECT_LE(session.simulation().memory()->peak(), session.budget(Tier::host));
       }
 }
 

@@ -79,15 +79,15 @@ TEST(Memory, StaysWithinTheBudgetAndUsesIt) {
         Session session = gray_scott(set);
         session.gradient({});
         const MemoryAccount& account = *session.simulation().memory();
-        EXPECT_LE(account.peak(), session.host_budget());
+        EXPECT_LE(account.peak(), session.budget(Tier::host));
         EXPECT_LE(account.peak(), account.limit());
         const CheckpointPlan& plan = session.plan();
         const std::int64_t planned =
-            session.plan_inputs().working_bytes + plan.checkpoint_bytes(Tier::host, session.plan_inputs());
+            session.plan_inputs().working(Tier::host) + plan.checkpoint_bytes(Tier::host, session.plan_inputs());
         EXPECT_LE(account.peak(), planned);
         const bool more_would_help = plan.kind->name == "revolve" && plan.recomputation() > 2;
         if (!more_would_help) continue;
-        EXPECT_GE(static_cast<double>(account.peak()), 0.95 * static_cast<double>(session.host_budget()));
+        EXPECT_GE(static_cast<double>(account.peak()), 0.95 * static_cast<double>(session.budget(Tier::host)));
       }
 }
 
@@ -100,7 +100,7 @@ TEST(Memory, OfDifferencesIsWithinTheBudget) {
                                     "checkpoints.disk={size: 20 MiB" + coded, "checkpoints.schedule=hrevolve"});
       session.gradient({});
       const MemoryAccount& account = *session.simulation().memory();
-      EXPECT_LE(account.peak(), session.host_budget());
+      EXPECT_LE(account.peak(), session.budget(Tier::host));
       EXPECT_LE(account.peak(), account.limit());
     }
 }

@@ -5,6 +5,7 @@
 #include "src/backend/cuda/device.hpp"
 #include "src/backend/cuda/nvrtc.hpp"
 #include "src/machine.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 namespace {
@@ -24,15 +25,34 @@ class CompiledProgram final : public cuda::Program {
   std::unique_ptr<cuda::Program> program_;
 };
 
+class PinnedMemory final : public HostMachine {
+ public:
+  explicit PinnedMemory(cuda::Device& device) : device_(device) {}
+  void* allocate(std::int64_t bytes, std::int64_t) override { return device_.allocate_pinned(bytes); }  // pages
+  void free(void* memory) override { device_.free_pinned(memory); }
+
+ private:
+  cuda::Device& device_;
+};
+
 class CudaMachine final : public Machine {
  public:
-  explicit CudaMachine(std::unique_ptr<cuda::Device> device) : device_(std::move(device)) {}
+  /// @param sharers processes that use the device.
+  CudaMachine(std::unique_ptr<cuda::Device> device, int sharers)
+      : device_(std::move(device)), pinned_(*device_), free_bytes_(device_->free_bytes() / sharers) {
+    account_ = std::make_shared<MemoryAccount>();
+  }
   std::string description() const override { return device_->name(); }
   bool is_host() const override { return false; }
   void* allocate(std::int64_t bytes, std::int64_t) override { return device_->allocate(bytes); }
   void free(void* memory) override { device_->free(memory); }
   void clear(double* at, std::int64_t count) override { device_->clear(at, bytes_of(count)); }
   void copy(double* to, const double* from, std::int64_t count) override { device_->copy(to, from, bytes_of(count)); }
+  void finish() override { device_->finish(); }
+  std::int64_t free_bytes() const override { return free_bytes_ - account_->used(); }
+  std::unique_ptr<Event> event() override { return device_->event(); }
+  std::unique_ptr<Link> link() override { return device_->link(); }
+  Machine& near_host() override { return pinned_; }
   std::unique_ptr<cuda::Program> load(const std::string& text, const std::vector<cuda::KernelName>& kernels,
                                       const Communicator& comm) override {
     std::unique_ptr<cuda::Program> program;
@@ -43,21 +63,28 @@ class CudaMachine final : public Machine {
  private:
   static std::int64_t bytes_of(std::int64_t count) { return count * static_cast<std::int64_t>(sizeof(double)); }
   std::unique_ptr<cuda::Device> device_;
+  PinnedMemory pinned_;
+  std::int64_t free_bytes_;
 };
 
 }  // namespace
 
 std::unique_ptr<Machine> cuda_device(const Communicator& comm) {
+  MPI_Comm node = MPI_COMM_NULL;
+  int place = 0, ranks = 1;
+  MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, comm.rank(), MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &place);
+  MPI_Comm_size(node, &ranks);
   std::unique_ptr<cuda::Device> device;
-  comm.together([&] {
-    MPI_Comm node = MPI_COMM_NULL;
-    int place = 0;
-    MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, comm.rank(), MPI_INFO_NULL, &node);
-    MPI_Comm_rank(node, &place);
-    MPI_Comm_free(&node);
-    device = cuda::open_device(place % std::max(1, cuda::report().devices));
-  });
-  return std::make_unique<CudaMachine>(std::move(device));
+  comm.together([&] { device = cuda::open_device(place % std::max(1, cuda::report().devices)); });
+  MPI_Barrier(node);  // what is free is read before anybody takes of it
+  const int devices = std::max(1, cuda::report().devices), number = place % devices;
+  const int sharers = ranks / devices + (number < ranks % devices ? 1 : 0);
+  std::unique_ptr<Machine> machine;
+  comm.together([&] { machine = std::make_unique<CudaMachine>(std::move(device), sharers); });
+  MPI_Barrier(node);
+  MPI_Comm_free(&node);
+  return machine;
 }
 
 }  // namespace hindsight

@@ -12,22 +12,30 @@ void check(cudaError_t status, const char* call) {
   throw ResourceError(std::string("CUDA failed: ") + call + ": " + cudaGetErrorString(status));
 }
 
+/// Unloads a library, whoever fails after it was loaded.
+struct Library {
+  explicit Library(const std::string& cubin) {
+    check(cudaLibraryLoadData(&handle, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0), "cudaLibraryLoadData");
+  }
+  ~Library() { cudaLibraryUnload(handle); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  cudaLibrary_t handle = nullptr;
+};
+
 class LoadedProgram final : public Program {
  public:
-  LoadedProgram(const std::string& cubin, const std::vector<KernelName>& kernels) {
-    check(cudaLibraryLoadData(&library_, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-          "cudaLibraryLoadData");
+  LoadedProgram(const std::string& cubin, const std::vector<KernelName>& kernels) : library_(cubin) {
     for (const KernelName& kernel : kernels) {
       kernels_.push_back({nullptr, kernel});
-      check(cudaLibraryGetKernel(&kernels_.back().handle, library_, kernel.name.c_str()), "cudaLibraryGetKernel");
+      check(cudaLibraryGetKernel(&kernels_.back().handle, library_.handle, kernel.name.c_str()),
+            "cudaLibraryGetKernel");
     }
   }
-  ~LoadedProgram() override { cudaLibraryUnload(library_); }
-  LoadedProgram(const LoadedProgram&) = delete;
-  LoadedProgram& operator=(const LoadedProgram&) = delete;
-
   void run(std::size_t kernel, const void* arguments, std::int64_t blocks) override {
     const Loaded& loaded = kernels_[kernel];
+    if (blocks == 0) return;
+    if (blocks > most_blocks) throw Error(ExitCode::bug, "too many blocks for " + loaded.facts.name);
     void* parameters[] = {const_cast<void*>(arguments)};
     const dim3 grid(static_cast<unsigned>(blocks)), block(static_cast<unsigned>(loaded.facts.threads));
     const cudaError_t status =
@@ -40,13 +48,49 @@ class LoadedProgram final : public Program {
     cudaKernel_t handle;
     KernelName facts;
   };
-  cudaLibrary_t library_ = nullptr;
+  static constexpr std::int64_t most_blocks = 0x7fffffff;
+  Library library_;
   std::vector<Loaded> kernels_;
+};
+
+class CudaEvent final : public Event {
+ public:
+  CudaEvent() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags"); }
+  ~CudaEvent() override { cudaEventDestroy(event_); }
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+  void set() override { check(cudaEventRecord(event_, nullptr), "cudaEventRecord"); }
+  cudaEvent_t handle() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// A stream beside the one in which kernels run.
+class Stream final : public Link {
+ public:
+  explicit Stream(int device) : device_(device) {
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  }
+  ~Stream() override { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  void copy(double* to, const double* from, std::int64_t count, const Event& after) override {
+    check(cudaSetDevice(device_), "cudaSetDevice");  // of this thread
+    check(cudaStreamWaitEvent(stream_, static_cast<const CudaEvent&>(after).handle(), 0), "cudaStreamWaitEvent");
+    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(double);
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
+    check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+  }
+
+ private:
+  int device_;
+  cudaStream_t stream_ = nullptr;
 };
 
 class RealDevice final : public Device {
  public:
-  explicit RealDevice(int number) {
+  explicit RealDevice(int number) : number_(number) {
     check(cudaSetDevice(number), "cudaSetDevice");
     check(cudaGetDeviceProperties(&properties_, number), "cudaGetDeviceProperties");
   }
@@ -66,11 +110,26 @@ class RealDevice final : public Device {
   void copy(void* to, const void* from, std::int64_t bytes) override {
     check(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault), "cudaMemcpy");
   }
+  void finish() override { check(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
+  std::int64_t free_bytes() const override {
+    std::size_t free = 0, all = 0;
+    check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
+    return static_cast<std::int64_t>(free);
+  }
+  void* allocate_pinned(std::int64_t bytes) override {
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, static_cast<std::size_t>(bytes), cudaHostAllocPortable), "cudaHostAlloc");
+    return memory;
+  }
+  void free_pinned(void* memory) noexcept override { cudaFreeHost(memory); }
+  std::unique_ptr<Event> event() override { return std::make_unique<CudaEvent>(); }
+  std::unique_ptr<Link> link() override { return std::make_unique<Stream>(number_); }
   std::unique_ptr<Program> load(const std::string& cubin, const std::vector<KernelName>& kernels) override {
     return std::make_unique<LoadedProgram>(cubin, kernels);
   }
 
  private:
+  int number_;
   cudaDeviceProp properties_{};
 };
 

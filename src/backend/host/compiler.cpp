@@ -217,6 +217,14 @@ Module compile(const std::string& source, const Communicator& comm) {
   return Module(handle);
 }
 
+std::string processor_report() {
+  const std::string features = processor_features();
+  const std::size_t at = features.find("model name"), colon = features.find(": ", at);
+  const std::string name =
+      at == std::string::npos ? "" : features.substr(colon + 2, features.find('\n', colon) - colon - 2) + " ";
+  return name + hash(features).substr(0, 8);
+}
+
 std::string compiler_report() {
   const std::string compiler = find_compiler();
   if (compiler.empty()) return "no C compiler found (install gcc or set HINDSIGHT_CC)";

@@ -34,6 +34,8 @@ Module compile(const std::string& source, const Communicator& comm);
 
 /// One line naming the compiler and its flags, or why there is none: for `hindsight info`.
 std::string compiler_report();
+/// What kernels compiled here depend on of the processor: its name, and a checksum of its instructions.
+std::string processor_report();
 std::string cache_folder();
 
 }  // namespace hindsight::host

@@ -1,0 +1,76 @@
+// ranks: 1 2 3
+// Checkpoints of a device: in its memory, in the host's and on disk, in any mix, give one gradient; budgets are kept.
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+std::unique_ptr<Session> gray_scott(const std::vector<std::string>& set, bool on_device) {
+  std::vector<std::string> all{"grid.x.cells=40", "grid.y.cells=36", "time.step=0.5", "time.to=60"};
+  all.insert(all.end(), set.begin(), set.end());
+  PlanOptions options;
+  if (on_device) options.machine = emulated_device();
+  options.disk.scratch = testing::TempDir() + "device-tiers";
+  return std::make_unique<Session>(test::shipped_case("gray-scott", all), test::world(), true, false, true, options);
+}
+
+/// Of the host.
+const Evaluation& expected() {
+  static const Evaluation evaluation = gray_scott({}, false)->gradient({});
+  return evaluation;
+}
+
+/// @returns the session after a gradient with the bits of the host's.
+std::unique_ptr<Session> check(const std::vector<std::string>& set) {
+  auto session = gray_scott(set, true);
+  for (int i = 0; i < 2; ++i) {
+    const Evaluation here = session->gradient({});
+    EXPECT_EQ(here.objective, expected().objective);
+    EXPECT_EQ(here.gradient, expected().gradient);
+    for (const Tier tier : {Tier::device, Tier::host}) EXPECT_LE(session->peak_bytes(tier), session->budget(tier));
+  }
+  return session;
+}
+
+TEST(DeviceTiers, MemoryAlone) {
+  EXPECT_EQ(check({})->plan().kind->name, "store-all");
+  const auto few = check({"checkpoints.device=6 slots", "checkpoints.host=2 slots"});
+  EXPECT_LE(few->plan().schedule.predicted.peak[0], 6);
+}
+
+TEST(DeviceTiers, HostMemoryAndDisk) {
+  for (const char* host : {"3 slots", "30 slots", "200 slots"}) {
+    SCOPED_TRACE(host);
+    const auto session = check({"checkpoints.device=5 slots", std::string("checkpoints.host=") + host});
+    EXPECT_GT(session->plan().schedule.predicted.peak[1], 0);
+  }
+  const auto both = check({"checkpoints.device=3 slots", "checkpoints.host=4 slots", "checkpoints.disk=30 slots"});
+  EXPECT_GT(both->plan().schedule.predicted.peak[2], 0);
+}
+
+TEST(DeviceTiers, EverySchedule) {
+  for (const char* schedule : {"revolve", "uniform", "none", "cams", "hrevolve", "stride", "diskrevolve", "periodic",
+                               "twolevel", "multistage", "online"}) {
+    SCOPED_TRACE(schedule);
+    check(
+        {"checkpoints.device=24 slots", "checkpoints.host=119 slots", std::string("checkpoints.schedule=") + schedule});
+  }
+}
+
+TEST(DeviceTiers, Codecs) {
+  for (const char* codec : {"none", "lz4", "zstd"})
+    for (const char* tier : {"host", "disk"}) {
+      SCOPED_TRACE(std::string(codec) + " on " + tier);
+      check(
+          {"checkpoints.device=5 slots", std::string("checkpoints.") + tier + "={size: 40 MiB, codec: " + codec + "}"});
+    }
+}
+
+TEST(DeviceTiers, TooLittleIsSaid) {
+  EXPECT_THROW(gray_scott({"checkpoints.device=10 KiB"}, true), InputError);
+  EXPECT_THROW(gray_scott({"checkpoints.device=1 TiB"}, true), ResourceError);
+  EXPECT_THROW(gray_scott({"checkpoints.device=1 GiB"}, false), InputError);
+}
+
+}  // namespace
+}  // namespace hindsight
