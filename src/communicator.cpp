@@ -31,6 +31,13 @@ int first_with_text(const std::string& text, int rank, int size, MPI_Comm comm) 
 
 }  // namespace
 
+void Communicator::root_first(const std::function<void()>& work) const {
+  on_root(work);
+  together([&] {
+    if (!is_root()) work();
+  });
+}
+
 std::string Communicator::first_text(const std::string& text) const {
   const int first = first_with_text(text, rank_, size_, comm_);
   std::string all = text;

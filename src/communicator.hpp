@@ -33,6 +33,8 @@ class Communicator {
   void together(const std::function<void()>& work) const;
   /// Rank 0 works; what it throws, every rank throws (other exceptions than Error: ResourceError). Collective.
   void on_root(const std::function<void()>& work) const;
+  /// Rank 0 works, then the others, which may find what it made; what one throws, all throw. Collective.
+  void root_first(const std::function<void()>& work) const;
   /// The text of the lowest rank whose text is not empty, on every rank. Collective.
   std::string first_text(const std::string& text) const;
   /// Element-wise sum over ranks. Collective. Independent of the number of ranks only when at most one rank holds a

@@ -124,7 +124,8 @@ void complete(ScheduleRequest& request, const RecordOffer& records) {
 }  // namespace
 
 ScheduleKind stride_schedule() {
-  return {"stride", "a state on disk every k steps, for transfers that overlap the steps", make, false, complete};
+  return {"stride", "a state to a slow tier every k steps, for transfers that overlap the steps", make, false,
+          complete};
 }
 
 }  // namespace hindsight

@@ -9,11 +9,7 @@ using Level = KernelText::Level;
 
 constexpr int lanes = 8;
 
-const char* const preamble = R"(#include <math.h>
-typedef long long integer;
-#define not_a_number __builtin_nan("")
-#define infinity __builtin_inf()
-typedef double lanes __attribute__((vector_size(64), aligned(8)));
+const char* const preamble = R"(typedef double lanes __attribute__((vector_size(64), aligned(8)));
 struct launch {
   double* const* fields;
   const double* scalars;
@@ -110,7 +106,7 @@ class KernelWriter {
 }  // namespace
 
 std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes) {
-  std::string text = preamble;
+  std::string text = std::string(host::c_names) + preamble;
   for (const KernelSpec& kernel : kernels) text += KernelWriter(kernel, boxes).text();
   return text;
 }

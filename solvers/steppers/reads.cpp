@@ -1,6 +1,8 @@
 #include "solvers/steppers/reads.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 namespace hindsight {
 
@@ -60,6 +62,14 @@ std::array<int, 3> add(std::array<int, 3> a, const std::array<int, 3>& b) {
 std::array<int, 3> deeper(std::array<int, 3> a, const std::array<int, 3>& b) {
   for (std::size_t i = 0; i < 3; ++i) a[i] = std::max(a[i], b[i]);
   return a;
+}
+
+std::pair<int, int> traffic(const KernelSpec& kernel) {
+  int reads = 0;
+  for (const Reach& r : reach(kernel.roots())) reads += r.read ? 1 : 0;
+  std::set<std::string> writes;
+  for (const KernelSpec::Output& o : kernel.outputs) writes.insert(o.field);
+  return {reads, static_cast<int>(writes.size())};
 }
 
 }  // namespace hindsight

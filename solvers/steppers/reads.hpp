@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "solvers/equations/kernel.hpp"
@@ -24,6 +25,9 @@ std::array<int, 3> ring_depth(const Model& model, const std::vector<Expr>& expre
 /// The ghosts of `symbols` as deep as `kernel` reads them, plus `extra`.
 GhostGroup ghosts_for(const KernelSpec& kernel, const std::vector<int>& symbols, const std::vector<FieldWalls>* walls,
                       std::array<int, 3> extra = {0, 0, 0});
+
+/// Doubles that a kernel must move per cell: each field read once, each output written once.
+std::pair<int, int> traffic(const KernelSpec& kernel);
 
 std::array<int, 3> add(std::array<int, 3> a, const std::array<int, 3>& b);
 std::array<int, 3> deeper(std::array<int, 3> a, const std::array<int, 3>& b);

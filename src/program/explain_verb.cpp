@@ -1,8 +1,6 @@
 // explain: what is derived from a case, as text: equations, kernels, memory.
 #include <fmt/format.h>
 
-#include <set>
-
 #include "solvers/equations/emit_cuda.hpp"
 #include "solvers/equations/print.hpp"
 #include "solvers/steppers/reads.hpp"
@@ -13,15 +11,6 @@
 
 namespace hindsight {
 namespace {
-
-/// Doubles that a kernel must move per cell: each field read once, each output written once.
-std::pair<int, int> traffic(const KernelSpec& kernel) {
-  int reads = 0;
-  for (const Reach& r : reach(kernel.roots())) reads += r.read ? 1 : 0;
-  std::set<std::string> writes;
-  for (const KernelSpec::Output& o : kernel.outputs) writes.insert(o.field);
-  return {reads, static_cast<int>(writes.size())};
-}
 
 std::string kernel_text(const RungeKutta::Described& described) {
   const KernelSpec& kernel = *described.kernel;

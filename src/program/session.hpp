@@ -28,7 +28,7 @@ struct Evaluation {
 struct PlanOptions {
   std::string costs;                 ///< as of `hindsight plan --cost`, in seconds
   bool only_plan = false;            ///< no gradient will be asked for
-  std::shared_ptr<Machine> machine;  ///< null: the host
+  std::shared_ptr<Machine> machine;  ///< of this session alone: its budget is the session's; null: the host
   DiskOptions disk;
   RunJournal* journal = nullptr;  ///< keeps what the session works out; must outlive it
 };

@@ -5,6 +5,7 @@
 #include "src/backend/cuda/device.hpp"
 #include "src/backend/cuda/nvrtc.hpp"
 #include "src/backend/host/compiler.hpp"
+#include "src/backend/kernel_cache.hpp"
 #include "src/program/report.hpp"
 #include "src/program/session.hpp"
 #include "src/program/verbs.hpp"
@@ -36,12 +37,12 @@ ExitCode info_verb(const Options& options, const Communicator& comm) {
               {"devices", device.devices},
               {"nvrtc", cuda::compiler_report().sentence},
               {"compiler", host::compiler_report()},
-              {"cache", host::cache_folder()},
+              {"cache", KernelCache::folder()},
               {"ranks", comm.size()}});
   if (options.json == "-") return ExitCode::done;
   print(comm, fmt::format("hindsight 0.1.0\nranks            {}\nmethods          {}\nschedules        {}\n"
                           "kernel compiler  {}\nkernel cache     {}\nCUDA             {} {}.\n",
-                          comm.size(), list(methods), list(kinds), host::compiler_report(), host::cache_folder(),
+                          comm.size(), list(methods), list(kinds), host::compiler_report(), KernelCache::folder(),
                           device.sentence, cuda::compiler_report().sentence));
   return ExitCode::done;
 }

@@ -78,13 +78,16 @@ time: {method: rk4, step: 0.1, to: )yaml"
     Process process(command_line(arguments, ranks) + " > output.txt 2>&1");
     while (status_of(run_folder, key) < wanted && !process.is_over())
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const bool was_alive = !process.is_over();
     process.send(signal);
-    return process.wait();
+    const int code = process.wait();
+    return code == -1 && !was_alive ? died_before : code;
   }
   /// Starts the program and kills it when the folder has so many epochs more. @returns false when it ended before.
   static bool run_and_kill(const std::string& arguments, const std::string& run_folder, int epochs) {
     return run_and_signal(arguments, 1, SIGKILL, run_folder, "epoch", epochs) == -1;
   }
+  static constexpr int died_before = -2;  // by another signal
   std::string here_;
 };
 

@@ -13,15 +13,14 @@ namespace {
 /// Loaded machine code, which must live as long as what was made of it.
 class CompiledProgram final : public cuda::Program {
  public:
-  CompiledProgram(cuda::Device& device, const std::string& text, const std::vector<cuda::KernelName>& kernels)
-      : cubin_(cuda::compile(cuda::device_text(text), device.architecture())),
-        program_(device.load(cubin_.code, kernels)) {}
+  CompiledProgram(cuda::Device& device, std::string code, const std::vector<cuda::KernelName>& kernels)
+      : code_(std::move(code)), program_(device.load(code_, kernels)) {}
   void run(std::size_t kernel, const void* arguments, std::int64_t blocks) override {
     program_->run(kernel, arguments, blocks);
   }
 
  private:
-  cuda::Cubin cubin_;
+  std::string code_;
   std::unique_ptr<cuda::Program> program_;
 };
 
@@ -55,8 +54,9 @@ class CudaMachine final : public Machine {
   Machine& near_host() override { return pinned_; }
   std::unique_ptr<cuda::Program> load(const std::string& text, const std::vector<cuda::KernelName>& kernels,
                                       const Communicator& comm) override {
+    std::string code = cuda::cached_code(cuda::device_text(text), device_->architecture(), comm);
     std::unique_ptr<cuda::Program> program;
-    comm.together([&] { program = std::make_unique<CompiledProgram>(*device_, text, kernels); });
+    comm.together([&] { program = std::make_unique<CompiledProgram>(*device_, std::move(code), kernels); });
     return program;
   }
 

@@ -138,6 +138,9 @@ class RealDevice final : public Device {
 DeviceReport report() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+    return {true, 0, "Built with the CUDA toolkit; no NVIDIA driver was found."};
   if (status != cudaSuccess)
     return {true, 0, std::string("Built with the CUDA toolkit; no usable device: ") + cudaGetErrorString(status) + "."};
   cudaDeviceProp properties;

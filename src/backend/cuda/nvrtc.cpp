@@ -5,8 +5,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <regex>
 
+#include "src/backend/kernel_cache.hpp"
 #include "src/error.hpp"
 
 namespace hindsight::cuda {
@@ -59,15 +61,15 @@ struct Library {
     if (why.empty()) version(&major, &minor);
   }
 
-  /// Beside the program (as a bundle has it), where the loader looks, where toolkits are.
+  /// Beside the program (as a bundle has it), in CUDA_HOME, where the loader looks, where toolkits are.
   static std::vector<std::string> paths() {
-    const std::vector<std::string> names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
+    const std::vector<std::string> names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
     std::vector<std::string> folders;
     std::error_code failed;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
     if (!failed) folders.push_back(program.parent_path().string() + "/");
-    folders.emplace_back("");
     if (const char* home = std::getenv("CUDA_HOME")) folders.push_back(std::string(home) + "/lib64/");
+    folders.emplace_back("");
     folders.emplace_back("/usr/local/cuda/lib64/");
     std::vector<std::string> all;
     for (const std::string& folder : folders)
@@ -117,6 +119,10 @@ class Compilation {
   Program program_ = nullptr;
 };
 
+std::vector<std::string> options_for(const std::string& architecture) {
+  return {"--gpu-architecture=" + architecture, "--fmad=false", "--std=c++17", "-Xptxas", "-v"};
+}
+
 /// From what the assembler says of each kernel.
 std::vector<KernelResources> resources(const std::string& log) {
   static const std::regex name("Compiling entry function '([^']+)'"),
@@ -150,8 +156,21 @@ Cubin compile(const std::string& source, const std::string& architecture) {
   const Library& nvrtc = library();
   if (!nvrtc.why.empty()) throw ResourceError("kernels for the device cannot be compiled: " + nvrtc.why);
   Compilation compilation(nvrtc, source);
-  compilation.run({"--gpu-architecture=" + architecture, "--fmad=false", "--std=c++17", "-Xptxas", "-v"});
+  compilation.run(options_for(architecture));
   return {compilation.cubin(), resources(compilation.log())};
+}
+
+std::string cached_code(const std::string& source, const std::string& architecture, const Communicator& comm) {
+  std::string key = compiler_report().sentence, code;
+  for (const std::string& option : options_for(architecture)) key += " " + option;
+  comm.root_first([&] {
+    const KernelCache cache(key, source, ".cu", ".cubin");
+    const auto found = cache.find();
+    code = read_bytes(found ? *found : cache.make([&](const auto&, const std::filesystem::path& object) {
+      std::ofstream(object, std::ios::binary) << compile(source, architecture).code;
+    }));
+  });
+  return code;
 }
 
 }  // namespace hindsight::cuda

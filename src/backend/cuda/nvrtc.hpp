@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "src/communicator.hpp"
+
 namespace hindsight::cuda {
 
 /// What a kernel takes of a device.
@@ -29,5 +31,7 @@ CompilerReport compiler_report();
 /// No multiply-adds are fused but those that the source writes.
 /// @param architecture "sm_90". @throws ResourceError when NVRTC is missing or fails, with its message.
 Cubin compile(const std::string& source, const std::string& architecture);
+/// Its code alone, from the cache (src/backend/kernel_cache.hpp) when it is there. Collective: rank 0 goes first.
+std::string cached_code(const std::string& source, const std::string& architecture, const Communicator& comm);
 
 }  // namespace hindsight::cuda

@@ -17,11 +17,8 @@ const char* const device_preamble = R"(typedef long long integer;
 #define EACH_THREAD(threads) for (int thread = threadIdx.x, once = 1; once; once = 0, __syncthreads())
 )";
 
-const char* const host_preamble = R"(#include <math.h>
-typedef long long integer;
-#define not_a_number __builtin_nan("")
-#define infinity __builtin_inf()
-#define KERNEL(name, threads) static void name(const struct name##_arguments* arguments, integer BLOCK)
+const char* const host_preamble =
+    R"(#define KERNEL(name, threads) static void name(const struct name##_arguments* arguments, integer BLOCK)
 #define L (*arguments)
 #define SHARED
 #define EACH_THREAD(threads) for (int thread = 0; thread < (threads); ++thread)
@@ -30,7 +27,7 @@ typedef long long integer;
 class EmulatedProgram final : public Program {
  public:
   EmulatedProgram(const std::string& text, const std::vector<KernelName>& kernels, const Communicator& comm) {
-    std::string all = host_preamble + text;
+    std::string all = std::string(host::c_names) + host_preamble + text;
     for (const KernelName& kernel : kernels)
       all += fmt::format(
           "void {0}_blocks(const void* with, integer blocks) {{\nfor (integer b = 0; b < blocks; ++b) {0}(with, "

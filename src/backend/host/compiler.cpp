@@ -3,19 +3,15 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
+#include "src/backend/kernel_cache.hpp"
 #include "src/error.hpp"
 
 namespace hindsight::host {
@@ -99,80 +95,9 @@ std::string processor_features() {
   return features;
 }
 
-std::string hash(const std::string& text) {
-  const XXH128_hash_t value = XXH3_128bits(text.data(), text.size());
-  return fmt::format("{:016x}{:016x}", value.high64, value.low64);
-}
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return file ? text.str() : "";
-}
-
-void write_file(const fs::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file)
-    throw ResourceError("cannot write " + path.string() + " (disk full?); set HINDSIGHT_CACHE to another folder");
-}
-
-/// Creates the folder when missing; refuses one that others could have put code into.
-fs::path open_cache() {
-  const fs::path folder = cache_folder();
-  std::error_code error;
-  fs::create_directories(folder.parent_path(), error);
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    throw ResourceError("cannot create the kernel cache " + folder.string() +
-                        "; set HINDSIGHT_CACHE to another folder");
-  struct stat info {};
-  if (lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
-    throw ResourceError("the kernel cache " + folder.string() + " is not a folder");
-  if (info.st_uid != geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    throw ResourceError("the kernel cache " + folder.string() +
-                        " must belong to you and be writable by nobody else (chmod 700); or set HINDSIGHT_CACHE");
-  return folder;
-}
-
-/// The cached object when it is whole, what was compiled is this very source, and it loads.
-std::shared_ptr<void> load(const fs::path& base, const std::string& source) {
-  const std::string object = base.string() + ".so";
-  if (!fs::exists(object)) return nullptr;
-  if (read_file(base.string() + ".c") != source) return nullptr;
-  if (read_file(base.string() + ".sum") != hash(read_file(object))) return nullptr;
+std::shared_ptr<void> open(const fs::path& object) {
   void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   return handle ? std::shared_ptr<void>(handle, dlclose) : nullptr;
-}
-
-void build(const fs::path& base, const std::string& source, const std::string& compiler) {
-  std::string scratch = base.string() + ".XXXXXX";
-  if (!mkdtemp(scratch.data()))
-    throw ResourceError("cannot write into the kernel cache " + base.parent_path().string());
-  const fs::path folder = scratch;
-  try {
-    write_file(folder / "kernel.c", source);
-    std::vector<std::string> command = {compiler};
-    command.insert(command.end(), flags.begin(), flags.end());
-    command.emplace_back("-o");
-    command.push_back((folder / "kernel.so").string());
-    command.push_back((folder / "kernel.c").string());
-    command.emplace_back("-lm");
-    const Outcome outcome = run(command);
-    if (outcome.status != 0)
-      throw ResourceError(fmt::format("the C compiler {} failed on the generated kernels (exit {}): {}", compiler,
-                                      outcome.status, outcome.output.substr(0, 2000)));
-    write_file(folder / "kernel.sum", hash(read_file(folder / "kernel.so")));
-    for (const char* part : {".c", ".sum", ".so"})
-      fs::rename(folder / (std::string("kernel") + part), base.string() + part);
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
-    throw;
-  }
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
 }
 
 std::shared_ptr<void> compile_here(const std::string& source) {
@@ -182,15 +107,23 @@ std::shared_ptr<void> compile_here(const std::string& source) {
         environment("HINDSIGHT_CC").empty()
             ? "no C compiler found: equations are compiled when a case is run; install gcc or set HINDSIGHT_CC"
             : "HINDSIGHT_CC names '" + environment("HINDSIGHT_CC") + "', which is not an executable");
-  const std::string version = first_line(run({compiler, "--version"}).output);
-  std::string key = version + "\n" + processor_features();
+  std::string key = first_line(run({compiler, "--version"}).output) + "\n" + processor_features();
   for (const std::string& flag : flags) key += flag + " ";
-  const fs::path base = open_cache() / hash(key + "\n" + source);
-  if (auto handle = load(base, source)) return handle;
-  build(base, source, compiler);
-  if (auto handle = load(base, source)) return handle;
+  const KernelCache cache(key, source, ".c", ".so");
+  if (const auto found = cache.find())
+    if (auto handle = open(*found)) return handle;
+  const fs::path object = cache.make([&](const fs::path& from, const fs::path& to) {
+    std::vector<std::string> command = {compiler};
+    command.insert(command.end(), flags.begin(), flags.end());
+    command.insert(command.end(), {"-o", to.string(), from.string(), "-lm"});
+    const Outcome outcome = run(command);
+    if (outcome.status != 0)
+      throw ResourceError(fmt::format("the C compiler {} failed on the generated kernels (exit {}): {}", compiler,
+                                      outcome.status, outcome.output.substr(0, 2000)));
+  });
+  if (auto handle = open(object)) return handle;
   const char* why = dlerror();
-  throw ResourceError("cannot load the compiled kernels " + base.string() + ".so: " + (why ? why : "damaged file"));
+  throw ResourceError("cannot load the compiled kernels " + object.string() + ": " + (why ? why : "damaged file"));
 }
 
 }  // namespace
@@ -203,17 +136,7 @@ void* Module::function(const std::string& name) const {
 
 Module compile(const std::string& source, const Communicator& comm) {
   std::shared_ptr<void> handle;
-  std::string failure;
-  for (int turn = 0; turn < 2; ++turn) {
-    if ((turn == 0) == comm.is_root()) {
-      try {
-        handle = compile_here(source);
-      } catch (const Error& error) {
-        failure = error.what();
-      }
-    }
-    comm.agree(failure, static_cast<int>(ExitCode::resource));
-  }
+  comm.root_first([&] { handle = compile_here(source); });
   return Module(handle);
 }
 
@@ -222,7 +145,7 @@ std::string processor_report() {
   const std::size_t at = features.find("model name"), colon = features.find(": ", at);
   const std::string name =
       at == std::string::npos ? "" : features.substr(colon + 2, features.find('\n', colon) - colon - 2) + " ";
-  return name + hash(features).substr(0, 8);
+  return name + hash_text(features).substr(0, 8);
 }
 
 std::string compiler_report() {
@@ -231,13 +154,6 @@ std::string compiler_report() {
   std::string report = compiler + ": " + first_line(run({compiler, "--version"}).output) + ",";
   for (const std::string& flag : flags) report += " " + flag;
   return report;
-}
-
-std::string cache_folder() {
-  if (const std::string chosen = environment("HINDSIGHT_CACHE"); !chosen.empty()) return chosen;
-  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) return cache + "/hindsight";
-  if (const std::string home = environment("HOME"); !home.empty()) return home + "/.cache/hindsight";
-  return fmt::format("/tmp/hindsight-{}", geteuid());
 }
 
 }  // namespace hindsight::host

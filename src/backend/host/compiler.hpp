@@ -23,19 +23,22 @@ class Module {
 /// Compiles C source, or takes the result of an earlier compilation from the cache. Collective: rank 0 goes first, the
 /// others find what it made (or compile for themselves where they do not share its disk).
 ///
-/// The cache is keyed by source, compiler version, flags and processor features. An entry is written under a temporary
-/// name and renamed, so that concurrent processes see all of it or nothing; its checksum is compared before it is
-/// loaded. The folder must belong to the user and be writable by nobody else.
+/// The cache (src/backend/kernel_cache.hpp) is keyed by source, compiler version, flags and processor features.
 ///
-/// Environment: HINDSIGHT_CC names the compiler (default: the first of cc, gcc, clang); HINDSIGHT_CACHE the folder
-/// (default: $XDG_CACHE_HOME/hindsight, ~/.cache/hindsight, or /tmp/hindsight-UID without a home).
+/// Environment: HINDSIGHT_CC names the compiler (default: the first of cc, gcc, clang).
 /// @throws ResourceError when there is no compiler, it fails (with its message), or the cache cannot be used.
 Module compile(const std::string& source, const Communicator& comm);
+
+/// What generated C begins with: the names that generated text of all kinds has in common.
+inline constexpr const char* c_names = R"(#include <math.h>
+typedef long long integer;
+#define not_a_number __builtin_nan("")
+#define infinity __builtin_inf()
+)";
 
 /// One line naming the compiler and its flags, or why there is none: for `hindsight info`.
 std::string compiler_report();
 /// What kernels compiled here depend on of the processor: its name, and a checksum of its instructions.
 std::string processor_report();
-std::string cache_folder();
 
 }  // namespace hindsight::host

@@ -1,0 +1,130 @@
+// A CUDA device: steps against its memory's bandwidth, transfers against bare copies, a gradient whose history is far
+// larger than the device's budget against its plan. Needs a device.
+// Usage: bench.cuda [JSON]   With HINDSIGHT_EMULATED set, small problems on an emulated device: to try the program.
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+
+#include "bench/cases.hpp"
+#include "bench/measure.hpp"
+#include "solvers/steppers/reads.hpp"
+#include "src/backend/cuda/device.hpp"
+#include "src/error.hpp"
+
+namespace hindsight::bench {
+namespace {
+
+struct Sizes {
+  int plane = 4096, volume = 256, small = 64, history_cells = 2048, history_steps = 400;
+  std::int64_t copied = std::int64_t{1} << 26U;  // doubles
+};
+
+Case diffusion(int cells) {
+  const std::string n = std::to_string(cells);
+  return parse_case("bench.yaml", R"yaml(
+case: diffusion-3d
+grid: {x: {cells: 16, to: 1}, y: {cells: 16, to: 1}, z: {cells: 16, to: 1}}
+parameters: {D: 1e-6, a: 0.1}
+state: {u: {initial: "1 + x*(1 - x)*y*(1 - y)*z*(1 - z)"}}
+equations: {dt(u): "D*lap(u) + a*u*(1 - u)"}
+time: {method: rk4, step: 0.01, to: 1}
+objective: [{final: "u^2"}]
+unknowns: {D: {}, initial(u): {}}
+checkpoints: {device: 8 slots}
+)yaml",
+                    {"grid.x.cells=" + n, "grid.y.cells=" + n, "grid.z.cells=" + n});
+}
+
+double seconds_on(Machine& machine, int times, const std::function<void()>& work) {
+  machine.finish();
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < times; ++i) work();
+  machine.finish();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / times;
+}
+
+/// Bytes of a plain step per cell: every array of every kernel read or written once.
+double step_bytes(const Session& session) {
+  double bytes = 0.0;
+  for (const RungeKutta::Described& d : session.simulation().stepper().describe())
+    if (d.role == "forward") bytes += 8.0 * (traffic(*d.kernel).first + traffic(*d.kernel).second);
+  return bytes;
+}
+
+/// Each session has a budget, so a machine, of its own.
+using MakeMachine = std::function<std::shared_ptr<Machine>()>;
+
+void steps(Report& report, const std::string& what, const Case& c, const MakeMachine& make, double bandwidth) {
+  PlanOptions options;
+  options.machine = make();
+  const Session session(c, Communicator(MPI_COMM_SELF), true, false, true, options);
+  const OperationSeconds& s = session.plan_inputs().seconds;
+  const auto cells = static_cast<double>(session.simulation().grid().interior().cells());
+  report.add(what + ": forward step", s.forward * 1e6, "us");
+  report.add("    bytes counted, of a device copy's bandwidth", step_bytes(session) * cells / s.forward / bandwidth, "",
+             bandwidth > 0 && cells > 1e6 ? "at least 0.6" : "");
+  report.add("    adjoint step over forward step", s.reverse / s.forward, "", cells > 1e6 ? "at most 3" : "");
+}
+
+/// A history of many times the device's budget, in host memory.
+void history(Report& report, const Sizes& sizes, const MakeMachine& make) {
+  PlanOptions options;
+  options.machine = make();
+  Session session(gray_scott(sizes.history_cells, sizes.history_steps, 0.005,
+                             {"checkpoints.schedule=auto", "checkpoints.device=20 slots"}),
+                  Communicator(MPI_COMM_SELF), true, false, true, options);
+  std::vector<double> over_plan;
+  for (int i = 0; i < 5; ++i) over_plan.push_back(session.gradient({}).seconds / session.plan().seconds);
+  std::sort(over_plan.begin(), over_plan.end());
+  const auto& inputs = session.plan_inputs();
+  const auto host = static_cast<std::size_t>(Tier::host);
+  const double bytes = static_cast<double>(inputs.state_bytes);
+  report.add("history " + std::to_string(sizes.history_steps / 20) + " times the device's checkpoints, schedule " +
+                 session.plan().kind->name + ": time over plan",
+             over_plan[over_plan.size() / 2], "", "within 8 %");
+  report.add("    state to host memory, while stepping", bytes / inputs.seconds.write[host] / 1e9, "GB/s");
+  report.add("    state from host memory, while stepping", bytes / inputs.seconds.read[host] / 1e9, "GB/s");
+}
+
+}  // namespace
+
+void measure(int argc, char** argv) {
+  Sizes sizes;
+  MakeMachine make = [] { return cuda_device(Communicator(MPI_COMM_SELF)); };
+  if (std::getenv("HINDSIGHT_EMULATED") != nullptr) {
+    sizes = {64, 16, 16, 32, 60, 1 << 16};
+    make = [] { return emulated_device(); };
+  } else if (const cuda::DeviceReport found = cuda::report(); found.devices == 0) {
+    throw ResourceError(found.sentence);
+  }
+  const std::shared_ptr<Machine> machine = make();
+  Report report("CUDA: " + machine->description());
+  const Memory from(sizes.copied, *machine), to(sizes.copied, *machine), near(sizes.copied, machine->near_host());
+  const double bytes = 8.0 * static_cast<double>(sizes.copied);
+  const auto copy = [&] { machine->copy(to.data(), from.data(), sizes.copied); };
+  seconds_on(*machine, 3, copy);
+  const double bandwidth = 2 * bytes / seconds_on(*machine, 20, copy);
+  report.add("device copy, read and written", bandwidth / 1e9, "GB/s");
+  const std::unique_ptr<Event> event = machine->event();
+  const std::unique_ptr<Link> link = machine->link();
+  event->set();
+  const auto out = [&] { link->copy(near.data(), from.data(), sizes.copied, *event); };
+  const auto in = [&] { link->copy(to.data(), near.data(), sizes.copied, *event); };
+  seconds_on(*machine, 2, out);
+  report.add("page-locked memory, out", bytes / seconds_on(*machine, 10, out) / 1e9, "GB/s");
+  report.add("page-locked memory, in", bytes / seconds_on(*machine, 10, in) / 1e9, "GB/s");
+  const auto square = [](int n) {
+    return gray_scott(n, 100, 0.005, {"checkpoints.schedule=auto", "checkpoints.device=8 slots"});
+  };
+  const auto text = [](int n, const char* rest) { return std::to_string(n) + rest; };
+  steps(report, "Gray-Scott, RK4, " + text(sizes.plane, " squared"), square(sizes.plane), make, bandwidth);
+  steps(report, "diffusion, RK4, " + text(sizes.volume, " cubed"), diffusion(sizes.volume), make, bandwidth);
+  steps(report, "Gray-Scott, RK4, " + text(sizes.small, " squared"), square(sizes.small), make, bandwidth);
+  history(report, sizes, make);
+  report.finish(argc, argv);
+}
+
+}  // namespace hindsight::bench
