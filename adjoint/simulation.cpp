@@ -234,7 +234,7 @@ void Simulation::fill_parameter_field(std::size_t i) {
   if (kernel >= 0) {
     tables.launch(first_library_[static_cast<std::size_t>(kernel)], grid_->interior());
   } else {
-    spec_.parameter_fields[i].fill(*grid_, cells);
+    spec_.parameter_fields[i].fill(tables.grid(), cells);
   }
   const Layout& layout = grid_->layout();
   if (host_side_) machine().copy(tables_->field(symbol) - layout.origin, cells - layout.origin, layout.size);
@@ -320,6 +320,9 @@ std::int64_t Simulation::working_bytes(Tier tier) const {
   }
   if (tier != Tier::host) return bytes == 0 ? 0 : bytes + Memory::most_stagger;
   std::int64_t passing = grid_sum_bytes(*grid_);
+  const Layout& layout = grid_->layout();
+  for (std::size_t a = 0; a < 3 && !machine().is_host() && !spec_.model.walls.empty(); ++a)  // a wall's sums
+    passing = std::max(passing, layout.size / (grid_->cells()[a] + 2 * layout.halo[a]) * std::int64_t{sizeof(double)});
   for (const Misfit& misfit : misfits_) passing = std::max(passing, misfit.passing_bytes());
   return bytes + passing + Memory::most_stagger;  // of a pool that becomes large
 }

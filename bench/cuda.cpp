@@ -111,8 +111,9 @@ void measure(int argc, char** argv) {
   const std::unique_ptr<Event> event = machine->event();
   const std::unique_ptr<Link> link = machine->link();
   event->set();
-  const auto out = [&] { link->copy(near.data(), from.data(), sizes.copied, *event); };
-  const auto in = [&] { link->copy(to.data(), near.data(), sizes.copied, *event); };
+  link->wait(*event);
+  const auto out = [&] { link->copy(near.data(), from.data(), sizes.copied); };
+  const auto in = [&] { link->copy(to.data(), near.data(), sizes.copied); };
   seconds_on(*machine, 2, out);
   report.add("page-locked memory, out", bytes / seconds_on(*machine, 10, out) / 1e9, "GB/s");
   report.add("page-locked memory, in", bytes / seconds_on(*machine, 10, in) / 1e9, "GB/s");

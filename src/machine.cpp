@@ -92,10 +92,10 @@ class EmulatedDevice final : public Machine {
   class Copies final : public Link {
    public:
     explicit Copies(EmulatedDevice& device) : device_(device) {}
-    void copy(double* to, const double* from, std::int64_t count, const Event& after) override {
-      if (!static_cast<const Moment&>(after).is_set()) throw Error(ExitCode::bug, "a copy waits for no event");
-      device_.copy(to, from, count);
+    void wait(const Event& event) override {
+      if (!static_cast<const Moment&>(event).is_set()) throw Error(ExitCode::bug, "a copy waits for no event");
     }
+    void copy(double* to, const double* from, std::int64_t count) override { device_.copy(to, from, count); }
 
    private:
     EmulatedDevice& device_;

@@ -25,8 +25,10 @@ class Event {
 class Link {
  public:
   virtual ~Link() = default;
-  /// Between the machine's memory and the host's, when what came before the event is done. Returns when it is copied.
-  virtual void copy(double* to, const double* from, std::int64_t count, const Event& after) = 0;
+  /// Returns when what came before the event is done.
+  virtual void wait(const Event& event) = 0;
+  /// Between the machine's memory and the host's. Returns when it is copied.
+  virtual void copy(double* to, const double* from, std::int64_t count) = 0;
 };
 
 /// What a simulation asks of it is done in order. One caller's thread.

@@ -29,6 +29,11 @@ ScheduleRequest request_of(const PlanInputs& inputs) {
   request.costs.read = inputs.seconds.read;
   const auto memory = static_cast<std::size_t>(inputs.memory());
   request.costs.write[memory] = request.costs.read[memory] = 0;  // too little to shape a schedule
+  // A slower tier that was measured to be faster, by chance or because it is coded otherwise, counts as equal.
+  for (std::size_t t = memory + 1; t < tier_count; ++t) {
+    request.costs.write[t] = std::max(request.costs.write[t], request.costs.write[t - 1]);
+    request.costs.read[t] = std::max(request.costs.read[t], request.costs.read[t - 1]);
+  }
   return request;
 }
 
@@ -159,7 +164,8 @@ void add_certificate(CheckpointPlan& plan, const PlanInputs& inputs) {
   for (const Tier tier : slow_tiers(inputs)) {
     const auto t = static_cast<std::size_t>(tier);
     const std::int64_t slots = inputs.units[tier];
-    problem.slow.push_back({tier, slots < 0 ? inputs.steps : slots, inputs.seconds.write[t], inputs.seconds.read[t]});
+    problem.slow.push_back(
+        {tier, slots < 0 ? inputs.steps : slots, plan.request.costs.write[t], plan.request.costs.read[t]});
   }
   if (problem.slow.empty()) return;
   const double reversal = static_cast<double>(inputs.steps) * plan.request.costs.reverse;

@@ -36,11 +36,17 @@ struct SlotTier::Transfer : TransferJob {
     slot = -1;
     state.reset();
   }
+  /// Does the work with the thread's scratch memory, and keeps what goes wrong.
   template <class Work>
-  void attempt(Work work) noexcept {
-    const auto begin = std::chrono::steady_clock::now();
+  void attempt(int thread, Work work) noexcept {
+    Scratch& scratch = tier.scratch_[static_cast<std::size_t>(thread)];
+    auto begin = std::chrono::steady_clock::now();
     try {
-      work();
+      if (made) {  // steps that the transfer waits for are no part of it
+        scratch.link->wait(*made);
+        begin = std::chrono::steady_clock::now();
+      }
+      work(scratch);
     } catch (const MediumError& error) {
       has_failed = true;
       found_no_space = error.is_full();
@@ -59,7 +65,7 @@ class SlotTier::Write final : public Transfer {
   std::int64_t sequence = 0;
   bool is_difference = false;  ///< to the whole state before
   void run(int thread) noexcept override {
-    attempt([&] { tier.store(*this, tier.scratch_[static_cast<std::size_t>(thread)]); });
+    attempt(thread, [&](Scratch& scratch) { tier.store(*this, scratch); });
   }
 };
 
@@ -69,7 +75,7 @@ class SlotTier::Read final : public Transfer {
   bool is_copy = false;           ///< the state was still waiting to be written: nothing is read
   bool reference_failed = false;  ///< the state to which this one is a difference is damaged
   void run(int thread) noexcept override {
-    attempt([&] { tier.fetch(*this, tier.scratch_[static_cast<std::size_t>(thread)]); });
+    attempt(thread, [&](Scratch& scratch) { tier.fetch(*this, scratch); });
   }
 };
 

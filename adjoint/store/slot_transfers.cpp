@@ -74,7 +74,7 @@ void SlotTier::store_there(Write& job, Scratch& scratch) {
   job.label.checksum = 0;
   allocate(job);
   double* const slot = medium_->memory() + job.label.first_page * (medium_->page_bytes() / 8);
-  scratch.link->copy(slot, job.data, shape_.padded_doubles(), *job.made);
+  scratch.link->copy(slot, job.data, shape_.padded_doubles());
 }
 
 /// On a transfer thread. States as they are go piece by piece through scratch memory that stays in the cache.
@@ -82,7 +82,7 @@ void SlotTier::store(Write& job, Scratch& scratch) {
   if (is_direct_) return store_there(job, scratch);
   const double* state = job.data;
   if (job.made) {
-    scratch.link->copy(scratch.state.data(), job.data, shape_.padded_doubles(), *job.made);
+    scratch.link->copy(scratch.state.data(), job.data, shape_.padded_doubles());
     state = scratch.state.data();
   }
   SlotLabel& label = job.label;
@@ -129,7 +129,7 @@ void SlotTier::fetch(Read& job, Scratch& scratch) {
   } else {
     fetch_here(job, scratch.state.data(), scratch);
   }
-  scratch.link->copy(job.data, from, shape_.padded_doubles(), *job.made);
+  scratch.link->copy(job.data, from, shape_.padded_doubles());
 }
 
 /// Into a state in the host's memory.

@@ -125,9 +125,11 @@ void FieldFile::write_numbers(const std::string& path, const std::vector<double>
 }
 
 void FieldFile::overwrite_field(const std::string& path, const double* cells) {
-  folder_->communicator().together([&] {
-    put(open_dataset(file_, path, path_), path, part_of_field(), H5T_NATIVE_DOUBLE, packed(*grid_, cells).data());
-  });
+  // What can fail on one rank comes before what all do at once.
+  std::vector<double> owned;
+  folder_->communicator().together([&] { owned = packed(*grid_, cells); });
+  folder_->communicator().together(
+      [&] { put(open_dataset(file_, path, path_), path, part_of_field(), H5T_NATIVE_DOUBLE, owned.data()); });
 }
 
 /// By rank 0 alone.

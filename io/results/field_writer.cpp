@@ -42,8 +42,10 @@ void FieldWriter::write(std::int64_t step, double time, const std::vector<const 
   if (static_cast<std::int64_t>(i) >= most_) throw Error(ExitCode::bug, "more outputs than fields.h5 has room for");
   for (std::size_t f = 0; f < fields_.size(); ++f) {
     if (grid_.dimensions() == 0) {
-      file_.overwrite_number("/" + fields_[f], i, cells[f][0]);
-      written_.values[f].push_back(cells[f][0]);
+      double value = 0.0;
+      pack_cells(grid_, cells[f], &value);
+      file_.overwrite_number("/" + fields_[f], i, value);
+      written_.values[f].push_back(value);
     } else {
       file_.overwrite_field(layout_.dataset(f, static_cast<std::int64_t>(i)), cells[f]);
     }

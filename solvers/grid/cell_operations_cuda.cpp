@@ -119,6 +119,10 @@ struct PointsArguments {
   double *values, *field;
 };
 
+// Words of 8 bytes, without gaps, as in the text.
+static_assert(sizeof(CellBlock) == 4 * 8 && sizeof(WallGhosts) == 15 * 8 && sizeof(CopyArguments) == 11 * 8 &&
+              sizeof(ZeroArguments) == 7 * 8 && sizeof(FindArguments) == 8 * 8 && sizeof(PointsArguments) == 4 * 8);
+
 std::int64_t blocks_for(std::int64_t count) {
   return (count + threads - 1) / threads;
 }

@@ -25,14 +25,6 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-void write_file(const fs::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file)
-    throw ResourceError("cannot write " + path.string() + " (disk full?); set HINDSIGHT_CACHE to another folder");
-}
-
 /// Creates the folder when missing; refuses one that others could have put code into.
 fs::path open_cache() {
   const fs::path folder = KernelCache::folder();
@@ -64,6 +56,14 @@ std::string read_bytes(const fs::path& path) {
   return file ? text.str() : "";
 }
 
+void write_bytes(const fs::path& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  file.close();
+  if (!file)
+    throw ResourceError("cannot write " + path.string() + " (disk full?); set HINDSIGHT_CACHE to another folder");
+}
+
 std::string KernelCache::folder() {
   if (const std::string chosen = environment("HINDSIGHT_CACHE"); !chosen.empty()) return chosen;
   if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) return cache + "/hindsight";
@@ -85,17 +85,16 @@ std::optional<fs::path> KernelCache::find() const {
   return object;
 }
 
-fs::path KernelCache::make(
-    const std::function<void(const fs::path& source, const fs::path& object)>& build) const {
+fs::path KernelCache::make(const std::function<void(const fs::path& source, const fs::path& object)>& build) const {
   std::string scratch = base_ + ".XXXXXX";
   if (!mkdtemp(scratch.data()))
     throw ResourceError("cannot write into the kernel cache " + fs::path(base_).parent_path().string());
   const std::string made = scratch + "/kernel";
   std::error_code ignored;
   try {
-    write_file(made + source_suffix_, source_);
+    write_bytes(made + source_suffix_, source_);
     build(made + source_suffix_, made + object_suffix_);
-    write_file(made + ".sum", hash_text(read_bytes(made + object_suffix_)));
+    write_bytes(made + ".sum", hash_text(read_bytes(made + object_suffix_)));
     for (const std::string& part : {source_suffix_, std::string(".sum"), object_suffix_})
       fs::rename(made + part, base_ + part);
   } catch (...) {

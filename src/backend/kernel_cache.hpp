@@ -35,5 +35,7 @@ class KernelCache {
 /// 32 hexadecimal digits.
 std::string hash_text(const std::string& text);
 std::string read_bytes(const std::filesystem::path& path);
+/// @throws ResourceError when it is not written whole.
+void write_bytes(const std::filesystem::path& path, const std::string& bytes);
 
 }  // namespace hindsight

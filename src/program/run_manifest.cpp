@@ -13,6 +13,8 @@
 #include <sstream>
 
 #include "adjoint/store/state_shape.hpp"
+#include "src/backend/cuda/device.hpp"
+#include "src/backend/cuda/nvrtc.hpp"
 #include "src/backend/host/compiler.hpp"
 #include "src/error.hpp"
 #include "src/program/report.hpp"
@@ -71,6 +73,8 @@ RunManifest RunManifest::of(const Options& options, const std::string& run, cons
   m.program = fmt::format("hindsight {}, checksum {}", build_commit(), checksum_of_file("/proc/self/exe"));
   m.kernels = fmt::format("{}; processor {}; C library {}", host::compiler_report(), host::processor_report(),
                           gnu_get_libc_version());
+  if (options.backend == "cuda")
+    m.kernels += fmt::format("; device {}, {}", cuda::report().architecture, cuda::compiler_report().sentence);
   if (const char* const from_outside = std::getenv("PETSC_OPTIONS")) m.petsc_options = from_outside;
   if (!c.checkpoints.directory.empty()) m.scratch = std::filesystem::absolute(c.checkpoints.directory);
   return m;

@@ -57,8 +57,7 @@ void Session::read_budget(Tier tier) {
       throw ResourceError(fmt::format("checkpoints.device: {} are asked for, {} are free", bytes_text(budget),
                                       bytes_text(-comm_.max(-all))));
   }
-  if (!given && tier == inputs_.memory() && case_.time.until)
-    budget = std::min(budget, inputs_.working(tier) + open_end_bytes);
+  if (!given && case_.time.until) budget = std::min(budget, inputs_.working(tier) + open_end_bytes);
 }
 
 /// All ranks plan with the capacities of the one that has the least.

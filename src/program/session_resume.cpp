@@ -179,7 +179,7 @@ void Session::save_plan(ArchiveWriter& to) const {
   put(lossy_error_ && !is_calibrating_);
   const LossyError lossy = lossy_error_.value_or(LossyError{});
   visit_lossy(lossy, put);
-  put(calibrated_norm_);
+  put(calibrated_norm_, has_shrunk_);
   to.end();
 }
 
@@ -193,12 +193,16 @@ CheckpointPlan Session::read_plan(ArchiveReader& from) {
   take(plan.seconds, plan.is_automatic);
   visit_seconds(inputs_.seconds, take);
   take(most_units_);
-  // Where the case gives none, it follows from what is free, which may be a little less now.
+  // Where the case gives none, it follows from what is free, which may be a little less now, if ranks are as many.
   PerTier budgets{};
   take(budgets);
+  const bool is_moved = options_.journal->is_new_log();
   for (const Tier tier : {Tier::device, Tier::host}) {
     const auto t = static_cast<std::size_t>(tier);
-    if (!given(tier) && !comm_.any(budgets[t] > 2 * budgets_[t])) budgets_[t] = budgets[t];
+    const std::int64_t most = tier == Tier::device && inputs_.memory() == tier
+                                  ? simulation_->machine().account()->used() + simulation_->machine().free_bytes()
+                                  : budgets_[t] + budgets_[t] / 2;
+    if (!given(tier) && !is_moved && !comm_.any(budgets[t] > most)) budgets_[t] = budgets[t];
   }
   take(does_without_disk_);
   const auto codec = from.get<std::string>();
@@ -208,7 +212,7 @@ CheckpointPlan Session::read_plan(ArchiveReader& from) {
   const bool is_lossy = from.get<bool>();
   LossyError lossy;
   visit_lossy(lossy, take);
-  take(calibrated_norm_);
+  take(calibrated_norm_, has_shrunk_);
   from.end();
   if (!codec.empty()) tiers_->set_disk_codec(codec);
   if (!is_lossy) return plan;

@@ -1,5 +1,6 @@
 // A CUDA device as a machine.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "src/backend/cuda/device.hpp"
@@ -78,8 +79,10 @@ std::unique_ptr<Machine> cuda_device(const Communicator& comm) {
   std::unique_ptr<cuda::Device> device;
   comm.together([&] { device = cuda::open_device(place % std::max(1, cuda::report().devices)); });
   MPI_Barrier(node);  // what is free is read before anybody takes of it
-  const int devices = std::max(1, cuda::report().devices), number = place % devices;
-  const int sharers = ranks / devices + (number < ranks % devices ? 1 : 0);
+  const std::array<char, 16> mine = device->identity();
+  std::vector<std::array<char, 16>> all(static_cast<std::size_t>(ranks));
+  MPI_Allgather(mine.data(), 16, MPI_CHAR, all.data(), 16, MPI_CHAR, node);
+  const auto sharers = static_cast<int>(std::count(all.begin(), all.end(), mine));
   std::unique_ptr<Machine> machine;
   comm.together([&] { machine = std::make_unique<CudaMachine>(std::move(device), sharers); });
   MPI_Barrier(node);

@@ -2,6 +2,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+
 #include "src/error.hpp"
 
 namespace hindsight::cuda {
@@ -10,6 +12,10 @@ namespace {
 void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
   throw ResourceError(std::string("CUDA failed: ") + call + ": " + cudaGetErrorString(status));
+}
+
+std::string architecture_of(const cudaDeviceProp& properties) {
+  return "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
 }
 
 /// Unloads a library, whoever fails after it was loaded.
@@ -55,7 +61,10 @@ class LoadedProgram final : public Program {
 
 class CudaEvent final : public Event {
  public:
-  CudaEvent() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags"); }
+  CudaEvent() {  // threads sleep until it has come
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | cudaEventBlockingSync),
+          "cudaEventCreateWithFlags");
+  }
   ~CudaEvent() override { cudaEventDestroy(event_); }
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
@@ -75,9 +84,12 @@ class Stream final : public Link {
   ~Stream() override { cudaStreamDestroy(stream_); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  void copy(double* to, const double* from, std::int64_t count, const Event& after) override {
+  void wait(const Event& event) override {
     check(cudaSetDevice(device_), "cudaSetDevice");  // of this thread
-    check(cudaStreamWaitEvent(stream_, static_cast<const CudaEvent&>(after).handle(), 0), "cudaStreamWaitEvent");
+    check(cudaEventSynchronize(static_cast<const CudaEvent&>(event).handle()), "cudaEventSynchronize");
+  }
+  void copy(double* to, const double* from, std::int64_t count) override {
+    check(cudaSetDevice(device_), "cudaSetDevice");
     const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(double);
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
@@ -95,9 +107,12 @@ class RealDevice final : public Device {
     check(cudaGetDeviceProperties(&properties_, number), "cudaGetDeviceProperties");
   }
   std::string name() const override { return properties_.name; }
-  std::string architecture() const override {
-    return "sm_" + std::to_string(properties_.major) + std::to_string(properties_.minor);
+  std::array<char, 16> identity() const override {
+    std::array<char, 16> bytes{};
+    std::copy_n(properties_.uuid.bytes, bytes.size(), bytes.begin());
+    return bytes;
   }
+  std::string architecture() const override { return architecture_of(properties_); }
   void* allocate(std::int64_t bytes) override {
     void* memory = nullptr;
     check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), "cudaMalloc");
@@ -140,14 +155,15 @@ DeviceReport report() {
   const cudaError_t status = cudaGetDeviceCount(&count);
   int driver = 0;
   if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
-    return {true, 0, "Built with the CUDA toolkit; no NVIDIA driver was found."};
+    return {true, 0, "", "Built with the CUDA toolkit; no NVIDIA driver was found."};
   if (status != cudaSuccess)
-    return {true, 0, std::string("Built with the CUDA toolkit; no usable device: ") + cudaGetErrorString(status) + "."};
+    return {true, 0, "",
+            std::string("Built with the CUDA toolkit; no usable device: ") + cudaGetErrorString(status) + "."};
   cudaDeviceProp properties;
   if (count == 0 || cudaGetDeviceProperties(&properties, 0) != cudaSuccess)
-    return {true, 0, "Built with the CUDA toolkit; no device was found."};
+    return {true, 0, "", "Built with the CUDA toolkit; no device was found."};
   return {
-      true, count,
+      true, count, architecture_of(properties),
       "Built with the CUDA toolkit; " + std::to_string(count) + " device(s), the first is " + properties.name + "."};
 }
 

@@ -2,6 +2,7 @@
 // it, device_absent.cpp takes its place.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,9 +14,10 @@
 namespace hindsight::cuda {
 
 struct DeviceReport {
-  bool toolkit = false;  ///< built with the CUDA toolkit
-  int devices = 0;       ///< usable devices on this machine
-  std::string sentence;  ///< one sentence for a person: what is there, or why nothing is
+  bool toolkit = false;      ///< built with the CUDA toolkit
+  int devices = 0;           ///< usable devices on this machine
+  std::string architecture;  ///< of the first, "sm_90"
+  std::string sentence;      ///< one sentence for a person: what is there, or why nothing is
 };
 
 /// Never throws and never crashes, whether or not a driver is installed.
@@ -27,6 +29,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string name() const = 0;
+  /// The same for two processes that use the same device, whatever they call it.
+  virtual std::array<char, 16> identity() const = 0;
   /// "sm_90"
   virtual std::string architecture() const = 0;
   virtual void* allocate(std::int64_t bytes) = 0;

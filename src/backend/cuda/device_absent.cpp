@@ -4,7 +4,7 @@
 namespace hindsight::cuda {
 
 DeviceReport report() {
-  return {false, 0, "Built without the CUDA toolkit."};
+  return {false, 0, "", "Built without the CUDA toolkit."};
 }
 
 std::unique_ptr<Device> open_device(int) {

@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 
 #include "src/backend/kernel_cache.hpp"
@@ -167,7 +166,7 @@ std::string cached_code(const std::string& source, const std::string& architectu
     const KernelCache cache(key, source, ".cu", ".cubin");
     const auto found = cache.find();
     code = read_bytes(found ? *found : cache.make([&](const auto&, const std::filesystem::path& object) {
-      std::ofstream(object, std::ios::binary) << compile(source, architecture).code;
+      write_bytes(object, compile(source, architecture).code);
     }));
   });
   return code;
