@@ -28,21 +28,27 @@ class EmulatedDevice final : public Machine {
     account_ = std::make_shared<MemoryAccount>();
     void* const all = mmap(nullptr, addresses, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED) throw std::bad_alloc();
-    begin_ = static_cast<char*>(all);
+    madvise(all, addresses, MADV_HUGEPAGE);  // to protect a few large pages is fast
+    all_ = static_cast<char*>(all);
+    begin_ = all_ + (huge_page - reinterpret_cast<std::uintptr_t>(all_) % huge_page);
   }
-  ~EmulatedDevice() override { munmap(begin_, addresses); }
+  ~EmulatedDevice() override { munmap(all_, addresses); }
   std::string description() const override { return "emulated CUDA device"; }
   bool is_host() const override { return false; }
   void* allocate(std::int64_t bytes, std::int64_t alignment) override {
     (void)alignment;  // pages
     const std::size_t size = (static_cast<std::size_t>(bytes) + page - 1) / page * page;
-    if (size > addresses - used_) throw std::bad_alloc();
+    if (size > addresses - 2 * huge_page - used_) throw std::bad_alloc();
     char* const memory = begin_ + std::exchange(used_, used_ + size);
     sizes_[memory] = size;
     return memory;
   }
   void free(void* memory) override {
-    madvise(memory, sizes_.at(memory), MADV_DONTNEED);
+    // Large pages that are this memory's alone; to give back parts of others would break them up.
+    const auto offset = static_cast<std::size_t>(static_cast<char*>(memory) - begin_);
+    const std::size_t first = (offset + huge_page - 1) / huge_page * huge_page,
+                      last = (offset + sizes_.at(memory)) / huge_page * huge_page;
+    if (first < last) madvise(begin_ + first, last - first, MADV_DONTNEED);
     sizes_.erase(memory);
   }
   void clear(double* at, std::int64_t count) override {
@@ -113,15 +119,15 @@ class EmulatedDevice final : public Machine {
     std::unique_ptr<Program> program_;
   };
 
-  static constexpr std::size_t page = 4096, addresses = std::size_t{1} << 40U;
+  static constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20U, addresses = std::size_t{1} << 40U;
 
   void protect(int how) const {
-    if (mprotect(begin_, used_, how) != 0) throw std::bad_alloc();
+    if (mprotect(begin_, (used_ + huge_page - 1) / huge_page * huge_page, how) != 0) throw std::bad_alloc();
   }
   std::int64_t bytes_;
   std::mutex mutex_;
   int open_ = 0;
-  char* begin_ = nullptr;
+  char *all_ = nullptr, *begin_ = nullptr;
   std::size_t used_ = 0;
   std::map<void*, std::size_t> sizes_;
 };

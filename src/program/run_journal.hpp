@@ -90,6 +90,8 @@ class RunJournal final : public SweepKeeper {
   void evaluate_again();
   /// Sweeps that cannot be gone on with are not kept; their evaluations begin again.
   void keep_sweeps(bool yes) { keeps_sweeps_ = yes; }
+  /// Seconds that this process spent in epochs.
+  double seconds_of_epochs() const { return keeping_seconds_; }
   /// Seconds that the evaluation under way took in earlier processes.
   double seconds_before() const { return seconds_before_; }
 
