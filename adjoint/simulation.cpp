@@ -318,7 +318,7 @@ std::int64_t Simulation::working_bytes(Tier tier) const {
     bytes += Memory::bytes_of(pool_states(0) * doubles) - states_->bytes();
     if (wants_.tangent) bytes += Memory::bytes_of(2 * doubles);
   }
-  if (tier != Tier::host) return bytes == 0 ? 0 : bytes + Memory::most_stagger;
+  if (tier != Tier::host) return bytes + Memory::most_stagger;
   std::int64_t passing = grid_sum_bytes(*grid_);
   const Layout& layout = grid_->layout();
   for (std::size_t a = 0; a < 3 && !machine().is_host() && !spec_.model.walls.empty(); ++a)  // a wall's sums

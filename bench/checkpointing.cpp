@@ -18,8 +18,7 @@ double gradient_seconds(Session& session, int repeats) {
   std::vector<double> seconds;
   session.gradient({});
   for (int i = 0; i < repeats; ++i) seconds.push_back(session.gradient({}).seconds);
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
+  return median(seconds);
 }
 
 /// 5000 steps whose states are 200 times the budget.
@@ -52,11 +51,6 @@ void records(Report& report) {
   report.add("ignition 256 x 256, 60 steps, 228 units, states and records mixed: fewer steps than Revolve",
              100 * (1 - steps(1) / steps(0)), "%", "at least 15");
   report.add("    less time", 100 * (1 - seconds[1] / seconds[0]), "%", "at least 15");
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 /// Families in turn, round after round.

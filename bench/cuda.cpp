@@ -3,8 +3,6 @@
 // Usage: bench.cuda [JSON]   With HINDSIGHT_EMULATED set, small problems on an emulated device: to try the program.
 #include <mpi.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <functional>
 
@@ -40,10 +38,11 @@ checkpoints: {device: 8 slots}
 
 double seconds_on(Machine& machine, int times, const std::function<void()>& work) {
   machine.finish();
-  const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < times; ++i) work();
-  machine.finish();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / times;
+  return seconds_of([&] {
+           for (int i = 0; i < times; ++i) work();
+           machine.finish();
+         }) /
+         times;
 }
 
 /// Bytes of a plain step per cell: every array of every kernel read or written once.
@@ -78,13 +77,12 @@ void history(Report& report, const Sizes& sizes, const MakeMachine& make) {
                   Communicator(MPI_COMM_SELF), true, false, true, options);
   std::vector<double> over_plan;
   for (int i = 0; i < 5; ++i) over_plan.push_back(session.gradient({}).seconds / session.plan().seconds);
-  std::sort(over_plan.begin(), over_plan.end());
   const auto& inputs = session.plan_inputs();
   const auto host = static_cast<std::size_t>(Tier::host);
   const double bytes = static_cast<double>(inputs.state_bytes);
   report.add("history " + std::to_string(sizes.history_steps / 20) + " times the device's checkpoints, schedule " +
                  session.plan().kind->name + ": time over plan",
-             over_plan[over_plan.size() / 2], "", "within 8 %");
+             median(over_plan), "", "within 8 %");
   report.add("    state to host memory, while stepping", bytes / inputs.seconds.write[host] / 1e9, "GB/s");
   report.add("    state from host memory, while stepping", bytes / inputs.seconds.read[host] / 1e9, "GB/s");
 }

@@ -18,6 +18,11 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 std::vector<double> medians(const std::vector<std::function<void()>>& works, int rounds) {
   std::vector<std::vector<double>> times(works.size());
   for (int round = -1; round < rounds; ++round)
@@ -26,10 +31,7 @@ std::vector<double> medians(const std::vector<std::function<void()>>& works, int
       if (round >= 0) times[i].push_back(seconds);
     }
   std::vector<double> result;
-  for (auto& t : times) {
-    std::sort(t.begin(), t.end());
-    result.push_back(t[t.size() / 2]);
-  }
+  for (const auto& t : times) result.push_back(median(t));
   return result;
 }
 

@@ -15,6 +15,8 @@ constexpr int repetitions = 7;
 /// Seconds of one call.
 double seconds_of(const std::function<void()>& work);
 
+double median(std::vector<double> values);
+
 /// Medians of some rounds in which every piece of work is timed once, in turn, so that drift hits all alike.
 /// Each is run once before, uncounted.
 std::vector<double> medians(const std::vector<std::function<void()>>& works, int rounds = repetitions);

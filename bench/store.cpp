@@ -24,11 +24,6 @@ namespace {
 constexpr int rounds = 9;
 constexpr std::int64_t mib = std::int64_t{1} << 20U;
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

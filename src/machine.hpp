@@ -48,6 +48,8 @@ class Machine {
   virtual void finish() {}
   /// What its memory counts in; null: in the account of whoever makes it (CountMemory).
   const std::shared_ptr<MemoryAccount>& account() const { return account_; }
+  /// The host's memory that copies go to and come from fastest.
+  virtual Machine& near_host() = 0;
 
   // Not for the host.
 
@@ -55,8 +57,6 @@ class Machine {
   virtual std::int64_t free_bytes() const = 0;
   virtual std::unique_ptr<Event> event() = 0;
   virtual std::unique_ptr<Link> link() = 0;
-  /// The host's memory that copies go to and come from fastest.
-  virtual Machine& near_host() = 0;
   /// Collective.
   virtual std::unique_ptr<cuda::Program> load(const std::string& text, const std::vector<cuda::KernelName>& kernels,
                                               const Communicator& comm) = 0;

@@ -17,8 +17,9 @@ namespace {
 /// What dynamic programs may cost at start-up: well below a second.
 constexpr double affordable_operations = 4e8;
 
-ScheduleRequest request_of(const PlanInputs& inputs) {
+ScheduleRequest request_of(const PlanInputs& inputs, TierRoles roles) {
   ScheduleRequest request;
+  request.roles = roles;
   request.steps = inputs.steps;
   request.at_most = inputs.at_most;
   request.capacities = inputs.units;
@@ -61,8 +62,7 @@ struct Candidate {
 /// The request as a family completes it.
 ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs) {
   const ScheduleKind& kind = schedule_kind(candidate.name);
-  ScheduleRequest request = request_of(inputs);
-  request.roles = candidate.roles;
+  const ScheduleRequest request = request_of(inputs, candidate.roles);
   if (kind.complete == nullptr) return request;
   ScheduleRequest seen = seen_by(kind, request);
   kind.complete(seen, {inputs.keeps_records, candidate.keeps_records, inputs.record_units,
@@ -75,9 +75,8 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
 
 bool is_affordable(const Candidate& candidate, const PlanInputs& inputs) {
   const ScheduleKind& kind = schedule_kind(candidate.name);
-  ScheduleRequest request = request_of(inputs);
-  request.roles = candidate.roles;
-  return kind.operations == nullptr || kind.operations(seen_by(kind, request)) <= affordable_operations;
+  return kind.operations == nullptr ||
+         kind.operations(seen_by(kind, request_of(inputs, candidate.roles))) <= affordable_operations;
 }
 
 /// What a schedule takes with transfers as they will be made.

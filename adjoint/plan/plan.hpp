@@ -38,6 +38,14 @@ inline std::int64_t unit_bytes(Tier tier, const PlanInputs& inputs) {
   return bytes > 0 ? bytes : inputs.state_bytes;
 }
 
+/// What there is to tell about: host memory, the memory that states are made in, and tiers with slots.
+inline std::vector<Tier> tiers_in_use(const PlanInputs& inputs) {
+  std::vector<Tier> all;
+  for (const Tier tier : {Tier::device, Tier::host, Tier::disk})
+    if (tier == Tier::host || tier == inputs.memory() || inputs.units[tier] != 0) all.push_back(tier);
+  return all;
+}
+
 struct CheckpointPlan {
   const ScheduleKind* kind = nullptr;
   ScheduleRequest request;  ///< capacities are what the schedule will use

@@ -28,8 +28,6 @@ struct SlotTier::Transfer : TransferJob {
     data = state.data();
     label = of_label;
     has_failed = found_no_space = false;
-  }
-  void set_made() {
     if (made) made->set();
   }
   void end() {

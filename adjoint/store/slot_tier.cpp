@@ -47,7 +47,7 @@ SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_p
 
 std::int64_t SlotTier::scratch_bytes(const StateShape& shape, const Codec* codec, int threads, const Machine& machine,
                                      bool is_direct) {
-  if (is_direct && !machine.is_host()) return 0;
+  if (is_direct) return 0;
   const std::int64_t state = rounded_up(shape.bytes(), block);
   const std::int64_t copies = machine.is_host() ? 0 : threads * rounded_up(shape.padded_bytes(), block);
   if (codec == nullptr) return copies + threads * std::min(piece_bytes, state);
@@ -128,7 +128,6 @@ void SlotTier::save(std::int64_t slot, const Buffer& state, std::int64_t step) {
   for (std::size_t i = 0; i < writes_.size(); ++i)
     if (writes_[i].get() == &job) p.write = static_cast<int>(i);
   job.begin(slot, state, label);
-  job.set_made();
   job.sequence = sequence_++;
   job.is_difference = takes_reference(slot);
   threads_->submit(job, false);
@@ -155,7 +154,6 @@ SlotTier::Read* SlotTier::begin_read(std::int64_t slot, Pool& pool, bool is_urge
   Place& p = place(slot);
   p.state = State::draining;
   job->begin(slot, pool.acquire(), p.label);
-  job->set_made();
   job->is_copy = false;
   threads_->submit(*job, is_urgent);
   return job;

@@ -60,7 +60,8 @@ class SlotTier {
   const Codec* codec() const { return codec_.get(); }
   /// Of a state's cells, without codec.
   std::int64_t state_bytes() const { return shape_.bytes(); }
-  /// Host memory of a tier's threads. @param is_direct its slots lie in memory, uncoded.
+  /// Host memory of a tier's threads. @param is_direct a device's states go right into
+  /// slots in memory.
   static std::int64_t scratch_bytes(const StateShape& shape, const Codec* codec, int threads, const Machine& machine,
                                     bool is_direct);
   /// Buffers of one state that a tier holds at most beside those of its callers.

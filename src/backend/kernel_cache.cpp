@@ -20,11 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 /// Creates the folder when missing; refuses one that others could have put code into.
 fs::path open_cache() {
   const fs::path folder = KernelCache::folder();
@@ -43,6 +38,11 @@ fs::path open_cache() {
 }
 
 }  // namespace
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
 
 std::string hash_text(const std::string& text) {
   const XXH128_hash_t value = XXH3_128bits(text.data(), text.size());

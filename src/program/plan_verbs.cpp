@@ -103,8 +103,7 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all, b
   text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
   text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", "tier", "budget", "used", "checkpoints",
                       "writes", "reads", "moved");
-  for (const Tier tier : {Tier::device, Tier::host, Tier::disk}) {
-    if (tier != Tier::host && tier != inputs.memory() && inputs.units[tier] == 0) continue;
+  for (const Tier tier : tiers_in_use(inputs)) {
     const auto t = static_cast<std::size_t>(tier);
     const std::int64_t used = inputs.working(tier) + plan.checkpoint_bytes(tier, inputs);
     const std::int64_t budget = session.budget(tier);
@@ -172,9 +171,8 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
   json["recorded"] = counts.recorded;
   json["recomputation"] = plan.recomputation();
   json["seconds"] = plan.seconds;
-  for (const Tier tier : {Tier::device, Tier::host, Tier::disk}) {
+  for (const Tier tier : tiers_in_use(inputs)) {
     const auto t = static_cast<std::size_t>(tier);
-    if (tier != Tier::host && tier != inputs.memory() && inputs.units[tier] == 0) continue;
     const auto count = [](std::int64_t c) { return c == unpredicted ? Json() : Json(c); };
     json["tiers"][to_text(tier)] = {{"slots", counts.peak[t]},
                                     {"bytes", plan.checkpoint_bytes(tier, inputs)},

@@ -197,9 +197,8 @@ Json counts_result(const Session& session, const DriverCounts& counts, double se
   const std::int64_t n = simulation.plan().steps();
   Json json;
   json["steps"] = {{"forward", n}, {"recomputed", counts.total() - n}, {"reversed", counts.reversed}};
-  for (const Tier tier : {Tier::device, Tier::host, Tier::disk}) {
+  for (const Tier tier : tiers_in_use(inputs)) {
     const auto t = static_cast<std::size_t>(tier);
-    if (tier != Tier::host && tier != inputs.memory() && inputs.units[tier] == 0) continue;
     json["memory"][to_text(tier)] = {
         {"budget", session.budget(tier)}, {"peak", session.peak_bytes(tier)},       {"working", inputs.working(tier)},
         {"slots", counts.peak[t]},        {"slot_bytes", unit_bytes(tier, inputs)}, {"writes", counts.writes[t]},

@@ -97,6 +97,11 @@ Evaluation Session::gradient(const StateObserver& observer) {
       .evaluation;
 }
 
+/// With a sweep that the journal has the begin of.
+bool Session::goes_on() const {
+  return options_.journal != nullptr && options_.journal->has_sweep();
+}
+
 Evaluation Session::evaluate(const StateObserver& observer) {
   // Another plan would lose other bits in a codec.
   if (drift_.wants_measuring() && tiers_->is_lossless()) {
@@ -108,7 +113,7 @@ Evaluation Session::evaluate(const StateObserver& observer) {
   simulation_->memory()->restart_peak();
   if (const auto& device = simulation_->machine().account()) device->restart_peak();
   const auto progress = [&](std::int64_t forward, std::int64_t reversed) { progress_.update(forward + reversed); };
-  const bool goes_on = options_.journal != nullptr && options_.journal->has_sweep();
+  const bool goes_on = this->goes_on();
   if (options_.journal != nullptr) {
     options_.journal->keep_sweeps(tiers_->is_lossless() && !is_calibrating_);
     options_.journal->expect_parts(inputs_.state_bytes);

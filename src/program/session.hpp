@@ -98,8 +98,10 @@ class Session {
   void save_plan(ArchiveWriter& to) const;
   CheckpointPlan read_plan(ArchiveReader& from);
   bool restore_plan();
+  bool goes_on() const;
   Evaluation gradient_now(const StateObserver& observer);
   double add_priors(UnknownValues* gradient) const;
+  std::vector<Tier> memories() const;
   void read_budgets();
   void count_units();
   std::int64_t units_of(Tier tier) const;

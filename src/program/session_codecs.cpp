@@ -177,8 +177,7 @@ Evaluation Session::gradient_now(const StateObserver& observer) {
   constexpr double fallen = 0.1;  // the absolute error stays when gradients get smaller, so the relative one grows
   const LossyTiers tiers = lossy_tiers();
   if (tiers.accepted == 0.0) {
-    const bool goes_on = options_.journal != nullptr && options_.journal->has_sweep();
-    if (tiers_ && !goes_on) foresee_sizes();
+    if (tiers_ && !goes_on()) foresee_sizes();
     return evaluate(observer);
   }
   if (!lossy_error_) calibrate(tiers);

@@ -60,6 +60,11 @@ void Session::read_budget(Tier tier) {
   if (!given && case_.time.until) budget = std::min(budget, inputs_.working(tier) + open_end_bytes);
 }
 
+/// The memory that states are made in and, where that is a device's, the host's.
+std::vector<Tier> Session::memories() const {
+  return simulation_->machine().is_host() ? std::vector<Tier>{Tier::host} : std::vector<Tier>{Tier::device, Tier::host};
+}
+
 /// All ranks plan with the capacities of the one that has the least.
 void Session::read_budgets() {
   const auto& checkpoints = case_.checkpoints;
@@ -72,8 +77,7 @@ void Session::read_budgets() {
   inputs_.record_units = simulation_->record_units();
   inputs_.keeps_records = !tiers_->is_asked_for(inputs_.memory());
   inputs_.state_bytes = simulation_->state_bytes();
-  const std::vector<Tier> memories =
-      simulation_->machine().is_host() ? std::vector<Tier>{Tier::host} : std::vector<Tier>{Tier::device, Tier::host};
+  const std::vector<Tier> memories = this->memories();
   for (const Tier tier : memories) inputs_.working_bytes[index(tier)] = simulation_->working_bytes(tier);
   for (const Tier tier : memories) read_budget(tier);
   if (tiers_->any()) {
@@ -169,9 +173,7 @@ std::int64_t Session::bytes_of_transfers(Tier memory) const {
 
 /// A budget in slots is for checkpoints alone.
 void Session::count_transfers() {
-  const bool has_device = inputs_.memory() == Tier::device;
-  for (const Tier tier : {Tier::device, Tier::host}) {
-    if (tier == Tier::device && !has_device) continue;
+  for (const Tier tier : memories()) {
     const std::int64_t bytes = bytes_of_transfers(tier);
     inputs_.working_bytes[index(tier)] += bytes - std::exchange(transfer_bytes_[index(tier)], bytes);
     if (!is_in_slots(tier)) continue;
@@ -180,7 +182,7 @@ void Session::count_transfers() {
     budgets_[index(tier)] = bytes_of_slots(*given(tier), inputs_.working(tier), slot);
   }
   simulation_->memory()->set_limit(budgets_[index(Tier::host)]);
-  if (has_device) simulation_->machine().account()->set_limit(budgets_[index(Tier::device)]);
+  if (inputs_.memory() == Tier::device) simulation_->machine().account()->set_limit(budgets_[index(Tier::device)]);
 }
 
 /// Costs as given, else as measured on a few steps.

@@ -198,8 +198,7 @@ std::array<SlotTier*, tier_count> SlowTiers::all() const {
 std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, std::int64_t pages, bool reopens) {
   if (tier == Tier::host) {
     const CountMemory counted(simulation_.memory());
-    Machine& machine = simulation_.machine();
-    return std::make_unique<MemoryMedium>(pages, page_bytes(tier), machine.is_host() ? machine : machine.near_host());
+    return std::make_unique<MemoryMedium>(pages, page_bytes(tier), simulation_.machine().near_host());
   }
   const auto slowed = [&](std::unique_ptr<Medium> medium, const std::pair<double, double>& seconds) {
     const double state = static_cast<double>(rounded_up(shape_.bytes(), block));

@@ -173,10 +173,10 @@ TEST_F(Resume, CalibrationsBeginAgain) {
 
 /// A device's checkpoints, emulated.
 TEST_F(Resume, ADevicesRunGoesOn) {
-  write_case("checkpoints: {host: 30 slots}\n", "30");
+  write_case("checkpoints: {host: 30 slots}\n", "200");
   ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
-  write_case("checkpoints: {device: 12 slots, host: 20 slots, disk: 50 slots}\n", "30");
-  EXPECT_EQ(run_and_signal("gradient case.yaml --backend emulated --out device", 1, SIGTERM, "device", "done", 450), 5)
+  write_case("checkpoints: {device: 12 slots, host: 20 slots, disk: 50 slots}\n", "200");
+  EXPECT_EQ(run_and_signal("gradient case.yaml --backend emulated --out device", 1, SIGTERM, "device", "done", 2500), 5)
       << output();
   EXPECT_EQ(run("resume device"), 0) << output();
   EXPECT_NE(output().find("gradient at"), std::string::npos) << output();
