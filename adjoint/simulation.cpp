@@ -12,6 +12,7 @@
 #include "solvers/equations/derive.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/runge_kutta_kernels.hpp"
+#include "src/cores.hpp"
 #include "src/error.hpp"
 
 namespace hindsight {
@@ -659,24 +660,26 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double long_enough = 0.1;  // seconds; what takes longer is measured once
-
-/// Seconds of one call of `work`: the median of `repeats` batches of at least `enough` seconds. Collective.
+/// Seconds of one call of `work`: the median of `repeats` batches of at least `enough` seconds, of three where one call
+/// takes long. The first call, which touches memory for the first time, is not counted. Collective.
 double seconds_of(const Communicator& comm, Machine& machine, int repeats, double enough,
                   const std::function<void()>& work) {
-  std::vector<double> samples;
-  for (std::int64_t batch = 1; static_cast<int>(samples.size()) < repeats;) {
+  const auto seconds_of_batch = [&](std::int64_t calls) {
     machine.finish();
     const Clock::time_point begin = Clock::now();
-    for (std::int64_t k = 0; k < batch; ++k) work();
+    for (std::int64_t k = 0; k < calls; ++k) work();
     machine.finish();
-    const double seconds = comm.max(std::chrono::duration<double>(Clock::now() - begin).count());
-    if (samples.empty() && seconds < enough && batch < (1 << 20)) {
-      batch *= 4;
-    } else {
-      samples.push_back(seconds / static_cast<double>(batch));
-      if (seconds > long_enough) break;
-    }
+    return comm.max(std::chrono::duration<double>(Clock::now() - begin).count());
+  };
+  std::int64_t batch = 1;
+  for (double seconds = seconds_of_batch(batch); seconds < enough && batch < (1 << 20);
+       seconds = seconds_of_batch(batch))
+    batch *= 4;
+  const double most = std::max(0.1, 1.5 * enough * repeats);
+  std::vector<double> samples;
+  for (double all = 0.0; static_cast<int>(samples.size()) < (all > most ? std::min(3, repeats) : repeats);) {
+    samples.push_back(seconds_of_batch(batch) / static_cast<double>(batch));
+    all += samples.back() * static_cast<double>(batch);
   }
   std::sort(samples.begin(), samples.end());
   return samples[samples.size() / 2];
@@ -718,7 +721,7 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   seconds.record_last = measured([&] { record(other(), state, false, false, live); });
   seconds.reverse = measured([&] { reverse_one(live, 0); });
   live = {};
-  units = std::min(units, static_cast<std::int64_t>(std::min(1e9, 5 * long_enough / seconds.forward)));
+  units = std::min(units, static_cast<std::int64_t>(std::min(1e9, 0.5 / seconds.forward)));
   std::vector<StepRecord> records(count(units / record_units()));
   seconds.record = seconds.forward;
   seconds.reverse_kept = seconds.reverse;
@@ -736,11 +739,10 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   return seconds;
 }
 
-std::pair<double, double> Simulation::measure(SlotTier& tier, std::int64_t slots) {
+TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
   reserve(tier.buffers());
-  const auto per_slot = [&](double elapsed, double busy) {  // less than a step: then transfers wait for steps
-    return comm_.max(std::min(elapsed, busy) / static_cast<double>(slots));
-  };
+  const double taken = 1.0 - std::min(1.0, spare_cores(comm_));  // of the steps' processor time
+  const auto per_slot = [&](double seconds) { return comm_.max(seconds / static_cast<double>(slots)); };
   auto elapsed = [this, begin = Clock::now()]() mutable {
     machine().finish();
     const Clock::time_point before = std::exchange(begin, Clock::now());
@@ -754,7 +756,10 @@ std::pair<double, double> Simulation::measure(SlotTier& tier, std::int64_t slots
     tier.save(i, state, i);
   }
   tier.finish();
-  const double write = per_slot(elapsed(), tier.traffic().write_busy);
+  TransferSeconds seconds;
+  // At most what its thread was busy: where that is less than a step, transfers wait for steps.
+  seconds.write = per_slot(std::min(elapsed(), tier.traffic().write_busy));
+  seconds.write_delay = taken * per_slot(tier.traffic().write_cpu);
   for (std::int64_t i = 0, next = 0; i < slots; ++i) {
     while (next < slots && tier.prefetch(next, *states_)) ++next;
     next = std::max(next, i + 1);
@@ -764,9 +769,10 @@ std::pair<double, double> Simulation::measure(SlotTier& tier, std::int64_t slots
     state = advance(0, state, false);
     tier.release(i);
   }
-  const double read = per_slot(elapsed(), tier.traffic().read_busy);
+  seconds.read = per_slot(std::min(elapsed(), tier.traffic().read_busy));
+  seconds.read_delay = taken * per_slot(tier.traffic().read_cpu);
   tier.clear();
-  return {write, read};
+  return seconds;
 }
 
 void Simulation::walk(const std::function<bool(std::int64_t k, const double* state)>& visit) {

@@ -92,6 +92,12 @@ struct StepSeconds {
   double load = 0.0;          ///< what a plain step takes longer from a state that was kept
 };
 
+/// Of one state to and from a slow tier.
+struct TransferSeconds {
+  double write = 0.0, read = 0.0;
+  double write_delay = 0.0, read_delay = 0.0;  ///< of the steps beside it: processor time that no spare core gives
+};
+
 class Simulation final : private ReversibleSteps {
  public:
   struct Wants {
@@ -145,9 +151,9 @@ class Simulation final : private ReversibleSteps {
   /// Measures single steps from the initial state, all ranks at once; medians of `repeats`, `batch` seconds each at
   /// least. Uses up to `units` of memory of one state beside the working memory. Collective, the same on all ranks.
   StepSeconds measure(int repeats, double batch, std::int64_t units);
-  /// Seconds of one transfer of a state to and from a tier while steps are taken, when one follows the other. Uses so
-  /// many of the tier's slots and empties it. Collective.
-  std::pair<double, double> measure(SlotTier& tier, std::int64_t slots);
+  /// Measures transfers of single states while steps are taken, when one follows the other. Uses so many of the tier's
+  /// slots and empties it. Collective.
+  TransferSeconds measure(SlotTier& tier, std::int64_t slots);
   /// Takes steps from the initial state until `visit` has seen enough; neither objective nor condition of the end.
   /// @param visit called with the initial state and after each step; false: enough, on all ranks. Collective.
   void walk(const std::function<bool(std::int64_t k, const double* state)>& visit);

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "adjoint/schedule/action.hpp"
+#include "adjoint/schedule/schedule.hpp"
 
 namespace hindsight {
 
@@ -13,7 +13,11 @@ struct OperationSeconds {
   double record = 1.0, reverse_kept = 1.0;         ///< of a step whose record goes into a slot
   double record_last = 0.0, reverse = 1.0;         ///< of a step recorded to be reversed at once
   std::array<double, tier_count> write{}, read{};  ///< of one state
-  Tier memory = Tier::host;                        ///< where states are made and kept by reference
+  /// By which such a transfer delays the steps beside it.
+  std::array<double, tier_count> write_delay{}, read_delay{};
+  Tier memory = Tier::host;  ///< where states are made and kept by reference
+
+  ScheduleCosts of_schedule() const { return {forward, record_last + reverse, write, read, write_delay, read_delay}; }
 };
 
 /// How far transfers to and from slow tiers run beside the steps: states that may wait to be written, and states read

@@ -24,10 +24,7 @@ ScheduleRequest request_of(const PlanInputs& inputs, TierRoles roles) {
   request.at_most = inputs.at_most;
   request.capacities = inputs.units;
   request.period = inputs.period;
-  request.costs.forward = inputs.seconds.forward;
-  request.costs.reverse = inputs.seconds.record_last + inputs.seconds.reverse;
-  request.costs.write = inputs.seconds.write;
-  request.costs.read = inputs.seconds.read;
+  request.costs = inputs.seconds.of_schedule();
   const auto memory = static_cast<std::size_t>(inputs.memory());
   request.costs.write[memory] = request.costs.read[memory] = 0;  // too little to shape a schedule
   // A slower tier that was measured to be faster, by chance or because it is coded otherwise, counts as equal.
@@ -89,10 +86,11 @@ double seconds_of(const ScheduleKind& kind, const Schedule& schedule, const Plan
   if (!inputs.overlap.is_on() || !transfers || schedule.predicted.reversed == unpredicted) return one_by_one;
   if (schedule.predicted.total() <= followed)
     return overlapped_seconds(schedule, kind.is_online, inputs.steps, inputs.seconds, inputs.overlap);
-  OperationSeconds free = inputs.seconds;
+  OperationSeconds free = inputs.seconds, beside = inputs.seconds;
   free.write = free.read = {};
-  const double steps = predicted_seconds(schedule, free);
-  return std::max(steps, one_by_one - steps);
+  beside.write = beside.write_delay;
+  beside.read = beside.read_delay;
+  return std::max(predicted_seconds(schedule, beside), one_by_one - predicted_seconds(schedule, free));
 }
 
 CheckpointPlan plan_with(const Candidate& candidate, const PlanInputs& inputs) {

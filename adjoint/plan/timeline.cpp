@@ -93,6 +93,7 @@ class Clock {
     Channel& channel = of(slot);
     if (channel.reads() >= overlap_.prefetch || channel.is_being_written(slot.index, now_)) return false;
     channel.read(slot.index, now_);
+    now_ += seconds_.read_delay[static_cast<std::size_t>(slot.tier)];
     return true;
   }
   void operator()(const Advance& a) { now_ += static_cast<double>(a.to - a.from) * seconds_.forward; }
@@ -136,7 +137,10 @@ class Clock {
     Channel& channel = of(slot);
     if (channel.waiting_writes(now_) >= std::max(1, overlap_.queue)) now_ = channel.first_write_done(now_);
     channel.write(slot.index, now_);
-    if (overlap_.queue == 0) now_ = channel.first_write_done(now_);
+    if (overlap_.queue == 0)
+      now_ = channel.first_write_done(now_);
+    else
+      now_ += seconds_.write_delay[static_cast<std::size_t>(slot.tier)];
   }
   void load(Slot slot) {
     Channel& channel = of(slot);

@@ -10,7 +10,7 @@ namespace hindsight {
 
 /// Executes the actions on a clock: steps take their time; a slow tier makes one transfer at a time, reads before
 /// writes; a save waits while the queue is full, a load until its state has come, and loads are read ahead as the
-/// driver does. Cost: some nanoseconds per action.
+/// driver does; a transfer delays the steps it runs beside. Cost: some nanoseconds per action.
 /// @param is_online the schedule is to be told that the run has `steps` steps when it gets there, and nothing is read
 /// ahead.
 double overlapped_seconds(const Schedule& schedule, bool is_online, std::int64_t steps, const OperationSeconds& seconds,

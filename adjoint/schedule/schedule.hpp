@@ -133,6 +133,7 @@ struct ScheduleCosts {
   double forward = 1;  ///< one plain step
   double reverse = 1;  ///< recording and reversing one step
   std::array<double, tier_count> write{}, read{};
+  std::array<double, tier_count> write_delay{}, read_delay{};  ///< of the steps that a transfer runs beside
 };
 
 inline constexpr std::int64_t unknown_steps = -1;

@@ -16,8 +16,10 @@ namespace hindsight {
 double stride_time(std::int64_t steps, std::int64_t stride, std::int64_t plain, const ScheduleCosts& costs) {
   const auto n = static_cast<double>(steps), count = n / static_cast<double>(stride);
   const auto disk = static_cast<std::size_t>(Tier::disk);
-  return std::max(n * costs.forward, count * costs.write[disk]) +
-         std::max(n * costs.reverse + count * static_cast<double>(plain) * costs.forward, count * costs.read[disk]);
+  const double forward = n * costs.forward + count * costs.write_delay[disk];
+  const double reverse =
+      n * costs.reverse + count * (static_cast<double>(plain) * costs.forward + costs.read_delay[disk]);
+  return std::max(forward, count * costs.write[disk]) + std::max(reverse, count * costs.read[disk]);
 }
 
 namespace {

@@ -1,6 +1,8 @@
 // What the threads of a slow tier are given to do.
 #pragma once
 
+#include <time.h>
+
 #include <chrono>
 #include <string>
 #include <utility>
@@ -20,7 +22,7 @@ struct SlotTier::Transfer : TransferJob {
   SlotLabel label;
   bool has_failed = false, found_no_space = false;
   std::string problem;
-  double seconds = 0.0;
+  double seconds = 0.0, cpu_seconds = 0.0;
 
   void begin(std::int64_t of_slot, Buffer buffer, const SlotLabel& of_label) {
     slot = of_slot;
@@ -39,10 +41,12 @@ struct SlotTier::Transfer : TransferJob {
   void attempt(int thread, Work work) noexcept {
     Scratch& scratch = tier.scratch_[static_cast<std::size_t>(thread)];
     auto begin = std::chrono::steady_clock::now();
+    double cpu_before = cpu_seconds_of_thread();
     try {
       if (made) {  // steps that the transfer waits for are no part of it
         scratch.link->wait(*made);
         begin = std::chrono::steady_clock::now();
+        cpu_before = cpu_seconds_of_thread();
       }
       work(scratch);
     } catch (const MediumError& error) {
@@ -54,6 +58,12 @@ struct SlotTier::Transfer : TransferJob {
       problem = error.what();
     }
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    cpu_seconds = cpu_seconds_of_thread() - cpu_before;
+  }
+  static double cpu_seconds_of_thread() {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
   }
 };
 

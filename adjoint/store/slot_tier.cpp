@@ -62,6 +62,7 @@ SlotTier::~SlotTier() {
 void SlotTier::reap(Write& job) {
   Place& p = place(job.slot);
   traffic_.write_busy += job.seconds;
+  traffic_.write_cpu += job.cpu_seconds;
   largest_bytes_ = std::max(largest_bytes_, job.label.bytes);
   p.label = job.label;
   p.write = -1;
@@ -202,6 +203,7 @@ Buffer SlotTier::load(std::int64_t slot, Pool& pool) {
   Buffer state = job->has_failed ? Buffer() : std::move(job->state);
   if (!job->is_copy) {
     traffic_.read_busy += job->seconds;
+    traffic_.read_cpu += job->cpu_seconds;
     traffic_.bytes_read += job->label.bytes + job->label.reference.bytes;
   }
   if (job->has_failed) {

@@ -28,6 +28,7 @@ struct TierTraffic {
   std::int64_t writes = 0, reads = 0, bytes_written = 0, bytes_read = 0;
   double write_stall = 0.0, read_stall = 0.0;  ///< seconds that the steps waited
   double write_busy = 0.0, read_busy = 0.0;    ///< seconds that transfers took, summed over the threads
+  double write_cpu = 0.0, read_cpu = 0.0;      ///< seconds of processor time of these
   std::int64_t longest_queue = 0;              ///< states that waited to be written
   std::int64_t ahead = 0;                      ///< reads that had begun before they were needed
   std::int64_t damaged = 0;                    ///< reads that failed or had a wrong checksum

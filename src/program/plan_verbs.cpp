@@ -84,6 +84,9 @@ std::string transfers_text(const Session& session) {
                             ? fmt::format(", coded ({}) into {}", codec->name(), bytes_text(unit_bytes(tier, inputs)))
                             : "",
                         inputs.overlap.is_on() ? "beside the steps" : "while the steps wait");
+    const double delay = std::max(inputs.seconds.write_delay[t], inputs.seconds.read_delay[t]);
+    if (inputs.overlap.is_on() && delay > 0)
+      text += fmt::format("  No core is free for that: the steps get up to {} later each time.\n", seconds_text(delay));
   }
   return text;
 }
@@ -180,6 +183,8 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
                                     {"reads", count(counts.reads[t])},
                                     {"write_seconds", inputs.seconds.write[t]},
                                     {"read_seconds", inputs.seconds.read[t]},
+                                    {"write_delay_seconds", inputs.seconds.write_delay[t]},
+                                    {"read_delay_seconds", inputs.seconds.read_delay[t]},
                                     {"slot_bytes", unit_bytes(tier, inputs)}};
     if (!session.tiers().is_asked_for(tier)) continue;
     const Codec* const codec = session.tiers().codec(tier);

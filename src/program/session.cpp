@@ -47,8 +47,7 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
     read_budgets();
     require_memory(inputs_);
     if (!restore_plan()) {
-      measure();
-      make_plan();
+      plan_measured();
       choose_codec();
     }
     if (options_.journal != nullptr) options_.journal->attach("plan", [this](ArchiveWriter& to) { save_plan(to); });
@@ -105,8 +104,7 @@ bool Session::goes_on() const {
 Evaluation Session::evaluate(const StateObserver& observer) {
   // Another plan would lose other bits in a codec.
   if (drift_.wants_measuring() && tiers_->is_lossless()) {
-    measure();
-    make_plan();
+    plan_measured();
   }
   const std::int64_t plain = std::max<std::int64_t>(0, plan_.schedule.predicted.plain);
   progress_.phase("gradient", plain + 2 * simulation_->plan().steps());

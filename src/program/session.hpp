@@ -111,7 +111,9 @@ class Session {
   const std::optional<CaseBudget>& given(Tier tier) const;
   void read_budget(Tier tier);
   void count_transfers();
-  void measure();
+  void plan_measured();
+  void measure_steps(int repeats, double batch);
+  void measure_transfers();
   void make_plan();
   bool open_tiers();
   void shrink(const TierIsFull& full, double seconds);
@@ -135,8 +137,9 @@ class Session {
   std::unique_ptr<SlowTiers> tiers_;
   std::vector<std::string> warnings_;
   PlanInputs inputs_;
-  PerTier budgets_{}, transfer_bytes_{};  // of memory; and what transfers take of it
-  PerTier most_units_{-1, -1, -1};        // found to fit when a tier was full; -1: not found yet
+  PerTier budgets_{}, transfer_bytes_{};    // of memory; and what transfers take of it
+  PerTier most_units_{-1, -1, -1};          // found to fit when a tier was full; -1: not found yet
+  std::pair<double, double> keep_seconds_;  // what steps take longer that keep a state in memory, and begin with one
   CheckpointPlan plan_;
   Drift drift_;
   bool does_without_disk_ = false;  // though it was asked for

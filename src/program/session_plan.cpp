@@ -185,33 +185,62 @@ void Session::count_transfers() {
   if (inputs_.memory() == Tier::device) simulation_->machine().account()->set_limit(budgets_[index(Tier::device)]);
 }
 
-/// Costs as given, else as measured on a few steps.
-void Session::measure() {
+/// Plans with costs as given, else as measured on a few steps; where these promise a long gradient, on more of them,
+/// for about a hundredth of its time.
+void Session::plan_measured() {
+  constexpr double is_long = 10, part = 1.5e-4, most = 0.1;  // seconds; of the gradient's time, and seconds of a sample
   drift_.settle();
+  const int repeats = inputs_.at_most < 50 ? 1 : inputs_.at_most < 500 ? 3 : 5;
+  measure_steps(repeats, options_.only_plan ? 5e-3 : 1e-3);
+  measure_transfers();
+  make_plan();
+  const double seconds = comm_.max(plan_.seconds);
+  if (seconds < is_long || !options_.costs.empty()) return;
+  measure_steps(9, std::min(most, part * seconds));
+  make_plan();
+}
+
+void Session::measure_steps(int repeats, double batch) {
   tiers_->close(Tier::host);  // its memory is needed
   simulation_->free_checkpoints();
   count_units();
-  const int repeats = inputs_.at_most < 50 ? 1 : inputs_.at_most < 500 ? 3 : 5;
-  const double batch = options_.only_plan ? 5e-3 : 1e-3;
   const Tier memory = inputs_.memory();
   const std::int64_t units = -comm_.max(-tier_bytes(memory) / inputs_.state_bytes);
   const StepSeconds steps = simulation_->measure(repeats, batch, units);
   OperationSeconds& seconds = inputs_.seconds;
-  seconds = {steps.forward, steps.record, steps.reverse_kept, steps.record_last, steps.reverse, {}, {}, memory};
-  seconds.write[index(memory)] = steps.save;
-  seconds.read[index(memory)] = steps.load;
-  simulation_->free_checkpoints();
-  for (const Tier tier : slow_tiers)
-    if (tiers_->is_asked_for(tier) && inputs_.units[tier] > 0)
-      std::tie(seconds.write[index(tier)], seconds.read[index(tier)]) = tiers_->measure(tier, tier_bytes(tier));
-  count_units();
-  const ScheduleCosts measured{seconds.forward, seconds.record_last + seconds.reverse, seconds.write, seconds.read};
+  seconds.forward = steps.forward;
+  seconds.record = steps.record;
+  seconds.record_last = steps.record_last;
+  seconds.reverse = steps.reverse;
+  seconds.reverse_kept = steps.reverse_kept;
+  keep_seconds_ = {steps.save, steps.load};
+  const ScheduleCosts measured = seconds.of_schedule();
   const ScheduleCosts costs = parse_costs(options_.costs, measured);
   seconds.record_last *= costs.reverse / measured.reverse;
   seconds.reverse *= costs.reverse / measured.reverse;
   seconds.reverse_kept *= costs.reverse / measured.reverse;
   seconds.record *= costs.forward / measured.forward;
   seconds.forward = costs.forward;
+}
+
+void Session::measure_transfers() {
+  tiers_->close(Tier::host);
+  simulation_->free_checkpoints();
+  count_units();
+  OperationSeconds& seconds = inputs_.seconds;
+  seconds.write = seconds.read = seconds.write_delay = seconds.read_delay = {};
+  std::tie(seconds.write[index(inputs_.memory())], seconds.read[index(inputs_.memory())]) = keep_seconds_;
+  for (const Tier tier : slow_tiers) {
+    if (!tiers_->is_asked_for(tier) || inputs_.units[tier] == 0) continue;
+    const TransferSeconds transfer = tiers_->measure(tier, tier_bytes(tier));
+    seconds.write[index(tier)] = transfer.write;
+    seconds.read[index(tier)] = transfer.read;
+    if (!options_.costs.empty()) continue;  // those who give costs mean what they give
+    seconds.write_delay[index(tier)] = transfer.write_delay;
+    seconds.read_delay[index(tier)] = transfer.read_delay;
+  }
+  count_units();
+  const ScheduleCosts costs = parse_costs(options_.costs, seconds.of_schedule());
   seconds.write = costs.write;
   seconds.read = costs.read;
 }
@@ -290,14 +319,15 @@ void Session::foresee_sizes() {
   make_plan();
 }
 
-/// Codecs have changed: plans again. @param known costs with these codecs; null: they are measured.
+/// Codecs have changed: plans again. @param known costs with these codecs; null: transfers are measured, steps are not,
+/// so that codecs are compared and not the machine's moods.
 void Session::plan_again(const OperationSeconds* known) {
   does_without_disk_ = false;
   if (known != nullptr) {
     inputs_.seconds = *known;
     count_units();
   } else {
-    measure();
+    measure_transfers();
   }
   make_plan();
 }

@@ -63,13 +63,14 @@ auto reader(ArchiveReader& from) {
 
 template <class Seconds, class Visit>
 void visit_seconds(Seconds& s, const Visit& visit) {
-  visit(s.forward, s.record, s.reverse_kept, s.record_last, s.reverse, s.write, s.read);
+  visit(s.forward, s.record, s.reverse_kept, s.record_last, s.reverse, s.write, s.read, s.write_delay, s.read_delay);
 }
 
 template <class Request, class Visit>
 void visit_request(Request& r, const Visit& visit) {
   visit(r.steps, r.capacities.slots, r.content, r.costs.forward, r.costs.reverse, r.costs.write, r.costs.read,
-        r.record_units, r.record_gives_state, r.period, r.at_most, r.roles.memory, r.roles.slow);
+        r.costs.write_delay, r.costs.read_delay, r.record_units, r.record_gives_state, r.period, r.at_most,
+        r.roles.memory, r.roles.slow);
 }
 
 template <class Lossy, class Visit>

@@ -259,15 +259,15 @@ std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) 
   return fewer;
 }
 
-std::pair<double, double> SlowTiers::measure(Tier tier, std::int64_t bytes) {
+TransferSeconds SlowTiers::measure(Tier tier, std::int64_t bytes) {
   const std::int64_t pages = rounded_up(shape_.bytes(), page_bytes(tier)) / page_bytes(tier);  // of a state, not coded
   const std::int64_t fit = pages_in(tier, bytes) / pages;
   std::int64_t slots = -comm_.max(-std::clamp<std::int64_t>(fit, 1, sample));
   while (slots > 0 && tiers_[index(tier)] == nullptr)
     slots = open(tier, slots, std::min(bytes, slots * pages * (page_bytes(tier) + PageArena::table_bytes)));
-  if (slots == 0) return {0.0, 0.0};
+  if (slots == 0) return {};
   slots = std::min(slots, tiers_[index(tier)]->settings().slots);
-  const std::pair<double, double> seconds = simulation_.measure(*tiers_[index(tier)], slots);
+  const TransferSeconds seconds = simulation_.measure(*tiers_[index(tier)], slots);
   learn_sizes();
   if (codec(tier) != nullptr) close(tier);  // its pages will be others
   return seconds;

@@ -59,9 +59,8 @@ class SlowTiers {
   /// Slots that so many bytes of this rank hold, in host memory with the table of their pages.
   std::int64_t slots_in(Tier tier, std::int64_t bytes) const;
 
-  /// Opens a tier for some states and measures it. @param bytes that it may take at most. @returns seconds per write
-  /// and read of a state. Collective.
-  std::pair<double, double> measure(Tier tier, std::int64_t bytes);
+  /// Opens a tier for some states and measures it. @param bytes that it may take at most. Collective.
+  TransferSeconds measure(Tier tier, std::int64_t bytes);
   /// Opens a tier, or leaves it open if it is large enough. @param bytes that it may take at most. @returns the slots
   /// that there is room for, less than asked for when a device is full (then it is closed). Collective.
   std::int64_t open(Tier tier, std::int64_t slots, std::int64_t bytes);

@@ -50,6 +50,28 @@ TEST(Timeline, IsTheStrideFormula) {
     }
 }
 
+/// Where no core is free for the transfers, they take their processor time from the steps; k is chosen with that.
+TEST(Timeline, TransfersDelayTheStepsBesideThem) {
+  const std::int64_t n = 8192, k = 8;
+  for (const double delay : {0.5, 3.0, 7.0}) {
+    OperationSeconds s = seconds_with(8.0);
+    s.write_delay[disk] = delay;
+    s.read_delay[disk] = delay / 2;
+    ScheduleCosts costs;
+    costs.forward = 1;
+    costs.reverse = 3;
+    costs.write = s.write;
+    costs.read = s.read;
+    costs.write_delay = s.write_delay;
+    costs.read_delay = s.read_delay;
+    const double formula = stride_time(n, k, 0, costs);
+    EXPECT_NEAR(formula, n * (1 + delay / k) + n * (3 + delay / 2 / k), 1e-6);
+    EXPECT_NEAR(overlapped_seconds(stride(n, k, Content::record), false, n, s, {2, 2}) / formula, 1.0, 0.03);
+    EXPECT_NEAR(overlapped_seconds(stride(n, k, Content::record), false, n, s, {0, 0}),
+                predicted_seconds(stride(n, k, Content::record), s), 1e-6);
+  }
+}
+
 TEST(Timeline, WithoutQueueAndPrefetchTransfersStopTheWork) {
   for (const double transfer : {0.5, 8.0, 100.0}) {
     const Schedule schedule = stride(1000, 10, Content::state);

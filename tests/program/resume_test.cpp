@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <regex>
@@ -350,8 +351,8 @@ TEST_F(Resume, DamagedFilesAreSurvivedOrNamed) {
       EXPECT_TRUE(code == 6 || (code == 2 && file.filename() == "run.json")) << file << " " << code << output();
       EXPECT_NE(output().find(file.filename() == "run.json" ? "run.json" : "damaged"), std::string::npos) << output();
     }
+    if ((i + 1) % 40 == 0) std::cout << survived << " survived, " << named << " named" << std::endl;
   }
-  std::printf("%d survived, %d named\n", survived, named);
   EXPECT_GT(survived, named);
 }
 

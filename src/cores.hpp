@@ -1,0 +1,12 @@
+// The processor cores that ranks share.
+#pragma once
+
+#include "src/communicator.hpp"
+
+namespace hindsight {
+
+/// Cores that a rank has beside the one its steps run on: those that the ranks of its node may run on, shared out among
+/// the ranks that may run there, less one. 0 where each core has its rank; the least of all ranks. Collective.
+double spare_cores(const Communicator& comm);
+
+}  // namespace hindsight
