@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,10 @@
 
 namespace hindsight::test {
 
-/// A case of this project, or text of a test, with overrides.
+/// A case of this project, or text of a test, with overrides. In a bundle, HINDSIGHT_SOURCE says where cases are.
 inline Case shipped_case(const std::string& name, const std::vector<std::string>& set = {}) {
-  return read_case(std::string(HINDSIGHT_SOURCE_DIR) + "/cases/" + name + ".yaml", set);
+  const char* const source = std::getenv("HINDSIGHT_SOURCE");
+  return read_case(std::string(source != nullptr ? source : HINDSIGHT_SOURCE_DIR) + "/cases/" + name + ".yaml", set);
 }
 inline Case text_case(const std::string& text, const std::vector<std::string>& set = {}) {
   return parse_case("test.yaml", text, set);

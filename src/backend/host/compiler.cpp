@@ -20,10 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// -fno-math-errno and -fno-trapping-math change no result: they let sqrt and selects vectorise.
+// -fno-math-errno and -fno-trapping-math change no result: they let sqrt and selects vectorise. Kernels call nothing
+// but mathematics: with -nostdlib a compiler without start files will do.
 const std::vector<std::string> flags = {
-    "-std=gnu11", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC",
-    "-shared",    "-w"};
+    "-std=gnu11",         "-O3",   "-march=native", "-ffp-contract=off", "-fno-math-errno",
+    "-fno-trapping-math", "-fPIC", "-shared",       "-nostdlib",         "-w"};
 
 bool is_executable(const fs::path& path) {
   return fs::is_regular_file(path) && access(path.c_str(), X_OK) == 0;
