@@ -12,6 +12,7 @@
 namespace hindsight {
 
 class MemoryAccount;
+using cuda::EmulatedOrder;
 
 /// A moment in a machine's work.
 class Event {
@@ -95,7 +96,9 @@ class HostMachine : public Machine {
 /// none.
 std::unique_ptr<Machine> cuda_device(const Communicator& comm);
 
-/// A device without one: programs for devices run by the host, on memory that nobody else can touch.
-std::unique_ptr<Machine> emulated_device(std::int64_t bytes = std::int64_t{1} << 30U);
+/// A device without one: programs for devices run by the host, on memory that nobody else can touch, as late as they
+/// may be, their blocks and threads in an order.
+std::unique_ptr<Machine> emulated_device(std::int64_t bytes = std::int64_t{1} << 30U,
+                                         EmulatedOrder order = EmulatedOrder::forwards);
 
 }  // namespace hindsight

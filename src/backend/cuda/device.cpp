@@ -125,7 +125,7 @@ class RealDevice final : public Device {
   void copy(void* to, const void* from, std::int64_t bytes) override {
     check(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault), "cudaMemcpy");
   }
-  void finish() override { check(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
+  void finish() override { check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize"); }
   std::int64_t free_bytes() const override {
     std::size_t free = 0, all = 0;
     check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");

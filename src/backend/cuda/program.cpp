@@ -21,28 +21,42 @@ const char* const host_preamble =
     R"(#define KERNEL(name, threads) static void name(const struct name##_arguments* arguments, integer BLOCK)
 #define L (*arguments)
 #define SHARED
-#define EACH_THREAD(threads) for (int thread = 0; thread < (threads); ++thread)
+)";
+const char* const forwards = R"(#define EACH_THREAD(threads) for (int thread = 0; thread < (threads); ++thread)
+#define EACH_BLOCK(blocks) for (integer b = 0; b < (blocks); ++b)
+)";
+const char* const backwards = R"(#define EACH_THREAD(threads) for (int thread = (threads) - 1; thread >= 0; --thread)
+#define EACH_BLOCK(blocks) for (integer b = (blocks) - 1; b >= 0; --b)
 )";
 
-class EmulatedProgram final : public Program {
+class OnHost final : public EmulatedProgram {
  public:
-  EmulatedProgram(const std::string& text, const std::vector<KernelName>& kernels, const Communicator& comm) {
-    std::string all = std::string(host::c_names) + host_preamble + text;
+  OnHost(const std::string& text, const std::vector<KernelName>& kernels, EmulatedOrder order,
+                  const Communicator& comm) {
+    std::string all = std::string(host::c_names) + host_preamble;
+    all += (order == EmulatedOrder::forwards ? forwards : backwards) + text;
     for (const KernelName& kernel : kernels)
       all += fmt::format(
-          "void {0}_blocks(const void* with, integer blocks) {{\nfor (integer b = 0; b < blocks; ++b) {0}(with, "
-          "b);\n}}\n",
+          "void {0}_blocks(const void* with, integer blocks) {{\nEACH_BLOCK(blocks) {0}(with, b);\n}}\n"
+          "integer {0}_bytes(void) {{\nreturn sizeof(struct {0}_arguments);\n}}\n",
           kernel.name);
     module_ = host::compile(all, comm);
     for (const KernelName& kernel : kernels)
-      functions_.push_back(reinterpret_cast<Function>(module_.function(kernel.name + "_blocks")));
+      functions_.push_back({reinterpret_cast<Run>(module_.function(kernel.name + "_blocks")),
+                            reinterpret_cast<Bytes>(module_.function(kernel.name + "_bytes"))()});
   }
   void run(std::size_t kernel, const void* arguments, std::int64_t blocks) override {
-    functions_[kernel](arguments, blocks);
+    functions_[kernel].run(arguments, blocks);
   }
+  std::int64_t argument_bytes(std::size_t kernel) const override { return functions_[kernel].argument_bytes; }
 
  private:
-  using Function = void (*)(const void* arguments, long long blocks);
+  using Run = void (*)(const void* arguments, long long blocks);
+  using Bytes = long long (*)();
+  struct Function {
+    Run run;
+    std::int64_t argument_bytes;
+  };
   host::Module module_;
   std::vector<Function> functions_;
 };
@@ -53,9 +67,9 @@ std::string device_text(const std::string& text) {
   return device_preamble + text;
 }
 
-std::unique_ptr<Program> emulate(const std::string& text, const std::vector<KernelName>& kernels,
+std::unique_ptr<EmulatedProgram> emulate(const std::string& text, const std::vector<KernelName>& kernels, EmulatedOrder order,
                                  const Communicator& comm) {
-  return std::make_unique<EmulatedProgram>(text, kernels, comm);
+  return std::make_unique<OnHost>(text, kernels, order, comm);
 }
 
 }  // namespace hindsight::cuda

@@ -31,8 +31,17 @@ class Program {
 
 /// The text as CUDA C++, for compile() (nvrtc.hpp).
 std::string device_text(const std::string& text);
+/// Of blocks, and of a block's threads: a device takes them in any.
+enum class EmulatedOrder { forwards, backwards };
+
+class EmulatedProgram : public Program {
+ public:
+  /// Of the struct that a kernel takes.
+  virtual std::int64_t argument_bytes(std::size_t kernel) const = 0;
+};
+
 /// On the host, with the bits that a device has where there are no functions but sqrt. Collective.
-std::unique_ptr<Program> emulate(const std::string& text, const std::vector<KernelName>& kernels,
-                                 const Communicator& comm);
+std::unique_ptr<EmulatedProgram> emulate(const std::string& text, const std::vector<KernelName>& kernels,
+                                         EmulatedOrder order, const Communicator& comm);
 
 }  // namespace hindsight::cuda
