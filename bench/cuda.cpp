@@ -1,10 +1,13 @@
 // A CUDA device: steps against its memory's bandwidth, transfers against bare copies, a gradient whose history is far
 // larger than the device's budget against its plan. Needs a device.
 // Usage: bench.cuda [JSON]   With HINDSIGHT_EMULATED set, small problems on an emulated device: to try the program.
+#include <fmt/format.h>
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <functional>
+#include <thread>
 
 #include "bench/cases.hpp"
 #include "bench/measure.hpp"
@@ -68,6 +71,54 @@ void steps(Report& report, const std::string& what, const Case& c, const MakeMac
   report.add("    adjoint step over forward step", s.reverse / s.forward, "", cells > 1e6 ? "at most 3" : "");
 }
 
+/// Copies between page-locked memory and the device while steps are taken: their speed beside that without steps, and
+/// what the steps lose.
+void beside(Report& report, const Sizes& sizes, const Case& c, const MakeMachine& make) {
+  PlanOptions options;
+  options.machine = make();
+  Machine& machine = *options.machine;
+  const Memory there(sizes.copied, machine), near(sizes.copied, machine.near_host());
+  Session session(c, Communicator(MPI_COMM_SELF), true, false, true, options);
+  const std::unique_ptr<Event> event = machine.event();
+  event->set();
+  const double bytes = 8.0 * static_cast<double>(sizes.copied);
+  const auto forward = [&] { session.objective({}); };
+  forward();
+  for (const bool is_out : {true, false}) {
+    std::vector<double> slower, speed;
+    for (int round = 0; round < repetitions; ++round) {
+      const double alone = seconds_on(machine, 1, forward);
+      std::atomic<bool> is_over = false;
+      double copying = 0.0;
+      std::int64_t copies = 0;
+      const auto copy = [&](Link& link) {
+        is_out ? link.copy(near.data(), there.data(), sizes.copied)
+               : link.copy(there.data(), near.data(), sizes.copied);
+      };
+      std::thread copier([&] {
+        const std::unique_ptr<Link> link = machine.link();
+        link->wait(*event);
+        while (!is_over) {
+          copying += seconds_of([&] { copy(*link); });
+          ++copies;
+        }
+      });
+      const double together = seconds_on(machine, 1, forward);
+      is_over = true;
+      copier.join();
+      const std::unique_ptr<Link> link = machine.link();
+      link->wait(*event);
+      const double bare = seconds_on(machine, 5, [&] { copy(*link); });
+      slower.push_back(together / alone - 1);
+      speed.push_back(bare * static_cast<double>(copies) / copying);
+    }
+    report.add(std::string("copies ") + (is_out ? "out" : "in") + " while stepping, of " +
+                   fmt::format("{:.3g}", bytes / 1e6) + " MB each: speed over that without steps",
+               median(speed), "", "at least 0.9");
+    report.add("    steps take longer by", 100 * median(slower), "%", "at most 5");
+  }
+}
+
 /// A history of many times the device's budget, in host memory.
 void history(Report& report, const Sizes& sizes, const MakeMachine& make) {
   PlanOptions options;
@@ -122,6 +173,7 @@ void measure(int argc, char** argv) {
   steps(report, "Gray-Scott, RK4, " + text(sizes.plane, " squared"), square(sizes.plane), make, bandwidth);
   steps(report, "diffusion, RK4, " + text(sizes.volume, " cubed"), diffusion(sizes.volume), make, bandwidth);
   steps(report, "Gray-Scott, RK4, " + text(sizes.small, " squared"), square(sizes.small), make, bandwidth);
+  beside(report, sizes, square(sizes.plane), make);
   history(report, sizes, make);
   report.finish(argc, argv);
 }

@@ -8,15 +8,30 @@
 // and for every vector width. No function of the math library is called.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
+#include "src/backend/cuda/program.hpp"
 #include "src/backend/host/compiler.hpp"
 
 namespace hindsight {
 
 /// C source of the kernels.
 std::string random_c();
+
+/// What devices run: uniform_field and normal_field, which take a RandomField and a thread per number, 128 in a block.
+cuda::ProgramText random_program();
+
+/// An array to be filled on a device, in words of 8 bytes: number (i,j,k), at first[i + stride_y j + stride_z k], is
+/// that of cell x[i] + cells_x (y[j] + cells_y z[k]).
+struct RandomField {
+  std::array<std::int64_t, 3> size{};
+  std::int64_t stride_y = 0, stride_z = 0, cells_x = 0, cells_y = 0;
+  std::array<const double*, 3> places{};  ///< x, y, z: integers in arrays of the device's
+  double* first = nullptr;
+  std::uint64_t step = 0, seed = 0, stream = 0;
+};
 
 /// Writes numbers to cells[0..size), that of cell x[i] + row to cells[i].
 using RandomRow = void (*)(double* cells, const std::int64_t* x, std::int64_t size, std::int64_t row,

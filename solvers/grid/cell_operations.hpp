@@ -62,11 +62,7 @@ class CellOperations {
 };
 
 /// What devices run for them.
-struct DeviceOperationsSource {
-  std::string text;
-  std::vector<cuda::KernelName> kernels;
-};
-DeviceOperationsSource device_operations_source();
+cuda::ProgramText device_operations_program();
 
 /// On machines that run programs (src/backend/cuda/program.hpp). Collective.
 std::shared_ptr<const CellOperations> device_operations(Machine& machine, const Communicator& comm);

@@ -198,7 +198,7 @@ class DeviceOperations final : public CellOperations {
 
 }  // namespace
 
-DeviceOperationsSource device_operations_source() {
+cuda::ProgramText device_operations_program() {
   return {text, names};
 }
 

@@ -29,12 +29,15 @@ class NoiseFields {
   void fill(std::size_t i, std::int64_t step);
 
  private:
+  void fill_rows(const NoiseField& field, std::uint64_t counter) const;
+  void run_program(const NoiseField& field, std::uint64_t counter) const;
   const Grid& grid_;
-  RandomKernels kernels_;
   std::array<std::vector<std::int64_t>, 3> cell_;  ///< per axis: global indices of local cells, ghosts included
+  std::unique_ptr<RandomKernels> kernels_;         // on the host
+  std::unique_ptr<cuda::Program> program_;         // on a device, which has its cell_:
+  std::array<Memory, 3> places_;
   std::vector<NoiseField> fields_;
   std::vector<std::int64_t> step_;  ///< that each array holds
-  Memory passing_;                  // on its way to a device
 };
 
 }  // namespace hindsight

@@ -1,5 +1,6 @@
 // Every kernel of every shipped case, and of every derivative, compiles for devices without spilling registers.
 #include "solvers/equations/emit_cuda.hpp"
+#include "solvers/equations/random.hpp"
 #include "src/backend/cuda/nvrtc.hpp"
 #include "tests/support.hpp"
 
@@ -30,11 +31,14 @@ TEST_P(Compiles, ForAmpereAndHopper) {
   std::printf("%zu kernels, at most %d registers\n", kernels, registers);
 }
 
-TEST(CompilesAlone, CellOperations) {
+TEST(CompilesAlone, CellOperationsAndRandomNumbers) {
   if (const cuda::CompilerReport report = cuda::compiler_report(); !report.is_there) GTEST_SKIP() << report.sentence;
-  const DeviceOperationsSource source = device_operations_source();
-  for (const char* architecture : {"sm_80", "sm_90"})
-    EXPECT_EQ(cuda::compile(cuda::device_text(source.text), architecture).kernels.size(), source.kernels.size());
+  for (const cuda::ProgramText& program : {device_operations_program(), random_program()})
+    for (const char* architecture : {"sm_80", "sm_90"}) {
+      const cuda::Cubin cubin = cuda::compile(cuda::device_text(program.text), architecture);
+      EXPECT_EQ(cubin.kernels.size(), program.kernels.size());
+      for (const cuda::KernelResources& kernel : cubin.kernels) EXPECT_EQ(kernel.spilled_bytes, 0) << kernel.name;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Compiles,

@@ -14,6 +14,7 @@ const char* const device_preamble = R"(typedef long long integer;
   extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ struct name##_arguments L)
 #define BLOCK ((integer)blockIdx.x)
 #define SHARED __shared__
+#define FUNCTION static __device__ __forceinline__
 #define EACH_THREAD(threads) for (int thread = threadIdx.x, once = 1; once; once = 0, __syncthreads())
 )";
 
@@ -21,6 +22,7 @@ const char* const host_preamble =
     R"(#define KERNEL(name, threads) static void name(const struct name##_arguments* arguments, integer BLOCK)
 #define L (*arguments)
 #define SHARED
+#define FUNCTION static inline __attribute__((always_inline))
 )";
 const char* const forwards = R"(#define EACH_THREAD(threads) for (int thread = 0; thread < (threads); ++thread)
 #define EACH_BLOCK(blocks) for (integer b = 0; b < (blocks); ++b)
@@ -32,7 +34,7 @@ const char* const backwards = R"(#define EACH_THREAD(threads) for (int thread = 
 class OnHost final : public EmulatedProgram {
  public:
   OnHost(const std::string& text, const std::vector<KernelName>& kernels, EmulatedOrder order,
-                  const Communicator& comm) {
+         const Communicator& comm) {
     std::string all = std::string(host::c_names) + host_preamble;
     all += (order == EmulatedOrder::forwards ? forwards : backwards) + text;
     for (const KernelName& kernel : kernels)
@@ -67,8 +69,8 @@ std::string device_text(const std::string& text) {
   return device_preamble + text;
 }
 
-std::unique_ptr<EmulatedProgram> emulate(const std::string& text, const std::vector<KernelName>& kernels, EmulatedOrder order,
-                                 const Communicator& comm) {
+std::unique_ptr<EmulatedProgram> emulate(const std::string& text, const std::vector<KernelName>& kernels,
+                                         EmulatedOrder order, const Communicator& comm) {
   return std::make_unique<OnHost>(text, kernels, order, comm);
 }
 

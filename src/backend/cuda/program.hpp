@@ -3,8 +3,9 @@
 //
 // KERNEL(name, threads) { ... } is a kernel. It has one parameter, L of type struct name_arguments, which the text
 // defines before it, and the number BLOCK. EACH_THREAD(threads) is followed by what every thread of the block does, as
-// number `thread`; all have done it before what comes after. SHARED variables are those of the block. Arithmetic is
-// that of C; multiply-adds are fused by fma() only; `integer` has 64 bits.
+// number `thread`; all have done it before what comes after. SHARED variables are those of the block. FUNCTION begins
+// the definition of a function for kernels. Arithmetic is that of C; multiply-adds are fused by fma() only; `integer`
+// has 64 bits.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,12 @@ namespace hindsight::cuda {
 struct KernelName {
   std::string name;
   int threads = 1;  ///< per block, as the text says
+};
+
+/// A text and its kernels.
+struct ProgramText {
+  std::string text;
+  std::vector<KernelName> kernels;
 };
 
 /// Loaded kernels, in the order of their names. What they are given must lie where they run.
