@@ -660,8 +660,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Seconds of one call of `work`: the median of `repeats` batches of at least `enough` seconds, of three where one call
-/// takes long. The first call, which touches memory for the first time, is not counted. Collective.
+/// Seconds of one call of `work`: the median of `repeats` batches of about `enough` seconds, of fewer where calls take
+/// long. The first call, which touches memory for the first time, counts only where it takes so long that this does not
+/// matter. Collective.
 double seconds_of(const Communicator& comm, Machine& machine, int repeats, double enough,
                   const std::function<void()>& work) {
   const auto seconds_of_batch = [&](std::int64_t calls) {
@@ -671,15 +672,21 @@ double seconds_of(const Communicator& comm, Machine& machine, int repeats, doubl
     machine.finish();
     return comm.max(std::chrono::duration<double>(Clock::now() - begin).count());
   };
+  constexpr double very_long = 0.5;
+  constexpr std::int64_t largest = 1 << 20;
+  if (const double first = seconds_of_batch(1); first > very_long) return first;
   std::int64_t batch = 1;
-  for (double seconds = seconds_of_batch(batch); seconds < enough && batch < (1 << 20);
-       seconds = seconds_of_batch(batch))
-    batch *= 4;
+  double seconds = seconds_of_batch(batch);
+  while (seconds < enough && batch < largest) {
+    const double wanted = 1.2 * static_cast<double>(batch) * enough / std::max(seconds, 1e-9);
+    batch = std::clamp(static_cast<std::int64_t>(std::min(wanted, 4.0 * largest)), batch + 1, 4 * batch);
+    seconds = seconds_of_batch(batch);
+  }
   const double most = std::max(0.1, 1.5 * enough * repeats);
-  std::vector<double> samples;
-  for (double all = 0.0; static_cast<int>(samples.size()) < (all > most ? std::min(3, repeats) : repeats);) {
-    samples.push_back(seconds_of_batch(batch) / static_cast<double>(batch));
-    all += samples.back() * static_cast<double>(batch);
+  std::vector<double> samples{seconds / static_cast<double>(batch)};
+  for (double all = seconds; static_cast<int>(samples.size()) < repeats && all < most; all += seconds) {
+    seconds = seconds_of_batch(batch);
+    samples.push_back(seconds / static_cast<double>(batch));
   }
   std::sort(samples.begin(), samples.end());
   return samples[samples.size() / 2];
@@ -741,7 +748,8 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
 
 TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
   reserve(tier.buffers());
-  const double taken = 1.0 - std::min(1.0, spare_cores(comm_));  // of the steps' processor time
+  // Of the steps' processor time; a device's steps take none.
+  const double taken = machine().is_host() ? 1.0 - std::min(1.0, spare_cores(comm_)) : 0.0;
   const auto per_slot = [&](double seconds) { return comm_.max(seconds / static_cast<double>(slots)); };
   auto elapsed = [this, begin = Clock::now()]() mutable {
     machine().finish();

@@ -148,8 +148,9 @@ class Simulation final : private ReversibleSteps {
   /// What the last run saw of observations, and when it ended.
   void save_observed(BlockWriter& to) const;
   void restore_observed(BlockReader& from);
-  /// Measures single steps from the initial state, all ranks at once; medians of `repeats`, `batch` seconds each at
-  /// least. Uses up to `units` of memory of one state beside the working memory. Collective, the same on all ranks.
+  /// Measures single steps from the initial state, all ranks at once; medians of `repeats`, about `batch`
+  /// seconds each. Uses up to `units` of memory of one state beside the working memory. Collective, the same on all
+  /// ranks.
   StepSeconds measure(int repeats, double batch, std::int64_t units);
   /// Measures transfers of single states while steps are taken, when one follows the other. Uses so many of the tier's
   /// slots and empties it. Collective.

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <functional>
-#include <thread>
+#include <future>
 
 #include "bench/cases.hpp"
 #include "bench/measure.hpp"
@@ -95,7 +95,7 @@ void beside(Report& report, const Sizes& sizes, const Case& c, const MakeMachine
         is_out ? link.copy(near.data(), there.data(), sizes.copied)
                : link.copy(there.data(), near.data(), sizes.copied);
       };
-      std::thread copier([&] {
+      std::future<void> copier = std::async(std::launch::async, [&] {
         const std::unique_ptr<Link> link = machine.link();
         link->wait(*event);
         while (!is_over) {
@@ -103,9 +103,15 @@ void beside(Report& report, const Sizes& sizes, const Case& c, const MakeMachine
           ++copies;
         }
       });
-      const double together = seconds_on(machine, 1, forward);
+      double together = 0.0;
+      try {
+        together = seconds_on(machine, 1, forward);
+      } catch (...) {
+        is_over = true;
+        throw;
+      }
       is_over = true;
-      copier.join();
+      copier.get();
       const std::unique_ptr<Link> link = machine.link();
       link->wait(*event);
       const double bare = seconds_on(machine, 5, [&] { copy(*link); });

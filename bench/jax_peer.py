@@ -2,7 +2,8 @@
 """Gray-Scott, RK4, in double precision on a device: Hindsight beside JAX and diffrax, with equal numbers of checkpoints.
 
 bench/jax_peer.py PROGRAM CASES [--backend cuda] [--cells 1024] [--steps 1000] [--checkpoints 40] [--json FILE]
-    PROGRAM: hindsight. CASES: the folder with gray-scott.yaml. Each competitor runs in a process of its own, so that its
+    PROGRAM: hindsight. CASES: the folder with gray-scott.yaml. Its checkpoints are in device memory alone, on Revolve's
+    schedule. Each competitor runs in a process of its own, so that its
     peak of device memory is its own: the program; diffrax with RecursiveCheckpointAdjoint; and plain JAX, a scan over
     stretches of steps that are taken again in the reverse sweep (jax.checkpoint). Where JAX or diffrax is not installed,
     that is said. Times are medians of repetitions, compilation left out; objectives and gradients are compared.
@@ -26,7 +27,8 @@ def hindsight(options):
     """Seconds of the simulation and of the gradient as the program reports them, and its device memory at most."""
     steps = [f"grid.{axis}.cells={options.cells}" for axis in "xy"] + [f"time.step={STEP}", f"time.to={STEP * options.steps}"]
     steps += ['objective=[{final: "(u - 0.5)^2"}]', "unknowns={F: {}, k: {}}", f"output.every={2 * options.steps * STEP}"]
-    steps += [f"checkpoints.{'device' if options.backend != 'host' else 'host'}={options.checkpoints} slots"]
+    steps += ["checkpoints.schedule=revolve",
+              f"checkpoints.{'host' if options.backend == 'host' else 'device'}={options.checkpoints} slots"]
     forward, gradient = [], []
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(REPETITIONS):
@@ -155,6 +157,8 @@ def run_here(options):
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     try:
         import jax
+        if options.backend == "cuda" and jax.devices()[0].platform != "gpu":
+            return {"missing": f"JAX computes on {jax.devices()[0].platform} here"}
         jax.config.update("jax_enable_x64", True)
         return measure(jax, COMPETITORS[options.only](jax, options))
     except ImportError as missing:

@@ -9,9 +9,11 @@ namespace hindsight {
 
 /// Seconds of one operation.
 struct OperationSeconds {
-  double forward = 1.0;                            ///< a plain step
-  double record = 1.0, reverse_kept = 1.0;         ///< of a step whose record goes into a slot
-  double record_last = 0.0, reverse = 1.0;         ///< of a step recorded to be reversed at once
+  double forward = 1.0;                     ///< a plain step
+  double record = 1.0, reverse_kept = 1.0;  ///< of a step whose record goes into a slot
+  double record_last = 0.0, reverse = 1.0;  ///< of a step recorded to be reversed at once
+  double save = 0.0,
+         load = 0.0;  ///< what a step takes longer whose state stays in the memory it was made in; that begins so
   std::array<double, tier_count> write{}, read{};  ///< of one state
   /// By which such a transfer delays the steps beside it.
   std::array<double, tier_count> write_delay{}, read_delay{};

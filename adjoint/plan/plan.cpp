@@ -65,8 +65,9 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
   kind.complete(seen, {inputs.keeps_records, candidate.keeps_records, inputs.record_units,
                        inputs.seconds.record + inputs.seconds.reverse_kept});
   seen.capacities = request.capacities;
-  seen.costs.write = request.costs.write;
-  seen.costs.read = request.costs.read;
+  const double reverse = seen.costs.reverse;
+  seen.costs = request.costs;
+  seen.costs.reverse = reverse;
   return seen;
 }
 

@@ -65,8 +65,9 @@ ScheduleRequest seen_by(const ScheduleKind& kind, const ScheduleRequest& request
   ScheduleRequest seen = request;
   if (is_as_it_is(kind, request.roles)) return seen;
   seen.capacities.slots = moved_back(request.capacities.slots, request.roles);
-  seen.costs.write = moved_back(request.costs.write, request.roles);
-  seen.costs.read = moved_back(request.costs.read, request.roles);
+  for (auto transfers :
+       {&ScheduleCosts::write, &ScheduleCosts::read, &ScheduleCosts::write_delay, &ScheduleCosts::read_delay})
+    seen.costs.*transfers = moved_back(request.costs.*transfers, request.roles);
   return seen;
 }
 

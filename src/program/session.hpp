@@ -114,6 +114,7 @@ class Session {
   void plan_measured();
   void measure_steps(int repeats, double batch);
   void measure_transfers();
+  void keep_in_memory();
   void make_plan();
   bool open_tiers();
   void shrink(const TierIsFull& full, double seconds);
@@ -137,9 +138,8 @@ class Session {
   std::unique_ptr<SlowTiers> tiers_;
   std::vector<std::string> warnings_;
   PlanInputs inputs_;
-  PerTier budgets_{}, transfer_bytes_{};    // of memory; and what transfers take of it
-  PerTier most_units_{-1, -1, -1};          // found to fit when a tier was full; -1: not found yet
-  std::pair<double, double> keep_seconds_;  // what steps take longer that keep a state in memory, and begin with one
+  PerTier budgets_{}, transfer_bytes_{};  // of memory; and what transfers take of it
+  PerTier most_units_{-1, -1, -1};        // found to fit when a tier was full; -1: not found yet
   CheckpointPlan plan_;
   Drift drift_;
   bool does_without_disk_ = false;  // though it was asked for

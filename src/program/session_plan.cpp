@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include "adjoint/schedule/report.hpp"
@@ -185,18 +184,20 @@ void Session::count_transfers() {
   if (inputs_.memory() == Tier::device) simulation_->machine().account()->set_limit(budgets_[index(Tier::device)]);
 }
 
-/// Plans with costs as given, else as measured on a few steps; where these promise a long gradient, on more of them,
-/// for about a hundredth of its time.
+/// Plans with costs as given, else as measured on a few steps; where these promise a long gradient of short steps, on
+/// more of them, for about a hundredth of its time.
 void Session::plan_measured() {
   constexpr double is_long = 10, part = 1.5e-4, most = 0.1;  // seconds; of the gradient's time, and seconds of a sample
   drift_.settle();
+  does_without_disk_ = false;
   const int repeats = inputs_.at_most < 50 ? 1 : inputs_.at_most < 500 ? 3 : 5;
   measure_steps(repeats, options_.only_plan ? 5e-3 : 1e-3);
   measure_transfers();
   make_plan();
-  const double seconds = comm_.max(plan_.seconds);
-  if (seconds < is_long || !options_.costs.empty()) return;
-  measure_steps(9, std::min(most, part * seconds));
+  const double seconds = comm_.max(plan_.seconds), batch = std::min(most, part * seconds);
+  if (seconds < is_long || !options_.costs.empty() || inputs_.seconds.forward > batch) return;
+  does_without_disk_ = false;
+  measure_steps(9, batch);
   make_plan();
 }
 
@@ -213,7 +214,9 @@ void Session::measure_steps(int repeats, double batch) {
   seconds.record_last = steps.record_last;
   seconds.reverse = steps.reverse;
   seconds.reverse_kept = steps.reverse_kept;
-  keep_seconds_ = {steps.save, steps.load};
+  seconds.save = steps.save;
+  seconds.load = steps.load;
+  keep_in_memory();
   const ScheduleCosts measured = seconds.of_schedule();
   const ScheduleCosts costs = parse_costs(options_.costs, measured);
   seconds.record_last *= costs.reverse / measured.reverse;
@@ -223,13 +226,21 @@ void Session::measure_steps(int repeats, double batch) {
   seconds.forward = costs.forward;
 }
 
+/// States stay in the memory that they are made in, unless that holds them coded.
+void Session::keep_in_memory() {
+  const Tier memory = inputs_.memory();
+  if (tiers_->is_asked_for(memory)) return;
+  inputs_.seconds.write[index(memory)] = inputs_.seconds.save;
+  inputs_.seconds.read[index(memory)] = inputs_.seconds.load;
+}
+
 void Session::measure_transfers() {
   tiers_->close(Tier::host);
   simulation_->free_checkpoints();
   count_units();
   OperationSeconds& seconds = inputs_.seconds;
   seconds.write = seconds.read = seconds.write_delay = seconds.read_delay = {};
-  std::tie(seconds.write[index(inputs_.memory())], seconds.read[index(inputs_.memory())]) = keep_seconds_;
+  keep_in_memory();
   for (const Tier tier : slow_tiers) {
     if (!tiers_->is_asked_for(tier) || inputs_.units[tier] == 0) continue;
     const TransferSeconds transfer = tiers_->measure(tier, tier_bytes(tier));

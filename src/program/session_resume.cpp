@@ -63,7 +63,8 @@ auto reader(ArchiveReader& from) {
 
 template <class Seconds, class Visit>
 void visit_seconds(Seconds& s, const Visit& visit) {
-  visit(s.forward, s.record, s.reverse_kept, s.record_last, s.reverse, s.write, s.read, s.write_delay, s.read_delay);
+  visit(s.forward, s.record, s.reverse_kept, s.record_last, s.reverse, s.save, s.load, s.write, s.read, s.write_delay,
+        s.read_delay);
 }
 
 template <class Request, class Visit>

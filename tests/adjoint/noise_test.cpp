@@ -53,6 +53,19 @@ Case noisy(const std::string& name, const std::vector<std::string>& set = {}) {
 
 class NoisyCase : public ::testing::TestWithParam<const char*> {};
 
+/// Made there, ghosts included, whatever the order of blocks and threads.
+TEST_P(NoisyCase, HasTheHostsBitsOnADevice) {
+  const Case c = noisy(GetParam());
+  const Evaluation expected = Session(c, test::world(), true, false, true).gradient({});
+  for (const EmulatedOrder order : {EmulatedOrder::forwards, EmulatedOrder::backwards}) {
+    PlanOptions options;
+    options.machine = emulated_device(std::int64_t{1} << 30U, order);
+    const Evaluation found = Session(c, test::world(), true, false, true, options).gradient({});
+    EXPECT_EQ(found.objective, expected.objective);
+    EXPECT_EQ(found.gradient, expected.gradient);
+  }
+}
+
 TEST_P(NoisyCase, HasTheSameBitsForAllRanksAndSchedules) {
   Session alone(noisy(GetParam(), {"checkpoints.schedule=store-all"}), test::self(), true, false, true);
   const Evaluation reference = alone.gradient({});

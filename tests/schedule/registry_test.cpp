@@ -106,11 +106,16 @@ TEST_P(EverySchedule, DoesTheSameInOtherTiers) {
   for (const std::int64_t steps : {1, 2, 5, 13, 40, 100})
     for (const std::int64_t slots : {1, 2, 5, 160})
       for (const std::int64_t slow : {1, 4, 20, -1}) {
-        ScheduleRequest plain{steps, {{0, slots, slow}}, Content::state, all_costs[1]}, other = plain;
+        ScheduleRequest plain{steps, {{0, slots, slow}}, Content::state, all_costs[1]};
+        plain.costs.write_delay[2] = 0.8 * plain.costs.write[2];
+        plain.costs.read_delay[2] = 0.5 * plain.costs.read[2];
+        ScheduleRequest other = plain;
         other.roles = {Tier::device, Tier::host};
         other.capacities.slots = {slots, slow, 0};
         other.costs.write = {0, plain.costs.write[2], 0};
         other.costs.read = {0, plain.costs.read[2], 0};
+        other.costs.write_delay = {0, plain.costs.write_delay[2], 0};
+        other.costs.read_delay = {0, plain.costs.read_delay[2], 0};
         const auto counts = counts_of(GetParam(), plain), moved = counts_of(GetParam(), other);
         ASSERT_EQ(counts.has_value(), moved.has_value());
         if (!counts) continue;

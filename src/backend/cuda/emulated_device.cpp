@@ -45,6 +45,7 @@ class EmulatedDevice final : public Machine {
   }
   void free(void* memory) override {
     finish();
+    const std::scoped_lock lock(mutex_);
     // Large pages that are this memory's alone; to give back parts of others would break them up.
     const auto offset = static_cast<std::size_t>(static_cast<char*>(memory) - begin_);
     const std::size_t first = (offset + huge_page - 1) / huge_page * huge_page,
@@ -158,8 +159,8 @@ class EmulatedDevice final : public Machine {
         next = std::move(queue_.front());
         queue_.pop_front();
       }
-      next();
       ++done_;
+      next();
     }
   }
   static void protect(char* from, char* to, int how) {
