@@ -56,7 +56,8 @@ class Box {
                       }});
   }
 
-  void launch(const Kernel& kernel, std::vector<Values>& sums, Boxes rows) {
+  /// Returns when it is done, on host arrays whatever the machine.
+  void launch(const Kernel& kernel, std::vector<Values>& sums, Boxes rows, Machine& machine) {
     std::vector<double*> fields, accumulators;
     for (Values& array : arrays_) fields.push_back(array.data() + index(0, 0, 0));
     for (Values& sum : sums) accumulators.push_back(sum.data());
@@ -72,6 +73,7 @@ class Box {
                         rows == Boxes::rows ? 1 : 0,
                         rows == Boxes::rows ? cells_[1] : 0};
     kernel(launch);
+    machine.finish();
   }
 
   template <class Function>
@@ -114,7 +116,7 @@ void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<i
   box.for_each_cell([&](int i, int j, int k) { expected.push_back(box.interpret_at(roots, i, j, k)); });
   const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD), machine);
   std::vector<Values> sums;
-  box.launch(library[0], sums, Boxes::rows);
+  box.launch(library[0], sums, Boxes::rows, machine);
   std::size_t cell = 0;
   box.for_each_cell([&](int i, int j, int k) {
     for (std::size_t r = 0; r < roots.size(); ++r) {
@@ -231,7 +233,7 @@ TEST(emit, large_boxes_have_the_same_bits_on_devices) {
       Box box(graph, cells);
       const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD), *machines()[m]);
       std::vector<Values> sums;
-      box.launch(library[0], sums, Boxes::rows);
+      box.launch(library[0], sums, Boxes::rows, *machines()[m]);
       out[m] = box.array("out");
     }
     EXPECT_EQ(out[0], out[1]);
@@ -247,7 +249,7 @@ TEST(emit, an_output_may_replace_a_field_that_is_read_at_the_cell_itself) {
   box.for_each_cell([&](int i, int j, int k) { expected.push_back(box.interpret_at(kernel.roots(), i, j, k)[0]); });
   const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD));
   std::vector<Values> sums;
-  box.launch(library[0], sums, Boxes::rows);
+  box.launch(library[0], sums, Boxes::rows, Machine::host());
   std::size_t cell = 0;
   box.for_each_cell(
       [&](int i, int j, int k) { EXPECT_EQ(bits(box.array("u")[box.index(i, j, k)]), bits(expected[cell++])); });
@@ -270,7 +272,7 @@ TEST(emit, sums_by_rows_have_a_fixed_order) {
       Box box(graph, {nx, 3, 2});
       std::vector<Values> sums(2, Values(box.rows(), 0.5));
       const KernelLibrary library({kernel}, Boxes::rows, Communicator(MPI_COMM_WORLD), *machine);
-      box.launch(library[0], sums, Boxes::rows);
+      box.launch(library[0], sums, Boxes::rows, *machine);
       for (int k = 0; k < 2; ++k)
         for (int j = 0; j < 3; ++j) {
           Values products, differences;
@@ -294,7 +296,7 @@ TEST(emit, sums_by_cells_add_to_each_cell) {
     Box box(graph, {45, 1, 1});
     std::vector<Values> sums(1, Values(45, 0.25));
     const KernelLibrary library({kernel}, Boxes::line, Communicator(MPI_COMM_WORLD), *machine);
-    box.launch(library[0], sums, Boxes::line);
+    box.launch(library[0], sums, Boxes::line, *machine);
     for (int i = 0; i < 45; ++i) {
       const Values at = box.interpret_at({e, u}, i, 0, 0);
       EXPECT_EQ(bits(sums[0][static_cast<std::size_t>(i)]), bits((0.25 + at[0]) + at[1])) << i;
