@@ -11,6 +11,7 @@
 #include "adjoint/driver.hpp"
 #include "adjoint/integral.hpp"
 #include "adjoint/observations.hpp"
+#include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/schedule/schedule.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/grid.hpp"
@@ -78,24 +79,6 @@ struct GradientResult {
   double objective = 0.0;
   UnknownValues gradient;  ///< plain partial derivatives
   DriverCounts counts;
-};
-
-/// What one operation takes. What is kept for long leaves the caches, which costs more than recomputing when a state is
-/// small enough for them.
-struct StepSeconds {
-  double forward = 0.0;       ///< a plain step
-  double record = 0.0;        ///< recording a step, its record to be kept, and going on
-  double record_last = 0.0;   ///< recording a step to reverse it at once
-  double reverse = 0.0;       ///< of a step just recorded
-  double reverse_kept = 0.0;  ///< of a step whose record was kept
-  double save = 0.0;          ///< what a plain step takes longer when its result is kept
-  double load = 0.0;          ///< what a plain step takes longer from a state that was kept
-};
-
-/// Of one state to and from a slow tier.
-struct TransferSeconds {
-  double write = 0.0, read = 0.0;
-  double write_delay = 0.0, read_delay = 0.0;  ///< of the steps beside it: processor time that no spare core gives
 };
 
 class Simulation final : private ReversibleSteps {

@@ -7,13 +7,26 @@
 
 namespace hindsight {
 
-/// Seconds of one operation.
-struct OperationSeconds {
-  double forward = 1.0;                     ///< a plain step
-  double record = 1.0, reverse_kept = 1.0;  ///< of a step whose record goes into a slot
-  double record_last = 0.0, reverse = 1.0;  ///< of a step recorded to be reversed at once
-  double save = 0.0,
-         load = 0.0;  ///< what a step takes longer whose state stays in the memory it was made in; that begins so
+/// Seconds of one step. What is kept for long leaves the caches, which costs more than recomputing when a state is
+/// small enough for them.
+struct StepSeconds {
+  double forward = 1.0;       ///< a plain step
+  double record = 1.0;        ///< recording a step, its record to be kept, and going on
+  double reverse_kept = 1.0;  ///< of a step whose record was kept
+  double record_last = 0.0;   ///< recording a step to reverse it at once
+  double reverse = 1.0;       ///< of a step just recorded
+  double save = 0.0;          ///< what a plain step takes longer when its result is kept in the memory it was made in
+  double load = 0.0;          ///< what a plain step takes longer from a state that was kept there
+};
+
+/// Seconds of one state to and from a slow tier.
+struct TransferSeconds {
+  double write = 0.0, read = 0.0;
+  double write_delay = 0.0, read_delay = 0.0;  ///< of the steps beside it: processor time that no spare core gives
+};
+
+/// Seconds of all operations.
+struct OperationSeconds : StepSeconds {
   std::array<double, tier_count> write{}, read{};  ///< of one state
   /// By which such a transfer delays the steps beside it.
   std::array<double, tier_count> write_delay{}, read_delay{};

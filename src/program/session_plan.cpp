@@ -207,15 +207,8 @@ void Session::measure_steps(int repeats, double batch) {
   count_units();
   const Tier memory = inputs_.memory();
   const std::int64_t units = -comm_.max(-tier_bytes(memory) / inputs_.state_bytes);
-  const StepSeconds steps = simulation_->measure(repeats, batch, units);
   OperationSeconds& seconds = inputs_.seconds;
-  seconds.forward = steps.forward;
-  seconds.record = steps.record;
-  seconds.record_last = steps.record_last;
-  seconds.reverse = steps.reverse;
-  seconds.reverse_kept = steps.reverse_kept;
-  seconds.save = steps.save;
-  seconds.load = steps.load;
+  static_cast<StepSeconds&>(seconds) = simulation_->measure(repeats, batch, units);
   keep_in_memory();
   const ScheduleCosts measured = seconds.of_schedule();
   const ScheduleCosts costs = parse_costs(options_.costs, measured);

@@ -157,7 +157,7 @@ TEST(Program, DivergenceNamesFieldStepAndPlaceAndExits3) {
 /// With outputs and files of results, from one rank and from two.
 TEST(Program, AnEmulatedDeviceGivesTheHostsResults) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"lynx-hare", "--set time.step=0.2"},
+      {"lynx-hare", "--set time.step=0.05"},
       {"heat-conductivity", "--set grid.x.cells=16 --set grid.y.cells=16 --set time.step=5e-3"}};
   for (const auto& [name, set] : cases)
     for (const int ranks : {1, 2}) {
