@@ -22,7 +22,7 @@ class Event {
   virtual void set() = 0;
 };
 
-/// Copies that a thread of its own makes beside a machine's work.
+/// What one thread has done beside a device's work, in the order in which it asks.
 class Link {
  public:
   virtual ~Link() = default;
@@ -30,6 +30,10 @@ class Link {
   virtual void wait(const Event& event) = 0;
   /// Between the machine's memory and the host's. Returns when it is copied.
   virtual void copy(double* to, const double* from, std::int64_t count) = 0;
+  /// A kernel of a program of this machine's, as Program::run().
+  virtual void run(cuda::Program& program, std::size_t kernel, const void* arguments, std::int64_t blocks) = 0;
+  /// Returns when all is done.
+  virtual void finish() = 0;
 };
 
 /// What a simulation asks of it is done in order. One caller's thread.
@@ -39,6 +43,8 @@ class Machine {
   virtual std::string description() const = 0;
   /// Whether arrays can be read and written where they are, and kernels are C functions; else these are programs.
   virtual bool is_host() const = 0;
+  /// Whether MPI reads and writes its memory.
+  virtual bool is_open_to_mpi() const = 0;
 
   virtual void* allocate(std::int64_t bytes, std::int64_t alignment) = 0;
   virtual void free(void* memory) = 0;
@@ -80,6 +86,7 @@ class HostMachine : public Machine {
  public:
   std::string description() const override { return "host"; }
   bool is_host() const final { return true; }
+  bool is_open_to_mpi() const final { return true; }
   void* allocate(std::int64_t bytes, std::int64_t alignment) override;
   void free(void* memory) override;
   void clear(double* at, std::int64_t count) final;
@@ -96,9 +103,15 @@ class HostMachine : public Machine {
 /// none.
 std::unique_ptr<Machine> cuda_device(const Communicator& comm);
 
-/// A device without one: programs for devices run by the host, on memory that nobody else can touch, as late as they
-/// may be, their blocks and threads in an order.
-std::unique_ptr<Machine> emulated_device(std::int64_t bytes = std::int64_t{1} << 30U,
-                                         EmulatedOrder order = EmulatedOrder::forwards);
+/// What an emulated device is like.
+struct EmulatedTraits {
+  std::int64_t bytes = std::int64_t{1} << 30U;
+  EmulatedOrder order = EmulatedOrder::forwards;
+  bool is_open_to_mpi = false;
+};
+
+/// A device without one: programs for devices run by the host, on memory that nobody else can touch (unless it is open
+/// to MPI), as late as they may be, their blocks and threads in an order.
+std::unique_ptr<Machine> emulated_device(EmulatedTraits traits = {});
 
 }  // namespace hindsight

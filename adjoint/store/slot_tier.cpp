@@ -20,13 +20,15 @@ double since(Clock::time_point begin) {
 }  // namespace
 
 SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_ptr<Medium> medium,
-                   std::shared_ptr<const Codec> codec, std::shared_ptr<TransferThreads> threads, Machine& machine)
+                   std::shared_ptr<const Codec> codec, std::shared_ptr<TransferThreads> threads, Machine& machine,
+                   std::shared_ptr<cuda::Program> words)
     : settings_(settings),
       shape_(shape),
       medium_(std::move(medium)),
       codec_(std::move(codec)),
       threads_(std::move(threads)),
       machine_(machine),
+      words_(std::move(words)),
       is_direct_(!machine.is_host() && !codec_ && medium_->memory() != nullptr),
       arena_(medium_->pages()),
       places_(static_cast<std::size_t>(settings.slots)),
@@ -39,6 +41,8 @@ SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_p
     if (!codec_) continue;
     scratch.encoded = Memory::pages(rounded_up(codec_->bound(shape_), block));
     scratch.coder = codec_->coder(shape_);
+    if (!has_device_words(shape_, codec_.get(), machine_)) continue;
+    scratch.words = std::make_unique<DeviceWords>(*codec_->words(shape_), shape_, machine_, *words_, *scratch.link);
   }
   if (codec_ && codec_->takes_references()) whole_ = std::make_unique<WholeState>(shape_.bytes());
   for (int i = 0; i < std::max(1, settings_.queue); ++i) writes_.push_back(std::make_unique<Write>(*this));
@@ -49,9 +53,15 @@ std::int64_t SlotTier::scratch_bytes(const StateShape& shape, const Codec* codec
                                      bool is_direct) {
   if (is_direct) return 0;
   const std::int64_t state = rounded_up(shape.bytes(), block);
-  const std::int64_t copies = machine.is_host() ? 0 : threads * rounded_up(shape.padded_bytes(), block);
+  std::int64_t copies = machine.is_host() ? 0 : threads * rounded_up(shape.padded_bytes(), block);
+  if (has_device_words(shape, codec, machine)) copies += threads * DeviceWords::host_bytes(*codec->words(shape), shape);
   if (codec == nullptr) return copies + threads * std::min(piece_bytes, state);
   return copies + threads * (state + rounded_up(codec->bound(shape), block)) + (codec->takes_references() ? state : 0);
+}
+
+std::int64_t SlotTier::device_scratch_bytes(const StateShape& shape, const Codec* codec, int threads,
+                                            const Machine& machine) {
+  return has_device_words(shape, codec, machine) ? threads * DeviceWords::device_bytes(*codec->words(shape), shape) : 0;
 }
 
 SlotTier::~SlotTier() {

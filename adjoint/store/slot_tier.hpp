@@ -8,6 +8,7 @@
 
 #include "adjoint/store/arena.hpp"
 #include "adjoint/store/codec.hpp"
+#include "adjoint/store/device_words.hpp"
 #include "adjoint/store/medium.hpp"
 #include "adjoint/store/pool.hpp"
 #include "adjoint/store/state_shape.hpp"
@@ -37,8 +38,8 @@ struct TierTraffic {
 };
 
 /// States are where the machine has them. A device's are copied, beside its work, into a state of the thread's, and
-/// what follows is the same; or with their padding right into slots that lie in the host's memory, uncoded and
-/// unchecked.
+/// what follows is the same; or they become words there, where a codec begins so, and these are copied; or they go with
+/// their padding right into slots that lie in the host's memory, uncoded and unchecked.
 ///
 /// A slot is free, then filling (a write is queued), ready, draining (read ahead), and free again. save() and load()
 /// move references to buffers; packing, checking, coding and transfers happen on the transfer threads. All memory is
@@ -48,10 +49,11 @@ struct TierTraffic {
 /// stored whole and not released. It keeps that one's pages when it outlives it, and is damaged when that one is.
 class SlotTier {
  public:
-  /// @param codec may be null: states as they are. @param shape of the states of this rank.
+  /// @param codec may be null: states as they are. @param shape of the states of this rank. @param words of a device
+  /// that makes the codec's words (has_device_words()): words_program(), loaded there.
   SlotTier(TierSettings settings, const StateShape& shape, std::unique_ptr<Medium> medium,
            std::shared_ptr<const Codec> codec, std::shared_ptr<TransferThreads> threads,
-           Machine& machine = Machine::host());
+           Machine& machine = Machine::host(), std::shared_ptr<cuda::Program> words = nullptr);
   ~SlotTier();
   SlotTier(const SlotTier&) = delete;
   SlotTier& operator=(const SlotTier&) = delete;
@@ -65,6 +67,13 @@ class SlotTier {
   /// slots in memory.
   static std::int64_t scratch_bytes(const StateShape& shape, const Codec* codec, int threads, const Machine& machine,
                                     bool is_direct);
+  /// Whether a device makes the words that states become; these come over the link in place of states.
+  static bool has_device_words(const StateShape& shape, const Codec* codec, const Machine& machine) {
+    return codec != nullptr && !machine.is_host() && codec->words(shape).has_value();
+  }
+  /// A device's memory of a tier's threads.
+  static std::int64_t device_scratch_bytes(const StateShape& shape, const Codec* codec, int threads,
+                                           const Machine& machine);
   /// Buffers of one state that a tier holds at most beside those of its callers.
   std::int64_t buffers() const { return std::max(1, settings_.queue) + settings_.prefetch; }
 
@@ -119,6 +128,7 @@ class SlotTier {
     Memory state;  ///< a device's, padding included
     std::unique_ptr<Link> link;
     std::unique_ptr<Coder> coder;
+    std::unique_ptr<DeviceWords> words;
   };
   static constexpr std::int64_t block = 4096;                          // bytes; what transfers are made of
   static constexpr std::int64_t piece_bytes = std::int64_t{2} << 20U;  // of a state that go at once
@@ -130,7 +140,10 @@ class SlotTier {
   void fetch(Read& job, Scratch& scratch);
   void fetch_here(Read& job, double* state, Scratch& scratch);
   void allocate(Write& job);
+  bool encode_words(Write& job, Scratch& scratch);
+  bool decode_words(Read& job, Scratch& scratch);
   void encode(Write& job, const double* state, Scratch& scratch);
+  const char* read_encoded(const StoredBytes& stored, Scratch& scratch);
   void decode(const StoredBytes& stored, bool has_reference, Scratch& scratch);
   void transfer(bool is_write, const StoredBytes& stored, std::int64_t position, char* bytes, std::int64_t count);
   template <class Work>
@@ -155,6 +168,7 @@ class SlotTier {
   std::shared_ptr<const Codec> codec_;
   std::shared_ptr<TransferThreads> threads_;
   Machine& machine_;
+  std::shared_ptr<cuda::Program> words_;
   bool is_direct_;  // between a device and slots in the host's memory
   PageArena arena_;
   std::vector<Place> places_;

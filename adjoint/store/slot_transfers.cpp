@@ -68,6 +68,19 @@ void SlotTier::encode(Write& job, const double* state, Scratch& scratch) {
   whole_->stored = job.label;
 }
 
+/// From a device's words into scratch memory. @returns false when the state must be encoded from its cells.
+bool SlotTier::encode_words(Write& job, Scratch& scratch) {
+  DeviceWords& words = *scratch.words;
+  WordsCoder& coder = *scratch.coder->words();
+  if (!coder.scales(words.largest_magnitudes(job.data), words.scales())) return false;
+  words.bring(job.data, words.scales());
+  auto* const encoded = reinterpret_cast<char*>(scratch.encoded.data());
+  job.label.bytes = coder.encode(words.words(), words.scales(), encoded).bytes;
+  job.label.checksum = crc32c(encoded, job.label.bytes);
+  allocate(job);
+  return true;
+}
+
 /// From a device into a slot that lies in memory.
 void SlotTier::store_there(Write& job, Scratch& scratch) {
   job.label.bytes = shape_.padded_bytes();
@@ -80,14 +93,15 @@ void SlotTier::store_there(Write& job, Scratch& scratch) {
 /// On a transfer thread. States as they are go piece by piece through scratch memory that stays in the cache.
 void SlotTier::store(Write& job, Scratch& scratch) {
   if (is_direct_) return store_there(job, scratch);
+  SlotLabel& label = job.label;
+  const bool has_words = scratch.words && encode_words(job, scratch);
   const double* state = job.data;
-  if (job.made) {
+  if (job.made && !has_words) {
     scratch.link->copy(scratch.state.data(), job.data, shape_.padded_doubles());
     state = scratch.state.data();
   }
-  SlotLabel& label = job.label;
   if (codec_) {
-    encode(job, state, scratch);
+    if (!has_words) encode(job, state, scratch);
     transfer(true, label, 0, reinterpret_cast<char*>(scratch.encoded.data()), label.bytes);
   } else {
     label.bytes = shape_.bytes();
@@ -109,20 +123,41 @@ void check(std::uint32_t checksum, const StoredBytes& stored) {
     throw MediumError(fmt::format("wrong checksum: {:08x} in place of {:08x}", checksum, stored.checksum));
 }
 
+[[noreturn]] void throw_undecodable() {
+  throw MediumError("what was read cannot be decoded");
+}
+
 }  // namespace
 
-/// Reads and decodes into the scratch cells. @param has_reference they hold the state's reference.
-void SlotTier::decode(const StoredBytes& stored, bool has_reference, Scratch& scratch) {
+/// Reads into the scratch memory of coded states.
+const char* SlotTier::read_encoded(const StoredBytes& stored, Scratch& scratch) {
   auto* const encoded = reinterpret_cast<char*>(scratch.encoded.data());
   transfer(false, stored, 0, encoded, stored.bytes);
   check(crc32c(encoded, stored.bytes), stored);
-  if (!scratch.coder->decode(encoded, stored.bytes, has_reference, scratch.cells.data()))
-    throw MediumError("what was read cannot be decoded");
+  return encoded;
+}
+
+/// What was read becomes a device's state. @returns false when it was not stored as words.
+bool SlotTier::decode_words(Read& job, Scratch& scratch) {
+  DeviceWords& words = *scratch.words;
+  WordsCoder& coder = *scratch.coder->words();
+  const char* const encoded = read_encoded(job.label, scratch);
+  if (!coder.holds_words(encoded, job.label.bytes)) return false;
+  if (!coder.decode(encoded, job.label.bytes, words.words(), words.scales())) throw_undecodable();
+  words.take(job.data, words.scales());
+  return true;
+}
+
+/// Reads and decodes into the scratch cells. @param has_reference they hold the state's reference.
+void SlotTier::decode(const StoredBytes& stored, bool has_reference, Scratch& scratch) {
+  const char* const encoded = read_encoded(stored, scratch);
+  if (!scratch.coder->decode(encoded, stored.bytes, has_reference, scratch.cells.data())) throw_undecodable();
 }
 
 /// On a transfer thread.
 void SlotTier::fetch(Read& job, Scratch& scratch) {
   if (!job.made) return fetch_here(job, job.data, scratch);
+  if (scratch.words && decode_words(job, scratch)) return;
   const double* from = scratch.state.data();
   if (is_direct_) {
     from = medium_->memory() + job.label.first_page * (medium_->page_bytes() / 8);

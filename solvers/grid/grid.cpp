@@ -49,6 +49,7 @@ std::array<int, 3> divide(const Index3& cells, const std::array<int, 3>& halo, i
 
 Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, Machine& machine)
     : axes_(std::move(axes)), comm_(comm), machine_(&machine), operations_(CellOperations::on(machine, comm)) {
+  if (!machine.is_host()) link_ = machine.link();
   const int d = dimensions();
   for (std::size_t a = 0; a < axes_.size(); ++a) global_[a] = axes_[a].cells;
   for (std::size_t a = 0; a < 3; ++a) {

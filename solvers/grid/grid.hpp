@@ -58,6 +58,8 @@ class Grid {
   const Layout& layout() const { return layout_; }
   Machine& machine() const { return *machine_; }
   const CellOperations& operations() const { return *operations_; }
+  /// Of a device: for short copies by this thread.
+  Link& link() const { return *link_; }
   /// The cells of a box of a field, which points to local cell (0,0,0).
   CellBlock block(const Box& box, double* field) const {
     return {field + box.lo[0] + layout_.stride_y * box.lo[1] + layout_.stride_z * box.lo[2],
@@ -95,6 +97,7 @@ class Grid {
   Communicator comm_;
   Machine* machine_;
   std::shared_ptr<const CellOperations> operations_;
+  std::shared_ptr<Link> link_;
   Layout layout_;
   Index3 global_{1, 1, 1}, first_{0, 0, 0}, local_{1, 1, 1};
   std::array<int, 3> ranks_{1, 1, 1}, place_{0, 0, 0};

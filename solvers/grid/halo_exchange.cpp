@@ -11,18 +11,21 @@ struct HaloExchange::Plan {
   struct Side {
     int axis = 0;
     Box send, receive;
-    CountedVector<double> outgoing, incoming;
+    Memory outgoing, incoming;  // one cell after another, on the machine
+    Memory sent, received;      // the same on the host, where MPI does not take a device's
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   };
 
   Plan(const Grid& g, int field_count, std::array<int, 3> d, bool with_corners)
-      : grid(g), depth(d), corners(with_corners) {
+      : grid(g), depth(d), corners(with_corners), first_split(g.dimensions()) {
     for (std::size_t a = 0; a < 3; ++a)
       if (depth[a] > grid.layout().halo[a]) throw Error(ExitCode::bug, "an exchange is deeper than the grid's halo");
     MPI_Comm_dup(grid.communicator().handle(), &comm);
-    for (int axis = 0; axis < 3; ++axis)
-      if (grid.is_split(axis) && depth[static_cast<std::size_t>(axis)] > 0)
-        for (int side = 0; side < 2; ++side) add_side(axis, side, field_count);
+    for (int axis = grid.dimensions(); axis-- > 0;)
+      if (is_exchanged(axis)) first_split = axis;
+    if (!grid.machine().is_host() && first_split < grid.dimensions()) packed = grid.machine().event();
+    for (int axis = first_split; axis < grid.dimensions(); ++axis)
+      for (int side = 0; side < 2 && is_exchanged(axis); ++side) add_side(axis, side, field_count);
   }
   ~Plan() {
     for (Side& side : sides)
@@ -32,6 +35,8 @@ struct HaloExchange::Plan {
   }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
+
+  bool is_exchanged(int axis) const { return grid.is_split(axis) && depth[static_cast<std::size_t>(axis)] > 0; }
 
   /// Owned cells, plus the ghosts of axes that are complete before `axis` is exchanged.
   Box base(int axis) const {
@@ -57,38 +62,67 @@ struct HaloExchange::Plan {
     s.receive.hi[a] = side == 0 ? 0 : n + depth[a];
     const int other = grid.neighbour(axis, side);
     if (other == MPI_PROC_NULL) return;
-    const auto count = static_cast<std::size_t>(s.send.cells() * field_count);
-    s.outgoing.resize(count);
-    s.incoming.resize(count);
+    const std::int64_t count = s.send.cells() * field_count;
+    Machine& machine = grid.machine();
+    s.outgoing = Memory(count, machine);
+    s.incoming = Memory(count, machine);
+    if (!machine.is_open_to_mpi()) {
+      s.sent = Memory(count, machine.near_host());
+      s.received = Memory(count, machine.near_host());
+    }
+    double* const out = machine.is_open_to_mpi() ? s.outgoing.data() : s.sent.data();
+    double* const in = machine.is_open_to_mpi() ? s.incoming.data() : s.received.data();
     // A message's tag names the side it leaves from; it arrives on the opposite one.
-    MPI_Recv_init(s.incoming.data(), static_cast<int>(count), MPI_DOUBLE, other, 2 * axis + (1 - side), comm,
-                  &s.requests[0]);
-    MPI_Send_init(s.outgoing.data(), static_cast<int>(count), MPI_DOUBLE, other, 2 * axis + side, comm, &s.requests[1]);
+    MPI_Recv_init(in, static_cast<int>(count), MPI_DOUBLE, other, 2 * axis + (1 - side), comm, &s.requests[0]);
+    MPI_Send_init(out, static_cast<int>(count), MPI_DOUBLE, other, 2 * axis + side, comm, &s.requests[1]);
     sides.push_back(std::move(s));
   }
 
+  /// The messages of an axis, or with axis -1 of all.
+  template <class Work>
+  void for_sides(int axis, Work work) {
+    for (Side& side : sides)
+      if (axis < 0 || side.axis == axis) work(side);
+  }
+
+  /// Packs what goes out. A host sends it at once, a device's is sent by send().
   void post(int axis, const std::vector<double*>& fields) {
-    for (Side& side : sides) {
-      if (side.axis != axis) continue;
+    for_sides(axis, [&](Side& side) {
       double* memory = side.outgoing.data();
       for (double* field : fields) {
-        grid.operations().pack(side.send.extent(), grid.block(side.send, field), memory);
+        const Index3 count = side.send.extent();
+        grid.operations().copy(count, grid.block(side.send, field), CellOperations::packed(count, memory));
         memory += side.send.cells();
       }
-      MPI_Startall(2, side.requests);
+    });
+    if (packed) {
+      packed->set();
+    } else {
+      for_sides(axis, [](Side& side) { MPI_Startall(2, side.requests); });
     }
   }
 
+  /// What a device has packed, beside the kernels that it was asked for since.
+  void send(int axis) {
+    if (!packed) return;
+    grid.link().wait(*packed);
+    for_sides(axis, [&](Side& side) {
+      if (side.sent.size() > 0) grid.link().copy(side.sent.data(), side.outgoing.data(), side.sent.size());
+      MPI_Startall(2, side.requests);
+    });
+  }
+
   void complete(int axis, const std::vector<double*>& fields) {
-    for (Side& side : sides) {
-      if (side.axis != axis) continue;
+    for_sides(axis, [&](Side& side) {
       MPI_Waitall(2, side.requests, MPI_STATUSES_IGNORE);
+      if (side.received.size() > 0) grid.link().copy(side.incoming.data(), side.received.data(), side.received.size());
       double* memory = side.incoming.data();
       for (double* field : fields) {
-        grid.operations().unpack(side.receive.extent(), memory, grid.block(side.receive, field));
+        const Index3 count = side.receive.extent();
+        grid.operations().copy(count, CellOperations::packed(count, memory), grid.block(side.receive, field));
         memory += side.receive.cells();
       }
-    }
+    });
   }
 
   /// Periodic wrap or walls of one axis, over the ghosts of lower axes.
@@ -129,6 +163,8 @@ struct HaloExchange::Plan {
   const Grid& grid;
   std::array<int, 3> depth;
   bool corners;
+  int first_split;                // axis; those before it are filled without messages
+  std::unique_ptr<Event> packed;  // by a device
   MPI_Comm comm = MPI_COMM_NULL;
   std::vector<Side> sides;
 };
@@ -145,24 +181,19 @@ bool HaloExchange::is_local() const {
 
 void HaloExchange::start(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls) {
   const int d = plan_->grid.dimensions();
-  if (is_local()) {
-    for (int axis = 0; axis < d; ++axis) plan_->fill_here(axis, fields, walls);
-    return;
-  }
-  if (d == 1) {
-    plan_->post(0, fields);
-    return;
-  }
-  plan_->fill_here(0, fields, walls);
-  plan_->post(1, fields);
-  if (!plan_->corners) plan_->post(2, fields);
+  for (int axis = 0; axis < std::min(d, plan_->first_split); ++axis) plan_->fill_here(axis, fields, walls);
+  if (!is_local()) plan_->post(plan_->corners ? plan_->first_split : -1, fields);
 }
 
 void HaloExchange::finish(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls) {
   if (is_local()) return;
-  const int d = plan_->grid.dimensions();
-  for (int axis = d == 1 ? 0 : 1; axis < d; ++axis) {
-    if (axis == 2 && plan_->corners) plan_->post(2, fields);
+  const int first = plan_->first_split;
+  plan_->send(plan_->corners ? first : -1);
+  for (int axis = first; axis < plan_->grid.dimensions(); ++axis) {
+    if (axis > first && plan_->corners && plan_->is_exchanged(axis)) {
+      plan_->post(axis, fields);
+      plan_->send(axis);
+    }
     plan_->complete(axis, fields);
     plan_->fill_here(axis, fields, walls);
   }
@@ -171,8 +202,7 @@ void HaloExchange::finish(const std::vector<double*>& fields, const std::vector<
 Box HaloExchange::ready(std::array<int, 3> reach) const {
   Box box = plan_->grid.interior();
   if (is_local()) return box;
-  const int d = plan_->grid.dimensions();
-  for (int axis = d == 1 ? 0 : 1; axis < d; ++axis) {
+  for (int axis = plan_->first_split; axis < plan_->grid.dimensions(); ++axis) {
     const auto a = static_cast<std::size_t>(axis);
     box.lo[a] = std::min<std::int64_t>(reach[a], box.hi[a]);
     box.hi[a] = std::max(box.lo[a], box.hi[a] - reach[a]);

@@ -10,7 +10,10 @@
 namespace hindsight {
 
 /// One exchange plan: a number of fields, a depth per axis. Buffers and requests are made once; start/finish allocate
-/// nothing. Non-blocking: between start() and finish() the cells of ready() may be computed.
+/// nothing. Non-blocking: between start() and finish() the cells of ready() may be computed. A device packs and
+/// unpacks; what it packed goes over the link and through MPI beside the kernels that were asked for in between, from
+/// its own memory where MPI takes that (Machine::is_open_to_mpi), else through page-locked memory. With a second split
+/// axis and corners, the second message waits for these kernels.
 ///
 /// Ghost corners: x ghosts are filled before rows travel, so (x,y) and (x,z) corners are always right after finish();
 /// (y,z) corners in 3D only with `corners`, which exchanges y before z.
@@ -24,7 +27,7 @@ class HaloExchange {
   HaloExchange& operator=(HaloExchange&&) noexcept;
 
   /// @param fields pointers to local cell (0,0,0); the same ones go to finish(). @param walls one per field.
-  /// Fills x ghosts (1D: when unsplit) of owned rows, wraps unsplit periodic axes, posts messages.
+  /// Fills the ghosts of axes before the first that is split, posts its messages; without corners, those of all.
   void start(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls);
   /// Waits, unpacks, fills what is left. After this all ghosts to `depth` are right.
   void finish(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls);

@@ -162,7 +162,7 @@ std::int64_t Session::bytes_of_transfers(Tier memory) const {
   std::int64_t bytes = 0;
   for (const Tier tier : slow_tiers) {
     if (!tiers_->is_asked_for(tier) || (tier == Tier::disk && does_without_disk_)) continue;
-    if (memory == inputs_.memory()) bytes += tiers_->buffer_bytes();
+    if (memory == inputs_.memory()) bytes += tiers_->buffer_bytes(tier);
     if (memory != Tier::host) continue;
     bytes += tiers_->working_bytes(tier);
     if (tier == Tier::disk) bytes += tiers_->table_bytes(tier, inputs_.units[tier], tier_bytes(tier));

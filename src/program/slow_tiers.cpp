@@ -126,8 +126,9 @@ std::int64_t SlowTiers::working_bytes(Tier tier) const {
   return coders + SlotTier::scratch_bytes(shape_, codec, threads_->count(), simulation_.machine(), is_direct(tier));
 }
 
-std::int64_t SlowTiers::buffer_bytes() const {
-  return (std::max(1, overlap_.queue) + overlap_.prefetch) * simulation_.state_bytes();
+std::int64_t SlowTiers::buffer_bytes(Tier tier) const {
+  return (std::max(1, overlap_.queue) + overlap_.prefetch) * simulation_.state_bytes() +
+         SlotTier::device_scratch_bytes(shape_, codec(tier), threads_->count(), simulation_.machine());
 }
 
 /// A device's states go right into slots.
@@ -228,12 +229,16 @@ std::unique_ptr<SlotTier> SlowTiers::make(Tier tier, std::int64_t slots, std::in
   std::unique_ptr<Medium> medium = make_medium(tier, slots, pages_for(tier, slots, bytes), reopens);
   const CountMemory counted(simulation_.memory());
   return std::make_unique<SlotTier>(TierSettings{slots, overlap_.queue, overlap_.prefetch, spare}, shape_,
-                                    std::move(medium), codecs_[index(tier)], threads_, simulation_.machine());
+                                    std::move(medium), codecs_[index(tier)], threads_, simulation_.machine(), words_);
 }
 
 std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) {
   std::unique_ptr<SlotTier>& mine = tiers_[index(tier)];
   if (mine && mine->settings().slots >= slots) return slots;
+  if (!words_ && SlotTier::has_device_words(shape_, codec(tier), simulation_.machine())) {
+    const cuda::ProgramText program = words_program();
+    words_ = simulation_.machine().load(program.text, program.kernels, comm_);
+  }
   if (tier == Tier::disk && !scratch_ && !options_.emulated) {
     const std::string& folder = case_.checkpoints.directory;
     scratch_ = std::make_unique<ScratchFolder>(folder.empty() ? options_.scratch : folder, comm_);

@@ -46,9 +46,9 @@ class SlowTiers {
   void choose_overlap(std::int64_t states);
   const Overlap& overlap() const { return overlap_; }
   /// Memory beside the slots of a tier that was asked for: scratch of the threads, in host memory; states that wait or
-  /// were read ahead, where states are made.
+  /// were read ahead, and a device's scratch, where states are made.
   std::int64_t working_bytes(Tier tier) const;
-  std::int64_t buffer_bytes() const;
+  std::int64_t buffer_bytes(Tier tier) const;
   /// Host memory of the table of the pages of a tier that is to have so many slots in so many bytes, at most; and the
   /// other way round, the bytes of a tier whose table takes so much.
   std::int64_t table_bytes(Tier tier, std::int64_t slots, std::int64_t bytes) const;
@@ -131,6 +131,7 @@ class SlowTiers {
   std::unique_ptr<ScratchFolder> scratch_;
   Overlap overlap_;
   std::shared_ptr<TransferThreads> threads_;
+  std::shared_ptr<cuda::Program> words_;  // of a device that makes a codec's words
   std::array<std::shared_ptr<const Codec>, tier_count> codecs_;
   std::array<CodecSettings, tier_count> settings_;                  // of codecs_
   std::array<std::map<std::string, CodedSize>, tier_count> sizes_;  // by the codec's settings as text

@@ -35,15 +35,18 @@ ExitCode info_verb(const Options& options, const Communicator& comm) {
               {"cuda", device.sentence},
               {"cuda_toolkit", device.toolkit},
               {"devices", device.devices},
+              {"mpi_takes_devices", cuda::mpi_takes_devices()},
               {"nvrtc", cuda::compiler_report().sentence},
               {"compiler", host::compiler_report()},
               {"cache", KernelCache::folder()},
               {"ranks", comm.size()}});
   if (options.json == "-") return ExitCode::done;
-  print(comm, fmt::format("hindsight 0.1.0\nranks            {}\nmethods          {}\nschedules        {}\n"
-                          "kernel compiler  {}\nkernel cache     {}\nCUDA             {} {}.\n",
-                          comm.size(), list(methods), list(kinds), host::compiler_report(), KernelCache::folder(),
-                          device.sentence, cuda::compiler_report().sentence));
+  print(comm,
+        fmt::format("hindsight 0.1.0\nranks            {}\nmethods          {}\nschedules        {}\n"
+                    "kernel compiler  {}\nkernel cache     {}\nCUDA             {} {}. MPI {} addresses of devices.\n",
+                    comm.size(), list(methods), list(kinds), host::compiler_report(), KernelCache::folder(),
+                    device.sentence, cuda::compiler_report().sentence,
+                    cuda::mpi_takes_devices() ? "takes" : "does not take"));
   return ExitCode::done;
 }
 

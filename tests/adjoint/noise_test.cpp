@@ -59,7 +59,7 @@ TEST_P(NoisyCase, HasTheHostsBitsOnADevice) {
   const Evaluation expected = Session(c, test::world(), true, false, true).gradient({});
   for (const EmulatedOrder order : {EmulatedOrder::forwards, EmulatedOrder::backwards}) {
     PlanOptions options;
-    options.machine = emulated_device(std::int64_t{1} << 30U, order);
+    options.machine = emulated_device({.order = order});
     const Evaluation found = Session(c, test::world(), true, false, true, options).gradient({});
     EXPECT_EQ(found.objective, expected.objective);
     EXPECT_EQ(found.gradient, expected.gradient);

@@ -1,4 +1,5 @@
 // Every kernel of every shipped case, and of every derivative, compiles for devices without spilling registers.
+#include "adjoint/store/device_words.hpp"
 #include "solvers/equations/emit_cuda.hpp"
 #include "solvers/equations/random.hpp"
 #include "src/backend/cuda/nvrtc.hpp"
@@ -31,9 +32,9 @@ TEST_P(Compiles, ForAmpereAndHopper) {
   std::printf("%zu kernels, at most %d registers\n", kernels, registers);
 }
 
-TEST(CompilesAlone, CellOperationsAndRandomNumbers) {
+TEST(CompilesAlone, WhatNoCaseGenerates) {
   if (const cuda::CompilerReport report = cuda::compiler_report(); !report.is_there) GTEST_SKIP() << report.sentence;
-  for (const cuda::ProgramText& program : {device_operations_program(), random_program()})
+  for (const cuda::ProgramText& program : {device_operations_program(), random_program(), words_program()})
     for (const char* architecture : {"sm_80", "sm_90"}) {
       const cuda::Cubin cubin = cuda::compile(cuda::device_text(program.text), architecture);
       EXPECT_EQ(cubin.kernels.size(), program.kernels.size());

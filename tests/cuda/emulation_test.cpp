@@ -1,4 +1,4 @@
-// ranks: 1 3
+// ranks: 1 3 4
 // The text of CUDA kernels, run block by block and thread by thread on the host, gives the bits of the host's kernels:
 // forward, tangent and adjoint, in every dimension, with odd sizes and all kinds of boundaries.
 #include "tests/support.hpp"
@@ -24,16 +24,18 @@ equations: {dt(u): "b*lap(u) - u*v^2 + a*(1 - u)", dt(v): "a*lap(v) + u*v^2 - up
 unknowns: {a: {}, b: {}, initial(u): {}}
 )yaml";
 
-/// Whatever the order of blocks and threads.
-void expect_the_same(const Case& c,
-                     const std::vector<EmulatedOrder>& orders = {EmulatedOrder::forwards, EmulatedOrder::backwards}) {
+const EmulatedTraits forwards{.order = EmulatedOrder::forwards}, backwards{.order = EmulatedOrder::backwards},
+    open_to_mpi{.is_open_to_mpi = true};
+
+/// Whatever the order of blocks and threads, and the way of ghosts to other ranks.
+void expect_the_same(const Case& c, const std::vector<EmulatedTraits>& devices = {forwards, backwards, open_to_mpi}) {
   Session host(c, test::world(), true, true, true);
   const Evaluation a = host.gradient({});
   const UnknownValues direction = test::some_direction(host, 0.3);
   const auto tangent = host.simulation().tangent(direction);
-  for (const EmulatedOrder order : orders) {
+  for (const EmulatedTraits& traits : devices) {
     PlanOptions emulated;
-    emulated.machine = emulated_device(std::int64_t{1} << 30U, order);
+    emulated.machine = emulated_device(traits);
     Session device(c, test::world(), true, true, true, emulated);
     const Evaluation b = device.gradient({});
     EXPECT_EQ(a.objective, b.objective);
@@ -80,7 +82,7 @@ TEST(Emulation, ShippedCases) {
       {"stochastic-allen-cahn", {"time.to=0.2"}}};
   for (const auto& [name, set] : cases) {
     SCOPED_TRACE(name);
-    expect_the_same(test::shipped_case(name, set), {EmulatedOrder::forwards});
+    expect_the_same(test::shipped_case(name, set), {forwards});
   }
 }
 

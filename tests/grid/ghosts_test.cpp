@@ -8,6 +8,7 @@
 
 #include "solvers/grid/halo_exchange.hpp"
 #include "src/error.hpp"
+#include "src/memory.hpp"
 #include "src/ordered_sum.hpp"
 
 namespace hindsight {
@@ -75,19 +76,32 @@ Box grown(const Grid& grid, const std::array<int, 3>& by) {
   return box;
 }
 
-void check_ghosts(const Domain& s) {
-  const Grid grid(s.axes, world(), s.depth);
+void check_ghosts(const Domain& s, bool corners, Machine& machine = Machine::host()) {
+  const Grid grid(s.axes, world(), s.depth, machine);
   Array field(grid);
   const Index3& first = grid.first();
   for_each(grid.interior(),
            [&](auto i, auto j, auto k) { field.at(i, j, k) = cell_value(first[0] + i, first[1] + j, first[2] + k); });
-  HaloExchange exchange(grid, 1, s.depth, true);
+  const Memory there(grid.layout().size, machine), copied(grid.layout().size, machine);
+  machine.copy(there.data(), field.memory.data(), there.size());
+  const std::vector<double*> cells{there.data() + grid.layout().origin};
+  HaloExchange exchange(grid, 1, s.depth, corners);
   for (int repeat = 0; repeat < 2; ++repeat) {
-    exchange.start({field.cells()}, {s.walls});
-    exchange.finish({field.cells()}, {s.walls});
+    exchange.start(cells, {s.walls});
+    machine.copy(copied.data(), there.data(), there.size());  // stands for the kernels in between
+    exchange.finish(cells, {s.walls});
+    // One exchange with other ranks waits for none of what a device was asked for in between.
+    const int split = grid.is_split(0) + grid.is_split(1) + grid.is_split(2);
+    double seen = 0.0;
+    if (machine.is_host() || repeat > 0 || split != 1) continue;
+    grid.link().copy(&seen, copied.data() + grid.layout().origin, 1);
+    EXPECT_EQ(seen, 0.0);
   }
+  machine.copy(field.memory.data(), there.data(), there.size());
   int wrong = 0;
   for_each(grown(grid, s.depth), [&](auto i, auto j, auto k) {
+    const bool is_corner = (j < 0 || j >= grid.cells()[1]) && (k < 0 || k >= grid.cells()[2]);
+    if (is_corner && !corners) return;
     const double e = expected(s, {first[0] + i, first[1] + j, first[2] + k}, grid.dimensions() - 1);
     if (std::fabs(field.at(i, j, k) - e) > 1e-14) ++wrong;
   });
@@ -119,7 +133,17 @@ std::vector<Domain> domains() {
 }
 
 TEST(Ghosts, AreWhatTheRulesSay) {
-  for (const Domain& s : domains()) check_ghosts(s);
+  for (const Domain& s : domains())
+    for (const bool corners : {true, false}) check_ghosts(s, corners);
+}
+
+/// Through the host's memory, and from the device's own.
+TEST(Ghosts, OfDevicesAreTheSame) {
+  for (const bool is_open : {false, true}) {
+    const auto device = emulated_device({.is_open_to_mpi = is_open});
+    for (const Domain& s : domains())
+      for (const bool corners : {true, false}) check_ghosts(s, corners, *device);
+  }
 }
 
 TEST(Ghosts, OverlapLeavesTheSameGhosts) {

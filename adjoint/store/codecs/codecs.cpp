@@ -21,28 +21,29 @@ StateCodec::Make lossless(const CodecSettings& settings, const std::string& comp
 
 /// @param make make_float32 or make_bfloat16.
 template <class MakeCoder>
-std::shared_ptr<const Codec> demotion(const CodecSettings& settings, MakeCoder make) {
+std::shared_ptr<const Codec> demotion(const CodecSettings& settings, MakeCoder make, Words words) {
   const bool is_compressed = !settings.then.empty();
   const std::string name = settings.kind + (is_compressed ? "+" + compressor_name(settings, settings.then) : "");
-  const auto lossy = [settings, make](const StateShape& shape, bool) {
+  const auto lossy = [settings, make](const StateShape& shape, bool) -> std::unique_ptr<FieldCoder> {
     auto then = settings.then.empty() ? nullptr : make_compressor(settings.then, settings.level);
     return make(shape, std::move(then), settings.shuffle, settings.difference);
   };
   return std::make_shared<StateCodec>(name, settings.difference,
-                                      lossless(settings, is_compressed ? settings.then : "zstd"), lossy);
+                                      lossless(settings, is_compressed ? settings.then : "zstd"), lossy, words);
 }
 
 // A tolerance belongs to a field: fields that are joined keep their bits (in both codecs below).
 std::shared_ptr<const Codec> quantised(const CodecSettings& settings) {
   const std::string then = settings.then.empty() ? "zstd" : settings.then;
-  const auto lossy = [settings, then](const StateShape& shape, bool is_joined) {
-    if (is_joined) return std::unique_ptr<FieldCoder>();
+  const auto lossy = [settings, then](const StateShape& shape, bool is_joined) -> std::unique_ptr<FieldCoder> {
+    if (is_joined) return nullptr;
     return make_quantised(shape, settings.tolerance, make_compressor(then, settings.level), settings.shuffle,
                           settings.difference);
   };
-  const std::string word = is_quantised_long(settings.tolerance) ? "quantised64+" : "quantised+";
-  return std::make_shared<StateCodec>(word + compressor_name(settings, then), settings.difference,
-                                      lossless(settings, then), lossy);
+  const bool is_long = is_quantised_long(settings.tolerance);
+  return std::make_shared<StateCodec>((is_long ? "quantised64+" : "quantised+") + compressor_name(settings, then),
+                                      settings.difference, lossless(settings, then), lossy,
+                                      is_long ? Words::multiples64 : Words::multiples32);
 }
 
 std::shared_ptr<const Codec> zfp(const CodecSettings& settings) {
@@ -63,8 +64,8 @@ std::unique_ptr<Compressor> make_compressor(const std::string& name, int level) 
 std::shared_ptr<const Codec> make_codec(const CodecSettings& settings) {
   const std::string& kind = settings.kind;
   if (kind == "none") return nullptr;
-  if (kind == "float32") return demotion(settings, make_float32);
-  if (kind == "bfloat16") return demotion(settings, make_bfloat16);
+  if (kind == "float32") return demotion(settings, make_float32, Words::float32);
+  if (kind == "bfloat16") return demotion(settings, make_bfloat16, Words::bfloat16);
   if (kind == "quantised") return quantised(settings);
   if (kind == "zfp") return zfp(settings);
   if (kind == "lz4" || kind == "zstd")

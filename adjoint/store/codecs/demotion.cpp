@@ -29,19 +29,33 @@ struct Bfloat16 {
 };
 
 template <class Format>
-class Demotion final : public FieldCoder {
+class Demotion final : public WordFieldCoder {
  public:
   Demotion(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle, bool references)
       : cells_(cells_of_a_field(shape)), words_(cells_, row_of(shape), std::move(then), shuffle, references) {}
 
   Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) override {
-    if (room < words_.bound() || largest_magnitude(cells, cells_) > Format::largest) return {};
+    if (room < words_.bound() || !scale(largest_magnitude(cells, cells_))) return {};
     const auto written = words_.encode(cells, reference, Format::from, out);
     return {written.end - out, written.needs_reference};
   }
 
   bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) override {
     return words_.decode(in, in + bytes, has_reference, Format::from, Format::to, cells) == in + bytes;
+  }
+
+  std::optional<double> scale(double largest) const override {
+    return largest > Format::largest ? std::nullopt : std::optional(1.0);
+  }
+
+  Encoded encode_words(const char* words, double, char* out, std::int64_t room) override {
+    if (room < words_.bound()) return {};
+    return {words_.encode_words(words, out) - out, false};
+  }
+
+  bool decode_words(const char* in, std::int64_t bytes, char* words, double* scale) override {
+    *scale = 1.0;
+    return words_.decode_words(in, in + bytes, words) == in + bytes;
   }
 
  private:
@@ -51,13 +65,13 @@ class Demotion final : public FieldCoder {
 
 }  // namespace
 
-std::unique_ptr<FieldCoder> make_float32(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
-                                         bool references) {
+std::unique_ptr<WordFieldCoder> make_float32(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
+                                             bool references) {
   return std::make_unique<Demotion<Float32>>(shape, std::move(then), shuffle, references);
 }
 
-std::unique_ptr<FieldCoder> make_bfloat16(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
-                                          bool references) {
+std::unique_ptr<WordFieldCoder> make_bfloat16(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
+                                              bool references) {
   return std::make_unique<Demotion<Bfloat16>>(shape, std::move(then), shuffle, references);
 }
 

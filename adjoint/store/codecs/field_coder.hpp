@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "adjoint/store/codec.hpp"
@@ -23,6 +24,16 @@ class FieldCoder {
   virtual bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) = 0;
 };
 
+/// A coder that makes words of cells, and stores these.
+class WordFieldCoder : public FieldCoder {
+ public:
+  /// What cells are converted with; none: the field cannot be kept within its error.
+  virtual std::optional<double> scale(double largest) const = 0;
+  /// @returns no bytes when the words do not fit `room`.
+  virtual Encoded encode_words(const char* words, double scale, char* out, std::int64_t room) = 0;
+  virtual bool decode_words(const char* in, std::int64_t bytes, char* words, double* scale) = 0;
+};
+
 // Lossless coders and those of words give the same cells with a reference as without: what differs is how the words
 // are stored. zfp's error has the same bound. @param references whether encode() gets some.
 
@@ -32,14 +43,14 @@ std::unique_ptr<FieldCoder> make_lossless(const StateShape& shape, std::unique_p
 
 /// Nearest numbers of 32 bits (relative error 2^-24) or bfloat16 (2^-8); below their normal range, 2^-126, the error is
 /// absolute: 2^-150 and 2^-134. @param then null: as they are.
-std::unique_ptr<FieldCoder> make_float32(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
-                                         bool references);
-std::unique_ptr<FieldCoder> make_bfloat16(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
-                                          bool references);
+std::unique_ptr<WordFieldCoder> make_float32(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
+                                             bool references);
+std::unique_ptr<WordFieldCoder> make_bfloat16(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
+                                              bool references);
 
 /// Nearest multiples of a step, with errors of at most tolerance times the field's largest magnitude.
-std::unique_ptr<FieldCoder> make_quantised(const StateShape& shape, double tolerance, std::unique_ptr<Compressor> then,
-                                           bool shuffle, bool references);
+std::unique_ptr<WordFieldCoder> make_quantised(const StateShape& shape, double tolerance,
+                                               std::unique_ptr<Compressor> then, bool shuffle, bool references);
 /// Whether the multiples need 64 bits rather than 32.
 bool is_quantised_long(double tolerance);
 

@@ -20,7 +20,7 @@ std::int64_t nearest(double value) {
 
 /// A field is its step and its multiples.
 template <class Word>
-class Quantised final : public FieldCoder {
+class Quantised final : public WordFieldCoder {
  public:
   Quantised(const StateShape& shape, double tolerance, std::unique_ptr<Compressor> then, bool shuffle, bool references)
       : tolerance_(tolerance),
@@ -28,12 +28,10 @@ class Quantised final : public FieldCoder {
         words_(cells_, row_of(shape), std::move(then), shuffle, references) {}
 
   Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) override {
-    const double largest = largest_magnitude(cells, cells_), error = tolerance_ * largest;
-    const bool is_possible = tolerance_ >= least_tolerance && error >= least_error && largest < 0x1p1000;
-    if (!is_possible || room < step_bytes + words_.bound()) return {};
-    const double step = 2 * error * (1 - margin - rounding / tolerance_);
-    std::memcpy(out, &step, sizeof step);
-    const auto written = words_.encode(cells, reference, multiples_of(step), out + step_bytes);
+    const std::optional<double> step = scale(largest_magnitude(cells, cells_));
+    if (!step || room < step_bytes + words_.bound()) return {};
+    std::memcpy(out, &*step, step_bytes);
+    const auto written = words_.encode(cells, reference, multiples_of(*step), out + step_bytes);
     return {written.end - out, written.needs_reference};
   }
 
@@ -43,6 +41,25 @@ class Quantised final : public FieldCoder {
     std::memcpy(&step, in, sizeof step);
     const auto value = [step](Word multiple) { return static_cast<double>(multiple) * step; };
     return words_.decode(in + step_bytes, in + bytes, has_reference, multiples_of(step), value, cells) == in + bytes;
+  }
+
+  /// The step.
+  std::optional<double> scale(double largest) const override {
+    const double error = tolerance_ * largest;
+    const bool is_possible = tolerance_ >= least_tolerance && error >= least_error && largest < 0x1p1000;
+    return is_possible ? std::optional(2 * error * (1 - margin - rounding / tolerance_)) : std::nullopt;
+  }
+
+  Encoded encode_words(const char* words, double step, char* out, std::int64_t room) override {
+    if (room < step_bytes + words_.bound()) return {};
+    std::memcpy(out, &step, step_bytes);
+    return {words_.encode_words(words, out + step_bytes) - out, false};
+  }
+
+  bool decode_words(const char* in, std::int64_t bytes, char* words, double* step) override {
+    if (bytes < step_bytes) return false;
+    std::memcpy(step, in, step_bytes);
+    return words_.decode_words(in + step_bytes, in + bytes, words) == in + bytes;
   }
 
  private:
@@ -64,8 +81,8 @@ bool is_quantised_long(double tolerance) {
   return tolerance < 0x1p-30;
 }
 
-std::unique_ptr<FieldCoder> make_quantised(const StateShape& shape, double tolerance, std::unique_ptr<Compressor> then,
-                                           bool shuffle, bool references) {
+std::unique_ptr<WordFieldCoder> make_quantised(const StateShape& shape, double tolerance,
+                                               std::unique_ptr<Compressor> then, bool shuffle, bool references) {
   if (is_quantised_long(tolerance))
     return std::make_unique<Quantised<std::int64_t>>(shape, tolerance, std::move(then), shuffle, references);
   return std::make_unique<Quantised<std::int32_t>>(shape, tolerance, std::move(then), shuffle, references);

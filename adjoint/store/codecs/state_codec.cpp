@@ -1,5 +1,6 @@
 #include "adjoint/store/codecs/state_codec.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace hindsight {
@@ -33,15 +34,17 @@ StateShape coded(const StateShape& shape) {
   return one;
 }
 
-class StateCoder final : public Coder {
+class StateCoder final : public Coder, private WordsCoder {
  public:
+  /// @param words bytes of one, which the lossy coder makes; 0: cells only.
   StateCoder(std::uint32_t codec, bool references, const StateShape& shape, std::unique_ptr<FieldCoder> lossless,
-             std::unique_ptr<FieldCoder> lossy)
+             std::unique_ptr<FieldCoder> lossy, int words)
       : codec_(codec),
         references_(references),
         shape_(shape),
         lossless_(std::move(lossless)),
-        lossy_(std::move(lossy)) {}
+        lossy_(std::move(lossy)),
+        field_words_(words * cells_of_a_field(shape)) {}
 
   Encoded encode(const double* cells, const double* reference, char* out) override {
     if (!references_) reference = nullptr;
@@ -51,61 +54,140 @@ class StateCoder final : public Coder {
       const Encoded field = put(cells + first, reference != nullptr ? reference + first : nullptr, out + all.bytes);
       all = {all.bytes + field.bytes, all.needs_reference || field.needs_reference};
     }
-    const Header header{all.needs_reference ? magic_with_reference : magic, codec_, shape_.doubles(), all.bytes};
-    std::memcpy(out, &header, sizeof header);
+    put_header(all, out);
     return all;
   }
 
   bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) override {
-    Header header{};
-    if (bytes < static_cast<std::int64_t>(sizeof header)) return false;
-    std::memcpy(&header, in, sizeof header);
-    if (header.magic != (has_reference ? magic_with_reference : magic) || header.codec != codec_ ||
-        header.doubles != shape_.doubles() || header.bytes != bytes)
-      return false;
-    const char *const end = in + bytes, *at = in + sizeof header;
+    if (!is_header(in, bytes, has_reference ? magic_with_reference : magic)) return false;
+    const char *const end = in + bytes, *at = in + sizeof(Header);
     for (std::int64_t f = 0; f < shape_.fields && at != nullptr; ++f)
       at = get(at, end, has_reference, cells + f * cells_of_a_field(shape_));
     return at == end;
   }
 
+  WordsCoder* words() override { return field_words_ > 0 ? this : nullptr; }
+
  private:
+  WordFieldCoder& coder_of_words() const { return static_cast<WordFieldCoder&>(*lossy_); }
+
+  bool scales(const double* largest, double* scales) const override {
+    for (std::int64_t f = 0; f < shape_.fields; ++f) {
+      const std::optional<double> scale = coder_of_words().scale(largest[f]);
+      if (!scale) return false;
+      scales[f] = *scale;
+    }
+    return true;
+  }
+
+  Encoded encode(const char* words, const double* scales, char* out) override {
+    Encoded all{sizeof(Header)};
+    for (std::int64_t f = 0; f < shape_.fields; ++f) {
+      char* const mark = out + all.bytes;
+      const Encoded field =
+          coder_of_words().encode_words(words + f * field_words_, scales[f], mark + sizeof(Mark), field_room(shape_));
+      put_mark(field.bytes, false, mark);
+      all.bytes += field.bytes + static_cast<std::int64_t>(sizeof(Mark));
+    }
+    put_header(all, out);
+    return all;
+  }
+
+  bool holds_words(const char* in, std::int64_t bytes) const override {
+    const char *const end = in + bytes, *at = in + std::min<std::int64_t>(sizeof(Header), bytes);
+    for (std::int64_t f = 0; f < shape_.fields; ++f) {
+      const Field field = field_at(at, end);
+      if (field.content == nullptr || field.is_lossless) return false;
+      at = field.content + field.bytes;
+    }
+    return true;
+  }
+
+  bool decode(const char* in, std::int64_t bytes, char* words, double* scales) override {
+    if (!is_header(in, bytes, magic)) return false;
+    const char *const end = in + bytes, *at = in + sizeof(Header);
+    for (std::int64_t f = 0; f < shape_.fields; ++f) {
+      const auto [content, size, is_lossless] = field_at(at, end);
+      if (content == nullptr || is_lossless ||
+          !coder_of_words().decode_words(content, size, words + f * field_words_, scales + f))
+        return false;
+      at = content + size;
+    }
+    return at == end;
+  }
+
+  void put_header(const Encoded& all, char* out) const {
+    const Header header{all.needs_reference ? magic_with_reference : magic, codec_, shape_.doubles(), all.bytes};
+    std::memcpy(out, &header, sizeof header);
+  }
+
+  bool is_header(const char* in, std::int64_t bytes, std::uint32_t with) const {
+    Header header{};
+    if (bytes < static_cast<std::int64_t>(sizeof header)) return false;
+    std::memcpy(&header, in, sizeof header);
+    return header.magic == with && header.codec == codec_ && header.doubles == shape_.doubles() &&
+           header.bytes == bytes;
+  }
+
+  static void put_mark(std::int64_t bytes, bool is_lossless, char* out) {
+    const Mark mark = static_cast<Mark>(bytes) << 1U | static_cast<Mark>(is_lossless);
+    std::memcpy(out, &mark, sizeof mark);
+  }
+
+  /// A field's bytes; null: its mark is damaged.
+  struct Field {
+    const char* content = nullptr;
+    std::int64_t bytes = 0;
+    bool is_lossless = false;
+  };
+  static Field field_at(const char* in, const char* end) {
+    Mark mark = 0;
+    if (end - in < static_cast<std::int64_t>(sizeof mark)) return {};
+    std::memcpy(&mark, in, sizeof mark);
+    in += sizeof mark;
+    const auto bytes = static_cast<std::int64_t>(mark >> 1U);
+    return bytes > end - in ? Field{} : Field{in, bytes, (mark & 1U) != 0U};
+  }
+
   Encoded put(const double* cells, const double* reference, char* out) {
     char* const content = out + sizeof(Mark);
     const std::int64_t room = field_room(shape_);
     Encoded field = lossy_ ? lossy_->encode(cells, reference, content, room) : Encoded{};
     const bool is_lossless = field.bytes == 0;
     if (is_lossless) field = lossless_->encode(cells, reference, content, room);
-    const Mark mark = static_cast<Mark>(field.bytes) << 1U | static_cast<Mark>(is_lossless);
-    std::memcpy(out, &mark, sizeof mark);
-    field.bytes += static_cast<std::int64_t>(sizeof mark);
+    put_mark(field.bytes, is_lossless, out);
+    field.bytes += static_cast<std::int64_t>(sizeof(Mark));
     return field;
   }
 
   const char* get(const char* in, const char* end, bool has_reference, double* cells) {
-    Mark mark = 0;
-    if (end - in < static_cast<std::int64_t>(sizeof mark)) return nullptr;
-    std::memcpy(&mark, in, sizeof mark);
-    in += sizeof mark;
-    const auto bytes = static_cast<std::int64_t>(mark >> 1U);
-    FieldCoder* const coder = (mark & 1U) != 0U ? lossless_.get() : lossy_.get();
-    if (coder == nullptr || bytes > end - in || !coder->decode(in, bytes, has_reference, cells)) return nullptr;
-    return in + bytes;
+    const Field field = field_at(in, end);
+    FieldCoder* const coder = field.is_lossless ? lossless_.get() : lossy_.get();
+    if (field.content == nullptr || coder == nullptr ||
+        !coder->decode(field.content, field.bytes, has_reference, cells))
+      return nullptr;
+    return field.content + field.bytes;
   }
 
   std::uint32_t codec_;
   bool references_;
   StateShape shape_;
   std::unique_ptr<FieldCoder> lossless_, lossy_;
+  std::int64_t field_words_;  // bytes of a field's words
 };
 
 }  // namespace
 
-StateCodec::StateCodec(std::string name, bool references, Make lossless, Make lossy)
+StateCodec::StateCodec(std::string name, bool references, Make lossless, Make lossy, std::optional<Words> words)
     : name_((references ? "difference+" : "") + std::move(name)),
       references_(references),
       lossless_(std::move(lossless)),
-      lossy_(std::move(lossy)) {}
+      lossy_(std::move(lossy)),
+      words_(words) {}
+
+std::optional<Words> StateCodec::words(const StateShape& shape) const {
+  return references_ || is_joined(shape) ? std::nullopt : words_;
+}
 
 std::int64_t StateCodec::bound(const StateShape& shape) const {
   const StateShape fields = coded(shape);
@@ -117,8 +199,9 @@ std::unique_ptr<Coder> StateCodec::coder(const StateShape& shape) const {
   const StateShape fields = coded(shape);
   const std::uint32_t codec = crc32c(name_.data(), static_cast<std::int64_t>(name_.size()));
   const bool joined = is_joined(shape);
+  const std::optional<Words> words = this->words(shape);
   return std::make_unique<StateCoder>(codec, references_, fields, lossless_(fields, joined),
-                                      lossy_ ? lossy_(fields, joined) : nullptr);
+                                      lossy_ ? lossy_(fields, joined) : nullptr, words ? bytes_of(*words) : 0);
 }
 
 }  // namespace hindsight

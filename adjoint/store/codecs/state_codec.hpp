@@ -18,11 +18,13 @@ class StateCodec final : public Codec {
   using Make = std::function<std::unique_ptr<FieldCoder>(const StateShape& shape, bool is_joined)>;
   /// @param references whether states get one; the name tells. @param lossy empty: the codec is lossless; it may make
   /// null, then the state is kept losslessly.
-  StateCodec(std::string name, bool references, Make lossless, Make lossy);
+  /// @param words of the lossy coders, if they are WordFieldCoders.
+  StateCodec(std::string name, bool references, Make lossless, Make lossy, std::optional<Words> words = {});
 
   std::string name() const override { return name_; }
   bool is_lossless() const override { return !lossy_; }
   bool takes_references() const override { return references_; }
+  std::optional<Words> words(const StateShape& shape) const override;
   std::int64_t bound(const StateShape& shape) const override;
   std::unique_ptr<Coder> coder(const StateShape& shape) const override;
 
@@ -30,6 +32,7 @@ class StateCodec final : public Codec {
   std::string name_;
   bool references_;
   Make lossless_, lossy_;
+  std::optional<Words> words_;
 };
 
 }  // namespace hindsight

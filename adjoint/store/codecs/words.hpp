@@ -32,7 +32,8 @@ class WordChunks {
       const std::int64_t n = std::min(chunk, cells_ - first);
       convert_all(cells + first, n, words(memory_), convert);
       if (has_reference) convert_all(reference + first, n, words(reference_), convert);
-      const BlockCoder::Written piece = put(n, has_reference, written.end);
+      const BlockCoder::Written piece =
+          put(bytes(memory_), has_reference ? bytes(reference_) : nullptr, n, written.end);
       written = {piece.end, piece.needs_reference || written.needs_reference};
     }
     return written;
@@ -46,10 +47,22 @@ class WordChunks {
     for (std::int64_t first = 0; first < cells_; first += chunk) {
       const std::int64_t n = std::min(chunk, cells_ - first);
       if (has_reference) convert_all(cells + first, n, words(memory_), to_word);
-      in = get(in, end, n, has_reference);
+      in = get(in, end, n, has_reference, bytes(memory_));
       if (in == nullptr) return nullptr;
       convert_all(words(memory_), n, cells + first, convert);
     }
+    return in;
+  }
+
+  /// Words that were made elsewhere, and back; without references.
+  char* encode_words(const char* words, char* out) {
+    for (std::int64_t first = 0; first < cells_; first += chunk)
+      out = put(words + first * width, nullptr, std::min(chunk, cells_ - first), out).end;
+    return out;
+  }
+  const char* decode_words(const char* in, const char* end, char* words) {
+    for (std::int64_t first = 0; first < cells_ && in != nullptr; first += chunk)
+      in = get(in, end, std::min(chunk, cells_ - first), false, words + first * width);
     return in;
   }
 
@@ -70,16 +83,16 @@ class WordChunks {
   static Word* words(const Memory& memory) { return reinterpret_cast<Word*>(memory.data()); }
   static char* bytes(const Memory& memory) { return reinterpret_cast<char*>(memory.data()); }
 
-  BlockCoder::Written put(std::int64_t count, bool has_reference, char* out) {
-    if (blocks_) return blocks_->encode(bytes(memory_), has_reference ? bytes(reference_) : nullptr, count, out);
-    std::memcpy(out, bytes(memory_), static_cast<std::size_t>(count * width));
+  BlockCoder::Written put(const char* words, const char* reference, std::int64_t count, char* out) {
+    if (blocks_) return blocks_->encode(words, reference, count, out);
+    std::memcpy(out, words, static_cast<std::size_t>(count * width));
     return {out + count * width};
   }
 
-  const char* get(const char* in, const char* end, std::int64_t count, bool has_reference) {
-    if (blocks_) return blocks_->decode(in, end, count, has_reference, bytes(memory_));
+  const char* get(const char* in, const char* end, std::int64_t count, bool has_reference, char* words) {
+    if (blocks_) return blocks_->decode(in, end, count, has_reference, words);
     if (end - in < count * width) return nullptr;
-    std::memcpy(bytes(memory_), in, static_cast<std::size_t>(count * width));
+    std::memcpy(words, in, static_cast<std::size_t>(count * width));
     return in + count * width;
   }
 

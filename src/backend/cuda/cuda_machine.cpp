@@ -1,4 +1,9 @@
 // A CUDA device as a machine.
+#include <mpi.h>
+#if defined(OPEN_MPI)
+#include <mpi-ext.h>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -10,20 +15,6 @@
 
 namespace hindsight {
 namespace {
-
-/// Loaded machine code, which must live as long as what was made of it.
-class CompiledProgram final : public cuda::Program {
- public:
-  CompiledProgram(cuda::Device& device, std::string code, const std::vector<cuda::KernelName>& kernels)
-      : code_(std::move(code)), program_(device.load(code_, kernels)) {}
-  void run(std::size_t kernel, const void* arguments, std::int64_t blocks) override {
-    program_->run(kernel, arguments, blocks);
-  }
-
- private:
-  std::string code_;
-  std::unique_ptr<cuda::Program> program_;
-};
 
 class PinnedMemory final : public HostMachine {
  public:
@@ -44,6 +35,7 @@ class CudaMachine final : public Machine {
   }
   std::string description() const override { return device_->name(); }
   bool is_host() const override { return false; }
+  bool is_open_to_mpi() const override { return cuda::mpi_takes_devices(); }
   void* allocate(std::int64_t bytes, std::int64_t) override { return device_->allocate(bytes); }
   void free(void* memory) override { device_->free(memory); }
   void clear(double* at, std::int64_t count) override { device_->clear(at, bytes_of(count)); }
@@ -57,7 +49,7 @@ class CudaMachine final : public Machine {
                                       const Communicator& comm) override {
     std::string code = cuda::cached_code(cuda::device_text(text), device_->architecture(), comm);
     std::unique_ptr<cuda::Program> program;
-    comm.together([&] { program = std::make_unique<CompiledProgram>(*device_, std::move(code), kernels); });
+    comm.together([&] { program = device_->load(std::move(code), kernels); });
     return program;
   }
 
@@ -69,6 +61,14 @@ class CudaMachine final : public Machine {
 };
 
 }  // namespace
+
+bool cuda::mpi_takes_devices() {
+#if defined(OMPI_HAVE_MPI_EXT_CUDA) && OMPI_HAVE_MPI_EXT_CUDA
+  return MPIX_Query_cuda_support() == 1;
+#else
+  return false;
+#endif
+}
 
 std::unique_ptr<Machine> cuda_device(const Communicator& comm) {
   MPI_Comm node = MPI_COMM_NULL;

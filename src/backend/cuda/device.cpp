@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "src/error.hpp"
 
@@ -31,7 +32,8 @@ struct Library {
 
 class LoadedProgram final : public Program {
  public:
-  LoadedProgram(const std::string& cubin, const std::vector<KernelName>& kernels) : library_(cubin) {
+  LoadedProgram(std::string cubin, const std::vector<KernelName>& kernels)
+      : cubin_(std::move(cubin)), library_(cubin_) {
     for (const KernelName& kernel : kernels) {
       kernels_.push_back({nullptr, kernel});
       check(cudaLibraryGetKernel(&kernels_.back().handle, library_.handle, kernel.name.c_str()),
@@ -39,13 +41,16 @@ class LoadedProgram final : public Program {
     }
   }
   void run(std::size_t kernel, const void* arguments, std::int64_t blocks) override {
+    launch(kernel, arguments, blocks, nullptr);
+  }
+  void launch(std::size_t kernel, const void* arguments, std::int64_t blocks, cudaStream_t stream) const {
     const Loaded& loaded = kernels_[kernel];
     if (blocks == 0) return;
     if (blocks > most_blocks) throw Error(ExitCode::bug, "too many blocks for " + loaded.facts.name);
     void* parameters[] = {const_cast<void*>(arguments)};
     const dim3 grid(static_cast<unsigned>(blocks)), block(static_cast<unsigned>(loaded.facts.threads));
     const cudaError_t status =
-        cudaLaunchKernel(reinterpret_cast<const void*>(loaded.handle), grid, block, parameters, 0, nullptr);
+        cudaLaunchKernel(reinterpret_cast<const void*>(loaded.handle), grid, block, parameters, 0, stream);
     if (status != cudaSuccess) check(status, ("the launch of " + loaded.facts.name).c_str());
   }
 
@@ -55,6 +60,7 @@ class LoadedProgram final : public Program {
     KernelName facts;
   };
   static constexpr std::int64_t most_blocks = 0x7fffffff;
+  std::string cubin_;  // lives as long as the library
   Library library_;
   std::vector<Loaded> kernels_;
 };
@@ -94,6 +100,11 @@ class Stream final : public Link {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
   }
+  void run(Program& program, std::size_t kernel, const void* arguments, std::int64_t blocks) override {
+    check(cudaSetDevice(device_), "cudaSetDevice");
+    static_cast<const LoadedProgram&>(program).launch(kernel, arguments, blocks, stream_);
+  }
+  void finish() override { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
 
  private:
   int device_;
@@ -139,8 +150,8 @@ class RealDevice final : public Device {
   void free_pinned(void* memory) noexcept override { cudaFreeHost(memory); }
   std::unique_ptr<Event> event() override { return std::make_unique<CudaEvent>(); }
   std::unique_ptr<Link> link() override { return std::make_unique<Stream>(number_); }
-  std::unique_ptr<Program> load(const std::string& cubin, const std::vector<KernelName>& kernels) override {
-    return std::make_unique<LoadedProgram>(cubin, kernels);
+  std::unique_ptr<Program> load(std::string cubin, const std::vector<KernelName>& kernels) override {
+    return std::make_unique<LoadedProgram>(std::move(cubin), kernels);
   }
 
  private:

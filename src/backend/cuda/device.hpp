@@ -23,6 +23,9 @@ struct DeviceReport {
 /// Never throws and never crashes, whether or not a driver is installed.
 DeviceReport report();
 
+/// Whether this MPI says that it takes addresses of devices.
+bool mpi_takes_devices();
+
 /// One device. What it is asked for is done in order; copies are done when the call returns. Errors of CUDA, also those
 /// of earlier kernels, are ResourceErrors that name the call.
 class Device {
@@ -45,8 +48,8 @@ class Device {
   virtual void free_pinned(void* memory) noexcept = 0;
   virtual std::unique_ptr<Event> event() = 0;
   virtual std::unique_ptr<Link> link() = 0;
-  /// @param cubin machine code for this device's architecture; must outlive the program.
-  virtual std::unique_ptr<Program> load(const std::string& cubin, const std::vector<KernelName>& kernels) = 0;
+  /// @param cubin machine code for this device's architecture.
+  virtual std::unique_ptr<Program> load(std::string cubin, const std::vector<KernelName>& kernels) = 0;
 };
 
 /// @param number from 0. @throws ResourceError when there is no such device.

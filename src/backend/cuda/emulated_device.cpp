@@ -22,7 +22,7 @@ namespace {
 /// host. What nobody waits for is seen as it was before.
 class EmulatedDevice final : public Machine {
  public:
-  EmulatedDevice(std::int64_t bytes, EmulatedOrder order) : bytes_(bytes), order_(order) {
+  explicit EmulatedDevice(const EmulatedTraits& traits) : traits_(traits), open_(traits.is_open_to_mpi ? 1 : 0) {
     account_ = std::make_shared<MemoryAccount>();
     void* const all = mmap(nullptr, addresses, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED) throw std::bad_alloc();
@@ -33,6 +33,7 @@ class EmulatedDevice final : public Machine {
   ~EmulatedDevice() override { munmap(all_, addresses); }
   std::string description() const override { return "emulated CUDA device"; }
   bool is_host() const override { return false; }
+  bool is_open_to_mpi() const override { return traits_.is_open_to_mpi; }
   void* allocate(std::int64_t bytes, std::int64_t alignment) override {
     (void)alignment;  // pages
     const std::size_t size = (static_cast<std::size_t>(bytes) + page - 1) / page * page;
@@ -61,13 +62,13 @@ class EmulatedDevice final : public Machine {
     if (!is_here(to) || !is_here(from)) finish();
   }
   void finish() override { work_until(asked_); }
-  std::int64_t free_bytes() const override { return bytes_ - account_->used(); }
+  std::int64_t free_bytes() const override { return traits_.bytes - account_->used(); }
   std::unique_ptr<Event> event() override { return std::make_unique<Moment>(*this); }
   std::unique_ptr<Link> link() override { return std::make_unique<Copies>(*this); }
   Machine& near_host() override { return Machine::host(); }
   std::unique_ptr<cuda::Program> load(const std::string& text, const std::vector<cuda::KernelName>& kernels,
                                       const Communicator& comm) override {
-    return std::make_unique<Late>(*this, cuda::emulate(text, kernels, order_, comm));
+    return std::make_unique<Late>(*this, cuda::emulate(text, kernels, traits_.order, comm));
   }
 
  private:
@@ -98,6 +99,24 @@ class EmulatedDevice final : public Machine {
     EmulatedDevice& device_;
     std::int64_t asked_ = -1;
   };
+  class Late final : public cuda::Program {
+   public:
+    Late(EmulatedDevice& device, std::unique_ptr<cuda::EmulatedProgram> program)
+        : device_(device), program_(std::move(program)) {}
+    ~Late() override { device_.finish(); }
+    void run(std::size_t kernel, const void* arguments, std::int64_t blocks) override {
+      device_.ask(launch(kernel, arguments, blocks));
+    }
+    std::function<void()> launch(std::size_t kernel, const void* arguments, std::int64_t blocks) {
+      const auto* const bytes = static_cast<const char*>(arguments);
+      std::vector<char> copied(bytes, bytes + program_->argument_bytes(kernel));
+      return [this, kernel, copied = std::move(copied), blocks] { program_->run(kernel, copied.data(), blocks); };
+    }
+
+   private:
+    EmulatedDevice& device_;
+    std::unique_ptr<cuda::EmulatedProgram> program_;
+  };
   class Copies final : public Link {
    public:
     explicit Copies(EmulatedDevice& device) : device_(device) {}
@@ -108,26 +127,24 @@ class EmulatedDevice final : public Machine {
     }
     void copy(double* to, const double* from, std::int64_t count) override {
       const Open open(device_);
+      work();
       std::memmove(to, from, bytes_of(count));
     }
-
-   private:
-    EmulatedDevice& device_;
-  };
-  class Late final : public cuda::Program {
-   public:
-    Late(EmulatedDevice& device, std::unique_ptr<cuda::EmulatedProgram> program)
-        : device_(device), program_(std::move(program)) {}
-    ~Late() override { device_.finish(); }
-    void run(std::size_t kernel, const void* arguments, std::int64_t blocks) override {
-      const auto* const bytes = static_cast<const char*>(arguments);
-      std::vector<char> copied(bytes, bytes + program_->argument_bytes(kernel));
-      device_.ask([this, kernel, copied = std::move(copied), blocks] { program_->run(kernel, copied.data(), blocks); });
+    void run(cuda::Program& program, std::size_t kernel, const void* arguments, std::int64_t blocks) override {
+      asked_.push_back(static_cast<Late&>(program).launch(kernel, arguments, blocks));
+    }
+    void finish() override {
+      const Open open(device_);
+      work();
     }
 
    private:
+    void work() {
+      for (const std::function<void()>& launch : asked_) launch();
+      asked_.clear();
+    }
     EmulatedDevice& device_;
-    std::unique_ptr<cuda::EmulatedProgram> program_;
+    std::vector<std::function<void()>> asked_;
   };
 
   static constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20U, addresses = std::size_t{1} << 40U;
@@ -168,10 +185,9 @@ class EmulatedDevice final : public Machine {
   }
   void protect_all(int how) const { protect(begin_, begin_ + (used_ + huge_page - 1) / huge_page * huge_page, how); }
 
-  std::int64_t bytes_;
-  EmulatedOrder order_;
+  EmulatedTraits traits_;
   std::mutex mutex_, work_;
-  int open_ = 0;
+  int open_;
   char *all_ = nullptr, *begin_ = nullptr;
   std::size_t used_ = 0;
   std::map<void*, std::size_t> sizes_;
@@ -181,8 +197,8 @@ class EmulatedDevice final : public Machine {
 
 }  // namespace
 
-std::unique_ptr<Machine> emulated_device(std::int64_t bytes, EmulatedOrder order) {
-  return std::make_unique<EmulatedDevice>(bytes, order);
+std::unique_ptr<Machine> emulated_device(EmulatedTraits traits) {
+  return std::make_unique<EmulatedDevice>(traits);
 }
 
 }  // namespace hindsight
