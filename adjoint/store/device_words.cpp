@@ -71,11 +71,10 @@ CONVERSION(to_multiples64) { EACH_WORD WORD(integer) = (integer)NEAREST(CELL * L
 CONVERSION(of_multiples64) { EACH_WORD CELL = (double)WORD(integer) * L.of.scale; }
 )";
 
-const std::vector<cuda::KernelName> names = {{"largest_of", threads},     {"to_float32", threads},
-                                             {"of_float32", threads},     {"to_bfloat16", threads},
-                                             {"of_bfloat16", threads},    {"to_multiples32", threads},
-                                             {"of_multiples32", threads}, {"to_multiples64", threads},
-                                             {"of_multiples64", threads}};
+const std::vector<cuda::KernelName> names = {
+    {"largest_of", threads},     {"to_float32", threads},     {"of_float32", threads},
+    {"to_bfloat16", threads},    {"of_bfloat16", threads},    {"to_multiples32", threads},
+    {"of_multiples32", threads}, {"to_multiples64", threads}, {"of_multiples64", threads}};
 
 std::size_t kernel_to(Words kind) {
   return 1 + 2 * static_cast<std::size_t>(kind);

@@ -40,16 +40,19 @@ TEST(DeviceTiers, MemoryAlone) {
   EXPECT_LE(few->plan().schedule.predicted.peak[0], 6);
 }
 
-/// All tiers pay where transfers cost next to nothing.
+/// All tiers pay where transfers cost next to nothing, to a schedule that knows them all.
 TEST(DeviceTiers, HostMemoryAndDisk) {
   const std::string costs = "host.write=1e-9,host.read=1e-9,disk.write=1e-9,disk.read=1e-9";
   for (const char* host : {"3 slots", "30 slots", "200 slots"}) {
     SCOPED_TRACE(host);
-    const auto session = check({"checkpoints.device=5 slots", std::string("checkpoints.host=") + host}, costs);
+    const auto session =
+        check({"checkpoints.schedule=hrevolve", "checkpoints.device=5 slots", std::string("checkpoints.host=") + host},
+              costs);
     EXPECT_GT(session->plan().schedule.predicted.peak[1], 0);
   }
-  const auto both =
-      check({"checkpoints.device=3 slots", "checkpoints.host=4 slots", "checkpoints.disk=30 slots"}, costs);
+  const auto both = check({"checkpoints.schedule=hrevolve", "checkpoints.device=3 slots", "checkpoints.host=4 slots",
+                           "checkpoints.disk=30 slots"},
+                          costs);
   EXPECT_GT(both->plan().schedule.predicted.peak[2], 0);
 }
 
@@ -69,6 +72,29 @@ TEST(DeviceTiers, Codecs) {
       check(
           {"checkpoints.device=5 slots", std::string("checkpoints.") + tier + "={size: 40 MiB, codec: " + codec + "}"});
     }
+}
+
+/// Of words that the device makes: within the error asked for.
+TEST(DeviceTiers, LossyCodecs) {
+  for (const char* codec : {"float32", "quantised, tolerance: 1e-7", "bfloat16, then: zstd"}) {
+    SCOPED_TRACE(codec);
+    const auto session = gray_scott({"checkpoints.schedule=hrevolve", "checkpoints.device=3 slots",
+                                     std::string("checkpoints.host={size: 40 MiB, codec: ") + codec + "}"},
+                                    true, "host.write=1e-9,host.read=1e-9");
+    const Evaluation here = session->gradient({});
+    EXPECT_GT(session->plan().schedule.predicted.peak[1], 0);
+    EXPECT_EQ(here.objective, expected().objective);
+    EXPECT_NE(here.gradient, expected().gradient);
+    for (std::size_t k = 0; k < here.gradient.size(); ++k) {
+      double difference = 0.0, size = 0.0;
+      for (std::size_t i = 0; i < here.gradient[k].size(); ++i) {
+        difference = std::max(difference, std::fabs(here.gradient[k][i] - expected().gradient[k][i]));
+        size = std::max(size, std::fabs(expected().gradient[k][i]));
+      }
+      EXPECT_LE(difference, (codec[0] == 'b' ? 0.1 : 1e-4) * size);
+    }
+    for (const Tier tier : {Tier::device, Tier::host}) EXPECT_LE(session->peak_bytes(tier), session->budget(tier));
+  }
 }
 
 TEST(DeviceTiers, TooLittleIsSaid) {

@@ -56,8 +56,7 @@ Kept through_a_slot(const CodecSettings& settings, const StateShape& shape, cons
   const bool has_words = SlotTier::has_device_words(shape, codec.get(), machine);
   EXPECT_EQ(has_words, !machine.is_host() && !settings.difference);
   std::shared_ptr<cuda::Program> program;
-  if (has_words)
-    program = machine.load(words_program().text, words_program().kernels, Communicator(MPI_COMM_SELF));
+  if (has_words) program = machine.load(words_program().text, words_program().kernels, Communicator(MPI_COMM_SELF));
   std::vector<double> state(static_cast<std::size_t>(shape.padded_doubles()));
   for (std::size_t i = 0; i < state.size(); ++i) state[i] = fill(static_cast<std::int64_t>(i));
   Pool pool(4, shape.padded_doubles(), machine);
@@ -113,7 +112,7 @@ double smooth(std::int64_t i) {
 double of_all_sizes(std::int64_t i) {
   std::uint64_t bits = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15U;
   bits ^= bits >> 29U;
-  if (i % 3 == 0) bits &= ~std::uint64_t{0xfffffff};                                       // ties of float32
+  if (i % 3 == 0) bits &= ~std::uint64_t{0xfffffff};                                         // ties of float32
   if (i % 3 == 1) bits = (bits & ~std::uint64_t{0x1fffffffffff}) | std::uint64_t{1} << 44U;  // of bfloat16
   const double value = std::bit_cast<double>((bits & ~(std::uint64_t{0x7ff} << 52U)) | bits % 1148U << 52U);
   return value;
