@@ -414,10 +414,19 @@ void Simulation::observe(std::int64_t k, const Buffer& state) {
   if (observer_ != nullptr && *observer_) (*observer_)(k, plan_->time(k), state.data());
 }
 
+/// On a device, where launches take long beside what they do and no messages come between them.
+template <class Work>
+void Simulation::batched(Work work) {
+  constexpr std::int64_t small = 1 << 18;  // values of a state
+  const bool is_whole = grid_->communicator().size() == 1 || grid_->dimensions() == 0;
+  if (machine().is_host() || !is_whole || shape().doubles() >= small) return work();
+  machine().batch(work);
+}
+
 Buffer Simulation::advance(std::int64_t k, const Buffer& state, bool first) {
   if (first && k == 0) observe(0, state);
   Buffer next = states_->acquire();
-  stepper_->step(*tables_, plan_->step(k), state.data(), next.data());
+  batched([&] { stepper_->step(*tables_, plan_->step(k), state.data(), next.data()); });
   if (first) observe(k + 1, next);
   return next;
 }
@@ -428,7 +437,9 @@ Buffer Simulation::record(std::int64_t k, const Buffer& state, bool first, bool 
   record.reset();  // before the next is taken
   record.base = state;
   if (!stages_.empty()) record.stages = states_->acquire(static_cast<int>(stages_.size()));
-  stepper_->record(*tables_, plan_->step(k), state.data(), next ? next.data() : nullptr, stages_of(record));
+  batched([&] {
+    stepper_->record(*tables_, plan_->step(k), state.data(), next ? next.data() : nullptr, stages_of(record));
+  });
   if (first) observe(k + 1, next);
   return next;
 }
@@ -459,10 +470,12 @@ void Simulation::turn(std::int64_t steps, const Buffer& last) {
 }
 
 void Simulation::reverse(std::int64_t k, const StepRecord& record) {
-  stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(),
-                    lambda_next_.data());
-  std::swap(lambda_, lambda_next_);
-  add_objective_adjoint(k, record.base.data());
+  batched([&] {
+    stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(),
+                      lambda_next_.data());
+    std::swap(lambda_, lambda_next_);
+    add_objective_adjoint(k, record.base.data());
+  });
 }
 
 void Simulation::reset_sums() {

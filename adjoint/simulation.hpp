@@ -165,6 +165,8 @@ class Simulation final : private ReversibleSteps {
   Buffer advance(std::int64_t k, const Buffer& state, bool first) override;
   Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override;
   bool is_last(std::int64_t k) const override { return k == plan_->steps(); }
+  template <class Work>
+  void batched(Work work);
   void turn(std::int64_t steps, const Buffer& last) override;
   void reverse(std::int64_t k, const StepRecord& record) override;
   void save(BlockWriter& to, bool turned) const override;

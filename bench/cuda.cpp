@@ -71,6 +71,21 @@ void steps(Report& report, const std::string& what, const Case& c, const MakeMac
   report.add("    adjoint step over forward step", s.reverse / s.forward, "", cells > 1e6 ? "at most 3" : "");
 }
 
+/// Kernels as short as a step's of a small problem.
+void launches(Report& report, Machine& machine) {
+  const Grid grid({{"x", 64, 0, 1, true}}, Communicator(MPI_COMM_SELF), {0, 0, 0}, machine);
+  const Memory field(grid.layout().size, machine);
+  const CellBlock cells = grid.block(grid.interior(), field.data() + grid.layout().origin);
+  const auto four = [&] {
+    for (int i = 0; i < 4; ++i) grid.operations().zero(grid.cells(), cells);
+  };
+  const auto batch = [&] { machine.batch(four); };
+  seconds_on(machine, 10, batch);
+  const double alone = seconds_on(machine, 5000, four);
+  report.add("four short kernels, one by one", alone * 1e6, "us");
+  report.add("    as a batch that comes again, over that", seconds_on(machine, 5000, batch) / alone, "");
+}
+
 /// Copies between page-locked memory and the device while steps are taken: their speed beside that without steps, and
 /// what the steps lose.
 void beside(Report& report, const Sizes& sizes, const Case& c, const MakeMachine& make) {
@@ -172,6 +187,7 @@ void measure(int argc, char** argv) {
   seconds_on(*machine, 2, out);
   report.add("page-locked memory, out", bytes / seconds_on(*machine, 10, out) / 1e9, "GB/s");
   report.add("page-locked memory, in", bytes / seconds_on(*machine, 10, in) / 1e9, "GB/s");
+  launches(report, *machine);
   const auto square = [](int n) {
     return gray_scott(n, 100, 0.005, {"checkpoints.schedule=auto", "checkpoints.device=8 slots"});
   };

@@ -31,7 +31,7 @@ class Link {
   /// Between the machine's memory and the host's. Returns when it is copied.
   virtual void copy(double* to, const double* from, std::int64_t count) = 0;
   /// A kernel of a program of this machine's, as Program::run().
-  virtual void run(cuda::Program& program, std::size_t kernel, const void* arguments, std::int64_t blocks) = 0;
+  virtual void run(cuda::Program& program, std::size_t kernel, cuda::Arguments arguments, std::int64_t blocks) = 0;
   /// Returns when all is done.
   virtual void finish() = 0;
 };
@@ -53,6 +53,14 @@ class Machine {
   virtual void copy(double* to, const double* from, std::int64_t count) = 0;
   /// Returns when all that it was asked is done.
   virtual void finish() {}
+  /// Kernels that the work asks for may wait until it ends or asks for something else: short ones that come again and
+  /// again, with the same arguments, are then launched as one (src/backend/cuda/launch_batches.hpp).
+  template <class Work>
+  void batch(Work work) {
+    begin_batch();
+    work();
+    end_batch();
+  }
   /// What its memory counts in; null: in the account of whoever makes it (CountMemory).
   const std::shared_ptr<MemoryAccount>& account() const { return account_; }
   /// The host's memory that copies go to and come from fastest.
@@ -78,6 +86,8 @@ class Machine {
   static Machine& host();
 
  protected:
+  virtual void begin_batch() {}
+  virtual void end_batch() {}
   std::shared_ptr<MemoryAccount> account_;
 };
 

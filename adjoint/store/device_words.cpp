@@ -145,7 +145,7 @@ const double* DeviceWords::largest_magnitudes(const double* state) {
     double* const first = const_cast<double*>(state) + shape_.origin + f * shape_.field_stride;  // it only reads
     const LargestArguments arguments{shape_.cells, shape_.stride_y, shape_.stride_z,
                                      parts,        first,           device_parts_.data() + f * parts};
-    link_.run(program_, 0, &arguments, parts);
+    link_.run(program_, 0, cuda::Arguments(arguments), parts);
   }
   link_.copy(parts_.data(), device_parts_.data(), device_parts_.size());
   for (std::int64_t f = 0; f < shape_.fields; ++f)
@@ -164,7 +164,7 @@ void DeviceWords::convert(std::size_t kernel, double* state, const double* scale
                                reinterpret_cast<double*>(words),
                                scales[f],
                                1 / scales[f]};
-    link_.run(program_, kernel, &arguments, blocks_of(shape_));
+    link_.run(program_, kernel, cuda::Arguments(arguments), blocks_of(shape_));
   }
 }
 

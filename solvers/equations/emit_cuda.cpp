@@ -7,6 +7,7 @@
 #include <map>
 
 #include "solvers/equations/kernel_text.hpp"
+#include "src/error.hpp"
 
 namespace hindsight {
 namespace {
@@ -21,6 +22,11 @@ constexpr std::int64_t longest_chunk = 16;  // cells that a thread takes one aft
 /// Threads of a block that adds up rows: all summands of a piece fit into shared memory.
 int row_threads(std::size_t sums) {
   int threads = most_threads;
+  if (constexpr std::size_t most = shared_bytes / (2 * lanes * sizeof(double)); sums > most)
+    throw ResourceError(fmt::format(
+        "--backend: a kernel adds up {} sums, one for each scalar unknown that it reads; on a device there may be {}; "
+        "use --backend host",
+        sums, most));
   while (threads > lanes && static_cast<std::size_t>(threads + lanes) * sums * sizeof(double) > shared_bytes)
     threads /= 2;
   return threads;

@@ -36,7 +36,7 @@ class CudaLaunch {
   void set(const CudaKernel& kernel, const Launch& launch);
   std::int64_t blocks() const { return blocks_; }
   /// A kernel's one parameter, passed by value.
-  const void* arguments() const { return words_.data(); }
+  cuda::Arguments arguments() const { return {words_.data(), static_cast<std::int64_t>(8 * words_.size())}; }
 
  private:
   std::vector<std::uint64_t> words_;

@@ -133,20 +133,20 @@ class DeviceOperations final : public CellOperations {
       : machine_(machine), program_(machine.load(text, names, comm)), found_(1, machine) {}
   void copy(const Index3& count, const CellBlock& from, const CellBlock& to) const override {
     const CopyArguments arguments{count, from, to};
-    run(copying, &arguments, count[0] * count[1] * count[2]);
+    run(copying, arguments, count[0] * count[1] * count[2]);
   }
   void zero(const Index3& count, const CellBlock& cells) const override {
     const ZeroArguments arguments{count, cells};
-    run(zeroing, &arguments, count[0] * count[1] * count[2]);
+    run(zeroing, arguments, count[0] * count[1] * count[2]);
   }
-  void fill_wall(const WallGhosts& wall) const override { run(filling_wall, &wall, wall.count[0] * wall.count[1]); }
+  void fill_wall(const WallGhosts& wall) const override { run(filling_wall, wall, wall.count[0] * wall.count[1]); }
   void transpose_wall(const WallGhosts& wall) const override {
-    run(transposing_wall, &wall, wall.count[0] * wall.count[1]);
+    run(transposing_wall, wall, wall.count[0] * wall.count[1]);
   }
   bool are_finite(const Index3& count, const CellBlock& cells) const override {
     machine_.clear(found_.data(), 1);
     const FindArguments arguments{count, cells, found_.data()};
-    run(finding_bad, &arguments, count[0] * count[1] * count[2]);
+    run(finding_bad, arguments, count[0] * count[1] * count[2]);
     return machine_.values(found_.data(), 1)[0] == 0.0;
   }
   void pack(const Index3& count, const CellBlock& cells, double* to) const override {
@@ -164,20 +164,21 @@ class DeviceOperations final : public CellOperations {
   void reserve(std::int64_t places) const override { grow(2 * places); }
   void gather(const std::vector<std::int64_t>& places, const double* field, double* values) const override {
     const PointsArguments points = bring(places, const_cast<double*>(field));
-    run(gathering, &points, points.count);
+    run(gathering, points, points.count);
     machine_.copy(values, points.values, points.count);
   }
   void add(const std::vector<std::int64_t>& places, const double* values, double* field) const override {
     const PointsArguments points = bring(places, field);
     machine_.copy(points.values, values, points.count);
-    if (points.count > 0) program_->run(adding, &points, 1);  // two may add to one cell
+    if (points.count > 0) program_->run(adding, cuda::Arguments(points), 1);  // two may add to one cell
   }
 
  private:
-  void run(std::size_t kernel, const void* arguments, std::int64_t count) const {
+  template <class Struct>
+  void run(std::size_t kernel, const Struct& arguments, std::int64_t count) const {
     if (count >= (std::int64_t{1} << 32U) - threads)
       throw Error(ExitCode::bug, "a box has too many cells for a device");
-    if (count > 0) program_->run(kernel, arguments, blocks_for(count));
+    if (count > 0) program_->run(kernel, cuda::Arguments(arguments), blocks_for(count));
   }
   void grow(std::int64_t doubles) const {
     if (passing_.size() < doubles) passing_ = Memory(doubles, machine_);

@@ -88,7 +88,7 @@ void NoiseFields::run_program(const NoiseField& field, std::uint64_t counter) co
   f.step = counter;
   f.seed = noise.seed;
   f.stream = noise.stream;
-  program_->run(noise.is_normal ? 1 : 0, &f, (count + 127) / 128);
+  program_->run(noise.is_normal ? 1 : 0, cuda::Arguments(f), (count + 127) / 128);
 }
 
 }  // namespace hindsight

@@ -1,6 +1,8 @@
 // ranks: 1 3 4
 // The text of CUDA kernels, run block by block and thread by thread on the host, gives the bits of the host's kernels:
 // forward, tangent and adjoint, in every dimension, with odd sizes and all kinds of boundaries.
+#include <fmt/format.h>
+
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -62,6 +64,31 @@ TEST(Emulation, Volumes) {
   const std::string plane = "x: {cells: 23, to: 1, boundary: {value: \"a\"}}, y: {cells: 19, to: 1}, ";
   expect_the_same(test::text_case(text(plane + "z: {cells: 13, to: 1}", two_fields)));
   expect_the_same(test::text_case(text(plane + "z: {cells: 13, to: 1, boundary: {slope: \"b*y\"}}", two_fields)));
+}
+
+/// Equations without derivatives on a line: an ODE per cell, a member per thread, each with the bits of its ODE.
+TEST(Emulation, Ensembles) {
+  const std::string equations = R"yaml(
+state: {hare: {initial: 30.0}, lynx: {initial: 4.0}}
+equations: {dt(hare): "alpha*hare - 0.028*hare*lynx", dt(lynx): "0.024*hare*lynx - 0.84*lynx"}
+time: {step: 0.01, to: 0.5}
+objective: [{final: "hare^2"}, {integral: "lynx*hare"}]
+unknowns: {alpha: {}}
+)yaml";
+  const std::string members = "case: members\ngrid: {x: {cells: 301, to: 301}}\nparameters: {alpha: {field: ";
+  const Case ensemble = test::text_case(members + "\"0.5 + 0.001*x\"}}" + equations);
+  expect_the_same(ensemble);
+  PlanOptions emulated;
+  emulated.machine = emulated_device();
+  Session session(ensemble, test::world(), true, false, true, emulated);
+  const UnknownValues mine = session.gradient({}).gradient;
+  const Grid& grid = session.simulation().grid();
+  for (std::int64_t i = 0; i < grid.cells()[0]; i += 50) {
+    const std::string alpha = fmt::format("{:.17g}", 0.5 + 0.001 * grid.coordinates(0)[i]);
+    const Case one = test::text_case("case: one\nparameters: {alpha: " + alpha + "}" + equations);
+    Session ode(one, Communicator(MPI_COMM_SELF), true, false, true);
+    EXPECT_EQ(mine[0][static_cast<std::size_t>(i)], ode.gradient({}).gradient[0][0]) << i;
+  }
 }
 
 /// Rows longer than a block's piece.

@@ -54,6 +54,8 @@ class CudaMachine final : public Machine {
   }
 
  private:
+  void begin_batch() override { device_->begin_batch(); }
+  void end_batch() override { device_->end_batch(); }
   static std::int64_t bytes_of(std::int64_t count) { return count * static_cast<std::int64_t>(sizeof(double)); }
   std::unique_ptr<cuda::Device> device_;
   PinnedMemory pinned_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/backend/cuda/launch_batches.hpp"
 #include "src/error.hpp"
 
 namespace hindsight::cuda {
@@ -32,22 +33,26 @@ struct Library {
 
 class LoadedProgram final : public Program {
  public:
-  LoadedProgram(std::string cubin, const std::vector<KernelName>& kernels)
-      : cubin_(std::move(cubin)), library_(cubin_) {
+  LoadedProgram(std::string cubin, const std::vector<KernelName>& kernels, LaunchBatches& batches)
+      : cubin_(std::move(cubin)), library_(cubin_), batches_(batches) {
     for (const KernelName& kernel : kernels) {
       kernels_.push_back({nullptr, kernel});
       check(cudaLibraryGetKernel(&kernels_.back().handle, library_.handle, kernel.name.c_str()),
             "cudaLibraryGetKernel");
     }
   }
-  void run(std::size_t kernel, const void* arguments, std::int64_t blocks) override {
+  ~LoadedProgram() override { batches_.forget(); }
+  LoadedProgram(const LoadedProgram&) = delete;
+  LoadedProgram& operator=(const LoadedProgram&) = delete;
+  void run(std::size_t kernel, Arguments arguments, std::int64_t blocks) override {
+    if (batches_.is_open()) return batches_.add({this, kernel, arguments, blocks});
     launch(kernel, arguments, blocks, nullptr);
   }
-  void launch(std::size_t kernel, const void* arguments, std::int64_t blocks, cudaStream_t stream) const {
+  void launch(std::size_t kernel, Arguments arguments, std::int64_t blocks, cudaStream_t stream) const {
     const Loaded& loaded = kernels_[kernel];
     if (blocks == 0) return;
     if (blocks > most_blocks) throw Error(ExitCode::bug, "too many blocks for " + loaded.facts.name);
-    void* parameters[] = {const_cast<void*>(arguments)};
+    void* parameters[] = {const_cast<void*>(arguments.data)};
     const dim3 grid(static_cast<unsigned>(blocks)), block(static_cast<unsigned>(loaded.facts.threads));
     const cudaError_t status =
         cudaLaunchKernel(reinterpret_cast<const void*>(loaded.handle), grid, block, parameters, 0, stream);
@@ -63,21 +68,55 @@ class LoadedProgram final : public Program {
   std::string cubin_;  // lives as long as the library
   Library library_;
   std::vector<Loaded> kernels_;
+  LaunchBatches& batches_;
+};
+
+/// Launches captured from a stream of their own, to go into the one in which kernels run.
+class CapturedGraph final : public LaunchBatches::Graph {
+ public:
+  CapturedGraph(const Launches& launches, cudaStream_t stream) {
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
+    cudaGraph_t graph = nullptr;
+    try {
+      launches.for_each([&](const Launches::Launch& l) {
+        static_cast<const LoadedProgram*>(l.program)->launch(l.kernel, l.arguments, l.blocks, stream);
+      });
+    } catch (...) {
+      cudaStreamEndCapture(stream, &graph);
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      throw;
+    }
+    check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+    const cudaError_t status = cudaGraphInstantiate(&graph_, graph, 0);
+    cudaGraphDestroy(graph);
+    check(status, "cudaGraphInstantiate");
+  }
+  ~CapturedGraph() override { cudaGraphExecDestroy(graph_); }
+  CapturedGraph(const CapturedGraph&) = delete;
+  CapturedGraph& operator=(const CapturedGraph&) = delete;
+  void run() override { check(cudaGraphLaunch(graph_, nullptr), "cudaGraphLaunch"); }
+
+ private:
+  cudaGraphExec_t graph_ = nullptr;
 };
 
 class CudaEvent final : public Event {
  public:
-  CudaEvent() {  // threads sleep until it has come
+  explicit CudaEvent(LaunchBatches& batches) : batches_(batches) {  // threads sleep until it has come
     check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | cudaEventBlockingSync),
           "cudaEventCreateWithFlags");
   }
   ~CudaEvent() override { cudaEventDestroy(event_); }
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
-  void set() override { check(cudaEventRecord(event_, nullptr), "cudaEventRecord"); }
+  void set() override {
+    batches_.flush();
+    check(cudaEventRecord(event_, nullptr), "cudaEventRecord");
+  }
   cudaEvent_t handle() const { return event_; }
 
  private:
+  LaunchBatches& batches_;
   cudaEvent_t event_ = nullptr;
 };
 
@@ -100,7 +139,7 @@ class Stream final : public Link {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
   }
-  void run(Program& program, std::size_t kernel, const void* arguments, std::int64_t blocks) override {
+  void run(Program& program, std::size_t kernel, Arguments arguments, std::int64_t blocks) override {
     check(cudaSetDevice(device_), "cudaSetDevice");
     static_cast<const LoadedProgram&>(program).launch(kernel, arguments, blocks, stream_);
   }
@@ -116,7 +155,11 @@ class RealDevice final : public Device {
   explicit RealDevice(int number) : number_(number) {
     check(cudaSetDevice(number), "cudaSetDevice");
     check(cudaGetDeviceProperties(&properties_, number), "cudaGetDeviceProperties");
+    check(cudaStreamCreateWithFlags(&captured_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
+  ~RealDevice() override { cudaStreamDestroy(captured_); }
+  RealDevice(const RealDevice&) = delete;
+  RealDevice& operator=(const RealDevice&) = delete;
   std::string name() const override { return properties_.name; }
   std::array<char, 16> identity() const override {
     std::array<char, 16> bytes{};
@@ -131,12 +174,19 @@ class RealDevice final : public Device {
   }
   void free(void* memory) noexcept override { cudaFree(memory); }
   void clear(void* memory, std::int64_t bytes) override {
+    batches_.flush();
     check(cudaMemset(memory, 0, static_cast<std::size_t>(bytes)), "cudaMemset");
   }
   void copy(void* to, const void* from, std::int64_t bytes) override {
+    batches_.flush();
     check(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault), "cudaMemcpy");
   }
-  void finish() override { check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize"); }
+  void finish() override {
+    batches_.flush();
+    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+  }
+  void begin_batch() override { batches_.begin(); }
+  void end_batch() override { batches_.end(); }
   std::int64_t free_bytes() const override {
     std::size_t free = 0, all = 0;
     check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
@@ -148,15 +198,21 @@ class RealDevice final : public Device {
     return memory;
   }
   void free_pinned(void* memory) noexcept override { cudaFreeHost(memory); }
-  std::unique_ptr<Event> event() override { return std::make_unique<CudaEvent>(); }
+  std::unique_ptr<Event> event() override { return std::make_unique<CudaEvent>(batches_); }
   std::unique_ptr<Link> link() override { return std::make_unique<Stream>(number_); }
   std::unique_ptr<Program> load(std::string cubin, const std::vector<KernelName>& kernels) override {
-    return std::make_unique<LoadedProgram>(std::move(cubin), kernels);
+    return std::make_unique<LoadedProgram>(std::move(cubin), kernels, batches_);
   }
 
  private:
   int number_;
   cudaDeviceProp properties_{};
+  cudaStream_t captured_ = nullptr;
+  LaunchBatches batches_{[](const Launches::Launch& l) {
+                           static_cast<const LoadedProgram*>(l.program)->launch(l.kernel, l.arguments, l.blocks,
+                                                                                nullptr);
+                         },
+                         [this](const Launches& all) { return std::make_unique<CapturedGraph>(all, captured_); }};
 };
 
 }  // namespace

@@ -42,6 +42,9 @@ class Device {
   /// Either side may be memory of the host.
   virtual void copy(void* to, const void* from, std::int64_t bytes) = 0;
   virtual void finish() = 0;
+  /// See Machine.
+  virtual void begin_batch() = 0;
+  virtual void end_batch() = 0;
   virtual std::int64_t free_bytes() const = 0;
   /// Memory of the host that the device reads and writes itself.
   virtual void* allocate_pinned(std::int64_t bytes) = 0;

@@ -10,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "src/backend/cuda/launch_batches.hpp"
 #include "src/error.hpp"
 #include "src/machine.hpp"
 #include "src/memory.hpp"
@@ -45,7 +46,7 @@ class EmulatedDevice final : public Machine {
     return memory;
   }
   void free(void* memory) override {
-    finish();
+    finish();  // kernels that were gathered too
     const std::scoped_lock lock(mutex_);
     // Large pages that are this memory's alone; to give back parts of others would break them up.
     const auto offset = static_cast<std::size_t>(static_cast<char*>(memory) - begin_);
@@ -55,13 +56,18 @@ class EmulatedDevice final : public Machine {
     sizes_.erase(memory);
   }
   void clear(double* at, std::int64_t count) override {
+    batches_.flush();
     ask([at, count] { std::memset(at, 0, bytes_of(count)); });
   }
   void copy(double* to, const double* from, std::int64_t count) override {
+    batches_.flush();
     ask([to, from, count] { std::memmove(to, from, bytes_of(count)); });
     if (!is_here(to) || !is_here(from)) finish();
   }
-  void finish() override { work_until(asked_); }
+  void finish() override {
+    batches_.flush();
+    work_until(asked_);
+  }
   std::int64_t free_bytes() const override { return traits_.bytes - account_->used(); }
   std::unique_ptr<Event> event() override { return std::make_unique<Moment>(*this); }
   std::unique_ptr<Link> link() override { return std::make_unique<Copies>(*this); }
@@ -72,6 +78,8 @@ class EmulatedDevice final : public Machine {
   }
 
  private:
+  void begin_batch() override { batches_.begin(); }
+  void end_batch() override { batches_.end(); }
   /// Threads that copy may hold it open while kernels run.
   class Open {
    public:
@@ -92,7 +100,10 @@ class EmulatedDevice final : public Machine {
   class Moment final : public Event {
    public:
     explicit Moment(EmulatedDevice& device) : device_(device) {}
-    void set() override { asked_ = device_.asked_; }
+    void set() override {
+      device_.batches_.flush();
+      asked_ = device_.asked_;
+    }
     std::int64_t asked() const { return asked_; }
 
    private:
@@ -101,21 +112,39 @@ class EmulatedDevice final : public Machine {
   };
   class Late final : public cuda::Program {
    public:
-    Late(EmulatedDevice& device, std::unique_ptr<cuda::EmulatedProgram> program)
+    Late(EmulatedDevice& device, std::unique_ptr<cuda::Program> program)
         : device_(device), program_(std::move(program)) {}
-    ~Late() override { device_.finish(); }
-    void run(std::size_t kernel, const void* arguments, std::int64_t blocks) override {
+    ~Late() override {
+      device_.batches_.forget();
+      device_.finish();
+    }
+    void run(std::size_t kernel, cuda::Arguments arguments, std::int64_t blocks) override {
+      if (device_.batches_.is_open()) return device_.batches_.add({this, kernel, arguments, blocks});
       device_.ask(launch(kernel, arguments, blocks));
     }
-    std::function<void()> launch(std::size_t kernel, const void* arguments, std::int64_t blocks) {
-      const auto* const bytes = static_cast<const char*>(arguments);
-      std::vector<char> copied(bytes, bytes + program_->argument_bytes(kernel));
-      return [this, kernel, copied = std::move(copied), blocks] { program_->run(kernel, copied.data(), blocks); };
+    std::function<void()> launch(std::size_t kernel, cuda::Arguments arguments, std::int64_t blocks) {
+      const auto* const bytes = static_cast<const char*>(arguments.data);
+      std::vector<char> copied(bytes, bytes + arguments.bytes);
+      return [this, kernel, copied = std::move(copied), blocks] {
+        program_->run(kernel, cuda::Arguments(copied.data(), static_cast<std::int64_t>(copied.size())), blocks);
+      };
     }
 
    private:
     EmulatedDevice& device_;
-    std::unique_ptr<cuda::EmulatedProgram> program_;
+    std::unique_ptr<cuda::Program> program_;
+  };
+  /// Launches with the arguments that they had when it was made.
+  class Replay final : public cuda::LaunchBatches::Graph {
+   public:
+    Replay(EmulatedDevice& device, cuda::Launches launches) : device_(device), launches_(std::move(launches)) {}
+    void run() override {
+      launches_.for_each([this](const auto& launch) { device_.ask_now(launch); });
+    }
+
+   private:
+    EmulatedDevice& device_;
+    cuda::Launches launches_;
   };
   class Copies final : public Link {
    public:
@@ -130,7 +159,7 @@ class EmulatedDevice final : public Machine {
       work();
       std::memmove(to, from, bytes_of(count));
     }
-    void run(cuda::Program& program, std::size_t kernel, const void* arguments, std::int64_t blocks) override {
+    void run(cuda::Program& program, std::size_t kernel, cuda::Arguments arguments, std::int64_t blocks) override {
       asked_.push_back(static_cast<Late&>(program).launch(kernel, arguments, blocks));
     }
     void finish() override {
@@ -155,6 +184,9 @@ class EmulatedDevice final : public Machine {
     const auto* const byte = reinterpret_cast<const char*>(at);
     return byte >= begin_ && byte < begin_ + used_;
   }
+  void ask_now(const cuda::Launches::Launch& launch) {
+    ask(static_cast<Late&>(*launch.program).launch(launch.kernel, launch.arguments, launch.blocks));
+  }
   void ask(std::function<void()> work) {
     bool is_full = false;
     {
@@ -162,7 +194,7 @@ class EmulatedDevice final : public Machine {
       queue_.push_back(std::move(work));
       is_full = ++asked_ - done_ > most_asked;
     }
-    if (is_full) finish();
+    if (is_full) work_until(asked_);
   }
   /// In order, by whoever waits.
   void work_until(std::int64_t asked) {
@@ -192,6 +224,8 @@ class EmulatedDevice final : public Machine {
   std::size_t used_ = 0;
   std::map<void*, std::size_t> sizes_;
   std::deque<std::function<void()>> queue_;
+  cuda::LaunchBatches batches_{[this](const cuda::Launches::Launch& launch) { ask_now(launch); },
+                               [this](const cuda::Launches& all) { return std::make_unique<Replay>(*this, all); }};
   std::atomic<std::int64_t> asked_ = 0, done_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "src/backend/host/compiler.hpp"
+#include "src/error.hpp"
 
 namespace hindsight::cuda {
 namespace {
@@ -31,7 +32,7 @@ const char* const backwards = R"(#define EACH_THREAD(threads) for (int thread = 
 #define EACH_BLOCK(blocks) for (integer b = (blocks) - 1; b >= 0; --b)
 )";
 
-class OnHost final : public EmulatedProgram {
+class OnHost final : public Program {
  public:
   OnHost(const std::string& text, const std::vector<KernelName>& kernels, EmulatedOrder order,
          const Communicator& comm) {
@@ -47,10 +48,11 @@ class OnHost final : public EmulatedProgram {
       functions_.push_back({reinterpret_cast<Run>(module_.function(kernel.name + "_blocks")),
                             reinterpret_cast<Bytes>(module_.function(kernel.name + "_bytes"))()});
   }
-  void run(std::size_t kernel, const void* arguments, std::int64_t blocks) override {
-    functions_[kernel].run(arguments, blocks);
+  void run(std::size_t kernel, Arguments arguments, std::int64_t blocks) override {
+    const Function& function = functions_[kernel];
+    if (arguments.bytes != function.argument_bytes) throw Error(ExitCode::bug, "a kernel is given another struct");
+    function.run(arguments.data, blocks);
   }
-  std::int64_t argument_bytes(std::size_t kernel) const override { return functions_[kernel].argument_bytes; }
 
  private:
   using Run = void (*)(const void* arguments, long long blocks);
@@ -69,8 +71,8 @@ std::string device_text(const std::string& text) {
   return device_preamble + text;
 }
 
-std::unique_ptr<EmulatedProgram> emulate(const std::string& text, const std::vector<KernelName>& kernels,
-                                         EmulatedOrder order, const Communicator& comm) {
+std::unique_ptr<Program> emulate(const std::string& text, const std::vector<KernelName>& kernels, EmulatedOrder order,
+                                 const Communicator& comm) {
   return std::make_unique<OnHost>(text, kernels, order, comm);
 }
 

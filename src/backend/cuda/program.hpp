@@ -28,12 +28,21 @@ struct ProgramText {
   std::vector<KernelName> kernels;
 };
 
+/// A struct as a kernel's text defines it.
+struct Arguments {
+  const void* data;
+  std::int64_t bytes;
+  Arguments(const void* at, std::int64_t size) : data(at), bytes(size) {}
+  template <class Struct>
+  explicit Arguments(const Struct& arguments) : Arguments(&arguments, sizeof arguments) {}
+};
+
 /// Loaded kernels, in the order of their names. What they are given must lie where they run.
 class Program {
  public:
   virtual ~Program() = default;
-  /// @param arguments a struct as the kernel's text defines it; copied before the call returns.
-  virtual void run(std::size_t kernel, const void* arguments, std::int64_t blocks) = 0;
+  /// @param arguments are copied before the call returns.
+  virtual void run(std::size_t kernel, Arguments arguments, std::int64_t blocks) = 0;
 };
 
 /// The text as CUDA C++, for compile() (nvrtc.hpp).
@@ -41,14 +50,8 @@ std::string device_text(const std::string& text);
 /// Of blocks, and of a block's threads: a device takes them in any.
 enum class EmulatedOrder { forwards, backwards };
 
-class EmulatedProgram : public Program {
- public:
-  /// Of the struct that a kernel takes.
-  virtual std::int64_t argument_bytes(std::size_t kernel) const = 0;
-};
-
 /// On the host, with the bits that a device has where there are no functions but sqrt. Collective.
-std::unique_ptr<EmulatedProgram> emulate(const std::string& text, const std::vector<KernelName>& kernels,
-                                         EmulatedOrder order, const Communicator& comm);
+std::unique_ptr<Program> emulate(const std::string& text, const std::vector<KernelName>& kernels, EmulatedOrder order,
+                                 const Communicator& comm);
 
 }  // namespace hindsight::cuda
