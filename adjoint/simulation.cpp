@@ -417,7 +417,7 @@ void Simulation::observe(std::int64_t k, const Buffer& state) {
 /// On a device, where launches take long beside what they do and no messages come between them.
 template <class Work>
 void Simulation::batched(Work work) {
-  constexpr std::int64_t small = 1 << 18;  // values of a state
+  constexpr std::int64_t small = 1 << 18;  // values of a state: a device has them written in a launch's time
   const bool is_whole = grid_->communicator().size() == 1 || grid_->dimensions() == 0;
   if (machine().is_host() || !is_whole || shape().doubles() >= small) return work();
   machine().batch(work);
@@ -729,8 +729,10 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   std::size_t next = 0;
   const auto turn = [&](const auto& ring) { return next = (next + 1) % ring.size(); };
   const auto reverse_one = [&](const StepRecord& record, std::int64_t k) {
-    stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(),
-                      lambda_next_.data());
+    batched([&] {
+      stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(),
+                        lambda_next_.data());
+    });
   };
   const auto measured = [&](const std::function<void()>& work) {
     return seconds_of(comm_, machine(), repeats, batch, work);
@@ -923,7 +925,9 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction, co
     Buffer next = this->record(k, state, true, true, record);
     differentiate(k);
     Buffer next_dot = dots.acquire();
-    stepper_->tangent(*tables_, plan_->step(k), record.base.data(), stages_of(record), dot.data(), next_dot.data());
+    batched([&] {
+      stepper_->tangent(*tables_, plan_->step(k), record.base.data(), stages_of(record), dot.data(), next_dot.data());
+    });
     state = next;
     dot = next_dot;
   }

@@ -94,7 +94,7 @@ void beside(Report& report, const Sizes& sizes, const Case& c, const MakeMachine
   Machine& machine = *options.machine;
   const Memory there(sizes.copied, machine), near(sizes.copied, machine.near_host());
   Session session(c, Communicator(MPI_COMM_SELF), true, false, true, options);
-  const std::unique_ptr<Event> event = machine.event();
+  const std::unique_ptr<Event> event = machine.event(Waiting::sleeps);
   event->set();
   const double bytes = 8.0 * static_cast<double>(sizes.copied);
   const auto forward = [&] { session.objective({}); };
@@ -178,7 +178,7 @@ void measure(int argc, char** argv) {
   seconds_on(*machine, 3, copy);
   const double bandwidth = 2 * bytes / seconds_on(*machine, 20, copy);
   report.add("device copy, read and written", bandwidth / 1e9, "GB/s");
-  const std::unique_ptr<Event> event = machine->event();
+  const std::unique_ptr<Event> event = machine->event(Waiting::sleeps);
   const std::unique_ptr<Link> link = machine->link();
   event->set();
   link->wait(*event);

@@ -42,7 +42,7 @@ std::int64_t HostMachine::free_bytes() const {
   not_of_the_host();
 }
 
-std::unique_ptr<Event> HostMachine::event() {
+std::unique_ptr<Event> HostMachine::event(Waiting) {
   not_of_the_host();
 }
 

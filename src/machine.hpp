@@ -14,6 +14,9 @@ namespace hindsight {
 class MemoryAccount;
 using cuda::EmulatedOrder;
 
+/// What a thread does until an event: sleep, or spin, which takes a core and is over sooner.
+enum class Waiting { sleeps, spins };
+
 /// A moment in a machine's work.
 class Event {
  public:
@@ -58,9 +61,16 @@ class Machine {
   template <class Work>
   void batch(Work work) {
     begin_batch();
-    work();
+    try {
+      work();
+    } catch (...) {
+      abandon_batch();
+      throw;
+    }
     end_batch();
   }
+  /// Of these, those that were launched so.
+  virtual std::int64_t batches_replayed() const { return 0; }
   /// What its memory counts in; null: in the account of whoever makes it (CountMemory).
   const std::shared_ptr<MemoryAccount>& account() const { return account_; }
   /// The host's memory that copies go to and come from fastest.
@@ -70,7 +80,7 @@ class Machine {
 
   /// Of its memory, that this process may use.
   virtual std::int64_t free_bytes() const = 0;
-  virtual std::unique_ptr<Event> event() = 0;
+  virtual std::unique_ptr<Event> event(Waiting waiting) = 0;
   virtual std::unique_ptr<Link> link() = 0;
   /// Collective.
   virtual std::unique_ptr<cuda::Program> load(const std::string& text, const std::vector<cuda::KernelName>& kernels,
@@ -88,6 +98,7 @@ class Machine {
  protected:
   virtual void begin_batch() {}
   virtual void end_batch() {}
+  virtual void abandon_batch() noexcept {}
   std::shared_ptr<MemoryAccount> account_;
 };
 
@@ -102,7 +113,7 @@ class HostMachine : public Machine {
   void clear(double* at, std::int64_t count) final;
   void copy(double* to, const double* from, std::int64_t count) final;
   std::int64_t free_bytes() const final;
-  std::unique_ptr<Event> event() final;
+  std::unique_ptr<Event> event(Waiting waiting) final;
   std::unique_ptr<Link> link() final;
   Machine& near_host() final { return *this; }
   std::unique_ptr<cuda::Program> load(const std::string&, const std::vector<cuda::KernelName>&,

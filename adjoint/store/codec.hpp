@@ -31,8 +31,7 @@ class WordsCoder {
   virtual bool scales(const double* largest, double* scales) const = 0;
   /// Gives the bytes that Coder::encode() gives.
   virtual Encoded encode(const char* words, const double* scales, char* out) = 0;
-  /// Whether all fields were stored as words.
-  virtual bool holds_words(const char* in, std::int64_t bytes) const = 0;
+  /// @returns false when a field was not stored as words, or is damaged.
   virtual bool decode(const char* in, std::int64_t bytes, char* words, double* scales) = 0;
 };
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "src/error.hpp"
-
 namespace hindsight {
 namespace {
 
@@ -12,7 +10,7 @@ constexpr std::int64_t most_blocks = 64;  // that share a field's magnitudes
 
 // Conversions are those of demotion.cpp and quantised.cpp, bit by bit. A thread per cell.
 const char* const text = R"(
-struct conversion { integer cells[3], stride_y, stride_z; double *first, *words; double scale, per_scale; };
+struct conversion { integer cells[3], stride_y, stride_z; double* first; void* words; double scale, per_scale; };
 struct largest_of_arguments { integer cells[3], stride_y, stride_z, blocks; double *first, *most; };
 union double_bits { double value; unsigned long long bits; };
 union float_bits { float value; unsigned bits; };
@@ -84,7 +82,9 @@ std::size_t kernel_to(Words kind) {
 struct Conversion {
   std::array<std::int64_t, 3> cells;
   std::int64_t stride_y, stride_z;
-  double *first, *words, scale, per_scale;
+  double* first;
+  void* words;
+  double scale, per_scale;
 };
 struct LargestArguments {
   std::array<std::int64_t, 3> cells;
@@ -126,8 +126,10 @@ DeviceWords::DeviceWords(Words kind, const StateShape& shape, Machine& machine, 
       device_parts_(shape.fields * parts_of(shape), machine),
       parts_(static_cast<std::size_t>(device_parts_.size())),
       largest_(static_cast<std::size_t>(shape.fields)),
-      scales_(static_cast<std::size_t>(shape.fields)) {
-  if (cells_of(shape) > std::int64_t{1} << 31U) throw Error(ExitCode::bug, "a field has too many cells for words");
+      scales_(static_cast<std::size_t>(shape.fields)) {}
+
+bool DeviceWords::can_take(const StateShape& shape) {
+  return cells_of(shape) <= std::int64_t{1} << 31U;
 }
 
 std::int64_t DeviceWords::device_bytes(Words kind, const StateShape& shape) {
@@ -157,13 +159,9 @@ const double* DeviceWords::largest_magnitudes(const double* state) {
 void DeviceWords::convert(std::size_t kernel, double* state, const double* scales) {
   for (std::int64_t f = 0; f < shape_.fields; ++f) {
     char* const words = reinterpret_cast<char*>(device_.data()) + f * cells_of(shape_) * bytes_of(kind_);
-    const Conversion arguments{shape_.cells,
-                               shape_.stride_y,
-                               shape_.stride_z,
-                               state + shape_.origin + f * shape_.field_stride,
-                               reinterpret_cast<double*>(words),
-                               scales[f],
-                               1 / scales[f]};
+    const Conversion arguments{
+        shape_.cells, shape_.stride_y, shape_.stride_z, state + shape_.origin + f * shape_.field_stride,
+        words,        scales[f],       1 / scales[f]};
     link_.run(program_, kernel, cuda::Arguments(arguments), blocks_of(shape_));
   }
 }

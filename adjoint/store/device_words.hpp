@@ -31,6 +31,8 @@ class DeviceWords {
   /// Per field, for the callers of bring() and take().
   double* scales() { return scales_.data(); }
 
+  /// Whether its cells can be counted.
+  static bool can_take(const StateShape& shape);
   static std::int64_t device_bytes(Words kind, const StateShape& shape);
   static std::int64_t host_bytes(Words kind, const StateShape& shape);
 

@@ -13,7 +13,8 @@ namespace hindsight {
 
 /// What both directions need. The caller's thread writes it while the job is idle, the transfer thread while it runs.
 struct SlotTier::Transfer : TransferJob {
-  Transfer(SlotTier& owner) : tier(owner), made(owner.machine_.is_host() ? nullptr : owner.machine_.event()) {}
+  Transfer(SlotTier& owner)
+      : tier(owner), made(owner.machine_.is_host() ? nullptr : owner.machine_.event(Waiting::sleeps)) {}
   SlotTier& tier;
   std::unique_ptr<Event> made;  ///< of a device: what made the state, or used its buffer before, is done
   std::int64_t slot = -1;       ///< -1: not in use

@@ -43,7 +43,8 @@ struct TierTraffic {
 ///
 /// A slot is free, then filling (a write is queued), ready, draining (read ahead), and free again. save() and load()
 /// move references to buffers; packing, checking, coding and transfers happen on the transfer threads. All memory is
-/// made by the constructor: some MiB of scratch per thread, two states with a codec. One caller's thread.
+/// made by the constructor: some MiB of scratch per thread; with a codec two states and a device's words. One caller's
+/// thread.
 ///
 /// With a codec that takes references, a state is stored as the difference to the one saved just before, if that is
 /// stored whole and not released. It keeps that one's pages when it outlives it, and is damaged when that one is.
@@ -69,7 +70,7 @@ class SlotTier {
                                     bool is_direct);
   /// Whether a device makes the words that states become; these come over the link in place of states.
   static bool has_device_words(const StateShape& shape, const Codec* codec, const Machine& machine) {
-    return codec != nullptr && !machine.is_host() && codec->words(shape).has_value();
+    return codec != nullptr && !machine.is_host() && codec->words(shape).has_value() && DeviceWords::can_take(shape);
   }
   /// A device's memory of a tier's threads.
   static std::int64_t device_scratch_bytes(const StateShape& shape, const Codec* codec, int threads,
@@ -141,10 +142,10 @@ class SlotTier {
   void fetch_here(Read& job, double* state, Scratch& scratch);
   void allocate(Write& job);
   bool encode_words(Write& job, Scratch& scratch);
-  bool decode_words(Read& job, Scratch& scratch);
+  bool decode_words(Read& job, const char* encoded, Scratch& scratch);
   void encode(Write& job, const double* state, Scratch& scratch);
   const char* read_encoded(const StoredBytes& stored, Scratch& scratch);
-  void decode(const StoredBytes& stored, bool has_reference, Scratch& scratch);
+  void decode(const StoredBytes& stored, const char* encoded, bool has_reference, Scratch& scratch);
   void transfer(bool is_write, const StoredBytes& stored, std::int64_t position, char* bytes, std::int64_t count);
   template <class Work>
   void for_pieces(Work work) const;

@@ -123,10 +123,6 @@ void check(std::uint32_t checksum, const StoredBytes& stored) {
     throw MediumError(fmt::format("wrong checksum: {:08x} in place of {:08x}", checksum, stored.checksum));
 }
 
-[[noreturn]] void throw_undecodable() {
-  throw MediumError("what was read cannot be decoded");
-}
-
 }  // namespace
 
 /// Reads into the scratch memory of coded states.
@@ -137,30 +133,31 @@ const char* SlotTier::read_encoded(const StoredBytes& stored, Scratch& scratch) 
   return encoded;
 }
 
-/// What was read becomes a device's state. @returns false when it was not stored as words.
-bool SlotTier::decode_words(Read& job, Scratch& scratch) {
+/// Into a device's state. @returns false when it was not stored as words.
+bool SlotTier::decode_words(Read& job, const char* encoded, Scratch& scratch) {
   DeviceWords& words = *scratch.words;
-  WordsCoder& coder = *scratch.coder->words();
-  const char* const encoded = read_encoded(job.label, scratch);
-  if (!coder.holds_words(encoded, job.label.bytes)) return false;
-  if (!coder.decode(encoded, job.label.bytes, words.words(), words.scales())) throw_undecodable();
+  if (!scratch.coder->words()->decode(encoded, job.label.bytes, words.words(), words.scales())) return false;
   words.take(job.data, words.scales());
   return true;
 }
 
-/// Reads and decodes into the scratch cells. @param has_reference they hold the state's reference.
-void SlotTier::decode(const StoredBytes& stored, bool has_reference, Scratch& scratch) {
-  const char* const encoded = read_encoded(stored, scratch);
-  if (!scratch.coder->decode(encoded, stored.bytes, has_reference, scratch.cells.data())) throw_undecodable();
+/// Into the scratch cells. @param has_reference they hold the state's reference.
+void SlotTier::decode(const StoredBytes& stored, const char* encoded, bool has_reference, Scratch& scratch) {
+  if (!scratch.coder->decode(encoded, stored.bytes, has_reference, scratch.cells.data()))
+    throw MediumError("what was read cannot be decoded");
 }
 
 /// On a transfer thread.
 void SlotTier::fetch(Read& job, Scratch& scratch) {
   if (!job.made) return fetch_here(job, job.data, scratch);
-  if (scratch.words && decode_words(job, scratch)) return;
   const double* from = scratch.state.data();
   if (is_direct_) {
     from = medium_->memory() + job.label.first_page * (medium_->page_bytes() / 8);
+  } else if (scratch.words) {
+    const char* const encoded = read_encoded(job.label, scratch);
+    if (decode_words(job, encoded, scratch)) return;
+    decode(job.label, encoded, false, scratch);
+    unpack(shape_, scratch.cells.data(), 0, shape_.doubles(), scratch.state.data());
   } else {
     fetch_here(job, scratch.state.data(), scratch);
   }
@@ -173,9 +170,9 @@ void SlotTier::fetch_here(Read& job, double* state, Scratch& scratch) {
   if (codec_) {
     const bool has_reference = label.reference.first_page != PageArena::none;
     job.reference_failed = has_reference;
-    if (has_reference) decode(label.reference, false, scratch);
+    if (has_reference) decode(label.reference, read_encoded(label.reference, scratch), false, scratch);
     job.reference_failed = false;
-    decode(label, has_reference, scratch);
+    decode(label, read_encoded(label, scratch), has_reference, scratch);
     unpack(shape_, scratch.cells.data(), 0, shape_.doubles(), state);
     return;
   }

@@ -23,7 +23,7 @@ struct HaloExchange::Plan {
     MPI_Comm_dup(grid.communicator().handle(), &comm);
     for (int axis = grid.dimensions(); axis-- > 0;)
       if (is_exchanged(axis)) first_split = axis;
-    if (!grid.machine().is_host() && first_split < grid.dimensions()) packed = grid.machine().event();
+    if (!grid.machine().is_host() && first_split < grid.dimensions()) packed = grid.machine().event(Waiting::spins);
     for (int axis = first_split; axis < grid.dimensions(); ++axis)
       for (int side = 0; side < 2 && is_exchanged(axis); ++side) add_side(axis, side, field_count);
   }
@@ -85,7 +85,7 @@ struct HaloExchange::Plan {
       if (axis < 0 || side.axis == axis) work(side);
   }
 
-  /// Packs what goes out. A host sends it at once, a device's is sent by send().
+  /// Packs what goes out. A host sends at once, a device's messages leave with send().
   void post(int axis, const std::vector<double*>& fields) {
     for_sides(axis, [&](Side& side) {
       double* memory = side.outgoing.data();
@@ -97,19 +97,29 @@ struct HaloExchange::Plan {
     });
     if (packed) {
       packed->set();
+      waiting = axis;
+      for_sides(axis, [](Side& side) {
+        if (side.received.size() > 0) MPI_Start(&side.requests[0]);
+      });
     } else {
       for_sides(axis, [](Side& side) { MPI_Startall(2, side.requests); });
     }
   }
 
-  /// What a device has packed, beside the kernels that it was asked for since.
-  void send(int axis) {
-    if (!packed) return;
+  /// Beside the kernels that a device was asked for since. Until it has packed, it may still be unpacking what came in
+  /// before.
+  void send() {
+    if (waiting == nothing) return;
     grid.link().wait(*packed);
-    for_sides(axis, [&](Side& side) {
-      if (side.sent.size() > 0) grid.link().copy(side.sent.data(), side.outgoing.data(), side.sent.size());
-      MPI_Startall(2, side.requests);
+    for_sides(waiting, [&](Side& side) {
+      if (side.sent.size() == 0) {
+        MPI_Startall(2, side.requests);
+        return;
+      }
+      grid.link().copy(side.sent.data(), side.outgoing.data(), side.sent.size());
+      MPI_Start(&side.requests[1]);
     });
+    waiting = nothing;
   }
 
   void complete(int axis, const std::vector<double*>& fields) {
@@ -165,6 +175,8 @@ struct HaloExchange::Plan {
   bool corners;
   int first_split;                // axis; those before it are filled without messages
   std::unique_ptr<Event> packed;  // by a device
+  static constexpr int nothing = -2;
+  int waiting = nothing;  // for send(): an axis, or -1
   MPI_Comm comm = MPI_COMM_NULL;
   std::vector<Side> sides;
 };
@@ -185,14 +197,18 @@ void HaloExchange::start(const std::vector<double*>& fields, const std::vector<F
   if (!is_local()) plan_->post(plan_->corners ? plan_->first_split : -1, fields);
 }
 
+void HaloExchange::send() {
+  plan_->send();
+}
+
 void HaloExchange::finish(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls) {
   if (is_local()) return;
   const int first = plan_->first_split;
-  plan_->send(plan_->corners ? first : -1);
+  plan_->send();
   for (int axis = first; axis < plan_->grid.dimensions(); ++axis) {
     if (axis > first && plan_->corners && plan_->is_exchanged(axis)) {
       plan_->post(axis, fields);
-      plan_->send(axis);
+      plan_->send();
     }
     plan_->complete(axis, fields);
     plan_->fill_here(axis, fields, walls);

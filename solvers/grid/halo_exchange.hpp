@@ -27,9 +27,12 @@ class HaloExchange {
   HaloExchange& operator=(HaloExchange&&) noexcept;
 
   /// @param fields pointers to local cell (0,0,0); the same ones go to finish(). @param walls one per field.
-  /// Fills the ghosts of axes before the first that is split, posts its messages; without corners, those of all.
+  /// Fills the ghosts of axes before the first that is split, and begins its exchange; without corners, that of all.
   void start(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls);
-  /// Waits, unpacks, fills what is left. After this all ghosts to `depth` are right.
+  /// A device's messages leave when it has packed them (a host's left at start()). Where several exchanges are under
+  /// way, before the first finish().
+  void send();
+  /// Sends what has not left, waits, unpacks, fills what is left. After this all ghosts to `depth` are right.
   void finish(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls);
   /// Owned cells at least `reach` away from every side whose ghosts only finish() fills: safe to compute in between.
   Box ready(std::array<int, 3> reach) const;

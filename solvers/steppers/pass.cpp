@@ -43,6 +43,11 @@ void Pass::start(const Tables& tables) const {
 
 void Pass::fill_ghosts(const Tables& tables) const {
   start(tables);
+  finish();
+}
+
+void Pass::finish() const {
+  for (const Exchange& e : exchanges_) e.halo.send();
   for (const Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);
 }
 
@@ -57,7 +62,7 @@ void Pass::run(const Tables& tables) const {
   }
   start(tables);
   tables.launch(kernel_, ready_);
-  for (const Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);
+  finish();
   for (const Box& box : rest_) tables.launch(kernel_, box);
   for (const Box& box : border_) tables.launch(border_kernel_, box);
 }

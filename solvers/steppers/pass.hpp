@@ -38,6 +38,7 @@ class Pass {
 
  private:
   void start(const Tables& tables) const;
+  void finish() const;
   struct Exchange {
     GhostGroup group;
     mutable HaloExchange halo;

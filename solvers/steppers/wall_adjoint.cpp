@@ -142,8 +142,10 @@ void WallAdjoint::accumulate(Tables& tables, int stage, const std::vector<Series
     bind_knots(tables, face, places);
     launch_on_wall(tables, (*library_)[task.kernel], face.axis, face.side);
   }
-  for (Face& face : faces_)
-    if (face.bar.size() > 0) face.bar.clear();
+  for (Face& face : faces_) {
+    const Index3 all{face.bar.size(), 1, 1};
+    tables.grid().operations().zero(all, CellOperations::packed(all, face.bar.data()));
+  }
 }
 
 void WallAdjoint::clear() {

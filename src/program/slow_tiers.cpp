@@ -235,7 +235,8 @@ std::unique_ptr<SlotTier> SlowTiers::make(Tier tier, std::int64_t slots, std::in
 std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) {
   std::unique_ptr<SlotTier>& mine = tiers_[index(tier)];
   if (mine && mine->settings().slots >= slots) return slots;
-  if (!words_ && SlotTier::has_device_words(shape_, codec(tier), simulation_.machine())) {
+  // Blocks of few cells have none.
+  if (!words_ && comm_.any(SlotTier::has_device_words(shape_, codec(tier), simulation_.machine()))) {
     const cuda::ProgramText program = words_program();
     words_ = simulation_.machine().load(program.text, program.kernels, comm_);
   }

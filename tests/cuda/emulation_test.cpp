@@ -91,6 +91,26 @@ unknowns: {alpha: {}}
   }
 }
 
+/// With few checkpoints, steps come again with the same buffers; with many, none does.
+TEST(Emulation, StepsThatComeAgain) {
+  if (test::world().size() > 1) GTEST_SKIP() << "messages come between kernels";
+  for (const char* slots : {"4 slots", "100 slots"}) {
+    PlanOptions options;
+    options.machine = emulated_device();
+    const Case c = test::shipped_case(
+        "gray-scott", {"grid.x.cells=20", "grid.y.cells=16", "time.to=40", std::string("checkpoints.device=") + slots});
+    Session session(c, test::world(), true, false, true, options);
+    const std::int64_t before = options.machine->batches_replayed();
+    const Evaluation e = session.gradient({});
+    const std::int64_t replayed = options.machine->batches_replayed() - before;
+    const std::int64_t steps = e.counts.total() + e.counts.reversed;
+    EXPECT_TRUE(slots[0] == '4' ? replayed > steps / 2 : replayed < steps / 2) << replayed << " of " << steps;
+    Session host(test::shipped_case("gray-scott", {"grid.x.cells=20", "grid.y.cells=16", "time.to=40"}), test::world(),
+                 true, false, true);
+    EXPECT_EQ(e.gradient, host.gradient({}).gradient);
+  }
+}
+
 /// Rows longer than a block's piece.
 TEST(Emulation, LongRows) {
   expect_the_same(test::text_case(text("x: {cells: 521, to: 150}, y: {cells: 67, to: 20}", two_fields)));

@@ -5,6 +5,8 @@
 
 #include <tuple>
 
+#include "src/error.hpp"
+
 namespace hindsight::cuda {
 namespace {
 
@@ -18,13 +20,17 @@ class Recorder final : public Program {
   }
   Done done;
   int made = 0, replayed = 0;
+  bool has_memory = true;
   LaunchBatches batches{[this](const Launches::Launch& launch) { launched(launch); },
                         [this](const Launches& all) { return std::make_unique<Graph>(*this, all); }};
 
  private:
   class Graph final : public LaunchBatches::Graph {
    public:
-    Graph(Recorder& owner, Launches launches) : owner_(owner), launches_(std::move(launches)) { ++owner.made; }
+    Graph(Recorder& owner, Launches launches) : owner_(owner), launches_(std::move(launches)) {
+      ++owner.made;
+      if (!owner.has_memory) throw ResourceError("out of memory");
+    }
     void run() override {
       ++owner_.replayed;
       launches_.for_each([this](const Launches::Launch& launch) { owner_.launched(launch); });
@@ -57,11 +63,12 @@ Done step(Recorder& program, double argument) {
 TEST(LaunchBatches, GoAsOneWhenTheyComeAgain) {
   Recorder program;
   Done wanted;
-  for (const double argument : {1.0, 2.0, 1.0, 1.0, 2.0, 3.0, 2.0})
+  for (const double argument : {1.0, 2.0, 1.0, 1.0, 1.0, 2.0, 3.0, 2.0, 1.0})
     for (const auto& launch : step(program, argument)) wanted.push_back(launch);
   EXPECT_EQ(program.done, wanted);
   EXPECT_EQ(program.made, 2);
   EXPECT_EQ(program.replayed, 4);
+  EXPECT_EQ(program.batches.replayed(), 4);
 }
 
 TEST(LaunchBatches, WaitForNothingElse) {
@@ -84,15 +91,48 @@ TEST(LaunchBatches, WaitForNothingElse) {
 
 TEST(LaunchBatches, ForgetProgramsThatGo) {
   Recorder program;
-  step(program, 1.0);
+  for (int i = 0; i < 2; ++i) step(program, 1.0);
   program.batches.forget();
-  step(program, 1.0);
+  for (int i = 0; i < 2; ++i) step(program, 1.0);
   EXPECT_EQ(program.made, 0);
   step(program, 1.0);
   EXPECT_EQ(program.made, 1);
 }
 
-TEST(LaunchBatches, EndWhereNothingComesAgain) {
+/// More than are remembered, among them graphs.
+TEST(LaunchBatches, ForgetOldOnes) {
+  Recorder program;
+  Done wanted;
+  for (int n = 0; n < 1500; ++n)
+    for (int i = 0; i < 3; ++i)
+      for (const auto& launch : step(program, n)) wanted.push_back(launch);
+  EXPECT_EQ(program.done, wanted);
+  EXPECT_EQ(program.made, 1500);
+}
+
+/// Without memory for graphs.
+TEST(LaunchBatches, GoOneByOneWhereNoGraphCanBeMade) {
+  Recorder program;
+  program.has_memory = false;
+  Done wanted;
+  for (int i = 0; i < 6; ++i)
+    for (const auto& launch : step(program, 1.0)) wanted.push_back(launch);
+  EXPECT_EQ(program.done, wanted);
+  EXPECT_EQ(program.made, 1);  // tried once
+  EXPECT_EQ(program.replayed, 0);
+}
+
+TEST(LaunchBatches, LeaveNothingOfWorkThatFailed) {
+  Recorder program;
+  const double argument = 5.0;
+  program.batches.begin();
+  program.run(0, Arguments(argument), 1);
+  program.batches.abandon();
+  program.run(1, Arguments(argument), 1);
+  EXPECT_EQ(program.done, (Done{{1, 5.0, 1}}));
+}
+
+TEST(LaunchBatches, PauseWhereNothingComesAgain) {
   Recorder program;
   Done wanted;
   for (int n = 0; n < 5000; ++n)
@@ -100,6 +140,10 @@ TEST(LaunchBatches, EndWhereNothingComesAgain) {
   EXPECT_EQ(program.done, wanted);
   program.batches.begin();
   EXPECT_FALSE(program.batches.is_open());
+  int batches = 0;  // until it is tried again
+  for (; !program.batches.is_open(); ++batches) program.batches.begin();
+  EXPECT_GT(batches, 10000);
+  program.batches.end();
 }
 
 }  // namespace

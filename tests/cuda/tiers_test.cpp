@@ -97,6 +97,25 @@ TEST(DeviceTiers, LossyCodecs) {
   }
 }
 
+/// Blocks of 16, 16 and 15 cells on three ranks: the last one's states are coded as they are, the others' as words.
+TEST(DeviceTiers, RanksWithAndWithoutWords) {
+  const auto burgers = [](std::vector<std::string> set, PlanOptions options) {
+    set.insert(set.end(), {"grid.x.cells=47", "time.step=0.002"});
+    return std::make_unique<Session>(test::shipped_case("burgers", set), test::world(), true, false, true, options);
+  };
+  PlanOptions options;
+  options.machine = emulated_device();
+  options.costs = "host.write=1e-9,host.read=1e-9";
+  const auto session = burgers(
+      {"checkpoints.schedule=hrevolve", "checkpoints.device=3 slots", "checkpoints.host={size: 4 MiB, codec: float32}"},
+      options);
+  const auto host = burgers({}, {});
+  const Evaluation a = session->gradient({}), b = host->gradient({});
+  EXPECT_GT(session->plan().schedule.predicted.peak[1], 0);
+  EXPECT_EQ(a.objective, b.objective);
+  EXPECT_LE(host->relative_difference(a.gradient, b.gradient), 1e-4);
+}
+
 TEST(DeviceTiers, TooLittleIsSaid) {
   EXPECT_THROW(gray_scott({"checkpoints.device=10 KiB"}, true), InputError);
   EXPECT_THROW(gray_scott({"checkpoints.device=1 TiB"}, true), ResourceError);

@@ -1,7 +1,8 @@
 #include "adjoint/store/codecs/state_codec.hpp"
 
-#include <algorithm>
 #include <cstring>
+
+#include "src/error.hpp"
 
 namespace hindsight {
 namespace {
@@ -44,7 +45,10 @@ class StateCoder final : public Coder, private WordsCoder {
         shape_(shape),
         lossless_(std::move(lossless)),
         lossy_(std::move(lossy)),
-        field_words_(words * cells_of_a_field(shape)) {}
+        words_(words > 0 ? dynamic_cast<WordFieldCoder*>(lossy_.get()) : nullptr),
+        field_words_(words * cells_of_a_field(shape)) {
+    if (words > 0 && words_ == nullptr) throw Error(ExitCode::bug, "a codec makes no words");
+  }
 
   Encoded encode(const double* cells, const double* reference, char* out) override {
     if (!references_) reference = nullptr;
@@ -66,14 +70,12 @@ class StateCoder final : public Coder, private WordsCoder {
     return at == end;
   }
 
-  WordsCoder* words() override { return field_words_ > 0 ? this : nullptr; }
+  WordsCoder* words() override { return words_ != nullptr ? this : nullptr; }
 
  private:
-  WordFieldCoder& coder_of_words() const { return static_cast<WordFieldCoder&>(*lossy_); }
-
   bool scales(const double* largest, double* scales) const override {
     for (std::int64_t f = 0; f < shape_.fields; ++f) {
-      const std::optional<double> scale = coder_of_words().scale(largest[f]);
+      const std::optional<double> scale = words_->scale(largest[f]);
       if (!scale) return false;
       scales[f] = *scale;
     }
@@ -85,22 +87,13 @@ class StateCoder final : public Coder, private WordsCoder {
     for (std::int64_t f = 0; f < shape_.fields; ++f) {
       char* const mark = out + all.bytes;
       const Encoded field =
-          coder_of_words().encode_words(words + f * field_words_, scales[f], mark + sizeof(Mark), field_room(shape_));
+          words_->encode_words(words + f * field_words_, scales[f], mark + sizeof(Mark), field_room(shape_));
+      if (field.bytes == 0) throw Error(ExitCode::bug, "words of a field take more room than its cells");
       put_mark(field.bytes, false, mark);
       all.bytes += field.bytes + static_cast<std::int64_t>(sizeof(Mark));
     }
     put_header(all, out);
     return all;
-  }
-
-  bool holds_words(const char* in, std::int64_t bytes) const override {
-    const char *const end = in + bytes, *at = in + std::min<std::int64_t>(sizeof(Header), bytes);
-    for (std::int64_t f = 0; f < shape_.fields; ++f) {
-      const Field field = field_at(at, end);
-      if (field.content == nullptr || field.is_lossless) return false;
-      at = field.content + field.bytes;
-    }
-    return true;
   }
 
   bool decode(const char* in, std::int64_t bytes, char* words, double* scales) override {
@@ -109,7 +102,7 @@ class StateCoder final : public Coder, private WordsCoder {
     for (std::int64_t f = 0; f < shape_.fields; ++f) {
       const auto [content, size, is_lossless] = field_at(at, end);
       if (content == nullptr || is_lossless ||
-          !coder_of_words().decode_words(content, size, words + f * field_words_, scales + f))
+          !words_->decode_words(content, size, words + f * field_words_, scales + f))
         return false;
       at = content + size;
     }
@@ -173,6 +166,7 @@ class StateCoder final : public Coder, private WordsCoder {
   bool references_;
   StateShape shape_;
   std::unique_ptr<FieldCoder> lossless_, lossy_;
+  WordFieldCoder* words_;     // lossy_, if a device may make the words
   std::int64_t field_words_;  // bytes of a field's words
 };
 

@@ -42,7 +42,8 @@ class CudaMachine final : public Machine {
   void copy(double* to, const double* from, std::int64_t count) override { device_->copy(to, from, bytes_of(count)); }
   void finish() override { device_->finish(); }
   std::int64_t free_bytes() const override { return free_bytes_ - account_->used(); }
-  std::unique_ptr<Event> event() override { return device_->event(); }
+  std::unique_ptr<Event> event(Waiting waiting) override { return device_->event(waiting); }
+  std::int64_t batches_replayed() const override { return device_->batches().replayed(); }
   std::unique_ptr<Link> link() override { return device_->link(); }
   Machine& near_host() override { return pinned_; }
   std::unique_ptr<cuda::Program> load(const std::string& text, const std::vector<cuda::KernelName>& kernels,
@@ -54,8 +55,9 @@ class CudaMachine final : public Machine {
   }
 
  private:
-  void begin_batch() override { device_->begin_batch(); }
-  void end_batch() override { device_->end_batch(); }
+  void begin_batch() override { device_->batches().begin(); }
+  void end_batch() override { device_->batches().end(); }
+  void abandon_batch() noexcept override { device_->batches().abandon(); }
   static std::int64_t bytes_of(std::int64_t count) { return count * static_cast<std::int64_t>(sizeof(double)); }
   std::unique_ptr<cuda::Device> device_;
   PinnedMemory pinned_;

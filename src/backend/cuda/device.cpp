@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/backend/cuda/launch_batches.hpp"
 #include "src/error.hpp"
 
 namespace hindsight::cuda {
@@ -102,9 +101,9 @@ class CapturedGraph final : public LaunchBatches::Graph {
 
 class CudaEvent final : public Event {
  public:
-  explicit CudaEvent(LaunchBatches& batches) : batches_(batches) {  // threads sleep until it has come
-    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | cudaEventBlockingSync),
-          "cudaEventCreateWithFlags");
+  CudaEvent(LaunchBatches& batches, Waiting waiting) : batches_(batches) {
+    const unsigned sleeps = waiting == Waiting::sleeps ? cudaEventBlockingSync : cudaEventDefault;
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | sleeps), "cudaEventCreateWithFlags");
   }
   ~CudaEvent() override { cudaEventDestroy(event_); }
   CudaEvent(const CudaEvent&) = delete;
@@ -172,7 +171,13 @@ class RealDevice final : public Device {
     check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), "cudaMalloc");
     return memory;
   }
-  void free(void* memory) noexcept override { cudaFree(memory); }
+  void free(void* memory) noexcept override {
+    try {
+      batches_.flush();
+    } catch (const Error&) {  // it will be said again
+    }
+    cudaFree(memory);
+  }
   void clear(void* memory, std::int64_t bytes) override {
     batches_.flush();
     check(cudaMemset(memory, 0, static_cast<std::size_t>(bytes)), "cudaMemset");
@@ -185,8 +190,7 @@ class RealDevice final : public Device {
     batches_.flush();
     check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
   }
-  void begin_batch() override { batches_.begin(); }
-  void end_batch() override { batches_.end(); }
+  LaunchBatches& batches() override { return batches_; }
   std::int64_t free_bytes() const override {
     std::size_t free = 0, all = 0;
     check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
@@ -198,7 +202,7 @@ class RealDevice final : public Device {
     return memory;
   }
   void free_pinned(void* memory) noexcept override { cudaFreeHost(memory); }
-  std::unique_ptr<Event> event() override { return std::make_unique<CudaEvent>(batches_); }
+  std::unique_ptr<Event> event(Waiting waiting) override { return std::make_unique<CudaEvent>(batches_, waiting); }
   std::unique_ptr<Link> link() override { return std::make_unique<Stream>(number_); }
   std::unique_ptr<Program> load(std::string cubin, const std::vector<KernelName>& kernels) override {
     return std::make_unique<LoadedProgram>(std::move(cubin), kernels, batches_);

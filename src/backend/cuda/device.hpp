@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "src/backend/cuda/launch_batches.hpp"
 #include "src/backend/cuda/program.hpp"
 #include "src/machine.hpp"
 
@@ -42,14 +43,12 @@ class Device {
   /// Either side may be memory of the host.
   virtual void copy(void* to, const void* from, std::int64_t bytes) = 0;
   virtual void finish() = 0;
-  /// See Machine.
-  virtual void begin_batch() = 0;
-  virtual void end_batch() = 0;
+  virtual LaunchBatches& batches() = 0;
   virtual std::int64_t free_bytes() const = 0;
   /// Memory of the host that the device reads and writes itself.
   virtual void* allocate_pinned(std::int64_t bytes) = 0;
   virtual void free_pinned(void* memory) noexcept = 0;
-  virtual std::unique_ptr<Event> event() = 0;
+  virtual std::unique_ptr<Event> event(Waiting waiting) = 0;
   virtual std::unique_ptr<Link> link() = 0;
   /// @param cubin machine code for this device's architecture.
   virtual std::unique_ptr<Program> load(std::string cubin, const std::vector<KernelName>& kernels) = 0;

@@ -45,8 +45,9 @@ class EmulatedDevice final : public Machine {
     sizes_[memory] = size;
     return memory;
   }
+  std::int64_t batches_replayed() const override { return batches_.replayed(); }
   void free(void* memory) override {
-    finish();  // kernels that were gathered too
+    finish();
     const std::scoped_lock lock(mutex_);
     // Large pages that are this memory's alone; to give back parts of others would break them up.
     const auto offset = static_cast<std::size_t>(static_cast<char*>(memory) - begin_);
@@ -69,7 +70,7 @@ class EmulatedDevice final : public Machine {
     work_until(asked_);
   }
   std::int64_t free_bytes() const override { return traits_.bytes - account_->used(); }
-  std::unique_ptr<Event> event() override { return std::make_unique<Moment>(*this); }
+  std::unique_ptr<Event> event(Waiting) override { return std::make_unique<Moment>(*this); }
   std::unique_ptr<Link> link() override { return std::make_unique<Copies>(*this); }
   Machine& near_host() override { return Machine::host(); }
   std::unique_ptr<cuda::Program> load(const std::string& text, const std::vector<cuda::KernelName>& kernels,
@@ -80,6 +81,7 @@ class EmulatedDevice final : public Machine {
  private:
   void begin_batch() override { batches_.begin(); }
   void end_batch() override { batches_.end(); }
+  void abandon_batch() noexcept override { batches_.abandon(); }
   /// Threads that copy may hold it open while kernels run.
   class Open {
    public:

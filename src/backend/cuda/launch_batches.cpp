@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstring>
 
+#include "src/error.hpp"
+
 namespace hindsight::cuda {
 
 /// Four words, then the arguments.
@@ -30,25 +32,59 @@ std::size_t Launches::hash() const {
   return hash ^ hash >> 32U;
 }
 
+void LaunchBatches::begin() {
+  if (batches_ == trial) {
+    if (repeats_ < trial / one_in) paused_ = pause;  // times or random numbers are among the arguments, or many buffers
+    batches_ = repeats_ = 0;
+  }
+  is_open_ = paused_ == 0;
+  if (!is_open_) --paused_;
+}
+
+/// Null: they go one by one.
+LaunchBatches::Graph* LaunchBatches::graph_of(const Launches& launches) {
+  constexpr std::int64_t often = 3;
+  auto known = known_.find(launches);
+  if (known == known_.end()) {
+    if (known_.size() == most) known_.clear();
+    known = known_.emplace(launches, Known()).first;
+  } else {
+    ++repeats_;
+  }
+  Known& mine = known->second;
+  if (++mine.times < often || mine.graph || mine.has_failed) return mine.graph.get();
+  try {
+    mine.graph = make_(known->first);
+  } catch (const ResourceError&) {  // no memory
+    mine.has_failed = true;
+  }
+  return mine.graph.get();
+}
+
 void LaunchBatches::end() {
   is_open_ = false;
   if (gathered_.count() < 2) return flush();
   ++batches_;
-  const auto known = known_.find(gathered_);
-  if (known == known_.end()) {
-    if (known_.size() == most) known_.clear();
-    known_.emplace(gathered_, nullptr);
-    return flush();
-  }
-  ++repeats_;
-  if (!known->second) known->second = make_(known->first);
-  known->second->run();
+  Graph* const graph = graph_of(gathered_);
+  if (graph == nullptr) return flush();
+  gathered_.clear();
+  ++replayed_;
+  graph->run();
+}
+
+void LaunchBatches::abandon() noexcept {
+  is_open_ = false;
   gathered_.clear();
 }
 
 void LaunchBatches::flush() {
   if (gathered_.count() == 0) return;
-  gathered_.for_each(run_);
+  try {
+    gathered_.for_each(run_);
+  } catch (...) {
+    gathered_.clear();
+    throw;
+  }
   gathered_.clear();
 }
 

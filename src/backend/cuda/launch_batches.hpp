@@ -35,8 +35,9 @@ class Launches {
   std::int64_t count_ = 0;
 };
 
-/// Between begin() and end() launches are gathered. Some that were gathered the same before go as one graph, which costs
-/// the host as much as a launch or two; what is new goes launch by launch. One thread.
+/// Between begin() and end() launches are gathered. Some that were gathered the same twice before go as one graph,
+/// which costs the host as much as a launch or two; the others go launch by launch. What graphs take of a device's
+/// memory is in no account. One thread.
 class LaunchBatches {
  public:
   class Graph {
@@ -48,33 +49,40 @@ class LaunchBatches {
   using Make = std::function<std::unique_ptr<Graph>(const Launches&)>;
   LaunchBatches(Run run, Make make) : run_(std::move(run)), make_(std::move(make)) {}
 
-  void begin() {
-    flush();  // what work that failed has left
-    is_open_ = is_worthwhile();
-  }
+  void begin();
   bool is_open() const { return is_open_; }
   void add(const Launches::Launch& launch) { gathered_.add(launch); }
   void end();
+  /// The work failed: what was gathered is dropped.
+  void abandon() noexcept;
   /// What was gathered goes now: before all that is no launch.
   void flush();
   /// Before a program goes away.
   void forget() noexcept;
+  /// Batches that went as graphs.
+  std::int64_t replayed() const { return replayed_; }
 
  private:
-  static constexpr std::size_t most = 512;                         // lists remembered
-  static constexpr std::int64_t trial = 4 * most, least_part = 4;  // batches, of which one in so many must come again
+  struct Known {
+    std::int64_t times = 0;
+    std::unique_ptr<Graph> graph;
+    bool has_failed = false;
+  };
   struct Hash {
     std::size_t operator()(const Launches& launches) const { return launches.hash(); }
   };
-  /// Where times or random numbers are among the arguments, nothing comes again.
-  bool is_worthwhile() const { return batches_ < trial || repeats_ >= batches_ / least_part; }
+  static constexpr std::size_t most = 1024;     // lists remembered
+  static constexpr std::int64_t trial = 4096;   // batches after which it is asked whether this pays,
+  static constexpr std::int64_t one_in = 4;     // which it does when one in so many was there before,
+  static constexpr std::int64_t pause = 65536;  // and else batches that are left alone
+  Graph* graph_of(const Launches& launches);
 
   Run run_;
   Make make_;
   bool is_open_ = false;
   Launches gathered_;
-  std::unordered_map<Launches, std::unique_ptr<Graph>, Hash> known_;
-  std::int64_t batches_ = 0, repeats_ = 0;
+  std::unordered_map<Launches, Known, Hash> known_;
+  std::int64_t batches_ = 0, repeats_ = 0, paused_ = 0, replayed_ = 0;
 };
 
 }  // namespace hindsight::cuda
