@@ -39,7 +39,7 @@ unknowns: {a: {}, growth: {}, initial(u): {}}
 }
 
 TEST(Unknowns, MisfitsOfExpressionsWithLogarithms) {
-  const std::string data = ::testing::TempDir() + "/misfit.csv";
+  const std::string data = testing::TempDir() + "misfit.csv";
   std::ofstream(data) << "t,x,value\n0.5,0.21,1.4\n0.25,0.9,1.2\n1,0.02,1.5\n1,0.98,1.1\n";
   Session session(test::text_case(R"yaml(
 case: observed

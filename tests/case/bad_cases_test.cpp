@@ -36,7 +36,7 @@ struct Bad {
 
 std::string folder() {
   static const std::string path = [] {
-    const std::string p = ::testing::TempDir() + "/hindsight-bad-cases";
+    const std::string p = testing::TempDir() + "bad-cases";
     std::filesystem::create_directories(p);
     const auto write = [&](const std::string& name, const std::string& text) { std::ofstream(p + "/" + name) << text; };
     write("good.csv", "time,x,y,value\n0.5,0.5,0.5,1\n");

@@ -43,7 +43,7 @@ for good, keys in [(True, 'codec: zstd'), (True, 'codec: zfp, tolerance: 1e-6'),
 
 TEST(Schema, AcceptsTheShippedCases) {
   if (std::system("/usr/bin/python3 -c 'import jsonschema, yaml' 2> /dev/null") != 0) GTEST_SKIP() << "no jsonschema";
-  const std::string folder = ::testing::TempDir() + "/hindsight-schema";
+  const std::string folder = testing::TempDir() + "schema";
   ASSERT_EQ(std::system(("mkdir -p " + folder).c_str()), 0);
   std::ofstream(folder + "/schema.json") << case_schema();
   std::ofstream(folder + "/validate.py") << validate;

@@ -1,8 +1,6 @@
 // A journal gives back what was committed, whatever happens to its file.
 #include "io/journal/journal.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -52,7 +50,7 @@ class RealJournal : public testing::Test {
   PosixFileSystem files_;
 
  private:
-  std::string folder_ = "/tmp/hindsight-journal-" + std::to_string(getpid());
+  std::string folder_ = testing::TempDir() + "journal";
 };
 
 TEST_F(RealJournal, GivesBackTheLastTwoEpochs) {

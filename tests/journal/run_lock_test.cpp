@@ -19,7 +19,7 @@ namespace hindsight {
 namespace {
 
 std::string scratch() {
-  return "/tmp/hindsight-lock-" + std::to_string(getpid());
+  return testing::TempDir() + "lock";
 }
 
 /// A process that does some work and then waits until it is told to end.

@@ -18,7 +18,7 @@ using namespace test;
 const std::string source = HINDSIGHT_SOURCE_DIR;
 
 std::string folder() {
-  const std::string path = ::testing::TempDir() + "/hindsight-cases";
+  const std::string path = testing::TempDir() + "cases";
   std::filesystem::create_directories(path);
   return path;
 }

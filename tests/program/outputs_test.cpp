@@ -31,7 +31,7 @@ output: {every: 0.2}
 )";
 
 std::string folder(const std::string& name) {
-  return ::testing::TempDir() + "/hindsight-program-outputs-" + std::to_string(world().size()) + "-" + name;
+  return testing::TempDir() + "outputs-" + std::to_string(world().size()) + "-" + name;
 }
 
 struct Killed {};

@@ -25,7 +25,7 @@ class Resume : public ::testing::Test {
  protected:
   Resume() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    here_ = ::testing::TempDir() + "/hindsight-resume-" + test->name();
+    here_ = testing::TempDir() + "resume-" + test->name();
     fs::remove_all(here_);
     fs::create_directories(here_);
     fs::current_path(here_);

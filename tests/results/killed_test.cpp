@@ -66,7 +66,7 @@ bool run_child(int ranks, const Task& task) {
 }
 
 std::string folder(const std::string& name) {
-  return ::testing::TempDir() + "/hindsight-killed-" + name;
+  return testing::TempDir() + "killed-" + name;
 }
 
 bool others_read(const std::string& file) {

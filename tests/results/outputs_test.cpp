@@ -16,7 +16,7 @@ Communicator world() {
   return Communicator(MPI_COMM_WORLD);
 }
 std::string folder(const std::string& name) {
-  return ::testing::TempDir() + "/hindsight-outputs-" + std::to_string(world().size()) + "-" + name;
+  return testing::TempDir() + "outputs-" + std::to_string(world().size()) + "-" + name;
 }
 
 /// The file after `count` of `most` outputs, finished.

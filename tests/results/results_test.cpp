@@ -19,7 +19,7 @@ Communicator world() {
   return Communicator(MPI_COMM_WORLD);
 }
 std::string folder(const std::string& name) {
-  return ::testing::TempDir() + "/hindsight-results-" + std::to_string(world().size()) + "-" + name;
+  return testing::TempDir() + "results-" + std::to_string(world().size()) + "-" + name;
 }
 
 std::vector<Axis> axes(int dimensions) {

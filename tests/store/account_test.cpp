@@ -1,7 +1,6 @@
 // The account holds all that a gradient takes, and the plan says how much that is.
 // ranks: 1 2 3
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "tests/support.hpp"
 
@@ -30,7 +29,7 @@ unknowns: {hot: {}, cold: {}, q: {}, k: {}, initial(T): {}}
 
 PlanOptions options() {
   PlanOptions all;
-  all.disk.scratch = "/tmp/hindsight-account-" + std::to_string(getpid());
+  all.disk.scratch = testing::TempDir() + "account";
   return all;
 }
 

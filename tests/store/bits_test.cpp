@@ -1,6 +1,5 @@
 // ranks: 1 2 3
 // Where states are kept and how they get there does not show in the gradient.
-#include <unistd.h>
 
 #include <cmath>
 
@@ -25,7 +24,7 @@ Evaluation reference(const std::vector<std::string>& more = {}) {
 
 PlanOptions options() {
   PlanOptions all;
-  all.disk.scratch = test::world().broadcast("/tmp/hindsight-bits-" + std::to_string(getpid()));
+  all.disk.scratch = testing::TempDir() + "bits";
   all.costs = "forward=1,reverse=3,disk.write=2,disk.read=2";
   return all;
 }

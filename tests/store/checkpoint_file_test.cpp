@@ -38,7 +38,7 @@ std::string output_of(const std::string& command) {
 }
 
 TEST(CheckpointFile, OpensInH5pyAndH5dumpWhileItIsInUse) {
-  const std::string path = "/tmp/hindsight-file-" + std::to_string(getpid()) + ".h5";
+  const std::string path = testing::TempDir() + "file.h5";
   Pool pool(8, 400);
   SlotTier tier({3, 1, 1}, shape, std::make_unique<CheckpointFile>(settings(path)), nullptr,
                 std::make_shared<TransferThreads>(1));
@@ -74,7 +74,7 @@ print(crc ^ 0xffffffff == row['crc32c'])
 }
 
 TEST(CheckpointFile, HasItsPlaceOnTheDeviceFromTheStart) {
-  const std::string path = "/tmp/hindsight-place-" + std::to_string(getpid()) + ".h5";
+  const std::string path = testing::TempDir() + "place.h5";
   {
     CheckpointFileSettings s = settings(path);
     s.slots = s.pages = 1000;

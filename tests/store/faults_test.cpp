@@ -1,7 +1,6 @@
 // ranks: 1 3
 // Whatever goes wrong with the disk, on one rank alone too: the gradient keeps its bits, or the run ends with code 6.
 #include <sys/mount.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -16,7 +15,7 @@ namespace {
 const std::vector<std::string> small = {"grid.x.cells=32", "grid.y.cells=24", "time.step=0.5", "time.to=20"};
 
 std::string scratch() {
-  return test::world().broadcast("/tmp/hindsight-faults-" + std::to_string(getpid()));
+  return testing::TempDir() + "faults";
 }
 
 /// Steps so short that neighbours are worth a difference.

@@ -1,5 +1,4 @@
 // Lossy codecs keep the error of the gradient that a case accepts, and use it.
-#include <unistd.h>
 
 #include "bench/lossy_cases.hpp"
 #include "tests/support.hpp"
@@ -13,7 +12,7 @@ struct Outcome {
 
 Outcome with_codec(const bench::LossyProblem& problem, const std::string& codec, const UnknownValues& exact) {
   PlanOptions options;
-  options.disk.scratch = "/tmp/hindsight-lossy-" + std::to_string(getpid());
+  options.disk.scratch = testing::TempDir() + "lossy";
   Session session(bench::lossy_case(problem, 96,
                                     {"checkpoints={host: 7 slots, schedule: stride, period: 8, disk: {size: 60 MiB, " +
                                      codec + "}}"}),
@@ -62,7 +61,7 @@ TEST(Lossy, TheGradientsErrorIsTheOneAcceptedOrUpToTenTimesLess) {
 
 PlanOptions options() {
   PlanOptions all;
-  all.disk.scratch = "/tmp/hindsight-lossy-" + std::to_string(getpid());
+  all.disk.scratch = testing::TempDir() + "lossy";
   return all;
 }
 

@@ -58,7 +58,7 @@ namespace {
 
 PlanOptions options() {
   PlanOptions all;
-  all.disk.scratch = "/tmp/hindsight-memory-" + std::to_string(getpid());
+  all.disk.scratch = testing::TempDir() + "memory";
   return all;
 }
 
