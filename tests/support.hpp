@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "io/case/case.hpp"
+#include "src/backend/cuda/device.hpp"
+#include "src/backend/cuda/nvrtc.hpp"
 #include "src/program/session.hpp"
 
 namespace hindsight::test {
@@ -28,6 +30,12 @@ inline Communicator world() {
 }
 inline Communicator self() {
   return Communicator(MPI_COMM_SELF);
+}
+
+/// A CUDA device where there is one, else an emulated one. Collective.
+inline std::unique_ptr<Machine> device(const Communicator& comm = world()) {
+  const bool is_there = cuda::report().devices > 0 && cuda::compiler_report().is_there;
+  return is_there ? cuda_device(comm) : emulated_device();
 }
 
 /// The cells that this rank owns, taken from the values of a run on one rank (x fastest).

@@ -1,5 +1,6 @@
 // ranks: 1 3
-// Checkpoints of a device: in its memory, in the host's and on disk, in any mix, give one gradient; budgets are kept.
+// Checkpoints of a device (emulated where there is none): in its memory, in the host's and on disk, in any mix, give
+// one gradient; budgets are kept.
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -10,7 +11,7 @@ std::unique_ptr<Session> gray_scott(const std::vector<std::string>& set, bool on
   std::vector<std::string> all{"grid.x.cells=40", "grid.y.cells=36", "time.step=0.5", "time.to=30"};
   all.insert(all.end(), set.begin(), set.end());
   PlanOptions options;
-  if (on_device) options.machine = emulated_device();
+  if (on_device) options.machine = test::device();
   options.costs = costs;
   options.disk.scratch = testing::TempDir() + "device-tiers";
   return std::make_unique<Session>(test::shipped_case("gray-scott", all), test::world(), true, false, true, options);
@@ -104,7 +105,7 @@ TEST(DeviceTiers, RanksWithAndWithoutWords) {
     return std::make_unique<Session>(test::shipped_case("burgers", set), test::world(), true, false, true, options);
   };
   PlanOptions options;
-  options.machine = emulated_device();
+  options.machine = test::device();
   options.costs = "host.write=1e-9,host.read=1e-9";
   const auto session = burgers(
       {"checkpoints.schedule=hrevolve", "checkpoints.device=3 slots", "checkpoints.host={size: 4 MiB, codec: float32}"},

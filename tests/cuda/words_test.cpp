@@ -1,14 +1,13 @@
 // States that become words on a device: the bytes stored and the states that come back are those of the host's codecs.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <bit>
-#include <cmath>
 #include <functional>
 #include <limits>
 
 #include "adjoint/store/codecs/codecs.hpp"
 #include "adjoint/store/slot_tier.hpp"
+#include "tests/support.hpp"
 
 namespace hindsight {
 namespace {
@@ -56,7 +55,7 @@ Kept through_a_slot(const CodecSettings& settings, const StateShape& shape, cons
   const bool has_words = SlotTier::has_device_words(shape, codec.get(), machine);
   EXPECT_EQ(has_words, !machine.is_host() && !settings.difference);
   std::shared_ptr<cuda::Program> program;
-  if (has_words) program = machine.load(words_program().text, words_program().kernels, Communicator(MPI_COMM_SELF));
+  if (has_words) program = machine.load(words_program().text, words_program().kernels, test::self());
   std::vector<double> state(static_cast<std::size_t>(shape.padded_doubles()));
   for (std::size_t i = 0; i < state.size(); ++i) state[i] = fill(static_cast<std::int64_t>(i));
   Pool pool(4, shape.padded_doubles(), machine);
@@ -83,11 +82,20 @@ Kept through_a_slot(const CodecSettings& settings, const StateShape& shape, cons
   return kept;
 }
 
+/// Emulated ones, and one that is there.
+const std::vector<std::unique_ptr<Machine>>& machines() {
+  static std::vector<std::unique_ptr<Machine>> all;
+  if (!all.empty()) return all;
+  all.push_back(emulated_device());
+  all.push_back(emulated_device({.order = EmulatedOrder::backwards}));
+  all.push_back(test::device(test::self()));
+  return all;
+}
+
 void expect_the_hosts(const CodecSettings& settings, const StateShape& shape, const Fill& fill) {
   SCOPED_TRACE(fmt::format("{} {} {}", settings.kind, settings.then, settings.tolerance));
   const Kept host = through_a_slot(settings, shape, fill, Machine::host());
-  for (const EmulatedOrder order : {EmulatedOrder::forwards, EmulatedOrder::backwards}) {
-    const auto machine = emulated_device({.order = order});
+  for (const auto& machine : machines()) {
     const Kept device = through_a_slot(settings, shape, fill, *machine);
     EXPECT_EQ(device.label.bytes, host.label.bytes);
     EXPECT_EQ(device.label.checksum, host.label.checksum);
