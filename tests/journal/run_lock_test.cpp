@@ -19,7 +19,7 @@ namespace hindsight {
 namespace {
 
 std::string scratch() {
-  return testing::TempDir() + "lock";
+  return testing::TempDir() + "lock-" + std::to_string(getpid());  // of this rank
 }
 
 /// A process that does some work and then waits until it is told to end.
