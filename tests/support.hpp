@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -35,7 +36,10 @@ inline Communicator self() {
 /// A CUDA device where there is one, else an emulated one. Collective.
 inline std::unique_ptr<Machine> device(const Communicator& comm = world()) {
   const bool is_there = cuda::report().devices > 0 && cuda::compiler_report().is_there;
-  return is_there ? cuda_device(comm) : emulated_device();
+  std::unique_ptr<Machine> machine = is_there ? cuda_device(comm) : emulated_device();
+  static const bool said = std::printf("on: %s\n", machine->description().c_str()) > 0;
+  (void)said;
+  return machine;
 }
 
 /// The cells that this rank owns, taken from the values of a run on one rank (x fastest).

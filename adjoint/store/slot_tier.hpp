@@ -43,8 +43,8 @@ struct TierTraffic {
 ///
 /// A slot is free, then filling (a write is queued), ready, draining (read ahead), and free again. save() and load()
 /// move references to buffers; packing, checking, coding and transfers happen on the transfer threads. All memory is
-/// made by the constructor: some MiB of scratch per thread; with a codec two states and a device's words. One caller's
-/// thread.
+/// made by the constructor: some MiB of scratch per thread, with a codec two states; of a device, a padded state and
+/// the words too. One caller's thread.
 ///
 /// With a codec that takes references, a state is stored as the difference to the one saved just before, if that is
 /// stored whole and not released. It keeps that one's pages when it outlives it, and is damaged when that one is.

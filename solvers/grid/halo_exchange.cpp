@@ -14,6 +14,7 @@ struct HaloExchange::Plan {
     Memory outgoing, incoming;  // one cell after another, on the machine
     Memory sent, received;      // the same on the host, where MPI does not take a device's
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    bool receives = false;  // since post(), until complete()
   };
 
   Plan(const Grid& g, int field_count, std::array<int, 3> d, bool with_corners)
@@ -28,6 +29,11 @@ struct HaloExchange::Plan {
       for (int side = 0; side < 2 && is_exchanged(axis); ++side) add_side(axis, side, field_count);
   }
   ~Plan() {
+    for (Side& side : sides) {
+      if (!side.receives) continue;  // something failed in between
+      MPI_Cancel(&side.requests[0]);
+      MPI_Wait(&side.requests[0], MPI_STATUS_IGNORE);
+    }
     for (Side& side : sides)
       for (MPI_Request& request : side.requests)
         if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
@@ -99,7 +105,9 @@ struct HaloExchange::Plan {
       packed->set();
       waiting = axis;
       for_sides(axis, [](Side& side) {
-        if (side.received.size() > 0) MPI_Start(&side.requests[0]);
+        if (side.received.size() == 0) return;
+        MPI_Start(&side.requests[0]);
+        side.receives = true;
       });
     } else {
       for_sides(axis, [](Side& side) { MPI_Startall(2, side.requests); });
@@ -125,6 +133,7 @@ struct HaloExchange::Plan {
   void complete(int axis, const std::vector<double*>& fields) {
     for_sides(axis, [&](Side& side) {
       MPI_Waitall(2, side.requests, MPI_STATUSES_IGNORE);
+      side.receives = false;
       if (side.received.size() > 0) grid.link().copy(side.incoming.data(), side.received.data(), side.received.size());
       double* memory = side.incoming.data();
       for (double* field : fields) {

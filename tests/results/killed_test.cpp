@@ -57,7 +57,8 @@ TEST(Child, Works) {
 /// @returns whether the processes ended well.
 bool run_child(int ranks, const Task& task) {
   const std::string command = fmt::format(
-      "env -i PATH=\"$PATH\" HOME=\"$HOME\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" OMPI_ALLOW_RUN_AS_ROOT=1 "
+      "env -i PATH=\"$PATH\" HOME=\"$HOME\" TEST_TMPDIR=\"$TEST_TMPDIR\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" "
+      "OMPI_ALLOW_RUN_AS_ROOT=1 "
       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none {}='{} {} {} {} {} {}' "
       "timeout 120 mpirun --oversubscribe --bind-to none -n {} {} --gtest_filter=Child.Works > {}.txt 2>&1",
       variable, task.folder, task.dimensions, task.from, task.to, task.most, task.death.empty() ? "none" : task.death,

@@ -174,7 +174,7 @@ class RealDevice final : public Device {
   void free(void* memory) noexcept override {
     try {
       batches_.flush();
-    } catch (const Error&) {  // it will be said again
+    } catch (const Error&) {  // nothing is gathered: memory made within a batch is cleared, which flushes
     }
     cudaFree(memory);
   }

@@ -34,7 +34,10 @@ std::size_t Launches::hash() const {
 
 void LaunchBatches::begin() {
   if (batches_ == trial) {
-    if (repeats_ < trial / one_in) paused_ = pause;  // times or random numbers are among the arguments, or many buffers
+    // Times or random numbers are among the arguments, or many buffers.
+    const bool pays = repeats_ >= trial / one_in;
+    if (!pays) paused_ = pause_;
+    pause_ = pays ? first_pause : 2 * pause_;
     batches_ = repeats_ = 0;
   }
   is_open_ = paused_ == 0;
@@ -91,6 +94,8 @@ void LaunchBatches::flush() {
 void LaunchBatches::forget() noexcept {
   gathered_.clear();
   known_.clear();
+  batches_ = repeats_ = paused_ = 0;
+  pause_ = first_pause;
 }
 
 }  // namespace hindsight::cuda

@@ -71,10 +71,10 @@ class LaunchBatches {
   struct Hash {
     std::size_t operator()(const Launches& launches) const { return launches.hash(); }
   };
-  static constexpr std::size_t most = 1024;     // lists remembered
-  static constexpr std::int64_t trial = 4096;   // batches after which it is asked whether this pays,
-  static constexpr std::int64_t one_in = 4;     // which it does when one in so many was there before,
-  static constexpr std::int64_t pause = 65536;  // and else batches that are left alone
+  static constexpr std::size_t most = 1024;          // lists remembered
+  static constexpr std::int64_t trial = 4096;        // batches after which it is asked whether this pays,
+  static constexpr std::int64_t one_in = 4;          // which it does when one in so many was there before,
+  static constexpr std::int64_t first_pause = 4096;  // and else batches that are left alone, more every time
   Graph* graph_of(const Launches& launches);
 
   Run run_;
@@ -82,7 +82,7 @@ class LaunchBatches {
   bool is_open_ = false;
   Launches gathered_;
   std::unordered_map<Launches, Known, Hash> known_;
-  std::int64_t batches_ = 0, repeats_ = 0, paused_ = 0, replayed_ = 0;
+  std::int64_t batches_ = 0, repeats_ = 0, pause_ = first_pause, paused_ = 0, replayed_ = 0;
 };
 
 }  // namespace hindsight::cuda
