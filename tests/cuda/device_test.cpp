@@ -12,8 +12,11 @@ TEST(Device, GivesTheHostsGradients) {
   if (const cuda::DeviceReport report = cuda::report(); report.devices == 0) GTEST_SKIP() << report.sentence;
   if (const cuda::CompilerReport report = cuda::compiler_report(); !report.is_there) GTEST_SKIP() << report.sentence;
   const std::vector<std::pair<const char*, std::vector<std::string>>> cases = {
-      {"gray-scott", {"time.to=10"}}, {"heat-conductivity", {}}, {"burgers", {}},
-      {"advection-3d", {}},           {"lorenz96", {}},          {"stochastic-allen-cahn", {"time.to=0.2"}}};
+      {"gray-scott", {"time.to=10"}},
+      {"burgers", {"objective=[{final: \"u^2\"}]"}},
+      {"advection-3d", {"parameters.swirl=0"}},  // which a cosine multiplies
+      {"lorenz96", {}},
+      {"stochastic-allen-cahn", {"time.to=0.2", "objective=[{final: \"u^2\"}]"}}};
   for (const auto& [name, set] : cases) {
     SCOPED_TRACE(name);
     Session host(test::shipped_case(name, set), test::world(), true, true, true);
@@ -53,13 +56,17 @@ objective: [{final: "u^2"}]
 unknowns: {D: {}, a: {}, initial(u): {}}
 checkpoints: {host: 10 slots}
 )yaml";
-  PlanOptions on_device;
-  on_device.machine = cuda_device(test::world());
-  const Case c = test::text_case(text);
-  Session host(c, test::world(), true, false, true), device(c, test::world(), true, false, true, on_device);
-  const Evaluation a = host.gradient({}), b = device.gradient({});
-  EXPECT_NEAR(b.objective, a.objective, 1e-13 * std::fabs(a.objective));
-  EXPECT_LE(host.relative_difference(b.gradient, a.gradient), 1e-13);
+  const std::vector<Case> cases{test::text_case(text), test::shipped_case("stochastic-allen-cahn", {"time.to=0.2"}),
+                                test::shipped_case("heat-conductivity"), test::shipped_case("advection-3d")};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    PlanOptions on_device;
+    on_device.machine = cuda_device(test::world());
+    Session host(c, test::world(), true, false, true), device(c, test::world(), true, false, true, on_device);
+    const Evaluation a = host.gradient({}), b = device.gradient({});
+    EXPECT_NEAR(b.objective, a.objective, 1e-12 * std::fabs(a.objective));
+    EXPECT_LE(host.relative_difference(b.gradient, a.gradient), 1e-12);
+  }
 }
 
 /// What is missing is said, not crashed upon.
