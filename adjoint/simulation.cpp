@@ -9,6 +9,7 @@
 #include <functional>
 #include <utility>
 
+#include "adjoint/schedule/roles.hpp"
 #include "solvers/equations/derive.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/runge_kutta_kernels.hpp"
@@ -712,9 +713,15 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   constexpr std::int64_t cold = std::int64_t{96} << 20, most = 4096;
   units = std::min({units, cold / state_bytes(), most, std::max<std::int64_t>(8, plan_->steps() / 20)});
   units = -comm_.max(-units);
-  const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   reserve(units);
   reserve_adjoints();
+  StepSeconds seconds = measure_operations(repeats, batch, units);
+  seconds.aside = measure_aside(seconds, repeats, batch, units);
+  return seconds;
+}
+
+StepSeconds Simulation::measure_operations(int repeats, double batch, std::int64_t units) {
+  const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   tables_->bind_state(symbols_->lambda, lambda_.data());
   {
     const CountedVector<double> ones(static_cast<std::size_t>(grid_->interior().cells()), 1.0);
@@ -759,6 +766,36 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   seconds.load = std::max(
       0.0, measured([&] { const Buffer end = advance(other(), states[turn(states)], false); }) - seconds.forward);
   return seconds;
+}
+
+/// By gradients over the first steps of the run, of two lengths, so that what comes once in a gradient does not count.
+double Simulation::measure_aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
+  if (stop_) return 0.0;  // these steps could be found to be the last ones
+  const double each = seconds.record + seconds.reverse_kept;
+  const std::int64_t most = std::min(plan_->steps(), units / record_units() + 1) / 3;
+  const std::int64_t length = std::min(most, 1 + static_cast<std::int64_t>(std::min(1e6, batch / each)));
+  const std::int64_t steps = -comm_.max(-length);
+  if (steps < 1) return 0.0;
+  Checkpoints checkpoints(memory_tier(), (3 * steps - 1) * record_units(), record_units(), *states_, {}, comm_);
+  const auto seconds_over = [&](std::int64_t n) {
+    ScheduleRequest request;
+    request.steps = n;
+    request.content = Content::record;
+    request.record_units = record_units();
+    request.capacities[memory_tier()] = (n - 1) * record_units();
+    request.roles.memory = memory_tier();
+    const Schedule schedule = make_schedule(schedule_kind("store-all"), request);
+    const double taken = seconds_of(comm_, machine(), repeats, batch, [&] { drive(schedule, *this, checkpoints, {}); });
+    last_good_.reset();
+    return taken;
+  };
+  try {
+    reset_sums();
+    const double longer = seconds_over(3 * steps), shorter = seconds_over(steps);
+    return std::max(-0.5 * each, (longer - shorter) / static_cast<double>(2 * steps) - each);
+  } catch (const NumericsError&) {  // the run itself will say it
+    return 0.0;
+  }
 }
 
 TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {

@@ -189,6 +189,8 @@ class Simulation final : private ReversibleSteps {
   UnknownValues collect_gradient();
   void reserve(std::int64_t units);
   void reserve_adjoints();
+  StepSeconds measure_operations(int repeats, double batch, std::int64_t units);
+  double measure_aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);
   std::int64_t pool_states(std::int64_t units) const;
   double* const* stages_of(const StepRecord& record);
   void look_for_end(std::int64_t k, const Buffer& state);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <utility>
 
 #include "src/error.hpp"
@@ -86,6 +87,21 @@ void Memory::release() {
   if (account_) account_->give_back(bytes());
   account_.reset();
   if (block_ != nullptr) machine_->free(std::exchange(block_, nullptr));
+}
+
+double seconds_of_fresh_byte(std::int64_t bytes) {
+  const std::int64_t half = bytes / 2 / static_cast<std::int64_t>(sizeof(double));
+  if (half == 0) return 0.0;
+  Machine& host = Machine::host();
+  const std::int64_t all = 2 * half * static_cast<std::int64_t>(sizeof(double));
+  auto* const block =
+      static_cast<double*>(host.allocate(std::max(all, huge_page), is_large(2 * half) ? huge_page : 64));
+  host.clear(block, half);
+  const auto begin = std::chrono::steady_clock::now();
+  host.clear(block + half, half);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  host.free(block);
+  return 2 * taken.count() / static_cast<double>(all);
 }
 
 void Memory::clear() {

@@ -17,6 +17,9 @@ struct StepSeconds {
   double reverse = 1.0;       ///< of a step just recorded
   double save = 0.0;          ///< what a plain step takes longer when its result is kept in the memory it was made in
   double load = 0.0;          ///< what a plain step takes longer from a state that was kept there
+  /// What a gradient takes beside these operations per step of the run: the objective, its adjoint, looks for values
+  /// that are not finite, the driver itself.
+  double aside = 0.0;
 };
 
 /// Seconds of one state to and from a slow tier.
@@ -31,6 +34,7 @@ struct OperationSeconds : StepSeconds {
   /// By which such a transfer delays the steps beside it.
   std::array<double, tier_count> write_delay{}, read_delay{};
   Tier memory = Tier::host;  ///< where states are made and kept by reference
+  double touch = 0.0;        ///< of a byte of host memory that is written for the first time
 
   ScheduleCosts of_schedule() const { return {forward, record_last + reverse, write, read, write_delay, read_delay}; }
 };

@@ -14,8 +14,12 @@
 namespace hindsight {
 namespace {
 
-/// What dynamic programs may cost at start-up: well below a second.
-constexpr double affordable_operations = 4e8;
+/// What dynamic programs may cost at start-up: well below a second, and a small part of the gradients' time.
+double affordable_operations(const PlanInputs& inputs) {
+  constexpr double most = 4e8, least = 1e6, per_second = 1e9, part = 0.01;
+  const double steps = static_cast<double>(inputs.steps) * static_cast<double>(inputs.gradients);
+  return std::clamp(per_second * part * steps * (inputs.seconds.record + inputs.seconds.reverse_kept), least, most);
+}
 
 ScheduleRequest request_of(const PlanInputs& inputs, TierRoles roles) {
   ScheduleRequest request;
@@ -35,6 +39,13 @@ ScheduleRequest request_of(const PlanInputs& inputs, TierRoles roles) {
   return request;
 }
 
+/// Of making the memory of these checkpoints. Memory of devices takes no time worth counting.
+double memory_seconds(const Schedule& schedule, const PlanInputs& inputs) {
+  const auto host = static_cast<std::size_t>(Tier::host);
+  const std::int64_t units = schedule.predicted.peak[host];
+  return inputs.seconds.touch * static_cast<double>(units * unit_bytes(Tier::host, inputs));
+}
+
 /// Tiers that are slower than the memory that states are made in, and have slots.
 std::vector<Tier> slow_tiers(const PlanInputs& inputs) {
   std::vector<Tier> all;
@@ -50,6 +61,10 @@ struct Candidate {
       : name(std::move(schedule)), keeps_records(records) {
     const std::vector<Tier> slow = slow_tiers(inputs);
     roles = {inputs.memory(), slow.empty() || slow[0] == Tier::device ? Tier::disk : slow[0]};
+  }
+  /// A family that was asked for: store-all keeps records where all fit.
+  static Candidate by_name(const std::string& schedule, const PlanInputs& inputs) {
+    return {schedule, inputs, schedule == "store-all"};
   }
   std::string name;
   TierRoles roles;
@@ -74,7 +89,7 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
 bool is_affordable(const Candidate& candidate, const PlanInputs& inputs) {
   const ScheduleKind& kind = schedule_kind(candidate.name);
   return kind.operations == nullptr ||
-         kind.operations(seen_by(kind, request_of(inputs, candidate.roles))) <= affordable_operations;
+         kind.operations(seen_by(kind, request_of(inputs, candidate.roles))) <= affordable_operations(inputs);
 }
 
 /// What a schedule takes with transfers as they will be made.
@@ -101,7 +116,59 @@ CheckpointPlan plan_with(const Candidate& candidate, const PlanInputs& inputs) {
   plan.schedule = make_schedule(*plan.kind, plan.request);
   plan.request.capacities.slots = plan.schedule.predicted.peak;
   plan.seconds = seconds_of(*plan.kind, plan.schedule, inputs);
+  plan.memory_seconds = memory_seconds(plan.schedule, inputs);
   return plan;
+}
+
+/// What plans are compared by: a gradient, with its part of making the memory.
+double cost(const CheckpointPlan& plan, const PlanInputs& inputs) {
+  return plan.seconds + plan.memory_seconds / static_cast<double>(inputs.gradients);
+}
+
+/// The part of a gradient's time below which nobody asks how much memory was made for it.
+constexpr double next_to_nothing = 0.01;
+
+/// Whether keeping all records would take next to no time for making the memory.
+bool is_memory_free(const PlanInputs& inputs) {
+  const OperationSeconds& s = inputs.seconds;
+  const double bytes = static_cast<double>(inputs.record_units) * static_cast<double>(inputs.state_bytes);
+  return s.touch * bytes <= next_to_nothing * (s.record + s.reverse_kept) * static_cast<double>(inputs.gradients);
+}
+
+/// The one of two plans that is to be had: the faster one, of two that take next to the same time the smaller one.
+bool is_better(const CheckpointPlan& plan, const CheckpointPlan& than, const PlanInputs& inputs) {
+  const double mine = cost(plan, inputs), other = cost(than, inputs);
+  if (inputs.seconds.touch == 0.0) return mine < other;
+  return mine < (plan.memory_seconds < than.memory_seconds ? 1 + next_to_nothing : 1 - next_to_nothing) * other;
+}
+
+/// The best plan of a family within the host memory that there is: with half as much again and again, until its dynamic
+/// program can be afforded, and as long as making the memory takes a part of the time that counts. @throws InputError
+/// when there is none.
+CheckpointPlan thrifty_plan(const Candidate& candidate, const PlanInputs& inputs) {
+  if (inputs.steps == unknown_steps) return plan_with(candidate, inputs);
+  constexpr int patience = 2;  // times cost steps with the memory
+  PlanInputs fewer = inputs;
+  std::int64_t& units = fewer.units[Tier::host];
+  std::optional<CheckpointPlan> best;
+  for (int worse = 0; worse < patience; units /= 2) {
+    if (is_affordable(candidate, fewer)) {
+      try {
+        CheckpointPlan plan = plan_with(candidate, fewer);
+        const bool gains = !best || is_better(plan, *best, inputs);
+        worse = gains ? 0 : worse + 1;
+        units = plan.schedule.predicted.peak[static_cast<std::size_t>(Tier::host)];
+        if (gains) best = std::move(plan);
+      } catch (const InputError&) {  // it does not fit, or no longer
+        if (!best) throw;
+        break;
+      }
+      if (best->memory_seconds <= next_to_nothing * best->seconds * static_cast<double>(inputs.gradients)) break;
+    }
+    if (units <= 1) break;
+  }
+  if (!best) throw InputError("schedule " + candidate.name + ": its dynamic program would take too long");
+  return std::move(*best);
 }
 
 /// Families worth a look; those that others always beat are left out.
@@ -119,12 +186,13 @@ std::vector<Candidate> candidates(const PlanInputs& inputs) {
     return {two_level};
   }
   std::vector<Candidate> all;
-  if (inputs.keeps_records && (units < 0 || (n - 1) <= units / inputs.record_units)) return {{"store-all", inputs}};
-  if (n - 1 <= units) all.emplace_back("store-all", inputs);
+  if (inputs.keeps_records && (units < 0 || (n - 1) <= units / inputs.record_units)) {
+    if (is_memory_free(inputs)) return {{"store-all", inputs, true}};
+    all.emplace_back("store-all", inputs, true);
+  }
+  if (n - 1 <= units || units < 0) all.emplace_back("store-all", inputs);
   if (units >= 1) all.emplace_back("revolve", inputs);
-  if (inputs.keeps_records && inputs.record_units > 1 && units >= inputs.record_units &&
-      is_affordable({"cams", inputs}, inputs))
-    all.emplace_back("cams", inputs);
+  if (inputs.keeps_records && inputs.record_units > 1 && units >= inputs.record_units) all.emplace_back("cams", inputs);
   if (slow.empty()) return all;
   all.emplace_back("hrevolve", inputs);
   for (const Tier tier : slow) {
@@ -166,7 +234,7 @@ void add_certificate(CheckpointPlan& plan, const PlanInputs& inputs) {
         {tier, slots < 0 ? inputs.steps : slots, plan.request.costs.write[t], plan.request.costs.read[t]});
   }
   if (problem.slow.empty()) return;
-  const double reversal = static_cast<double>(inputs.steps) * plan.request.costs.reverse;
+  const double reversal = static_cast<double>(inputs.steps) * (plan.request.costs.reverse + inputs.seconds.aside);
   plan.proven_least_seconds = reversal + LevelPlan::best(problem).lower_bound(0.999 * plan.seconds - reversal);
 }
 
@@ -184,7 +252,8 @@ std::int64_t CheckpointPlan::checkpoint_bytes(Tier tier, const PlanInputs& input
 double predicted_seconds(const Schedule& schedule, const OperationSeconds& seconds) {
   const ScheduleCounts& counts = schedule.predicted;
   if (counts.reversed == unpredicted) return 0.0;
-  double sum = seconds.forward * static_cast<double>(counts.plain) + seconds.record * static_cast<double>(counts.kept) +
+  double sum = seconds.aside * static_cast<double>(counts.reversed) +
+               seconds.forward * static_cast<double>(counts.plain) + seconds.record * static_cast<double>(counts.kept) +
                seconds.record_last * static_cast<double>(counts.recorded - counts.kept) +
                seconds.reverse_kept * static_cast<double>(counts.kept) +
                seconds.reverse * static_cast<double>(counts.reversed - counts.kept);
@@ -209,7 +278,7 @@ void require_memory(const PlanInputs& inputs) {
 CheckpointPlan make_plan(const PlanInputs& inputs) {
   require_memory(inputs);
   if (inputs.schedule != "auto") {
-    CheckpointPlan plan = plan_with({inputs.schedule, inputs}, inputs);
+    CheckpointPlan plan = plan_with(Candidate::by_name(inputs.schedule, inputs), inputs);
     if (!plan.kind->is_online) count_traffic(plan.schedule);
     return plan;
   }
@@ -217,8 +286,8 @@ CheckpointPlan make_plan(const PlanInputs& inputs) {
   const std::vector<Candidate> all = candidates(inputs);
   for (const Candidate& candidate : all) {
     try {
-      CheckpointPlan plan = plan_with(candidate, inputs);
-      if (!best || plan.seconds < best->seconds) best = std::move(plan);
+      CheckpointPlan plan = thrifty_plan(candidate, inputs);
+      if (!best || is_better(plan, *best, inputs)) best = std::move(plan);
     } catch (const InputError&) {  // it does not fit
       if (&candidate == &all.back() && !best) throw;
     }
@@ -232,9 +301,10 @@ CheckpointPlan make_plan(const PlanInputs& inputs) {
 std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs) {
   std::vector<CheckpointPlan> plans;
   for (const ScheduleKind& kind : schedules()) {
-    if (!is_affordable({kind.name, inputs}, inputs)) continue;
+    const Candidate candidate = Candidate::by_name(kind.name, inputs);
+    if (!is_affordable(candidate, inputs)) continue;
     try {
-      plans.push_back(plan_with({kind.name, inputs}, inputs));
+      plans.push_back(plan_with(candidate, inputs));
     } catch (const InputError&) {
       continue;  // it does not fit
     }

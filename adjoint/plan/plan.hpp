@@ -25,6 +25,7 @@ struct PlanInputs {
   bool keeps_records = true;      ///< the memory that states are made in may hold stage records: it is not coded
   PerTier working_bytes{};        ///< memory that a gradient needs beside checkpoints, that of transfers included
   std::int64_t period = 0;        ///< of periodic schedules; 0: they choose
+  std::int64_t gradients = 1;     ///< for which memory is made once
   OperationSeconds seconds;
   Overlap overlap;  ///< of transfers to and from slow tiers
 
@@ -50,7 +51,8 @@ struct CheckpointPlan {
   const ScheduleKind* kind = nullptr;
   ScheduleRequest request;  ///< capacities are what the schedule will use
   Schedule schedule;
-  double seconds = 0.0;  ///< predicted
+  double seconds = 0.0;         ///< of a gradient, predicted
+  double memory_seconds = 0.0;  ///< of making the memory of checkpoints, once for all gradients, predicted
   bool is_automatic = false;
   /// With a slow tier whose transfers stop the work: no schedule of restart states takes less time than this.
   std::optional<double> proven_least_seconds;
@@ -66,6 +68,8 @@ struct CheckpointPlan {
 
 /// The schedule asked for; for `auto` the fastest predicted among all families that fit: store-all with stage records
 /// or states, Revolve, CAMS (states and records mixed), H-Revolve over all tiers, online when the steps are unknown.
+/// Memory that is written for the first time takes its time too, so of one gradient that is only recomputed a little
+/// more, the plan with less memory may be the faster one; memory that makes a gradient no faster is not taken.
 /// @throws InputError when nothing fits, saying what is needed.
 CheckpointPlan make_plan(const PlanInputs& inputs);
 

@@ -101,7 +101,9 @@ class Clock {
     now_ += seconds_.record_last;
     is_kept_ = false;
   }
-  void operator()(const Reverse&) { now_ += is_kept_ ? seconds_.reverse_kept : seconds_.reverse; }
+  void operator()(const Reverse&) {
+    now_ += seconds_.aside + (is_kept_ ? seconds_.reverse_kept : seconds_.reverse);
+  }
   void operator()(const Save& a) {
     if (a.content == Content::record) now_ += seconds_.record - seconds_.record_last;
     if (transfers(a.slot)) {

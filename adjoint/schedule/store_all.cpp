@@ -62,7 +62,7 @@ Schedule make(const ScheduleRequest& request) {
 void complete(ScheduleRequest& request, const RecordOffer& records) {
   const std::int64_t units = request.capacities[Tier::host];
   const bool fit = units < 0 || request.steps - 1 <= units / records.units;
-  if (!records.is_possible || request.steps == unknown_steps || !fit) return;
+  if (!records.is_possible || !records.is_wanted || request.steps == unknown_steps || !fit) return;
   request.content = Content::record;
   request.record_units = records.units;
 }

@@ -17,6 +17,7 @@ struct Options {
   bool quiet = false;
   std::string backend = "auto";
   std::string petsc;
+  double started = 0.0;           ///< seconds that the process had taken until it could look at these words
   bool resume = false;            ///< go on with what is in the run folder
   bool take_lock = false;         ///< though it cannot be seen whether its owner lives
   int ranks = 0;                  ///< resume: as many are meant; 0: as before

@@ -91,7 +91,7 @@ std::string transfers_text(const Session& session) {
   return text;
 }
 
-std::string plan_text(const Session& session, const std::vector<Variant>& all, bool is_measured) {
+std::string plan_text(const Options& options, const Session& session, const std::vector<Variant>& all) {
   const CheckpointPlan& plan = session.plan();
   const PlanInputs& inputs = session.plan_inputs();
   const OperationSeconds& cost = inputs.seconds;
@@ -102,7 +102,7 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all, b
       "A step takes {}, recording and reversing one {} ({}).\n\n",
       session.source().name, plan.is_open() ? "at most " : "", n, bytes_text(inputs.state_bytes),
       bytes_text(inputs.state_bytes * n), seconds_text(cost.forward), seconds_text(cost.record_last + cost.reverse),
-      is_measured ? "measured" : "as --cost says, the rest measured");
+      options.cost.empty() ? "measured" : "as --cost says, the rest measured");
   text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
   text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", "tier", "budget", "used", "checkpoints",
                       "writes", "reads", "moved");
@@ -125,8 +125,12 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all, b
   if (!plan.is_open() && !plan.is_predicted())
     return text + "An online schedule does not use the number of steps, so nothing is predicted.\n";
   if (plan.is_open()) return text + "The run ends by a condition, so the number of forward steps is known only then.\n";
-  text += fmt::format("Each step is taken {:.2f} times on average; the gradient will take about {}.\n",
-                      plan.recomputation(), seconds_text(plan.seconds));
+  text += fmt::format(
+      "Each step is taken {:.2f} times on average; the gradient will take about {}, and {} in all: with start, "
+      "planning\n"
+      "and {} for making the memory of checkpoints.\n",
+      plan.recomputation(), seconds_text(plan.seconds), seconds_text(predicted_total(options, session)),
+      seconds_text(plan.memory_seconds));
   text +=
       fmt::format("After a kill, checkpoints in host memory are computed again, in one pass that takes {} at most.\n",
                   seconds_text(static_cast<double>(inputs.steps) * inputs.seconds.forward));
@@ -147,7 +151,7 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all, b
   return text + "\n";
 }
 
-Json plan_json(const Session& session, const std::vector<Variant>& all) {
+Json plan_json(const Options& options, const Session& session, const std::vector<Variant>& all) {
   const CheckpointPlan& plan = session.plan();
   const PlanInputs& inputs = session.plan_inputs();
   const ScheduleCounts& counts = plan.schedule.predicted;
@@ -174,6 +178,8 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
   json["recorded"] = counts.recorded;
   json["recomputation"] = plan.recomputation();
   json["seconds"] = plan.seconds;
+  json["memory_seconds"] = plan.memory_seconds;
+  json["total_seconds"] = predicted_total(options, session);
   for (const Tier tier : tiers_in_use(inputs)) {
     const auto t = static_cast<std::size_t>(tier);
     const auto count = [](std::int64_t c) { return c == unpredicted ? Json() : Json(c); };
@@ -226,12 +232,12 @@ ExitCode plan_verb(const Options& options, const Communicator& comm) {
   const Session session(source, comm, true, false, true, plan_from);
   const CheckpointPlan& plan = session.plan();
   const std::vector<Variant> all = plan.is_predicted() ? variants(session) : std::vector<Variant>{};
-  write_json(options, comm, plan_json(session, all));
+  write_json(options, comm, plan_json(options, session, all));
   const OperationSeconds& s = session.plan_inputs().seconds;
   const ScheduleCosts costs{s.forward, s.record_last + s.reverse, s.write, s.read};
   write_picture(options, comm, session.source().name + ", " + plan.kind->name, *plan.kind, plan.schedule, plan.request,
                 costs, " in seconds");
-  if (options.json != "-") print(comm, plan_text(session, all, options.cost.empty()));
+  if (options.json != "-") print(comm, plan_text(options, session, all));
   return ExitCode::done;
 }
 

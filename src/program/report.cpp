@@ -190,7 +190,13 @@ Json traffic_result(const SlotTier& tier, const DriverCounts& counts, const Comm
 
 }  // namespace
 
-Json counts_result(const Session& session, const DriverCounts& counts, double seconds) {
+double predicted_total(const Options& options, const Session& session) {
+  constexpr double end_over_start = 0.7;  // results reach the disk, MPI ends
+  const CheckpointPlan& plan = session.plan();
+  return session.planned_at() + plan.memory_seconds + plan.seconds + end_over_start * options.started;
+}
+
+Json counts_result(const Options& options, const Session& session, const DriverCounts& counts, double seconds) {
   const Simulation& simulation = session.simulation();
   const CheckpointPlan& plan = session.plan();
   const PlanInputs& inputs = session.plan_inputs();
@@ -217,11 +223,17 @@ Json counts_result(const Session& session, const DriverCounts& counts, double se
   const ScheduleCounts& predicted = plan.schedule.predicted;
   json["plan"] = {{"schedule", plan.kind->name},
                   {"content", plan.request.content == Content::record ? "record" : "state"},
-                  {"actual", {{"plain", counts.plain}, {"recorded", counts.recorded}, {"seconds", seconds}}}};
+                  {"actual",
+                   {{"plain", counts.plain},
+                    {"recorded", counts.recorded},
+                    {"seconds", seconds},
+                    {"memory_seconds", session.memory_seconds()}}}};
   if (plan.is_predicted())
     json["plan"]["predicted"] = {{"plain", predicted.plain},
                                  {"recorded", predicted.recorded},
                                  {"seconds", plan.seconds},
+                                 {"memory_seconds", plan.memory_seconds},
+                                 {"total_seconds", predicted_total(options, session)},
                                  {"peak", inputs.working(Tier::host) + plan.checkpoint_bytes(Tier::host, inputs)}};
   return json;
 }

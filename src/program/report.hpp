@@ -65,7 +65,10 @@ std::string build_commit();
 std::string command_line();
 /// Objective, misfits, memory, provenance: what every result.json begins with.
 Json base_result(const std::string& verb, const Session& session, double objective);
-Json counts_result(const Session& session, const DriverCounts& counts, double seconds);
+/// Of the whole process, from its start to its end: what it had taken when it planned, the memory and the gradient as
+/// planned, and its end, which takes about as long as its start.
+double predicted_total(const Options& options, const Session& session);
+Json counts_result(const Options& options, const Session& session, const DriverCounts& counts, double seconds);
 /// Per unknown: a value, or {norm, dataset}; writes `file` with fields and series. Collective.
 Json values_result(const Session& session, const RunFolder& folder, const std::string& file,
                    const UnknownValues& values);

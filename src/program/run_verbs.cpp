@@ -1,6 +1,7 @@
 // run, gradient and invert: the verbs that write a run folder.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -200,6 +201,8 @@ PlanOptions plan_options(const Options& options, const Case& c, const Communicat
   if (options.backend == "cuda") plan.machine = cuda_device(comm);
   if (options.backend == "emulated") plan.machine = emulated_device();
   plan.costs = options.cost;
+  if (options.verb == "invert")
+    plan.gradients = std::max<std::int64_t>(1, c.inversion.value_or(CaseInversion{}).iterations);
   plan.disk.scratch = run_path(options, c) + "/scratch";
   if (journal != nullptr) {
     plan.journal = journal;
@@ -243,8 +246,11 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   finish_output(output, run.journal);
   Json json = base_result("gradient", session, evaluation.objective);
   json["gradient"] = values_result(session, run.folder(), "gradient.h5", evaluation.gradient);
-  json.merge_patch(counts_result(session, evaluation.counts, evaluation.seconds));
-  json["seconds"] = {{"gradient", seconds}};
+  json.merge_patch(counts_result(options, session, evaluation.counts, evaluation.seconds));
+  json["seconds"] = {{"start", session.planned_at()},
+                     {"memory", session.memory_seconds()},
+                     {"gradient", seconds},
+                     {"total", process_seconds()}};
   run.finish(json, watch.seconds());
   if (!run.talks()) return ExitCode::done;
   std::string text = fmt::format("{}: objective {:.10g}\n", session.source().name, evaluation.objective);
@@ -260,6 +266,10 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
                       json["steps"]["reversed"].get<std::int64_t>(), seconds_text(evaluation.seconds), predicted,
                       plan.kind->name, bytes_text(session.peak_bytes(memory)), bytes_text(session.budget(memory)),
                       to_text(memory));
+  text += fmt::format(
+      "{} in all{}: {} to start and plan, {} for memory\n", seconds_text(process_seconds()),
+      plan.is_predicted() ? fmt::format(" (predicted: {})", seconds_text(predicted_total(options, session))) : "",
+      seconds_text(session.planned_at()), seconds_text(session.memory_seconds()));
   print(comm, text + misfit_text(session) + "results in " + run.folder().path() + "\n");
   return ExitCode::done;
 }
@@ -319,7 +329,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
                        {"converged", result.converged},
                        {"gave_up", result.gave_up},
                        {"reason", result.reason}};
-  json.merge_patch(counts_result(session, counts, gradient_seconds));
+  json.merge_patch(counts_result(options, session, counts, gradient_seconds));
   json["seconds"] = {{"inversion", seconds}};
   run.finish(json, watch.seconds());
   if (run.talks())

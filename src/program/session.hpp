@@ -28,6 +28,7 @@ struct Evaluation {
 struct PlanOptions {
   std::string costs;                 ///< as of `hindsight plan --cost`, in seconds
   bool only_plan = false;            ///< no gradient will be asked for
+  std::int64_t gradients = 1;        ///< that memory is made once for
   std::shared_ptr<Machine> machine;  ///< of this session alone: its budget is the session's; null: the host
   DiskOptions disk;
   RunJournal* journal = nullptr;  ///< keeps what the session works out; must outlive it
@@ -59,6 +60,9 @@ class Session {
   const CheckpointPlan& plan() const { return plan_; }
   /// What the plan was made from; budgets are the least of all ranks.
   const PlanInputs& plan_inputs() const { return inputs_; }
+  /// Seconds since the process started when the plan was made; and what making the memory of checkpoints took then.
+  double planned_at() const { return planned_at_; }
+  double memory_seconds() const { return memory_seconds_; }
   /// Bytes of a tier that a gradient may use on this rank: of memory with working memory, of a disk given in slots what
   /// these take; 0 of a tier that is not there.
   std::int64_t budget(Tier tier) const;
@@ -114,6 +118,7 @@ class Session {
   void plan_measured();
   void measure_steps(int repeats, double batch);
   void measure_transfers();
+  void measure_memory();
   void keep_in_memory();
   void make_plan();
   bool open_tiers();
@@ -141,6 +146,7 @@ class Session {
   PerTier budgets_{}, transfer_bytes_{};  // of memory; and what transfers take of it
   PerTier most_units_{-1, -1, -1};        // found to fit when a tier was full; -1: not found yet
   CheckpointPlan plan_;
+  double planned_at_ = 0.0, memory_seconds_ = 0.0;
   Drift drift_;
   bool does_without_disk_ = false;  // though it was asked for
   std::optional<LossyError> lossy_error_;

@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
+#include "adjoint/schedule/mixed.hpp"
 #include "adjoint/schedule/report.hpp"
 #include "src/error.hpp"
 #include "src/program/session.hpp"
+#include "src/program/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -20,6 +23,13 @@ constexpr std::int64_t open_end_bytes = std::int64_t{1} << 30;
 
 std::size_t index(Tier tier) {
   return static_cast<std::size_t>(tier);
+}
+
+template <class Work>
+double seconds_of(const Work& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 std::int64_t bytes_of_slots(const CaseBudget& budget, std::int64_t working, std::int64_t state) {
@@ -73,6 +83,7 @@ void Session::read_budgets() {
   inputs_.steps = case_.time.until ? unknown_steps : n;
   inputs_.at_most = n;
   inputs_.period = checkpoints.period;
+  inputs_.gradients = options_.gradients;
   inputs_.record_units = simulation_->record_units();
   inputs_.keeps_records = !tiers_->is_asked_for(inputs_.memory());
   inputs_.state_bytes = simulation_->state_bytes();
@@ -193,12 +204,30 @@ void Session::plan_measured() {
   const int repeats = inputs_.at_most < 50 ? 1 : inputs_.at_most < 500 ? 3 : 5;
   measure_steps(repeats, options_.only_plan ? 5e-3 : 1e-3);
   measure_transfers();
+  if (options_.costs.empty()) {
+    measure_memory();
+    const double seconds = comm_.max(hindsight::make_plan(inputs_).seconds), batch = std::min(most, part * seconds);
+    if (seconds >= is_long && inputs_.seconds.forward <= batch) measure_steps(9, batch);
+  }
   make_plan();
-  const double seconds = comm_.max(plan_.seconds), batch = std::min(most, part * seconds);
-  if (seconds < is_long || !options_.costs.empty() || inputs_.seconds.forward > batch) return;
-  does_without_disk_ = false;
-  measure_steps(9, batch);
-  make_plan();
+}
+
+/// On more memory, step by step, for plans that take much of it: what was given back before is had faster than what
+/// never was.
+void Session::measure_memory() {
+  constexpr std::int64_t smallest = std::int64_t{1} << 20U, first = std::int64_t{8} << 20U, part = 16, growth = 4;
+  const Tier host = Tier::host;
+  const auto useful = static_cast<double>(saturating_units(inputs_.at_most, inputs_.record_units));
+  const std::int64_t there = -comm_.max(-(budgets_[index(host)] - simulation_->memory()->used()));
+  const double most = std::min(useful * static_cast<double>(unit_bytes(host, inputs_)), static_cast<double>(there));
+  inputs_.seconds.touch = 0.0;
+  if (most < static_cast<double>(smallest)) return;
+  std::int64_t sample = std::min(first, static_cast<std::int64_t>(most) / 4), wanted = sample;
+  do {
+    sample = std::min(wanted, growth * sample);
+    inputs_.seconds.touch = comm_.max(seconds_of_fresh_byte(sample));
+    wanted = comm_.max(hindsight::make_plan(inputs_).checkpoint_bytes(host, inputs_)) / part;
+  } while (wanted > 2 * sample);
 }
 
 void Session::measure_steps(int repeats, double batch) {
@@ -217,6 +246,7 @@ void Session::measure_steps(int repeats, double batch) {
   seconds.reverse_kept *= costs.reverse / measured.reverse;
   seconds.record *= costs.forward / measured.forward;
   seconds.forward = costs.forward;
+  if (!options_.costs.empty()) seconds.aside = 0.0;  // those who give costs mean what they give
 }
 
 /// States stay in the memory that they are made in, unless that holds them coded.
@@ -239,7 +269,7 @@ void Session::measure_transfers() {
     const TransferSeconds transfer = tiers_->measure(tier, tier_bytes(tier));
     seconds.write[index(tier)] = transfer.write;
     seconds.read[index(tier)] = transfer.read;
-    if (!options_.costs.empty()) continue;  // those who give costs mean what they give
+    if (!options_.costs.empty()) continue;
     seconds.write_delay[index(tier)] = transfer.write_delay;
     seconds.read_delay[index(tier)] = transfer.read_delay;
   }
@@ -251,10 +281,14 @@ void Session::measure_transfers() {
 
 /// Plans until what is planned has its place.
 void Session::make_plan() {
-  do plan_ = hindsight::make_plan(inputs_);
-  while (!options_.only_plan && !open_tiers());
+  memory_seconds_ = 0.0;
+  do {
+    plan_ = hindsight::make_plan(inputs_);
+    planned_at_ = process_seconds() - memory_seconds_;
+  } while (!options_.only_plan && !open_tiers());
   if (options_.only_plan) return tiers_->close(Tier::disk);
-  simulation_->reserve_checkpoints(plan_.request.capacities[inputs_.memory()], tiers_->all());
+  memory_seconds_ +=
+      seconds_of([&] { simulation_->reserve_checkpoints(plan_.request.capacities[inputs_.memory()], tiers_->all()); });
 }
 
 /// @returns false when another plan is needed.
@@ -272,7 +306,8 @@ bool Session::open_tiers() {
       tiers_->close(tier);
       continue;
     }
-    const std::int64_t fit = tiers_->open(tier, slots, tier_bytes(tier));
+    std::int64_t fit = 0;
+    memory_seconds_ += seconds_of([&] { fit = tiers_->open(tier, slots, tier_bytes(tier)); });
     if (fit == slots) continue;
     most_units_[index(tier)] = fit;
     count_units();

@@ -64,7 +64,7 @@ auto reader(ArchiveReader& from) {
 template <class Seconds, class Visit>
 void visit_seconds(Seconds& s, const Visit& visit) {
   visit(s.forward, s.record, s.reverse_kept, s.record_last, s.reverse, s.save, s.load, s.write, s.read, s.write_delay,
-        s.read_delay);
+        s.read_delay, s.aside, s.touch);
 }
 
 template <class Request, class Visit>
@@ -172,7 +172,7 @@ void Session::save_plan(ArchiveWriter& to) const {
   to.begin("plan");
   put(plan_.kind->name);
   visit_request(plan_.request, put);
-  put(plan_.seconds, plan_.is_automatic);
+  put(plan_.seconds, plan_.memory_seconds, plan_.is_automatic);
   visit_seconds(inputs_.seconds, put);
   put(most_units_, budgets_, does_without_disk_, tiers_->disk_codec());
   to.end();
@@ -192,7 +192,7 @@ CheckpointPlan Session::read_plan(ArchiveReader& from) {
   from.begin("plan");
   plan.kind = &schedule_kind(from.get<std::string>());
   visit_request(plan.request, take);
-  take(plan.seconds, plan.is_automatic);
+  take(plan.seconds, plan.memory_seconds, plan.is_automatic);
   visit_seconds(inputs_.seconds, take);
   take(most_units_);
   // Where the case gives none, it follows from what is free, which may be a little less now, if ranks are as many.
