@@ -50,6 +50,30 @@ TEST(Plan, ChoosesTheFastestFamily) {
   EXPECT_EQ(make_plan(open).kind->name, "online");
 }
 
+/// Making memory takes time: of one gradient, more memory is only taken where it gains more than that. The smaller of
+/// two budgets is never the faster one.
+TEST(Plan, TakesNoMemoryThatMakesGradientsNoFaster) {
+  constexpr std::size_t host = 1;
+  const auto cost = [](const CheckpointPlan& plan) { return plan.seconds + plan.memory_seconds; };
+  for (const double touch : {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}) {
+    PlanInputs in = inputs(1000, 4000, 4);
+    in.seconds.touch = touch;
+    const CheckpointPlan all = make_plan(in);
+    EXPECT_LE(all.memory_seconds, 0.5 * all.seconds) << touch;
+    if (touch >= 1e-3) {
+      EXPECT_LT(all.schedule.predicted.peak[host], 400) << touch;
+    }
+    for (const std::int64_t units : {2000, 1000, 250, 60}) {
+      in.units[Tier::host] = units;
+      EXPECT_LE(cost(all), 1.05 * cost(make_plan(in))) << touch << ", " << units;
+    }
+  }
+  PlanInputs many = inputs(1000, 4000, 4);
+  many.seconds.touch = 1e-3;
+  many.gradients = 100000;  // which share the memory
+  EXPECT_EQ(make_plan(many).kind->name, "store-all");
+}
+
 /// No family that fits is predicted to be faster.
 TEST(Plan, BeatsEveryFamilyThatFits) {
   for (const std::int64_t units : {1, 4, 20, 99, 200, 390})
