@@ -18,7 +18,7 @@ class KernelCache {
   static std::string folder();
 
   /// @throws ResourceError when there is no folder that can be used.
-  /// @param key of all that matters but the source: compiler, flags, processor.
+  /// @param key of all that matters but the source: flags, processor.
   /// @param source_suffix, object_suffix ".c", ".so".
   KernelCache(const std::string& key, const std::string& source, std::string source_suffix, std::string object_suffix);
 
