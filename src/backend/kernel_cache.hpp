@@ -32,8 +32,6 @@ class KernelCache {
   std::string source_, source_suffix_, object_suffix_, base_;
 };
 
-/// A variable of the environment; "" when it is not set.
-std::string environment(const char* name);
 /// 32 hexadecimal digits.
 std::string hash_text(const std::string& text);
 std::string read_bytes(const std::filesystem::path& path);

@@ -121,6 +121,8 @@ std::string plan_text(const Session& session, const std::vector<Variant>& all, b
     if (inputs.working(tier) > 0)
       text +=
           fmt::format("  ({} of the {} memory is working memory.)\n", bytes_text(inputs.working(tier)), to_text(tier));
+  if (!session.source_of_host_budget().empty())
+    text += fmt::format("  (The budget of host memory is {}.)\n", session.source_of_host_budget());
   text += transfers_text(session);
   if (!plan.is_open() && !plan.is_predicted())
     return text + "An online schedule does not use the number of steps, so nothing is predicted.\n";
@@ -169,6 +171,7 @@ Json plan_json(const Session& session, const std::vector<Variant>& all) {
                  {"record", inputs.seconds.record},
                  {"record_last", inputs.seconds.record_last},
                  {"reverse", inputs.seconds.reverse}}}};
+  if (!session.source_of_host_budget().empty()) json["memory"]["budget_source"] = session.source_of_host_budget();
   if (!plan.is_predicted()) return json;
   json["plain"] = counts.plain;
   json["recorded"] = counts.recorded;
@@ -223,7 +226,7 @@ ExitCode plan_verb(const Options& options, const Communicator& comm) {
   const Case source = read_case(options.target, options.set);
   PlanOptions plan_from = plan_options(options, source, comm);
   plan_from.only_plan = true;
-  const Session session(source, comm, true, false, true, plan_from);
+  const Session session(source, comm, true, false, options.quiet, plan_from);
   const CheckpointPlan& plan = session.plan();
   const std::vector<Variant> all = plan.is_predicted() ? variants(session) : std::vector<Variant>{};
   write_json(options, comm, plan_json(session, all));

@@ -12,6 +12,7 @@
 #include "src/backend/host/process.hpp"
 #include "src/backend/host/target.hpp"
 #include "src/backend/kernel_cache.hpp"
+#include "src/environment.hpp"
 #include "src/error.hpp"
 #include "src/nearest_name.hpp"
 

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "src/backend/kernel_cache.hpp"
+#include "src/environment.hpp"
 
 namespace hindsight::host {
 namespace {
