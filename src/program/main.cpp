@@ -10,6 +10,7 @@
 #include "src/backend/cuda/device.hpp"
 #include "src/nearest_name.hpp"
 #include "src/program/report.hpp"
+#include "src/program/same_start.hpp"
 #include "src/program/verbs.hpp"
 
 namespace hindsight {
@@ -134,6 +135,7 @@ void refuse_missing_backend(const Options& options) {
 
 int run(int argc, char** argv) {
   const Communicator comm(MPI_COMM_WORLD);
+  require_same_start(argc, argv, comm);
   Options options;
   const Choice choice = parse(argc, argv, options, comm.is_root());
   if (choice.verb == nullptr) return static_cast<int>(choice.code);

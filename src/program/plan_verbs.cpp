@@ -9,6 +9,7 @@
 #include "adjoint/schedule/report.hpp"
 #include "src/program/picture.hpp"
 #include "src/program/report.hpp"
+#include "src/program/same_start.hpp"
 #include "src/program/session.hpp"
 #include "src/program/verbs.hpp"
 
@@ -223,7 +224,7 @@ void write_picture(const Options& options, const Communicator& comm, const std::
 }  // namespace
 
 ExitCode plan_verb(const Options& options, const Communicator& comm) {
-  const Case source = read_case(options.target, options.set);
+  const Case source = read_same_case(options, comm);
   PlanOptions plan_from = plan_options(options, source, comm);
   plan_from.only_plan = true;
   const Session session(source, comm, true, false, options.quiet, plan_from);

@@ -43,19 +43,6 @@ std::string checksum_of_file(const std::string& path) {
   return fmt::format("{:08x}", sum);
 }
 
-/// The first line in which two texts differ.
-std::string first_difference(const std::string& before, const std::string& now) {
-  std::istringstream a(before), b(now);
-  for (std::string left, right;;) {
-    const bool has_left = static_cast<bool>(std::getline(a, left)),
-               has_right = static_cast<bool>(std::getline(b, right));
-    if (!has_left && !has_right) return "";
-    if (!has_left) left = "(nothing)";
-    if (!has_right) right = "(nothing)";
-    if (left != right) return fmt::format("'{}' in place of '{}'", right, left);
-  }
-}
-
 Json to_json(const KernelSetting& kernels) {
   return {{"march", kernels.target.march}, {"processor", kernels.target.processor},
           {"fma", kernels.target.has_fma}, {"c_library", kernels.c_library},
@@ -70,6 +57,22 @@ KernelSetting kernels_from(const Json& json) {
 }
 
 }  // namespace
+
+std::string first_difference(const std::string& before, const std::string& now) {
+  std::istringstream a(before), b(now);
+  for (std::string left, right;;) {
+    const bool has_left = static_cast<bool>(std::getline(a, left)),
+               has_right = static_cast<bool>(std::getline(b, right));
+    if (!has_left && !has_right) return "";
+    if (!has_left) left = "(nothing)";
+    if (!has_right) right = "(nothing)";
+    if (left != right) return fmt::format("'{}' in place of '{}'", right, left);
+  }
+}
+
+std::string program_identity() {
+  return fmt::format("hindsight {}, checksum {}", build_commit(), checksum_of_file("/proc/self/exe"));
+}
 
 KernelSetting KernelSetting::here(const Options& options) {
   KernelSetting kernels{host::target(), gnu_get_libc_version(), "", host::compiler_report()};
@@ -111,7 +114,7 @@ RunManifest RunManifest::of(const Options& options, const std::string& run, cons
   m.resolved = c.resolved;
   for (const std::string& path : c.inputs())
     if (path != c.file) m.data[std::filesystem::weakly_canonical(path)] = checksum_of_file(path);
-  m.program = fmt::format("hindsight {}, checksum {}", build_commit(), checksum_of_file("/proc/self/exe"));
+  m.program = program_identity();
   m.kernels = KernelSetting::here(options);
   if (const char* const from_outside = std::getenv("PETSC_OPTIONS")) m.petsc_options = from_outside;
   if (!c.checkpoints.directory.empty()) m.scratch = std::filesystem::absolute(c.checkpoints.directory);

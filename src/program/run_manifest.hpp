@@ -26,6 +26,11 @@ struct KernelSetting {
   std::string difference(const KernelSetting& now) const;
 };
 
+/// The commit and a checksum of the program that runs.
+std::string program_identity();
+/// The first line in which two texts differ: "'NOW' in place of 'BEFORE'"; empty: they are equal.
+std::string first_difference(const std::string& before, const std::string& now);
+
 struct RunManifest {
   std::string id;             ///< of the run, in the names of its files
   bool is_preparing = false;  ///< nothing of the run is in its folder yet; results there are of an earlier one
