@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include "adjoint/plan/timeline.hpp"
 #include "adjoint/schedule/levels.hpp"
 #include "adjoint/schedule/roles.hpp"
 #include "src/error.hpp"
+#include "src/host_memory.hpp"
 
 namespace hindsight {
 namespace {
@@ -336,17 +336,20 @@ std::string seconds_text(double seconds) {
   return fmt::format("{:.0f} h {:02.0f} min", std::floor(minutes / 60), std::fmod(minutes, 60));
 }
 
-std::int64_t default_host_budget(const Communicator& comm) {
-  std::ifstream file("/proc/meminfo");
-  std::int64_t available = std::int64_t{2} << 20;  // kB, where the system does not say
-  for (std::string word; file >> word;)
-    if (word == "MemAvailable:") file >> available;
-  MPI_Comm node = MPI_COMM_NULL;
-  int ranks = 1;
-  MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  MPI_Comm_size(node, &ranks);
-  MPI_Comm_free(&node);
-  return -comm.max(-(available * 1024 / 2 / ranks));
+HostBudget default_host_budget(const Communicator& comm) {
+  const NodeMemory node = node_memory(comm);
+  const std::int64_t mine = node.share() / 2, least = -comm.max(-mine);
+  std::string source = fmt::format("half of {} {}", bytes_text(node.room.bytes), node.room.source);
+  if (node.ranks > 1) source += fmt::format(", shared by {} ranks", node.ranks);
+  return {least, comm.first_text(mine == least ? source : "")};
+}
+
+std::string warning_of_budget(std::int64_t bytes, const Communicator& comm) {
+  const NodeMemory node = node_memory(comm);
+  if (bytes <= node.share()) return comm.first_text("");
+  const std::string asked = node.ranks > 1 ? fmt::format(" for each of {} ranks", node.ranks) : "";
+  return comm.first_text(fmt::format("checkpoints.host: {}{} is more than there is: {} {}", bytes_text(bytes), asked,
+                                     bytes_text(node.room.bytes), node.room.source));
 }
 
 }  // namespace hindsight

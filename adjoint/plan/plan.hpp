@@ -82,8 +82,19 @@ std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs);
 /// Predicted seconds of a schedule whose transfers stop the work.
 double predicted_seconds(const Schedule& schedule, const OperationSeconds& seconds);
 
-/// Half of the memory that the operating system says is available, shared by the ranks of a node.
-std::int64_t default_host_budget(const Communicator& comm);
+/// Host memory of a rank.
+struct HostBudget {
+  std::int64_t bytes = 0;
+  std::string source;  ///< "half of 23.1 GiB available, shared by 2 ranks"
+};
+
+/// Half of the memory that there is (src/host_memory.hpp), shared by the ranks of a node; the least of all ranks.
+/// Collective.
+HostBudget default_host_budget(const Communicator& comm);
+
+/// What is to be said of a budget that was asked for: nothing, or that it is more than there is. The same on all ranks.
+/// Collective.
+std::string warning_of_budget(std::int64_t bytes, const Communicator& comm);
 
 /// "1.5 GiB"
 std::string bytes_text(std::int64_t bytes);

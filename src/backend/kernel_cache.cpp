@@ -8,11 +8,11 @@
 #include <xxhash.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
+#include "src/environment.hpp"
 #include "src/error.hpp"
 
 namespace hindsight {
@@ -38,11 +38,6 @@ fs::path open_cache() {
 }
 
 }  // namespace
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 std::string hash_text(const std::string& text) {
   const XXH128_hash_t value = XXH3_128bits(text.data(), text.size());

@@ -18,7 +18,7 @@ class KernelCache {
   static std::string folder();
 
   /// @throws ResourceError when there is no folder that can be used.
-  /// @param key of all that matters but the source: compiler, flags, processor.
+  /// @param key of all that matters but the source: flags, processor.
   /// @param source_suffix, object_suffix ".c", ".so".
   KernelCache(const std::string& key, const std::string& source, std::string source_suffix, std::string object_suffix);
 
@@ -32,8 +32,6 @@ class KernelCache {
   std::string source_, source_suffix_, object_suffix_, base_;
 };
 
-/// A variable of the environment; "" when it is not set.
-std::string environment(const char* name);
 /// 32 hexadecimal digits.
 std::string hash_text(const std::string& text);
 std::string read_bytes(const std::filesystem::path& path);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "src/program/report.hpp"
+#include "src/program/same_start.hpp"
 #include "src/program/session.hpp"
 #include "src/program/verbs.hpp"
 
@@ -144,7 +145,7 @@ CheckResult check(Session& session, const Evaluation& base, std::size_t only) {
 }  // namespace
 
 ExitCode check_verb(const Options& options, const Communicator& comm) {
-  const Case source = read_case(options.target, options.set);
+  const Case source = read_same_case(options, comm);
   const std::size_t count = source.unknowns.size();
   if (count == 0) throw InputError({options.target, 0, 0}, "nothing to check: the case has no unknowns");
   RunJournal journal(options, source, comm);

@@ -6,6 +6,7 @@
 #include "solvers/steppers/reads.hpp"
 #include "src/backend/cuda/nvrtc.hpp"
 #include "src/program/report.hpp"
+#include "src/program/same_start.hpp"
 #include "src/program/session.hpp"
 #include "src/program/verbs.hpp"
 
@@ -140,7 +141,7 @@ Json json_of(const DeviceKernel& k) {
 }  // namespace
 
 ExitCode explain_verb(const Options& options, const Communicator& comm) {
-  const Session session(read_case(options.target, options.set), comm, true, true, true);
+  const Session session(read_same_case(options, comm), comm, true, true, true);
   const SimulationSpec& spec = session.simulation().spec();
   Active active;
   for (const Unknown& u : spec.unknowns) {

@@ -10,6 +10,7 @@
 #include "src/backend/cuda/device.hpp"
 #include "src/nearest_name.hpp"
 #include "src/program/report.hpp"
+#include "src/program/same_start.hpp"
 #include "src/program/stop_request.hpp"
 #include "src/program/verbs.hpp"
 
@@ -135,6 +136,7 @@ void refuse_missing_backend(const Options& options) {
 
 int run(int argc, char** argv) {
   const Communicator comm(MPI_COMM_WORLD);
+  require_same_start(argc, argv, comm);
   Options options;
   options.started = process_seconds();
   const Choice choice = parse(argc, argv, options, comm.is_root());

@@ -9,6 +9,7 @@
 #include "adjoint/schedule/report.hpp"
 #include "src/program/picture.hpp"
 #include "src/program/report.hpp"
+#include "src/program/same_start.hpp"
 #include "src/program/session.hpp"
 #include "src/program/verbs.hpp"
 
@@ -121,6 +122,8 @@ std::string plan_text(const Options& options, const Session& session, const std:
     if (inputs.working(tier) > 0)
       text +=
           fmt::format("  ({} of the {} memory is working memory.)\n", bytes_text(inputs.working(tier)), to_text(tier));
+  if (!session.source_of_host_budget().empty())
+    text += fmt::format("  (The budget of host memory is {}.)\n", session.source_of_host_budget());
   text += transfers_text(session);
   if (!plan.is_open() && !plan.is_predicted())
     return text + "An online schedule does not use the number of steps, so nothing is predicted.\n";
@@ -173,6 +176,7 @@ Json plan_json(const Options& options, const Session& session, const std::vector
                  {"record", inputs.seconds.record},
                  {"record_last", inputs.seconds.record_last},
                  {"reverse", inputs.seconds.reverse}}}};
+  if (!session.source_of_host_budget().empty()) json["memory"]["budget_source"] = session.source_of_host_budget();
   if (!plan.is_predicted()) return json;
   json["plain"] = counts.plain;
   json["recorded"] = counts.recorded;
@@ -226,10 +230,10 @@ void write_picture(const Options& options, const Communicator& comm, const std::
 }  // namespace
 
 ExitCode plan_verb(const Options& options, const Communicator& comm) {
-  const Case source = read_case(options.target, options.set);
+  const Case source = read_same_case(options, comm);
   PlanOptions plan_from = plan_options(options, source, comm);
   plan_from.only_plan = true;
-  const Session session(source, comm, true, false, true, plan_from);
+  const Session session(source, comm, true, false, options.quiet, plan_from);
   const CheckpointPlan& plan = session.plan();
   const std::vector<Variant> all = plan.is_predicted() ? variants(session) : std::vector<Variant>{};
   write_json(options, comm, plan_json(options, session, all));

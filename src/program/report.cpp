@@ -210,6 +210,8 @@ Json counts_result(const Options& options, const Session& session, const DriverC
         {"slots", counts.peak[t]},        {"slot_bytes", unit_bytes(tier, inputs)}, {"writes", counts.writes[t]},
         {"reads", counts.reads[t]}};
   }
+  if (!session.source_of_host_budget().empty())
+    json["memory"]["host"]["budget_source"] = session.source_of_host_budget();
   for (const Tier tier : {Tier::host, Tier::disk})
     if (const SlotTier* slow = session.tiers()[tier])
       json["memory"][to_text(tier)].update(traffic_result(*slow, counts, session.communicator()));

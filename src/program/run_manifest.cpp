@@ -43,7 +43,21 @@ std::string checksum_of_file(const std::string& path) {
   return fmt::format("{:08x}", sum);
 }
 
-/// The first line in which two texts differ.
+Json to_json(const KernelSetting& kernels) {
+  return {{"march", kernels.target.march}, {"processor", kernels.target.processor},
+          {"fma", kernels.target.has_fma}, {"c_library", kernels.c_library},
+          {"device", kernels.device},      {"compiler", kernels.compiler}};
+}
+
+KernelSetting kernels_from(const Json& json) {
+  return {{json.at("march"), json.at("processor"), json.at("fma")},
+          json.at("c_library"),
+          json.at("device"),
+          json.at("compiler")};
+}
+
+}  // namespace
+
 std::string first_difference(const std::string& before, const std::string& now) {
   std::istringstream a(before), b(now);
   for (std::string left, right;;) {
@@ -56,7 +70,37 @@ std::string first_difference(const std::string& before, const std::string& now) 
   }
 }
 
-}  // namespace
+std::string program_identity() {
+  return fmt::format("hindsight {}, checksum {}", build_commit(), checksum_of_file("/proc/self/exe"));
+}
+
+KernelSetting KernelSetting::here(const Options& options) {
+  KernelSetting kernels{host::target(), gnu_get_libc_version(), "", host::compiler_report()};
+  if (options.backend == "cuda")
+    kernels.device = fmt::format("{}, {}", cuda::report().architecture, cuda::compiler_report().sentence);
+  return kernels;
+}
+
+std::string KernelSetting::difference(const KernelSetting& now) const {
+  if (target.march != now.target.march)
+    return fmt::format("HINDSIGHT_MARCH is '{}', it was '{}' when the run began", now.target.march, target.march);
+  if (target.processor != now.target.processor)
+    return fmt::format(
+        "its kernels are for the processor that it began on (HINDSIGHT_MARCH is 'native'): {}, this is {}; a run that "
+        "begins with HINDSIGHT_MARCH=x86-64-v3, say, goes on wherever there is what that stands for",
+        target.processor, now.target.processor);
+  if (target.has_fma != now.target.has_fma)
+    return fmt::format(
+        "this processor has {}fused multiply-add, the one where the run began has {} (HINDSIGHT_MARCH is '{}' on "
+        "both): the C library's functions have other digits",
+        now.target.has_fma ? "" : "no ", target.has_fma ? "it" : "none", target.march);
+  if (c_library != now.c_library)
+    return fmt::format("the C library is {}, it was {} when the run began: its functions may have other digits",
+                       now.c_library, c_library);
+  if (device != now.device)
+    return fmt::format("the device is '{}', it was '{}' when the run began", now.device, device);
+  return "";
+}
 
 RunManifest RunManifest::of(const Options& options, const std::string& run, const Case& c, int ranks) {
   std::random_device random;
@@ -70,11 +114,8 @@ RunManifest RunManifest::of(const Options& options, const std::string& run, cons
   m.resolved = c.resolved;
   for (const std::string& path : c.inputs())
     if (path != c.file) m.data[std::filesystem::weakly_canonical(path)] = checksum_of_file(path);
-  m.program = fmt::format("hindsight {}, checksum {}", build_commit(), checksum_of_file("/proc/self/exe"));
-  m.kernels = fmt::format("{}; processor {}; C library {}", host::compiler_report(), host::processor_report(),
-                          gnu_get_libc_version());
-  if (options.backend == "cuda")
-    m.kernels += fmt::format("; device {}, {}", cuda::report().architecture, cuda::compiler_report().sentence);
+  m.program = program_identity();
+  m.kernels = KernelSetting::here(options);
   if (const char* const from_outside = std::getenv("PETSC_OPTIONS")) m.petsc_options = from_outside;
   if (!c.checkpoints.directory.empty()) m.scratch = std::filesystem::absolute(c.checkpoints.directory);
   return m;
@@ -105,7 +146,7 @@ std::string RunManifest::to_text() const {
   json["epoch"] = options.epoch;
   json["data"] = data;
   json["program"] = program;
-  json["kernels"] = kernels;
+  json["kernels"] = to_json(kernels);
   json["scratch"] = scratch;
   json["replaces"] = replaces;
   json["case"] = resolved;
@@ -144,7 +185,7 @@ RunManifest RunManifest::parse(const std::string& text, const std::string& sourc
     m.options.epoch = json.at("epoch");
     m.data = json.at("data").get<std::map<std::string, std::string>>();
     m.program = json.at("program");
-    m.kernels = json.at("kernels");
+    m.kernels = kernels_from(json.at("kernels"));
     m.scratch = json.at("scratch");
     m.replaces = json.at("replaces").get<std::vector<std::pair<std::string, std::string>>>();
     m.resolved = json.at("case");
@@ -163,8 +204,7 @@ std::string RunManifest::difference(const RunManifest& now) const {
     return "the program has changed: this is " + now.program + ", the run began with " + program;
   if (petsc_options != now.petsc_options)
     return "PETSC_OPTIONS is '" + now.petsc_options + "', it was '" + petsc_options + "' when the run began";
-  if (kernels != now.kernels) return "the kernels would be others: " + now.kernels + " in place of " + kernels;
-  return "";
+  return kernels.difference(now.kernels);
 }
 
 }  // namespace hindsight

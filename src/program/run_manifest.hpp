@@ -8,10 +8,28 @@
 #include <vector>
 
 #include "io/case/case.hpp"
+#include "src/backend/host/target.hpp"
 #include "src/communicator.hpp"
 #include "src/program/options.hpp"
 
 namespace hindsight {
+
+/// What the bits of kernels depend on beside the program that makes their text.
+struct KernelSetting {
+  host::Target target;
+  std::string c_library;  ///< its version
+  std::string device;     ///< and what compiles for it; empty: the host computes
+  std::string compiler;   ///< for people: what a compiler may do is in the flags, which are the program's
+
+  static KernelSetting here(const Options& options);
+  /// What differs, in words; empty: nothing.
+  std::string difference(const KernelSetting& now) const;
+};
+
+/// The commit and a checksum of the program that runs.
+std::string program_identity();
+/// The first line in which two texts differ: "'NOW' in place of 'BEFORE'"; empty: they are equal.
+std::string first_difference(const std::string& before, const std::string& now);
 
 struct RunManifest {
   std::string id;             ///< of the run, in the names of its files
@@ -22,9 +40,10 @@ struct RunManifest {
   Options options;                          ///< verb, target, set, out, petsc, backend, cost, emulate_disk, epoch
   std::string resolved;                     ///< the case
   std::map<std::string, std::string> data;  ///< CRC32C of the files that the case reads, by path
-  std::string program, kernels;             ///< what computes
-  std::string petsc_options;                ///< from the environment
-  std::string scratch;                      ///< folder of checkpoint files; empty: that in the run folder
+  std::string program;                      ///< what computes
+  KernelSetting kernels;
+  std::string petsc_options;  ///< from the environment
+  std::string scratch;        ///< folder of checkpoint files; empty: that in the run folder
   /// While preparing: the runs whose files are still there, as id and scratch.
   std::vector<std::pair<std::string, std::string>> replaces;
 

@@ -9,6 +9,7 @@
 #include "adjoint/inversion/inversion.hpp"
 #include "src/nearest_name.hpp"
 #include "src/program/report.hpp"
+#include "src/program/same_start.hpp"
 #include "src/program/session.hpp"
 #include "src/program/verbs.hpp"
 
@@ -215,7 +216,7 @@ PlanOptions plan_options(const Options& options, const Case& c, const Communicat
 }
 
 ExitCode run_verb(const Options& options, const Communicator& comm) {
-  const Case source = read_case(options.target, options.set);
+  const Case source = read_same_case(options, comm);
   Run run(options, source, comm, false);
   Session& session = run.session;
   const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
@@ -234,7 +235,7 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
 }
 
 ExitCode gradient_verb(const Options& options, const Communicator& comm) {
-  const Case source = read_case(options.target, options.set);
+  const Case source = read_same_case(options, comm);
   if (source.unknowns.empty())
     throw InputError({options.target, 0, 0}, "a gradient needs unknowns: add them to the case");
   Run run(options, source, comm, true);
@@ -275,7 +276,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
 }
 
 ExitCode invert_verb(const Options& options, const Communicator& comm) {
-  const Case source = read_case(options.target, options.set);
+  const Case source = read_same_case(options, comm);
   if (source.unknowns.empty())
     throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
   Run run(options, source, comm, true);

@@ -41,10 +41,12 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
     simulation_->memory()->take(simulation_->kept_bytes());
   }
   if (!adjoint) return;
+  bool is_warned = false;
   try {
     tiers_ = std::make_unique<SlowTiers>(case_, comm_, options_.disk, *simulation_,
                                          [this](const std::string& text) { warn(text); });
     read_budgets();
+    is_warned = warn_of_host_budget();
     require_memory(inputs_);
     if (!restore_plan()) {
       plan_measured();
@@ -52,7 +54,8 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
     }
     if (options_.journal != nullptr) options_.journal->attach("plan", [this](ArchiveWriter& to) { save_plan(to); });
   } catch (const InputError& error) {
-    if (!warnings_.empty()) throw ResourceError(error.what());  // it did not fit what was found free
+    if (warnings_.size() > (is_warned ? 1U : 0U))
+      throw ResourceError(error.what());  // it did not fit what was found free
     throw InputError(checkpoints.host ? checkpoints.host->place : checkpoints.place, error.what());
   }
 }

@@ -66,6 +66,8 @@ class Session {
   /// Bytes of a tier that a gradient may use on this rank: of memory with working memory, of a disk given in slots what
   /// these take; 0 of a tier that is not there.
   std::int64_t budget(Tier tier) const;
+  /// Where the budget of host memory comes from, in words; empty: the case gives it.
+  const std::string& source_of_host_budget() const { return host_source_; }
   /// Bytes of a tier's memory in use at most since the last gradient began.
   std::int64_t peak_bytes(Tier tier) const;
   /// The slow tiers that are open.
@@ -114,6 +116,7 @@ class Session {
   bool is_in_slots(Tier tier) const;
   const std::optional<CaseBudget>& given(Tier tier) const;
   void read_budget(Tier tier);
+  bool warn_of_host_budget();
   void count_transfers();
   void plan_measured();
   void measure_steps(int repeats, double batch);
@@ -144,7 +147,8 @@ class Session {
   std::vector<std::string> warnings_;
   PlanInputs inputs_;
   PerTier budgets_{}, transfer_bytes_{};  // of memory; and what transfers take of it
-  PerTier most_units_{-1, -1, -1};        // found to fit when a tier was full; -1: not found yet
+  std::string host_source_;
+  PerTier most_units_{-1, -1, -1};  // found to fit when a tier was full; -1: not found yet
   CheckpointPlan plan_;
   double planned_at_ = 0.0, memory_seconds_ = 0.0;
   Drift drift_;

@@ -57,7 +57,9 @@ void Session::read_budget(Tier tier) {
   std::int64_t& budget = budgets_[index(tier)];
   const auto& given = this->given(tier);
   if (tier == Tier::host) {
-    budget = given ? given->amount : default_host_budget(comm_);
+    const HostBudget host = given ? HostBudget{given->amount, ""} : default_host_budget(comm_);
+    budget = host.bytes;
+    host_source_ = host.source;
   } else {
     const Machine& device = simulation_->machine();
     const std::int64_t free = device.free_bytes(), all = device.account()->used() + free;
@@ -66,7 +68,18 @@ void Session::read_budget(Tier tier) {
       throw ResourceError(fmt::format("checkpoints.device: {} are asked for, {} are free", bytes_text(budget),
                                       bytes_text(-comm_.max(-all))));
   }
-  if (!given && case_.time.until) budget = std::min(budget, inputs_.working(tier) + open_end_bytes);
+  if (given || !case_.time.until || budget <= inputs_.working(tier) + open_end_bytes) return;
+  budget = inputs_.working(tier) + open_end_bytes;
+  if (tier == Tier::host)
+    host_source_ = bytes_text(open_end_bytes) + " of checkpoints, because the run ends by a condition";
+}
+
+/// When the case gives more than there is. Collective. @returns whether it was said.
+bool Session::warn_of_host_budget() {
+  if (!given(Tier::host)) return false;
+  const std::string text = warning_of_budget(budgets_[index(Tier::host)], comm_);
+  if (!text.empty()) warn(text);
+  return !text.empty();
 }
 
 /// The memory that states are made in and, where that is a device's, the host's.
@@ -104,8 +117,10 @@ void Session::read_budgets() {
     const std::int64_t transfers = comm_.max(transfer_bytes_[index(tier)]);
     if (comm_.any(inputs_.working(tier) > budgets_[index(tier)]))
       throw InputError(
-          fmt::format("checkpoints.{}: {} is too little: a gradient needs {} of working memory{}", to_text(tier),
-                      bytes_text(budgets_[index(tier)]), bytes_text(comm_.max(inputs_.working(tier))),
+          fmt::format("checkpoints.{}: {}{} is too little: a gradient needs {} of working memory{}", to_text(tier),
+                      bytes_text(budgets_[index(tier)]),
+                      tier == Tier::host && !host_source_.empty() ? " (" + host_source_ + ")" : "",
+                      bytes_text(comm_.max(inputs_.working(tier))),
                       transfers > 0 ? ", " + bytes_text(transfers) + " of it for transfers to slow tiers" : ""));
   }
 }

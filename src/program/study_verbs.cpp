@@ -5,6 +5,7 @@
 #include "src/backend/cuda/device.hpp"
 #include "src/backend/cuda/nvrtc.hpp"
 #include "src/backend/host/compiler.hpp"
+#include "src/backend/host/target.hpp"
 #include "src/backend/kernel_cache.hpp"
 #include "src/program/report.hpp"
 #include "src/program/session.hpp"
@@ -20,6 +21,8 @@ void print(const Communicator& comm, const std::string& text) {
 
 ExitCode info_verb(const Options& options, const Communicator& comm) {
   const cuda::DeviceReport device = cuda::report();
+  const host::Target target = host::target();
+  const HostBudget memory = default_host_budget(comm);
   std::vector<std::string> methods, kinds;
   for (const Tableau& t : tableaux()) methods.push_back(fmt::format("{} (order {})", t.name, t.order));
   for (const ScheduleKind& k : schedules()) kinds.push_back(k.name);
@@ -38,15 +41,21 @@ ExitCode info_verb(const Options& options, const Communicator& comm) {
               {"mpi_takes_devices", cuda::mpi_takes_devices()},
               {"nvrtc", cuda::compiler_report().sentence},
               {"compiler", host::compiler_report()},
+              {"march", target.march},
+              {"processor", target.processor},
+              {"fma", target.has_fma},
               {"cache", KernelCache::folder()},
+              {"host_budget", {{"bytes", memory.bytes}, {"source", memory.source}}},
               {"ranks", comm.size()}});
   if (options.json == "-") return ExitCode::done;
-  print(comm,
-        fmt::format("hindsight 0.1.0\nranks            {}\nmethods          {}\nschedules        {}\n"
-                    "kernel compiler  {}\nkernel cache     {}\nCUDA             {} {}. MPI {} addresses of devices.\n",
-                    comm.size(), list(methods), list(kinds), host::compiler_report(), KernelCache::folder(),
-                    device.sentence, cuda::compiler_report().sentence,
-                    cuda::mpi_takes_devices() ? "takes" : "does not take"));
+  print(comm, fmt::format("hindsight 0.1.0\nranks            {}\nmethods          {}\nschedules        {}\n"
+                          "kernel compiler  {}\nkernels for      {}, {} fused multiply-add\nkernel cache     {}\n"
+                          "host memory      {} for a gradient unless a case says: {}\n"
+                          "CUDA             {} {}. MPI {} addresses of devices.\n",
+                          comm.size(), list(methods), list(kinds), host::compiler_report(), target.text(),
+                          target.has_fma ? "with" : "without", KernelCache::folder(), bytes_text(memory.bytes),
+                          memory.source, device.sentence, cuda::compiler_report().sentence,
+                          cuda::mpi_takes_devices() ? "takes" : "does not take"));
   return ExitCode::done;
 }
 

@@ -1,5 +1,7 @@
 #include "src/program/verbs.hpp"
 
+#include "src/program/same_start.hpp"
+
 namespace hindsight {
 
 const std::vector<VerbEntry>& verbs() {
@@ -28,7 +30,7 @@ ExitCode begin_run(const Options& options, const Communicator& comm) {
 }
 
 ExitCode default_verb(const Options& options, const Communicator& comm) {
-  const Case c = read_case(options.target, options.set);
+  const Case c = read_same_case(options, comm);
   Options chosen = options;
   chosen.verb = c.inversion ? "invert" : c.unknowns.empty() ? "run" : "gradient";
   return begin_run(chosen, comm);

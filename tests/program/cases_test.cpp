@@ -1,3 +1,4 @@
+// starts: ranks
 // The shipped cases, through the program: derivatives are right with 1 and 3 ranks, inversions reach published numbers.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// starts: ranks
 // A run that is stopped goes on with the same bits; one that has changed, is complete or is in use is told apart.
 #include <gtest/gtest.h>
 #include <unistd.h>

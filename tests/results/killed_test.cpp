@@ -1,3 +1,4 @@
+// starts: ranks
 // Processes that are killed while they write fields.h5, and others, on other numbers of ranks, that go on with it.
 #include <gtest/gtest.h>
 

@@ -1,19 +1,20 @@
 #include "src/backend/host/compiler.hpp"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <vector>
 
+#include "src/backend/host/process.hpp"
+#include "src/backend/host/target.hpp"
 #include "src/backend/kernel_cache.hpp"
+#include "src/environment.hpp"
 #include "src/error.hpp"
+#include "src/nearest_name.hpp"
 
 namespace hindsight::host {
 namespace {
@@ -22,9 +23,18 @@ namespace fs = std::filesystem;
 
 // -fno-math-errno and -fno-trapping-math change no result: they let sqrt and selects vectorise. Kernels call nothing
 // but mathematics: with -nostdlib a compiler without start files will do.
-const std::vector<std::string> flags = {
-    "-std=gnu11",         "-O3",   "-march=native", "-ffp-contract=off", "-fno-math-errno",
-    "-fno-trapping-math", "-fPIC", "-shared",       "-nostdlib",         "-w"};
+std::vector<std::string> flags_for(const Target& target) {
+  return {"-std=gnu11",
+          "-O3",
+          "-march=" + target.march,
+          "-ffp-contract=off",
+          "-fno-math-errno",
+          "-fno-trapping-math",
+          "-fPIC",
+          "-shared",
+          "-nostdlib",
+          "-w"};
+}
 
 bool is_executable(const fs::path& path) {
   return fs::is_regular_file(path) && access(path.c_str(), X_OK) == 0;
@@ -47,49 +57,8 @@ std::string find_compiler() {
   return "";
 }
 
-struct Outcome {
-  int status = -1;
-  std::string output;
-};
-
-/// Runs a program without a shell; its standard output and error come back together.
-Outcome run(const std::vector<std::string>& command) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return {-1, "no pipe"};
-  std::vector<char*> words;
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(ends[1], 1);
-    dup2(ends[1], 2);
-    execv(words[0], words.data());
-    _exit(127);
-  }
-  close(ends[1]);
-  Outcome outcome;
-  char buffer[4096];
-  for (ssize_t n = 0; child > 0 && (n = read(ends[0], buffer, sizeof buffer)) > 0;)
-    outcome.output.append(buffer, static_cast<std::size_t>(n));
-  close(ends[0]);
-  int status = 0;
-  if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
-  return outcome;
-}
-
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
-}
-
-/// What -march=native depends on.
-std::string processor_features() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string features;
-  for (std::string line; std::getline(file, line) && !line.empty();)
-    if (line.starts_with("flags") || line.starts_with("model") || line.starts_with("Features") ||
-        line.starts_with("CPU part"))
-      features += line + "\n";
-  return features;
 }
 
 std::shared_ptr<void> open(const fs::path& object) {
@@ -97,28 +66,57 @@ std::shared_ptr<void> open(const fs::path& object) {
   return handle ? std::shared_ptr<void>(handle, dlclose) : nullptr;
 }
 
-std::shared_ptr<void> compile_here(const std::string& source) {
-  const std::string compiler = find_compiler();
-  if (compiler.empty())
-    throw ResourceError(
-        environment("HINDSIGHT_CC").empty()
-            ? "no C compiler found: equations are compiled when a case is run; install gcc or set HINDSIGHT_CC"
-            : "HINDSIGHT_CC names '" + environment("HINDSIGHT_CC") + "', which is not an executable");
-  std::string key = first_line(run({compiler, "--version"}).output) + "\n" + processor_features();
-  for (const std::string& flag : flags) key += flag + " ";
-  const KernelCache cache(key, source, ".c", ".so");
+/// @throws InputError when the compiler does not know what HINDSIGHT_MARCH names; ResourceError with its message.
+void run_compiler(const std::string& compiler, const Target& target, const fs::path& from, const fs::path& to) {
+  std::vector<std::string> command = {compiler};
+  const std::vector<std::string> flags = flags_for(target);
+  command.insert(command.end(), flags.begin(), flags.end());
+  command.insert(command.end(), {"-o", to.string(), from.string(), "-lm"});
+  const ProcessOutcome outcome = run_process(command);
+  if (outcome.status == 0) return;
+  const ProcessOutcome alone =
+      run_process({compiler, "-march=" + target.march, "-fsyntax-only", "-x", "c", "/dev/null"});
+  if (target.march != "native" && alone.status != 0)
+    throw InputError(fmt::format("HINDSIGHT_MARCH is '{}', for which the C compiler {} cannot compile: {}",
+                                 target.march, compiler, alone.output.substr(0, 2000)));
+  throw ResourceError(fmt::format("the C compiler {} failed on the generated kernels (exit {}): {}", compiler,
+                                  outcome.status, outcome.output.substr(0, 2000)));
+}
+
+/// Before any of it runs. @throws ResourceError when this processor lacks instructions that it may use.
+std::shared_ptr<void> usable(std::shared_ptr<void> object, const Target& target) {
+  if (target.march == "native") return object;
+  const auto* const needs = static_cast<const char*>(dlsym(object.get(), needs_symbol));
+  const std::vector<std::string> missing = missing_instructions(needs != nullptr ? needs : "", cpuinfo());
+  if (missing.empty()) return object;
+  throw ResourceError(
+      fmt::format("HINDSIGHT_MARCH is '{}', whose kernels may use instructions that this processor lacks: {}; name one "
+                  "that it has, or leave the variable unset for all that it has",
+                  target.march, join(missing)));
+}
+
+std::string find_compiler_for(const Target& target) {
+  std::string compiler = find_compiler();
+  if (!compiler.empty()) return compiler;
+  const std::string chosen = environment("HINDSIGHT_CC");
+  throw ResourceError(fmt::format(
+      "{}: equations are compiled the first time that a case is run, and the cache {} has none of this case for {}",
+      chosen.empty() ? "no C compiler found (install gcc or set HINDSIGHT_CC)"
+                     : "HINDSIGHT_CC names '" + chosen + "', which is not an executable",
+      KernelCache::folder(), target.text()));
+}
+
+std::shared_ptr<void> compile_here(const std::string& kernels) {
+  const Target target = host::target();
+  std::string key = environment("HINDSIGHT_CC") + "\n" + target.processor + "\n";
+  for (const std::string& flag : flags_for(target)) key += flag + " ";
+  const KernelCache cache(key, needs_text() + kernels, ".c", ".so");
   if (const auto found = cache.find())
-    if (auto handle = open(*found)) return handle;
-  const fs::path object = cache.make([&](const fs::path& from, const fs::path& to) {
-    std::vector<std::string> command = {compiler};
-    command.insert(command.end(), flags.begin(), flags.end());
-    command.insert(command.end(), {"-o", to.string(), from.string(), "-lm"});
-    const Outcome outcome = run(command);
-    if (outcome.status != 0)
-      throw ResourceError(fmt::format("the C compiler {} failed on the generated kernels (exit {}): {}", compiler,
-                                      outcome.status, outcome.output.substr(0, 2000)));
-  });
-  if (auto handle = open(object)) return handle;
+    if (auto handle = open(*found)) return usable(handle, target);
+  const std::string compiler = find_compiler_for(target);
+  const fs::path object =
+      cache.make([&](const fs::path& from, const fs::path& to) { run_compiler(compiler, target, from, to); });
+  if (auto handle = open(object)) return usable(handle, target);
   const char* why = dlerror();
   throw ResourceError("cannot load the compiled kernels " + object.string() + ": " + (why ? why : "damaged file"));
 }
@@ -137,19 +135,11 @@ Module compile(const std::string& source, const Communicator& comm) {
   return Module(handle);
 }
 
-std::string processor_report() {
-  const std::string features = processor_features();
-  const std::size_t at = features.find("model name"), colon = features.find(": ", at);
-  const std::string name =
-      at == std::string::npos ? "" : features.substr(colon + 2, features.find('\n', colon) - colon - 2) + " ";
-  return name + hash_text(features).substr(0, 8);
-}
-
 std::string compiler_report() {
   const std::string compiler = find_compiler();
   if (compiler.empty()) return "no C compiler found (install gcc or set HINDSIGHT_CC)";
-  std::string report = compiler + ": " + first_line(run({compiler, "--version"}).output) + ",";
-  for (const std::string& flag : flags) report += " " + flag;
+  std::string report = compiler + ": " + first_line(run_process({compiler, "--version"}).output) + ",";
+  for (const std::string& flag : flags_for(target())) report += " " + flag;
   return report;
 }
 

@@ -23,10 +23,14 @@ class Module {
 /// Compiles C source, or takes the result of an earlier compilation from the cache. Collective: rank 0 goes first, the
 /// others find what it made (or compile for themselves where they do not share its disk).
 ///
-/// The cache (src/backend/kernel_cache.hpp) is keyed by source, compiler version, flags and processor features.
+/// The cache (src/backend/kernel_cache.hpp) is keyed by source, flags, HINDSIGHT_CC and, where that is native, the
+/// processor: what is in it needs no compiler.
 ///
-/// Environment: HINDSIGHT_CC names the compiler (default: the first of cc, gcc, clang).
-/// @throws ResourceError when there is no compiler, it fails (with its message), or the cache cannot be used.
+/// Environment: HINDSIGHT_CC names the compiler (default: the first of cc, gcc, clang); HINDSIGHT_MARCH the processor
+/// to compile for, as -march takes it (default: native).
+/// @throws InputError when the compiler does not know the processor; ResourceError when there is no compiler and the
+/// cache has nothing, it fails (with its message), the processor here lacks instructions that the kernels may use, or
+/// the cache cannot be used.
 Module compile(const std::string& source, const Communicator& comm);
 
 /// What generated C begins with: the names that generated text of all kinds has in common.
@@ -38,7 +42,5 @@ typedef long long integer;
 
 /// One line naming the compiler and its flags, or why there is none: for `hindsight info`.
 std::string compiler_report();
-/// What kernels compiled here depend on of the processor: its name, and a checksum of its instructions.
-std::string processor_report();
 
 }  // namespace hindsight::host
