@@ -146,6 +146,14 @@ int run(int argc, char** argv) {
   return static_cast<int>(choice.verb(options, comm));
 }
 
+/// A process that no launcher has started needs no daemon of MPI's either, which would take as long as the program's
+/// own start.
+void do_without_launcher() {
+  for (const char* mark : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (std::getenv(mark) != nullptr) return;
+  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+}
+
 /// Ends all ranks. When every rank fails alike, rank 0 speaks for all; when one fails alone it speaks for itself and
 /// the others are stopped.
 [[noreturn]] void end_with(const std::string& message, ExitCode code) {
@@ -175,6 +183,7 @@ int run(int argc, char** argv) {
 }  // namespace hindsight
 
 int main(int argc, char** argv) {
+  hindsight::do_without_launcher();
   MPI_Init(&argc, &argv);
   int code = 0;
   try {
