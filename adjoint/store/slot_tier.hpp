@@ -89,8 +89,8 @@ class SlotTier {
   void finish();
   /// Waits until all writes are done and have reached the device. What cannot be flushed is not in places_outside().
   void flush();
-  /// Of each slot whose bytes outlive this process since the last flush(), differences to others left out: slot, step,
-  /// bytes, checksum, and the number of its pages and these.
+  /// Of each slot whose bytes outlive this process since the last flush(), differences to others left out: slot and
+  /// checksum (in one number), bytes, and its pages.
   std::vector<std::int64_t> places_outside() const;
   /// Slots are again as places_outside() said in an earlier process. @returns per slot whether it is.
   std::vector<bool> adopt(const std::vector<std::int64_t>& places);
@@ -135,6 +135,10 @@ class SlotTier {
   static constexpr std::int64_t piece_bytes = std::int64_t{2} << 20U;  // of a state that go at once
   static std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+  std::int64_t pages_of(std::int64_t bytes) const {
+    return (bytes + medium_->page_bytes() - 1) / medium_->page_bytes();
+  }
+  bool is_outside(const Place& p) const;
   Place& place(std::int64_t slot) { return places_[static_cast<std::size_t>(slot)]; }
   void store(Write& job, Scratch& scratch);
   void store_there(Write& job, Scratch& scratch);
