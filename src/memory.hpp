@@ -11,6 +11,8 @@
 
 namespace hindsight {
 
+inline constexpr std::int64_t unlimited_bytes = std::int64_t{1} << 62U;
+
 /// Bytes in use and at most, of one simulation on one rank. Not thread-safe: memory is made while setting up.
 class MemoryAccount {
  public:
@@ -26,7 +28,7 @@ class MemoryAccount {
   std::int64_t limit() const { return limit_; }
 
  private:
-  std::int64_t used_ = 0, peak_ = 0, limit_ = std::int64_t{1} << 62;
+  std::int64_t used_ = 0, peak_ = 0, limit_ = unlimited_bytes;
 };
 
 /// While it lives, memory made by this thread counts in `account`; they may be nested.

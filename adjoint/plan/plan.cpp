@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "adjoint/plan/timeline.hpp"
+#include "adjoint/schedule/level_counts.hpp"
 #include "adjoint/schedule/levels.hpp"
 #include "adjoint/schedule/roles.hpp"
 #include "src/error.hpp"
@@ -71,6 +72,34 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
   return seen;
 }
 
+/// Of this family's schedule of a request; one that looks ahead runs through its actions twice.
+std::int64_t bytes_kept(const ScheduleKind& kind, const ScheduleRequest& request, const PlanInputs& inputs) {
+  if (kind.memory == nullptr) return 0;
+  const ScheduleMemory memory = kind.memory(seen_by(kind, request));
+  const std::int64_t streams = inputs.overlap.prefetch > 0 && !kind.is_online ? 2 : 1;
+  return saturating_sum(memory.shared, saturating_product(streams, memory.stream));
+}
+
+/// Takes units of host memory away until what the schedule keeps fits beside them. @throws InputError
+void make_room(const ScheduleKind& kind, ScheduleRequest& request, const PlanInputs& inputs) {
+  const auto needed = [&](std::int64_t units) {
+    request.capacities[Tier::host] = units;
+    return saturating_sum(bytes_kept(kind, request, inputs),
+                          saturating_product(std::max<std::int64_t>(0, units), inputs.host_unit_bytes));
+  };
+  const std::int64_t given = request.capacities[Tier::host];
+  if (inputs.host_bytes == unlimited_bytes || needed(given) <= inputs.host_bytes) return;
+  std::int64_t low = 0, high = given;
+  if (given < 1 || needed(0) > inputs.host_bytes)
+    throw InputError(fmt::format("schedule {}: what it keeps while it runs takes {} of host memory, {} are free",
+                                 kind.name, bytes_text(needed(0)), bytes_text(inputs.host_bytes)));
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (needed(middle) <= inputs.host_bytes ? low : high) = middle;
+  }
+  request.capacities[Tier::host] = low;
+}
+
 bool is_affordable(const Candidate& candidate, const PlanInputs& inputs) {
   const ScheduleKind& kind = schedule_kind(candidate.name);
   return kind.operations == nullptr ||
@@ -94,13 +123,26 @@ double seconds_of(const ScheduleKind& kind, const Schedule& schedule, const Plan
   return std::max(predicted_seconds(schedule, beside), one_by_one - predicted_seconds(schedule, free));
 }
 
-CheckpointPlan plan_with(const Candidate& candidate, const PlanInputs& inputs) {
+/// A plan as far as its request.
+CheckpointPlan request_with(const Candidate& candidate, const PlanInputs& inputs) {
   CheckpointPlan plan;
   plan.kind = &schedule_kind(candidate.name);
   plan.request = request_for(candidate, inputs);
+  make_room(*plan.kind, plan.request, inputs);
+  plan.schedule_bytes = schedule_bytes(plan, inputs);
+  return plan;
+}
+
+void meet_request(CheckpointPlan& plan, const PlanInputs& inputs) {
   plan.schedule = make_schedule(*plan.kind, plan.request);
   plan.request.capacities.slots = plan.schedule.predicted.peak;
+  plan.schedule_bytes = schedule_bytes(plan, inputs);
   plan.seconds = seconds_of(*plan.kind, plan.schedule, inputs);
+}
+
+CheckpointPlan plan_with(const Candidate& candidate, const PlanInputs& inputs) {
+  CheckpointPlan plan = request_with(candidate, inputs);
+  meet_request(plan, inputs);
   return plan;
 }
 
@@ -178,7 +220,12 @@ double CheckpointPlan::recomputation() const {
 }
 
 std::int64_t CheckpointPlan::checkpoint_bytes(Tier tier, const PlanInputs& inputs) const {
-  return schedule.predicted.peak[static_cast<std::size_t>(tier)] * unit_bytes(tier, inputs);
+  return schedule.predicted.peak[static_cast<std::size_t>(tier)] * taken_bytes(tier, inputs) +
+         (tier == Tier::host ? schedule_bytes : 0);
+}
+
+std::int64_t schedule_bytes(const CheckpointPlan& plan, const PlanInputs& inputs) {
+  return bytes_kept(*plan.kind, plan.request, inputs);
 }
 
 double predicted_seconds(const Schedule& schedule, const OperationSeconds& seconds) {
@@ -217,12 +264,16 @@ CheckpointPlan make_plan(const PlanInputs& inputs) {
   const std::vector<Candidate> all = candidates(inputs);
   for (const Candidate& candidate : all) {
     try {
-      CheckpointPlan plan = plan_with(candidate, inputs);
+      CheckpointPlan plan = request_with(candidate, inputs);
+      if (best && saturating_sum(best->schedule_bytes, plan.schedule_bytes) > inputs.host_bytes)
+        best->schedule.actions = nullptr;  // with its tables
+      meet_request(plan, inputs);
       if (!best || plan.seconds < best->seconds) best = std::move(plan);
     } catch (const InputError&) {  // it does not fit
       if (&candidate == &all.back() && !best) throw;
     }
   }
+  if (!best->schedule.actions) best->schedule = make_schedule(*best->kind, best->request);
   best->is_automatic = true;
   if (!best->kind->is_online) count_traffic(best->schedule);
   add_certificate(*best, inputs);

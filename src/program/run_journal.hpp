@@ -98,8 +98,8 @@ class RunJournal final : public SweepKeeper {
   /// For status.json. @param total steps.
   void phase(const std::string& name, std::int64_t total);
   void progress(std::int64_t done) { done_ = done; }
-  /// Bytes of one unit that holds() counts.
-  void expect_parts(std::int64_t bytes) { part_bytes_ = bytes + record_head_bytes; }
+  /// Bytes of one unit that holds() counts, on this rank. Collective.
+  void expect_parts(std::int64_t bytes) { part_bytes_ = comm_.max(bytes) + record_head_bytes; }
 
   void keep(const std::function<void(BlockWriter&)>& write) override;
   void resumed() override { forget_parts(); }
