@@ -141,7 +141,6 @@ void GradientCheck::compare_with_differences(const Place& place, const UnknownVa
     return if_it_runs([&] { return program_.objective(moved(place.at, e, direction)); });
   };
   check.samples = sample_line(function, samples, wanted_bound * size, largest_error * size);
-  if (!check.samples.has_values()) throw NumericsError("no run near the values of the case succeeds");
   check.remainders = remainder_order(check.samples, check.slope);
   const auto compared = [&](const DerivativeEstimate& estimate) {
     return compare(check.slope, estimate.value, estimate.bound + check.with_tangent.allowed * size, largest_error);

@@ -74,7 +74,6 @@ class GradientCheck {
                 UnknownValues around);
 
   /// @param direction changes unknowns by about their own sizes.
-  /// @throws NumericsError when no run near the point succeeds.
   DirectionCheck check(const UnknownValues& direction);
 
  private:

@@ -95,11 +95,6 @@ DerivativeEstimate best_derivative(const LineSamples& samples) {
   return ahead.bound < behind.bound ? ahead : behind;
 }
 
-bool LineSamples::has_values() const {
-  const auto is_value = [](double value) { return std::isfinite(value); };
-  return std::any_of(ahead.begin(), ahead.end(), is_value) || std::any_of(behind.begin(), behind.end(), is_value);
-}
-
 bool has_kink(const LineSamples& samples) {
   const DerivativeEstimate ahead = derivative_ahead(samples), behind = derivative_behind(samples);
   return std::fabs(ahead.value - behind.value) > ahead.bound + behind.bound;
@@ -150,14 +145,15 @@ RemainderOrder remainder_order(const LineSamples& s, double slope) {
 }
 
 double noise_of(std::span<const double> values) {
-  if (values.size() < 4) return 0.0;
-  double sum = 0.0;
-  for (std::size_t i = 0; i + 3 < values.size(); ++i) {
-    const double third = values[i + 3] - 3 * values[i + 2] + 3 * values[i + 1] - values[i];
-    sum += third * third;
-  }
-  constexpr double variance_of_third = 20.0;  // of independent values of variance 1
-  return std::sqrt(sum / static_cast<double>(values.size() - 3) / variance_of_third);
+  constexpr double deviation_of_third = 4.47213595499958;  // the root of 20, of independent values of variance 1
+  std::vector<double> third;
+  for (std::size_t i = 0; i + 3 < values.size(); ++i)
+    third.push_back(values[i + 3] - 3 * values[i + 2] + 3 * values[i + 1] - values[i]);
+  double largest = 0.0, sum = 0.0;
+  for (const double t : third) largest = std::max(largest, std::fabs(t));
+  if (largest == 0.0) return 0.0;
+  for (const double t : third) sum += (t / largest) * (t / largest);
+  return largest * std::sqrt(sum / static_cast<double>(third.size())) / deviation_of_third;
 }
 
 }  // namespace hindsight

@@ -24,7 +24,6 @@ struct LineSamples {
   double noise = 0.0;        ///< what round-off changes a value by, at most,
   double noise_reach = 1.0;  ///< at steps up to this
   std::vector<double> steps, ahead, behind;
-  bool has_values() const;  ///< beside that at 0
 };
 
 /// The derivative from both sides: central differences, extrapolated to step 0 (Richardson 1911). The bound is ten

@@ -99,10 +99,10 @@ std::string tangent_text(const DirectionCheck& c) {
 std::string differences_text(const DirectionCheck& c) {
   const Comparison& of = c.with_differences;
   if (of.verdict == Verdict::hidden)
-    return fmt::format(
-        "differences of runs against adjoint cannot be told here: they are known to {:.1e} of the "
-        "derivative, {:.0e} is asked for",
-        of.allowed, GradientCheck::largest_error);
+    return "differences of runs against adjoint cannot be told here: " +
+           (std::isfinite(of.allowed) ? fmt::format("they are known to {:.1e} of the derivative, {:.0e} is asked for",
+                                                    of.allowed, GradientCheck::largest_error)
+                                      : "too few runs near the values succeed");
   if (of.verdict == Verdict::kink)
     return fmt::format(
         "the objective has a kink here: differences of runs tend to {:.9g} ahead and {:.9g} behind, the "

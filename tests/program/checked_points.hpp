@@ -55,8 +55,8 @@ equations:
   dt(w): "-w*u*b*10 + upwind(0.2, w, x)"
 time: {step: 0.001, to: 0.02, method: ssprk3}
 objective:
-  - final: "u^2*q + a*w"
-  - integral: "10*grad2(u)*q + kappa*u*w*b"
+  - final: "u^2*q^2 + (a*w - 0.05)^2"
+  - integral: "10*grad2(u)*q^2 + (kappa*u*w*b)^2"
   - penalty: "1e-3*grad2(kappa)"
   - misfit: {of: "u*a + w^2", data: two-points.csv, noise: 0.5}
 unknowns: {a: {}, b: {}, q: {}, kappa: {}, initial(u): {}}
