@@ -450,6 +450,26 @@ Buffer Simulation::record(std::int64_t k, const Buffer& state, bool first, bool 
   return next;
 }
 
+/// Symbols of the derivatives with respect to the active parameter fields.
+const std::vector<int>& Simulation::gradient_fields() const {
+  return symbols_->bars;
+}
+
+/// Runs work that adds to the adjoint.
+template <class Work>
+void Simulation::contribute(const char* part, Work work) {
+  if (broken_ && broken_->what == part) return contribute_broken(work);
+  work();
+}
+
+/// Runs work that adds to sums of the adjoint on the host.
+template <class Work>
+void Simulation::contribute(const char* part, Sums& sums, Work work) {
+  const Sums before = broken_ ? sums : Sums();
+  work();
+  if (broken_ && broken_->what == part) broken_->scale_increments(before, sums);
+}
+
 void Simulation::add_objective_adjoint(std::int64_t k, double* state) {
   bool bound = false;
   const auto bind = [&] {
@@ -461,12 +481,12 @@ void Simulation::add_objective_adjoint(std::int64_t k, double* state) {
   for (Integral& integral : integrals_)
     if (integral.counts_at(k)) {
       bind();
-      integral.add_adjoint(*tables_, k);
+      contribute("integrals", [&] { integral.add_adjoint(*tables_, k); });
     }
   for (Misfit& misfit : misfits_)
     if (misfit.counts_at(k)) {
       bind();
-      misfit.add_adjoint(*tables_, k);
+      contribute("misfits", [&] { misfit.add_adjoint(*tables_, k); });
     }
 }
 
@@ -477,9 +497,11 @@ void Simulation::turn(std::int64_t steps, const Buffer& last) {
 
 void Simulation::reverse(std::int64_t k, const StepRecord& record) {
   batched([&] {
-    stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(),
-                      lambda_next_.data());
-    std::swap(lambda_, lambda_next_);
+    contribute("steps", [&] {
+      stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(),
+                        lambda_next_.data());
+      std::swap(lambda_, lambda_next_);
+    });
     add_objective_adjoint(k, record.base.data());
   });
 }
@@ -856,35 +878,43 @@ void Simulation::walk(const std::function<bool(std::int64_t k, const double* sta
   for (std::int64_t k = 0; visit(k, state.data()) && k < plan_->steps(); ++k) state = advance(k, state, false);
 }
 
+/// Derivatives with respect to the active scalars and the knots of the active series.
+Simulation::Sums Simulation::add_up() {
+  Sums sums;
+  for (const Memory& rows : scalar_sums_) sums.scalars.push_back(grid_sum(*grid_, rows.data()));
+  for (const Memory& rows : series_sums_) {
+    sums.knots.emplace_back();
+    for (std::int64_t k = 0; k < rows.size() / grid_->local_rows(); ++k)
+      sums.knots.back().push_back(grid_sum(*grid_, rows.data() + k * grid_->local_rows()));
+  }
+  contribute("walls", sums, [&] {
+    stepper_->add_wall_sums(*grid_, sums.scalars, sums.knots);
+    for (const Integral& integral : integrals_) integral.add_wall_sums(sums.scalars, sums.knots);
+  });
+  contribute("misfits", sums, [&] {
+    for (const Misfit& misfit : misfits_) misfit.add_scalar_sums(sums.scalars);
+  });
+  return sums;
+}
+
 UnknownValues Simulation::collect_gradient() {
   const CountMemory counted(memory_);
   const Model& model = spec_.model;
   tables_->bind_state(symbols_->lambda, lambda_.data());
-  if (symbols_->adjoint_kernel >= 0)
-    tables_->launch(initial_library_[static_cast<std::size_t>(symbols_->adjoint_kernel)], grid_->interior());
-  std::vector<double> scalars;
-  for (const Memory& rows : scalar_sums_) scalars.push_back(grid_sum(*grid_, rows.data()));
-  std::vector<std::vector<double>> knots;
-  for (const Memory& sums : series_sums_) {
-    knots.emplace_back();
-    for (std::int64_t k = 0; k < sums.size() / grid_->local_rows(); ++k)
-      knots.back().push_back(grid_sum(*grid_, sums.data() + k * grid_->local_rows()));
-  }
-  stepper_->add_wall_sums(*grid_, scalars, knots);
-  for (const Integral& integral : integrals_) integral.add_wall_sums(scalars, knots);
-  for (const Misfit& misfit : misfits_) misfit.add_scalar_sums(scalars);
-  if (broken_)
-    for (double& value : scalars) value *= 1.001;
-
+  contribute("initial", [&] {
+    if (symbols_->adjoint_kernel >= 0)
+      tables_->launch(initial_library_[static_cast<std::size_t>(symbols_->adjoint_kernel)], grid_->interior());
+  });
+  const Sums sums = add_up();
   UnknownValues gradient;
   bool finite = true;
   for (const Unknown& u : spec_.unknowns) {
     switch (u.kind) {
       case Kind::scalar:
-        gradient.push_back({scalars[index_of(active_.scalars, u.name)]});
+        gradient.push_back({sums.scalars[index_of(active_.scalars, u.name)]});
         break;
       case Kind::series:
-        gradient.push_back(knots[index_of(active_.series, u.name)]);
+        gradient.push_back(sums.knots[index_of(active_.series, u.name)]);
         break;
       case Kind::field:
         gradient.push_back(unpadded(tables_->field(symbols_->bars[index_of(active_.parameter_fields, u.name)])));
@@ -893,8 +923,7 @@ UnknownValues Simulation::collect_gradient() {
         gradient.push_back(unpadded(tables_->field(symbols_->lambda[index_of(model.fields, u.name)])));
         break;
     }
-    if (broken_ && u.is_field())
-      for (double& value : gradient.back()) value *= 1.001;
+    if (broken_) break_unknown(u, gradient.back());
     for (const double value : gradient.back()) finite = finite && std::isfinite(value);
   }
   if (comm_.any(!finite)) throw NumericsError("the adjoint overflowed: the gradient is not finite");

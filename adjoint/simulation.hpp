@@ -13,6 +13,7 @@
 #include "adjoint/observations.hpp"
 #include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/schedule/schedule.hpp"
+#include "adjoint/unknown_values.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/grid.hpp"
 #include "solvers/steppers/runge_kutta.hpp"
@@ -58,10 +59,6 @@ struct SimulationSpec {
   std::vector<MisfitSpec> misfits;
   std::optional<StopSpec> until;  ///< then `to` is the latest end
 };
-
-/// One block per unknown: a scalar's value, a series' knots (the same on every rank), or a field's owned cells (x
-/// fastest). Also used for gradients and directions.
-using UnknownValues = std::vector<std::vector<double>>;
 
 /// Called with every state of the first sweep; `state` is the padded state (Tables::bind_state).
 using StateObserver = std::function<void(std::int64_t k, double t, double* state)>;
@@ -158,8 +155,12 @@ class Simulation final : private ReversibleSteps {
   const double* parameter_field(std::size_t i) const;
   /// From now on every run ends where the last one did: derivatives are those for a fixed number of steps.
   void fix_end() { has_fixed_end_ = true; }
-  /// Hidden developer option of `hindsight check`: scales the adjoint's result by 1 + 1e-3, so that checks must fail.
-  void break_gradient() { broken_ = true; }
+  /// Hidden developer option of `hindsight check`, so that checks must fail: of gradients made from now on, what comes
+  /// from `what` counts 1 + size times. `what` is an unknown's label, "all" of them, or one of breakable_parts().
+  /// @throws InputError naming what there is.
+  void break_gradient(const std::string& what, double size);
+  /// What adds to the adjoint: steps, integrals, misfits, initial (states that depend on unknowns), walls (that do).
+  static const std::vector<std::string>& breakable_parts();
 
  private:
   /// Live at once beside checkpoints: the state, the next one, the base of the live record, the last one known finite,
@@ -190,6 +191,28 @@ class Simulation final : private ReversibleSteps {
   void check_finite(std::int64_t k, const Buffer& state);
   [[noreturn]] void report_divergence(std::int64_t k);
   double objective() const;
+  /// Derivatives summed up on the host: one per active scalar, and per knot of each active series.
+  struct Sums {
+    std::vector<double> scalars;
+    std::vector<std::vector<double>> knots;
+  };
+  Sums add_up();
+  /// Which part of the adjoint is wrong on purpose (simulation_broken.cpp).
+  struct Broken {
+    std::string what;
+    double size;
+    void scale_increments(const std::vector<double>& before, std::vector<double>& after) const;
+    void scale_increments(const Sums& before, Sums& after) const;
+  };
+  template <class Work>
+  void contribute(const char* part, Work work);
+  template <class Work>
+  void contribute(const char* part, Sums& sums, Work work);
+  void contribute_broken(const std::function<void()>& work);
+  const std::vector<int>& gradient_fields() const;
+  std::vector<std::vector<double>> adjoint_arrays() const;
+  void set_adjoint_arrays(const std::vector<std::vector<double>>& arrays);
+  void break_unknown(const Unknown& unknown, std::vector<double>& derivatives) const;
   void reset_sums();
   UnknownValues collect_gradient();
   void reserve(std::int64_t units);
@@ -241,7 +264,7 @@ class Simulation final : private ReversibleSteps {
   Buffer last_good_;
   std::int64_t last_good_step_ = 0;
   const StateObserver* observer_ = nullptr;
-  bool broken_ = false;
+  std::optional<Broken> broken_;
 };
 
 }  // namespace hindsight

@@ -94,7 +94,7 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
     }
     if (entry.run == gradient_verb || entry.run == invert_verb)
       sub->add_option("--emulate-disk", options.emulate_disk)->expected(2)->group("");
-    if (entry.run == check_verb) sub->add_flag("--break-gradient", options.break_gradient)->group("");
+    if (entry.run == check_verb) sub->add_option("--break-gradient", options.break_gradient)->group("");
     sub->callback([&choice, &options, &entry] {
       choice.verb = entry.run;
       options.verb = entry.name;

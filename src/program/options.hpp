@@ -33,7 +33,7 @@ struct Options {
   /// Hidden developer option of gradients: memory in place of a disk, seconds per write and per read of a state.
   std::vector<double> emulate_disk;
   // check
-  bool break_gradient = false;  ///< hidden developer option
+  std::string break_gradient;  ///< hidden developer option: a part of the adjoint and its relative error, steps:1e-6
   /// Hidden developer options: the call that changes a file of the journal, from 1, at which a process is to kill
   /// itself; 0: none. Only one rank, or each by its own count.
   std::int64_t die_at = 0;

@@ -49,29 +49,6 @@ INSTANTIATE_TEST_SUITE_P(Cases, EveryCase,
                          ::testing::Values("lynx-hare", "school-influenza", "gray-scott", "heat-conductivity",
                                            "burgers", "advection-3d", "lorenz96", "stochastic-allen-cahn"));
 
-TEST(Check, BrokenDerivativesExitWith4) {
-  EXPECT_EQ(run("check " + source + "/cases/burgers.yaml --break-gradient"), 4) << output();
-}
-
-/// An objective that is nearly linear in an unknown shows its order at large steps, or not at all.
-TEST(Check, NearlyLinearUnknownsPassUnlessBroken) {
-  for (const char* curvature : {"1e-5", "1e-10"}) {
-    const std::string file = folder() + "/nearly.yaml";
-    std::ofstream(file) << R"yaml(
-case: nearly
-parameters: {a: 1e-4, b: 1.0}
-state: {u: {initial: 1}}
-equations: {dt(u): "b*0.5 + a*u^2 + )yaml"
-                        << curvature << R"yaml(*b^2"}
-time: {step: 0.01, to: 0.9}
-objective: [{final: u}]
-unknowns: {a: {}, b: {}}
-)yaml";
-    EXPECT_EQ(run("check " + file), 0) << curvature << "\n" << output();
-    EXPECT_EQ(run("check " + file + " --break-gradient"), 4) << curvature << "\n" << output();
-  }
-}
-
 const std::string cubic = R"yaml(
 case: cubic
 parameters: {a: 0.5}
