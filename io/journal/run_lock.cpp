@@ -63,6 +63,12 @@ class Draft {
                                 : "; whether it still runs cannot be seen from here: if it does not, " + remedy));
 }
 
+[[noreturn]] void refuse_to_take(const std::string& folder, const std::optional<ProcessIdentity>& owner) {
+  throw ResourceError("the run folder '" + folder + "' cannot be taken: " +
+                      (owner ? "process " + std::to_string(owner->process) + " on host " + owner->host : "its owner") +
+                      " lives, for it writes there; end it first");
+}
+
 std::string taken_text(const std::string& folder, const std::optional<std::string>& text) {
   const std::optional<ProcessIdentity> owner = parse_identity(text.value_or(""));
   const std::string what = "the run folder '" + folder + "'";
@@ -88,23 +94,19 @@ class FolderLock::Opened {
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
   bool is_there() const { return file_ >= 0; }
-  /// Waits until no other process owns the file; lasts until the end, or the process's death.
-  void own() const {
-    while (flock(file_, LOCK_EX) != 0)
-      if (errno != EINTR) fail("replace the lock", path_);
-  }
-  /// The same. @returns false when the time is up.
+  /// Waits until no other process owns the file; lasts until the end, or the process's death. @returns false when the
+  /// time is up.
   bool own_within(Seconds patience) const {
     constexpr auto pause = std::chrono::milliseconds(5);
     const auto end = std::chrono::steady_clock::now() + patience;
     while (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK && errno != EINTR) fail("take the lock", path_);
+      if (errno != EWOULDBLOCK && errno != EINTR) fail("replace the lock", path_);
       if (std::chrono::steady_clock::now() > end) return false;
       std::this_thread::sleep_for(pause);
     }
     return true;
   }
-  /// The same where the file system has such locks.
+  /// The same without a limit, where the file system has such locks.
   void own_if_possible() const {
     while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
     }
@@ -129,30 +131,32 @@ class FolderLock::Opened {
   int file_;
 };
 
-FolderLock::FolderLock(std::string folder) : folder_(std::move(folder)), me_(this_process()) {
+FolderLock::FolderLock(std::string folder, bool takes, Seconds patience)
+    : folder_(std::move(folder)), me_(this_process()) {
   const std::string path = file(folder_);
   const Draft draft(path, me_);
   while (link(draft.path().c_str(), path.c_str()) != 0) {
     if (draft.is_linked()) break;
     if (errno != EEXIST) fail("create the lock", path);
-    if (replace_if_stale(folder_, draft.path())) break;
+    if (replace(draft.path(), takes, patience)) break;
   }
 }
 
 /// @returns false when the lock has changed meanwhile.
-bool FolderLock::replace_if_stale(const std::string& folder, const std::string& draft) {
-  const Opened lock(file(folder));
+bool FolderLock::replace(const std::string& draft, bool takes, Seconds patience) const {
+  const Opened lock(file(folder_));
   if (!lock.is_there()) return false;
   const std::string text = lock.text();
   const std::optional<ProcessIdentity> owner = parse_identity(text);
-  if (!owner || liveness(*owner) != Liveness::dead) {
+  const Liveness state = owner ? liveness(*owner) : Liveness::unknown;
+  if (state == Liveness::alive || (state == Liveness::unknown && !takes)) {
     if (!lock.is_named()) return false;
-    refuse(folder, text);
+    refuse(folder_, text);
   }
-  // Of those who see the dead owner's file only one at a time comes past here, and the others find it gone then.
-  lock.own();
+  // Of those who replace the owner's file only one at a time comes past here, and the others find it gone then.
+  if (!lock.own_within(patience)) refuse_to_take(folder_, owner);
   if (!lock.is_named()) return false;
-  if (rename(draft.c_str(), file(folder).c_str()) != 0) fail("replace the lock", file(folder));
+  if (rename(draft.c_str(), file(folder_).c_str()) != 0) fail("replace the lock", file(folder_));
   return true;
 }
 
@@ -175,22 +179,6 @@ FolderLock::Grip FolderLock::grip() const {
   throw ResourceError(taken_text(folder_, text(folder_)));
 }
 
-void FolderLock::take(const std::string& folder, Seconds patience) {
-  const std::string path = file(folder);
-  const Opened lock(path);
-  if (!lock.is_there()) return;
-  const std::string text = lock.text();
-  const std::optional<ProcessIdentity> owner = parse_identity(text);
-  if (owner && liveness(*owner) == Liveness::alive) return;
-  // Of several who take it one is first, and the others find another lock in its place.
-  if (!lock.own_within(patience))
-    throw ResourceError(
-        "the run folder '" + folder + "' cannot be taken: " +
-        (owner ? "process " + std::to_string(owner->process) + " on host " + owner->host : "its owner") +
-        " lives and writes in it; end it first");
-  if (lock.is_named()) unlink(path.c_str());
-}
-
 std::optional<std::string> FolderLock::text(const std::string& folder) {
   std::ifstream lock(file(folder));
   if (!lock) return std::nullopt;
@@ -202,8 +190,7 @@ RunLock::RunLock(const std::string& folder, const Communicator& comm, bool takes
     made_.emplace(folder);
     if (const std::error_code error = made_->make())
       throw ResourceError("cannot create the run folder '" + folder + "': " + error.message());
-    if (takes) FolderLock::take(folder);
-    lock_ = std::make_unique<FolderLock>(folder);
+    lock_ = std::make_unique<FolderLock>(folder, takes);
   });
 }
 

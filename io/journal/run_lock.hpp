@@ -26,11 +26,10 @@ class FolderLock {
 
  public:
   using Seconds = std::chrono::duration<double>;
-  /// Removes the lock of an owner who is not known to live. @param patience with an owner who has a grip on it, and so
-  /// lives after all. @throws ResourceError when that owner does not let go.
-  static void take(const std::string& folder, Seconds patience = Seconds(60));
-  /// @throws ResourceError, naming the owner and what to do, when another process has it, or when it cannot be made.
-  explicit FolderLock(std::string folder);
+  /// @param takes even a lock that cannot be read, or whose owner is not known to live. @param patience with an owner
+  /// that is taken from while it has a Grip, and so lives after all. @throws ResourceError, naming the owner and what
+  /// to do, when another process has it, or when it cannot be made.
+  explicit FolderLock(std::string folder, bool takes = false, Seconds patience = Seconds(60));
   /// Gives it back, unless somebody has taken it. A forked child gives nothing back.
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
@@ -44,7 +43,7 @@ class FolderLock {
   Grip grip() const;
 
  private:
-  static bool replace_if_stale(const std::string& folder, const std::string& draft);
+  bool replace(const std::string& draft, bool takes, Seconds patience) const;
   std::string folder_;
   ProcessIdentity me_;
 };

@@ -64,7 +64,7 @@ std::string state_text(const RunPlace& run, Json& json) {
                            : "complete; its files are put in place by: hindsight resume " + run.folder + "\n";
   }
   const std::string owner = owner_text(run.folder, json);
-  json.update(status_of(run.work));
+  json.update(status_of(run.folder));
   const std::string earlier = run.work != run.folder ? "an earlier run's results stay until it is complete\n" : "";
   return owner + "\n" + progress_text(json) + earlier;
 }

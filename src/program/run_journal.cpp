@@ -297,7 +297,7 @@ void RunJournal::finish() {
   lock_->hold([&] {
     remove_checkpoints(work_, manifest_, comm_, all);
     comm_.on_root([&] {
-      remove_work_files(work_);
+      for (const std::string& folder : {work_, place_}) remove_work_files(folder);
       if (work_ != place_) put_in_place(*files_, place_, earlier_files(place_));
     });
   });
@@ -313,7 +313,8 @@ void RunJournal::clean(const std::string& folder, bool takes_lock, const Communi
     comm.on_root([&] {
       PosixFileSystem files;
       if (!place.is_in_place) put_in_place(files, folder, earlier_files(folder));
-      place.is_complete ? remove_work_files(folder) : remove_run(place.work);
+      if (!place.is_complete) remove_run(place.work);
+      remove_work_files(folder);
     });
   });
 }
@@ -555,7 +556,7 @@ void RunJournal::write_status() {
                      {"evaluations", entry_count_},
                      {"epoch", journal_->epoch()},
                      {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))}};
-  const std::string name = folder_->file("status.json");
+  const std::string name = place_ + "/status.json";
   try {
     lock_->hold_alone([&] {
       std::ofstream(name + ".partial") << json.dump(2) << "\n";

@@ -15,7 +15,7 @@
 //
 // G counts the generations of files: a new one begins with another number of ranks, and when the run is taken over from
 // a process that may still live. An epoch counts when all ranks have it. In a folder that holds results already, all
-// this but the lock lies in its folder `successor` until the run is complete (io/results/successor.hpp).
+// this but the lock and the status lies in its folder `successor` until the run is complete (io/results/successor.hpp).
 #pragma once
 
 #include <fmt/format.h>
