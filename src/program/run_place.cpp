@@ -222,6 +222,8 @@ void remove_work_files(const std::string& work) {
     if (is_checkpoint_file(entry.path().filename())) checkpoints.push_back(entry.path());
   for (const fs::path& file : checkpoints) remove_file(file);
   rmdir(scratch.c_str());
+  const std::string successor = work + "/" + successor_name;
+  if (fs::exists(successor) && !fs::exists(RunManifest::file(successor))) remove_run(successor);
 }
 
 }  // namespace hindsight

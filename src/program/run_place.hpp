@@ -53,7 +53,7 @@ std::vector<std::string> earlier_files(const std::string& folder);
 /// Removes a run that is not complete. Killed meanwhile, it leaves nothing that passes for a run's results.
 void remove_run(const std::string& work);
 
-/// Removes what only a run at work needs, but for its checkpoints.
+/// Removes what only a run at work needs, its checkpoints in the folder too, and a successor that never began.
 void remove_work_files(const std::string& work);
 
 }  // namespace hindsight
