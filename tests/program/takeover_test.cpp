@@ -115,9 +115,9 @@ TEST_F(Takeover, TheOwnerEndsOnAllRanksAndTheTakerGoesOn) {
 
 /// Other ranks go on with the files of a generation that was just copied.
 TEST_F(Takeover, AlsoOnAnotherNumberOfRanks) {
-  Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s"));
+  Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s", 3));
   wait_for_step(20000, owner);
-  ASSERT_EQ(run("resume R --take-lock --ranks 2", 2), 0) << output();
+  ASSERT_EQ(run("resume R --take-lock --ranks 1"), 0) << output();
   expect_told(owner.wait());
   expect_right_results();
 }
