@@ -189,6 +189,32 @@ void read_output(Value output, Case& result) {
   output.finish();
 }
 
+/// Where a control character begins in UTF-8: U+0000 to U+001F, U+007F to U+009F; npos: nowhere.
+std::size_t find_control(const std::string& text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0xff);
+    if (byte < 0x20 || byte == 0x7f || (byte == 0xc2 && next < 0xa0)) return i;
+  }
+  return std::string::npos;
+}
+
+/// The folder of the case's runs has this name.
+std::string read_name(const Value& value) {
+  constexpr std::size_t longest = 255;  // bytes of a name in a file system
+  const std::string name = value.text();
+  const std::size_t control = find_control(name);
+  const std::string why = name.empty()                                 ? "it is empty"
+                          : name.size() > longest                      ? "it is too long"
+                          : control != std::string::npos               ? "it has a control character"
+                          : name.find('/') != std::string::npos        ? "it has a '/'"
+                          : name.front() == '.' || name.front() == '-' ? "it begins with '.' or '-'"
+                                                                       : "";
+  if (why.empty()) return name;
+  value.fail("case: '" + name.substr(0, std::min(control, longest)) + "' cannot name the folder of its runs, for " +
+             why + "; allowed: 1 to 255 bytes, no '/', no control characters, neither '.' nor '-' in front");
+}
+
 }  // namespace
 
 Case parse_case(const std::string& path, const std::string& text, const std::vector<std::string>& overrides) {
@@ -196,7 +222,7 @@ Case parse_case(const std::string& path, const std::string& text, const std::vec
   Case result;
   Names names;
   result.file = path;
-  result.name = root.at("case").text();
+  result.name = read_name(root.at("case"));
   if (auto v = root.find("description")) v->text();
   if (auto grid = root.find("grid")) result.grid = read_grid(*grid);
   if (auto parameters = root.find("parameters"))

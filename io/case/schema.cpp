@@ -29,6 +29,11 @@ Json choice(const std::vector<std::string>& names) {
 const Json number = {{"type", "number"}};
 const Json text = {{"type", "string"}};
 const Json expression = {{"type", {"string", "number"}}};
+/// One component of a path; the rule of the reader but for the length in bytes.
+const Json folder_name = {
+    {"type", "string"},
+    {"pattern", R"(^[^\u0000-\u001f\u007f-\u009f/.\-][^\u0000-\u001f\u007f-\u009f/]*$)"},
+};
 const Json size = {{"type", {"string", "number"}}};
 const Json depth = {{"type", "integer"}, {"minimum", 0}, {"maximum", 64}};
 
@@ -112,7 +117,7 @@ Json definitions() {
 std::string case_schema() {
   const Json axis = reference("axis");
   Json schema = object(
-      {{"case", text},
+      {{"case", folder_name},
        {"description", text},
        {"grid", object({{"x", axis},
                         {"y", axis},

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 
 #include "io/hdf5/hdf5_handle.hpp"
 #include "src/error.hpp"
@@ -125,6 +126,8 @@ void CheckpointFile::make_file() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // errors are thrown, not printed
   const std::string& path = settings_.path;
   unlink(path.c_str());
+  std::error_code ignored;  // a process that ended may have removed the folder while it was empty
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   const Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "create properties for", path);
   H5Pset_alignment(access, block, block);
   H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);

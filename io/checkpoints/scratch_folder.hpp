@@ -2,8 +2,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "io/files/made_folder.hpp"
 #include "src/communicator.hpp"
 
 namespace hindsight {
@@ -13,15 +13,11 @@ namespace hindsight {
 class ScratchFolder {
  public:
   /// Collective. @throws ResourceError when it cannot be made.
-  ScratchFolder(std::string path, const Communicator& comm);
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
+  ScratchFolder(const std::string& path, const Communicator& comm);
+  const std::string& path() const { return folder_.path(); }
 
  private:
-  std::string path_;
-  std::vector<std::string> made_;
+  MadeFolder folder_;
 };
 
 }  // namespace hindsight

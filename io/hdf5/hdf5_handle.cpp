@@ -1,6 +1,7 @@
 #include "io/hdf5/hdf5_handle.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "src/error.hpp"
 
@@ -70,6 +71,10 @@ void write_text_attribute(hid_t where, const std::string& name, const std::strin
   const Hdf5Attribute attribute(H5Acreate2(where, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT),
                                 "create an attribute of", file);
   check_hdf5(H5Awrite(attribute, type, text.c_str()), "write an attribute of", file);
+}
+
+void do_without_shared_file_pointers() {
+  setenv("OMPI_MCA_sharedfp", "sm", 0);  // of what can be chosen, it alone makes no file where the data are
 }
 
 Hdf5Properties parallel_access(MPI_Comm comm, const std::string& file) {

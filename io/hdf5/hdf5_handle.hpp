@@ -62,6 +62,10 @@ Hdf5Dataset make_dataset(hid_t file, const std::string& name, hid_t stored, cons
 void lay_in_place(const Hdf5Properties& how, const std::string& file);
 void write_all(hid_t dataset, hid_t native, const void* values, const std::string& file);
 void write_text_attribute(hid_t where, const std::string& name, const std::string& text, const std::string& file);
+/// Before MPI_Init: Open MPI makes a file beside each that is opened by ranks on several nodes, NAME-JOB-PROCESS.lock,
+/// for file pointers that ranks share. Nothing here uses these, and after a kill the file would stay. What the
+/// environment says already (OMPI_MCA_sharedfp) is left as it is.
+void do_without_shared_file_pointers();
 /// To open a file through MPI-IO, which takes no lock on it. HDF5's own printing of errors is turned off: they are
 /// thrown.
 Hdf5Properties parallel_access(MPI_Comm comm, const std::string& file);

@@ -46,16 +46,19 @@ std::string header_damage(const Header& header) {
 
 }  // namespace
 
-Journal Journal::create(FileSystem& files, const std::string& path) {
+Journal Journal::create(FileSystem& files, const std::string& path, std::int64_t epoch, ByteView payload) {
   const std::string partial = path + ".partial";
   std::unique_ptr<RawFile> file = files.open(partial, OpenMode::fresh);
   if (!file) fail("create", partial);
   Journal journal(path, std::move(file));
   Block& first = journal.blocks_[0];
-  first.epoch = 0;
+  first.epoch = epoch;
   first.offset = payloads_at;
+  first.bytes = static_cast<std::int64_t>(payload.size());
+  first.checksum = crc32c(payload.data(), first.bytes);
   const std::vector<std::byte> empty(payloads_at);
   journal.write(empty.data(), payloads_at, 0);
+  journal.write(payload.data(), first.bytes, payloads_at);
   journal.write_header(0, first);
   journal.flush();
   if (files.rename(partial, path) != 0) fail("rename", partial);

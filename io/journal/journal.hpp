@@ -27,9 +27,9 @@ namespace hindsight {
 /// The journal of one rank. One thread at a time, any thread.
 class Journal {
  public:
-  /// Makes a journal that holds epoch 0 with an empty payload, in place of what has this name. It appears under its
-  /// name when it is whole. @throws ResourceError
-  static Journal create(FileSystem& files, const std::string& path);
+  /// Makes a journal that holds one epoch, in place of what has this name. It appears under its name when it is whole.
+  /// @throws ResourceError
+  static Journal create(FileSystem& files, const std::string& path, std::int64_t epoch = 0, ByteView payload = {});
   /// @returns nothing when there is no such file. @throws ResourceError, naming the file and what is wrong with both
   /// blocks, when none is valid: no crash leaves such a file. A block that is not valid counts as empty.
   static std::optional<Journal> open(FileSystem& files, const std::string& path, OpenMode mode = OpenMode::existing);

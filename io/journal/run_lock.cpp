@@ -7,9 +7,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
+#include <utility>
 
 #include "io/files/file_system.hpp"
 #include "src/error.hpp"
@@ -49,23 +50,66 @@ class Draft {
   std::string path_;
 };
 
+[[noreturn]] void refuse(const std::string& folder, const std::string& text) {
+  const std::string remedy = "say --take-lock";
+  const std::optional<ProcessIdentity> owner = parse_identity(text);
+  if (!owner)
+    throw ResourceError("the run folder '" + folder + "' has a lock that cannot be read; if no run uses the folder, " +
+                        remedy);
+  const bool is_alive = liveness(*owner) == Liveness::alive;
+  throw ResourceError("the run folder '" + folder + "' is in use by process " + std::to_string(owner->process) +
+                      " on host " + owner->host + " since " + owner->date +
+                      (is_alive ? "; wait for it or choose another folder"
+                                : "; whether it still runs cannot be seen from here: if it does not, " + remedy));
+}
+
+[[noreturn]] void refuse_to_take(const std::string& folder, const std::optional<ProcessIdentity>& owner) {
+  throw ResourceError("the run folder '" + folder + "' cannot be taken: " +
+                      (owner ? "process " + std::to_string(owner->process) + " on host " + owner->host : "its owner") +
+                      " lives, for it writes there; end it first");
+}
+
+std::string taken_text(const std::string& folder, const std::optional<std::string>& text) {
+  const std::optional<ProcessIdentity> owner = parse_identity(text.value_or(""));
+  const std::string what = "the run folder '" + folder + "'";
+  if (!text)
+    return "the lock of " + what + " is gone: a process that took it has ended, or it was removed; this process ends";
+  if (!owner) return what + " has been taken, by a lock that cannot be read; this process ends";
+  return what + " was taken by process " + std::to_string(owner->process) + " on host " + owner->host + " at " +
+         owner->date + ", which goes on with the run; this process ends";
+}
+
+}  // namespace
+
 /// A lock's file, and not the one that may have its name later.
-class OpenLock {
+class FolderLock::Opened {
  public:
-  explicit OpenLock(const std::string& path) : path_(path), file_(open(path.c_str(), O_RDWR | O_CLOEXEC)) {
-    if (file_ < 0 && errno == EACCES) file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);  // another user's
+  explicit Opened(std::string path) : path_(std::move(path)), file_(open(path_.c_str(), O_RDWR | O_CLOEXEC)) {
+    if (file_ < 0 && errno == EACCES) file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);  // another user's
     if (file_ < 0 && errno != ENOENT) fail("open the lock", path_);
   }
-  ~OpenLock() {
+  ~Opened() {
     if (file_ >= 0) close(file_);
   }
-  OpenLock(const OpenLock&) = delete;
-  OpenLock& operator=(const OpenLock&) = delete;
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
   bool is_there() const { return file_ >= 0; }
-  /// Waits until no other process owns the file; lasts until the end, or the process's death.
-  void own() const {
-    while (flock(file_, LOCK_EX) != 0)
-      if (errno != EINTR) fail("replace the lock", path_);
+  /// Waits until no other process owns the file; lasts until the end, or the process's death. @returns false when the
+  /// time is up.
+  bool own_within(Seconds patience) const {
+    constexpr auto pause = std::chrono::milliseconds(5);
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) fail("replace the lock", path_);
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(pause);
+    }
+    return true;
+  }
+  /// The same without a limit, where the file system has such locks.
+  void own_if_possible() const {
+    while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+    }
   }
   /// Whether the file still has its name.
   bool is_named() const {
@@ -83,66 +127,56 @@ class OpenLock {
   }
 
  private:
-  const std::string& path_;
+  std::string path_;
   int file_;
 };
 
-[[noreturn]] void refuse(const std::string& folder, const std::string& text) {
-  const std::string remedy = "say --take-lock";
-  const std::optional<ProcessIdentity> owner = parse_identity(text);
-  if (!owner)
-    throw ResourceError("the run folder '" + folder + "' has a lock that cannot be read; if no run uses the folder, " +
-                        remedy);
-  const bool is_alive = liveness(*owner) == Liveness::alive;
-  throw ResourceError("the run folder '" + folder + "' is in use by process " + std::to_string(owner->process) +
-                      " on host " + owner->host + " since " + owner->date +
-                      (is_alive ? "; wait for it or choose another folder"
-                                : "; whether it still runs cannot be seen from here: if it does not, " + remedy));
-}
-
-/// @returns false when the lock has changed meanwhile.
-bool replace_if_stale(const std::string& folder, const std::string& draft) {
-  const std::string path = FolderLock::file(folder);
-  const OpenLock lock(path);
-  if (!lock.is_there()) return false;
-  const std::string text = lock.text();
-  const std::optional<ProcessIdentity> owner = parse_identity(text);
-  if (!owner || liveness(*owner) != Liveness::dead) {
-    if (!lock.is_named()) return false;
-    refuse(folder, text);
-  }
-  // Of those who see the dead owner's file only one at a time comes past here, and the others find it gone then.
-  lock.own();
-  if (!lock.is_named()) return false;
-  if (rename(draft.c_str(), path.c_str()) != 0) fail("replace the lock", path);
-  return true;
-}
-
-}  // namespace
-
-FolderLock::FolderLock(std::string folder) : folder_(std::move(folder)), me_(this_process()) {
+FolderLock::FolderLock(std::string folder, bool takes, Seconds patience)
+    : folder_(std::move(folder)), me_(this_process()) {
   const std::string path = file(folder_);
   const Draft draft(path, me_);
   while (link(draft.path().c_str(), path.c_str()) != 0) {
     if (draft.is_linked()) break;
     if (errno != EEXIST) fail("create the lock", path);
-    if (replace_if_stale(folder_, draft.path())) break;
+    if (replace(draft.path(), takes, patience)) break;
   }
+}
+
+/// @returns false when the lock has changed meanwhile.
+bool FolderLock::replace(const std::string& draft, bool takes, Seconds patience) const {
+  const Opened lock(file(folder_));
+  if (!lock.is_there()) return false;
+  const std::string text = lock.text();
+  const std::optional<ProcessIdentity> owner = parse_identity(text);
+  const Liveness state = owner ? liveness(*owner) : Liveness::unknown;
+  if (state == Liveness::alive || (state == Liveness::unknown && !takes)) {
+    if (!lock.is_named()) return false;
+    refuse(folder_, text);
+  }
+  // Of those who replace the owner's file only one at a time comes past here, and the others find it gone then.
+  if (!lock.own_within(patience)) refuse_to_take(folder_, owner);
+  if (!lock.is_named()) return false;
+  if (rename(draft.c_str(), file(folder_).c_str()) != 0) fail("replace the lock", file(folder_));
+  return true;
 }
 
 FolderLock::~FolderLock() {
   if (getpid() != me_.process) return;
-  if (text(folder_) == to_text(me_)) unlink(file(folder_).c_str());
+  try {
+    const Grip mine = grip();
+    unlink(file(folder_).c_str());
+  } catch (const ResourceError&) {  // somebody else's by now
+  }
 }
 
-void FolderLock::take(const std::string& folder) {
-  const std::string path = file(folder);
-  const OpenLock lock(path);
-  if (!lock.is_there()) return;
-  const std::optional<ProcessIdentity> owner = parse_identity(lock.text());
-  if (owner && liveness(*owner) == Liveness::alive) return;
-  lock.own();  // of several who take it one is first, and the others find another lock in its place
-  if (lock.is_named()) unlink(path.c_str());
+FolderLock::Grip FolderLock::grip() const {
+  const std::string mine = to_text(me_);
+  const auto lock = std::make_shared<const Opened>(file(folder_));
+  if (lock->is_there()) {
+    lock->own_if_possible();
+    if (lock->is_named() && lock->text() == mine) return lock;
+  }
+  throw ResourceError(taken_text(folder_, text(folder_)));
 }
 
 std::optional<std::string> FolderLock::text(const std::string& folder) {
@@ -151,15 +185,46 @@ std::optional<std::string> FolderLock::text(const std::string& folder) {
   return std::string(std::istreambuf_iterator<char>(lock), {});
 }
 
-RunLock::RunLock(const std::string& folder, const Communicator& comm, bool takes) {
-  comm.on_root([&] {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (!std::filesystem::is_directory(folder))
+RunLock::RunLock(const std::string& folder, const Communicator& comm, bool takes) : comm_(comm) {
+  comm_.on_root([&] {
+    made_.emplace(folder);
+    if (const std::error_code error = made_->make())
       throw ResourceError("cannot create the run folder '" + folder + "': " + error.message());
-    if (takes) FolderLock::take(folder);
-    lock_ = std::make_unique<FolderLock>(folder);
+    lock_ = std::make_unique<FolderLock>(folder, takes);
   });
+}
+
+namespace {
+
+class Raised {
+ public:
+  explicit Raised(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Raised() { flag_ = false; }
+  Raised(const Raised&) = delete;
+  Raised& operator=(const Raised&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+}  // namespace
+
+void RunLock::hold(const std::function<void()>& work) const {
+  if (is_held_) return work();
+  FolderLock::Grip grip;
+  is_lost_ = true;
+  comm_.on_root([&] { grip = lock_->grip(); });
+  is_lost_ = false;
+  const Raised held(is_held_);
+  work();
+  comm_.any(false);  // all ranks have worked
+}
+
+void RunLock::hold_alone(const std::function<void()>& work) const {
+  if (!lock_) return;
+  FolderLock::Grip grip;
+  if (!is_held_) grip = lock_->grip();
+  work();
 }
 
 }  // namespace hindsight

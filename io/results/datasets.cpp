@@ -65,15 +65,17 @@ std::vector<double> cell_centres(const Axis& axis) {
 FieldFile::FieldFile(const RunFolder& folder, const std::string& name, const Grid& grid)
     : folder_(&folder), name_(name), path_(folder.partial(name)), grid_(&grid) {
   const Hdf5Properties access = parallel_access(folder.communicator().handle(), path_);
-  file_ = Hdf5File(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), "create", path_);
+  folder.hold([&] { file_ = Hdf5File(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), "create", path_); });
   for (const Axis& axis : grid.axes()) write_numbers("/" + axis.name, cell_centres(axis));
 }
 
 FieldFile::FieldFile(const RunFolder& folder, const std::string& name, const Grid& grid, Existing)
     : folder_(&folder), name_(name), path_(folder.partial(name)), grid_(&grid) {
-  folder.flush_partial(name);  // opened by every rank, or refused by all, before HDF5 opens it on all at once
   const Hdf5Properties access = parallel_access(folder.communicator().handle(), path_);
-  file_ = Hdf5File(H5Fopen(path_.c_str(), H5F_ACC_RDWR, access), "open", path_);
+  folder.hold([&] {
+    folder.flush_partial(name);  // opened by every rank, or refused by all, before HDF5 opens it on all at once
+    file_ = Hdf5File(H5Fopen(path_.c_str(), H5F_ACC_RDWR, access), "open", path_);
+  });
 }
 
 Hdf5Dataset FieldFile::create(const std::string& path, const Part& part, hid_t stored) {

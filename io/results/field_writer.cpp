@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "src/error.hpp"
 
 namespace hindsight {
@@ -33,8 +36,12 @@ FieldWriter::FieldWriter(const RunFolder& folder, const Grid& grid, std::vector<
 
 /// A new file takes the same way as one of an earlier process: one rank makes or checks it, then all open it.
 FieldFile FieldWriter::opened(const std::function<void(const std::string& path)>& prepare) const {
-  folder_.communicator().on_root([&] { prepare(folder_.partial(file_name)); });
-  return {folder_, file_name, grid_, FieldFile::Existing{}};
+  std::optional<FieldFile> file;
+  folder_.hold([&] {
+    folder_.communicator().on_root([&] { prepare(folder_.partial(file_name)); });
+    file.emplace(folder_, file_name, grid_, FieldFile::Existing{});
+  });
+  return std::move(*file);
 }
 
 void FieldWriter::write(std::int64_t step, double time, const std::vector<const double*>& cells) {
@@ -62,9 +69,11 @@ void FieldWriter::flush() {
 
 void FieldWriter::finish(const std::string& case_name) {
   file_.close();
-  folder_.communicator().on_root([&] { layout_.finish(folder_.partial(file_name), written_, case_name); });
-  if (grid_.dimensions() > 0) folder_.write_text("fields.xdmf", xdmf());
-  folder_.publish(file_name);  // the last: it says that the output is complete
+  folder_.hold([&] {
+    folder_.communicator().on_root([&] { layout_.finish(folder_.partial(file_name), written_, case_name); });
+    if (grid_.dimensions() > 0) folder_.write_text("fields.xdmf", xdmf());
+    folder_.publish(file_name);  // the last: it says that the output is complete
+  });
 }
 
 /// Cell-centred values on a uniform mesh. It always has three axes, missing ones being one cell thick: of what

@@ -7,14 +7,11 @@
 #include <cstring>
 #include <filesystem>
 
+#include "io/results/run_files.hpp"
 #include "src/error.hpp"
 
 namespace hindsight {
 namespace {
-
-/// What a run can leave behind.
-const char* const result_files[] = {"result.json",     "fields.h5", "fields.xdmf", "gradient.h5", "estimate.h5",
-                                    "convergence.csv", "log.jsonl", "case.yaml",   "check.json"};
 
 [[noreturn]] void fail(const std::string& what, const std::string& path) {
   throw ResourceError("cannot " + what + " '" + path + "': " + std::strerror(errno));
@@ -26,16 +23,6 @@ void flush(const std::string& path, int flags) {
   const int status = fsync(file);
   close(file);
   if (status != 0) fail("flush", path);
-}
-
-/// @throws InputError when `old` is one of the files that the run reads.
-void refuse_to_remove(const std::string& old, const std::vector<std::string>& inputs) {
-  for (const std::string& input : inputs) {
-    std::error_code error;
-    if (std::filesystem::equivalent(old, input, error))
-      throw InputError("the case reads '" + input + "', which a run in this folder would remove as '" + old +
-                       "'; choose another folder: --out FOLDER");
-  }
 }
 
 void make_folder(const std::string& path) {
@@ -50,10 +37,10 @@ void require_folder(const std::string& path) {
 }
 
 void remove_results(const RunFolder& folder, const std::vector<std::string>& inputs) {
-  for (const char* name : result_files)
+  for (const std::string& name : result_names())
     for (const std::string& old : {folder.file(name), folder.partial(name)}) refuse_to_remove(old, inputs);
   std::error_code error;
-  for (const char* name : result_files)
+  for (const std::string& name : result_names())
     for (const std::string& old : {folder.file(name), folder.partial(name)})
       if (std::filesystem::remove(old, error); error)
         throw ResourceError("cannot remove '" + old + "' of an earlier run: " + error.message());
@@ -62,8 +49,8 @@ void remove_results(const RunFolder& folder, const std::vector<std::string>& inp
 }  // namespace
 
 RunFolder::RunFolder(std::string path, const Communicator& comm, const std::vector<std::string>& inputs,
-                     EarlierResults earlier)
-    : path_(std::move(path)), comm_(comm), earlier_(earlier) {
+                     EarlierResults earlier, const RunLock* lock)
+    : path_(std::move(path)), comm_(comm), earlier_(earlier), lock_(lock) {
   comm_.on_root([&] {
     is_resumed() ? require_folder(path_) : make_folder(path_);
     if (access(path_.c_str(), W_OK) != 0) fail("write into the run folder", path_);
@@ -71,7 +58,18 @@ RunFolder::RunFolder(std::string path, const Communicator& comm, const std::vect
   });
 }
 
+void RunFolder::hold(const std::function<void()>& work) const {
+  lock_ != nullptr ? lock_->hold(work) : work();
+}
+
 void RunFolder::write_text(const std::string& name, const std::string& text) const {
+  hold([&] {
+    write_partial(name, text);
+    publish(name);
+  });
+}
+
+void RunFolder::write_partial(const std::string& name, const std::string& text) const {
   comm_.on_root([&] {
     const std::string path = partial(name);
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -87,7 +85,6 @@ void RunFolder::write_text(const std::string& name, const std::string& text) con
     }
     if (close(file) != 0) fail("write", path);
   });
-  publish(name);
 }
 
 void RunFolder::flush_partial(const std::string& name) const {
@@ -98,10 +95,12 @@ void RunFolder::flush_partial(const std::string& name) const {
 }
 
 void RunFolder::publish(const std::string& name) const {
-  comm_.on_root([&] {
-    flush(partial(name), O_RDWR);
-    if (rename(partial(name).c_str(), file(name).c_str()) != 0) fail("rename", partial(name));
-    flush(path_, O_RDONLY | O_DIRECTORY);
+  hold([&] {
+    comm_.on_root([&] {
+      flush(partial(name), O_RDWR);
+      if (rename(partial(name).c_str(), file(name).c_str()) != 0) fail("rename", partial(name));
+      flush(path_, O_RDONLY | O_DIRECTORY);
+    });
   });
 }
 

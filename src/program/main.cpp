@@ -7,6 +7,7 @@
 #include <map>
 
 #include "adjoint/inversion/inversion.hpp"
+#include "io/hdf5/hdf5_handle.hpp"
 #include "src/backend/cuda/device.hpp"
 #include "src/nearest_name.hpp"
 #include "src/program/report.hpp"
@@ -19,12 +20,18 @@ namespace {
 
 void add_case_options(CLI::App& app, Options& options) {
   app.add_option("--set", options.set, "override a key of the case: --set time.step=0.25")->take_all();
-  app.add_option("--out", options.out, "run folder (default: runs/CASE)");
+  app.add_option("--out", options.out, "run folder (default: runs/CASE/VERB)");
   app.add_option("--backend", options.backend,
                  "what computes: host; cuda, a device; emulated, a device's programs run by the host, slowly, to find "
                  "mistakes; auto: the host")
       ->check(CLI::IsMember({"auto", "host", "cuda", "emulated"}));
   app.add_option("--petsc", options.petsc, "options for PETSc's optimiser: --petsc \"-tao_type bqnls\"");
+}
+
+void add_overwrite_option(CLI::App& app, Options& options) {
+  app.add_flag("--overwrite", options.overwrite,
+               "give up what is in the run folder: a run that can be gone on with, results of another verb or case, "
+               "files that have the names of results");
 }
 
 void add_lock_option(CLI::App& app, Options& options) {
@@ -71,6 +78,7 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
     if (entry.run == resume_verb)
       sub->add_option("--ranks", options.ranks, "go on with another number of ranks: as many as there are")
           ->check(CLI::PositiveNumber);
+    if (entry.can_be_resumed) add_overwrite_option(*sub, options);
     if (entry.can_be_resumed || entry.run == resume_verb) add_stop_options(*sub, options);
     if (entry.run == clean_verb) add_lock_option(*sub, options);
     if (entry.run == schedule_verb) {
@@ -105,6 +113,7 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
   automatic->add_option("--json", options.json);
   automatic->add_flag("--quiet", options.quiet);
   add_case_options(*automatic, options);
+  add_overwrite_option(*automatic, options);
   add_stop_options(*automatic, options);
   automatic->callback([&choice] { choice.verb = default_verb; });
 
@@ -184,6 +193,7 @@ void do_without_launcher() {
 
 int main(int argc, char** argv) {
   hindsight::do_without_launcher();
+  hindsight::do_without_shared_file_pointers();
   MPI_Init(&argc, &argv);
   int code = 0;
   try {

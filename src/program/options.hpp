@@ -12,13 +12,14 @@ struct Options {
   std::string verb;    ///< empty: chosen from the case
   std::string target;  ///< case file; kind of schedule; kind of template
   std::vector<std::string> set;
-  std::string out;   ///< run folder; empty: runs/CASE
+  std::string out;   ///< run folder; empty: runs/CASE/VERB
   std::string json;  ///< file, or - for standard output
   bool quiet = false;
   std::string backend = "auto";
   std::string petsc;
   double started = 0.0;           ///< seconds that the process had taken until it could look at these words
   bool resume = false;            ///< go on with what is in the run folder
+  bool overwrite = false;         ///< give up what is in the run folder
   bool take_lock = false;         ///< though it cannot be seen whether its owner lives
   int ranks = 0;                  ///< resume: as many are meant; 0: as before
   std::string stop_after, epoch;  ///< durations: of the process, between epochs; empty: none, measured

@@ -33,13 +33,17 @@ void remove_torn_line(const std::string& path) {
 }  // namespace
 
 std::string run_path(const Options& options, const Case& c) {
-  return !options.out.empty() ? options.out : "runs/" + c.name + (options.verb == "check" ? "-check" : "");
+  return !options.out.empty() ? options.out : "runs/" + c.name + "/" + options.verb;
 }
 
 RunLog::RunLog(const RunFolder& folder, const std::string& verb, const Session& session) {
   const std::string path = folder.file("log.jsonl");
-  if (folder.is_resumed()) session.communicator().on_root([&] { remove_torn_line(path); });
-  if (session.communicator().is_root()) file_.open(path, folder.is_resumed() ? std::ios::app : std::ios::trunc);
+  folder.hold([&] {
+    session.communicator().on_root([&] {
+      if (folder.is_resumed()) remove_torn_line(path);
+      file_.open(path, folder.is_resumed() ? std::ios::app : std::ios::trunc);
+    });
+  });
   Json details = {{"verb", verb},
                   {"case", session.source().name},
                   {"ranks", session.communicator().size()},

@@ -15,7 +15,7 @@ namespace hindsight {
 
 using Json = nlohmann::ordered_json;
 
-/// Names the folder: --out, or runs/CASE (of a check: runs/CASE-check).
+/// Names the folder: --out, or runs/CASE/VERB.
 std::string run_path(const Options& options, const Case& c);
 
 /// Seconds since construction.

@@ -14,19 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file that a complete run has.
-std::string result_of(const RunManifest& run) {
-  return run.options.verb == "check" ? "check.json" : "result.json";
-}
-
-RunManifest read_manifest(const std::string& run, const Communicator& comm) {
-  return RunManifest::from_root(comm, [&] { return RunManifest::read(run); });
-}
-
-bool is_complete(const std::string& folder, const RunManifest& run) {
-  return !run.is_preparing && fs::exists(folder + "/" + result_of(run));
-}
-
 /// What a file of rank 0 says of a run; empty where it does not.
 Json status_of(const std::string& run) {
   Json status = Json::parse(std::ifstream(run + "/status.json"), nullptr, false);
@@ -70,29 +57,32 @@ std::string progress_text(Json& json) {
 }
 
 /// "complete", or who is in it and how far it is.
-std::string state_text(const std::string& run, const RunManifest& manifest, Json& json) {
-  if (is_complete(run, manifest)) {
+std::string state_text(const RunPlace& run, Json& json) {
+  if (run.is_complete) {
     json["state"] = "complete";
-    return "complete\n";
+    return run.is_in_place ? "complete\n"
+                           : "complete; its files are put in place by: hindsight resume " + run.folder + "\n";
   }
-  const std::string owner = owner_text(run, json);
-  if (!manifest.is_preparing) json.update(status_of(run));
-  return owner + "\n" + progress_text(json);
+  const std::string owner = owner_text(run.folder, json);
+  json.update(status_of(run.folder));
+  const std::string earlier = run.work != run.folder ? "an earlier run's results stay until it is complete\n" : "";
+  return owner + "\n" + progress_text(json) + earlier;
 }
 
 }  // namespace
 
 ExitCode resume_verb(const Options& options, const Communicator& comm) {
-  const RunManifest manifest = read_manifest(options.target, comm);
-  if (comm.any(is_complete(options.target, manifest))) {
-    const std::string result = fs::absolute(options.target) / result_of(manifest);
-    RunJournal::clean_up(options.target, manifest, comm);
+  const RunPlace place = RunPlace::from_root(options.target, comm);
+  const RunManifest manifest = RunManifest::from_root(comm, [&] { return place.manifest(); });
+  if (place.is_complete) {
+    const std::string result = fs::absolute(options.target) / manifest.result();
+    RunJournal::clean_up(place, options.take_lock, comm);
     print(comm, options.quiet ? "" : fmt::format("{} is complete: see {}\n", options.target, result));
     return ExitCode::done;
   }
   Options begun = manifest.options;
   begun.out = fs::absolute(options.target);
-  begun.resume = !manifest.is_preparing;
+  begun.resume = true;
   begun.take_lock = options.take_lock;
   begun.ranks = options.ranks;
   begun.quiet = options.quiet;
@@ -112,12 +102,13 @@ ExitCode resume_verb(const Options& options, const Communicator& comm) {
 ExitCode status_verb(const Options& options, const Communicator& comm) {
   if (!comm.is_root()) return ExitCode::done;
   const std::string run = options.target;
-  const RunManifest manifest = RunManifest::read(run);
+  const RunPlace place = RunPlace::of(run);
+  const RunManifest manifest = place.manifest();
   Json json = {
       {"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
   const std::string text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target,
                                        manifest.ranks, manifest.ranks == 1 ? "rank" : "ranks") +
-                           state_text(run, manifest, json);
+                           state_text(place, json);
   if (options.json == "-") {
     fmt::print("{}\n", json.dump(2));
   } else {
@@ -128,12 +119,11 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
 }
 
 ExitCode clean_verb(const Options& options, const Communicator& comm) {
-  const RunManifest manifest = read_manifest(options.target, comm);
-  RunJournal::clean(options.target, manifest, options.take_lock, comm);
-  const bool is_complete = fs::exists(fs::path(options.target) / result_of(manifest));
-  if (!options.quiet)
-    print(comm, is_complete ? options.target + " is clean\n"
-                            : options.target + " is clean; the run cannot be gone on with any more\n");
+  const RunPlace place = RunPlace::from_root(options.target, comm);
+  RunJournal::clean(options.target, options.take_lock, comm);
+  const std::string gone = place.work != place.folder ? "; the run after its results cannot be gone on with any more\n"
+                                                      : "; the run cannot be gone on with any more\n";
+  if (!options.quiet) print(comm, options.target + " is clean" + (place.is_complete ? "\n" : gone));
   return ExitCode::done;
 }
 

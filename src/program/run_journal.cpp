@@ -9,13 +9,15 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <span>
 #include <utility>
 
 #include "io/files/dying_files.hpp"
+#include "io/results/run_files.hpp"
+#include "io/results/successor.hpp"
 #include "src/error.hpp"
 #include "src/program/report.hpp"
+#include "src/program/run_generation.hpp"
 
 namespace hindsight {
 namespace {
@@ -35,39 +37,32 @@ std::unique_ptr<FileSystem> files_of(const Options& options, const Communicator&
   return std::make_unique<DyingFiles>(std::move(files), options.die_at);
 }
 
-bool is_of_journal(const fs::path& file) {
-  static const std::regex names(
-      R"((journal|evaluations)-\d+\.\d+(\.partial)?|slots-\d+-[01]\.\d+|status\.json(\.partial)?|lock\..+\.\d+)");
-  return std::regex_match(file.filename().string(), names);
+/// Of a run's checkpoint files those whose names have, or have not, a tag. On every rank: the folder may lie on a
+/// node's own disk. It may be missing; what cannot be removed stays. Collective.
+void remove_checkpoints(const std::string& work, const RunManifest& run, const Communicator& comm,
+                        const std::function<bool(const std::string& name)>& is_old) {
+  comm.together([&] {
+    std::error_code error;
+    std::vector<fs::path> old;
+    const std::string folder = run.scratch.empty() ? work + "/scratch" : run.scratch;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      const std::string name = entry.path().filename();
+      if (name.rfind("checkpoints-" + run.id, 0) == 0 && is_old(name)) old.push_back(entry.path());
+    }
+    for (const fs::path& file : old) fs::remove(file, error);
+  });
 }
 
-/// Of the run that has this id, or of all others. The folder may be missing; what cannot be removed stays.
-void remove_checkpoints(const std::string& folder, const std::string& id, bool of_it) {
-  std::error_code error;
-  std::vector<fs::path> old;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename();
-    if (name.rfind("checkpoints-", 0) == 0 && (name.find(id) != std::string::npos) == of_it)
-      old.push_back(entry.path());
-  }
-  for (const fs::path& file : old) fs::remove(file, error);
+bool all(const std::string&) {
+  return true;
 }
 
 /// How the run in this folder began, which is how it would begin now. @throws InputError naming the difference.
 RunManifest begun_as(const std::string& run, const RunManifest& now) {
   RunManifest begun = RunManifest::read(run);
   if (const std::string difference = begun.difference(now); !difference.empty())
-    throw InputError("cannot go on with '" + run + "': " + difference);
+    throw InputError("cannot go on with '" + now.options.out + "': " + difference);
   return begun;
-}
-
-/// Of an earlier run in this folder. Where it cannot be read, its checkpoints are not known.
-RunManifest earlier_in(const std::string& run) {
-  try {
-    if (fs::exists(RunManifest::file(run))) return RunManifest::read(run);
-  } catch (const ResourceError&) {
-  }
-  return {};
 }
 
 /// Lets `read` read the entries that earlier ranks wrote together.
@@ -87,46 +82,89 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
     : comm_(comm),
       files_(files_of(options, comm)),
       stop_request_(options.stop_after.empty() ? std::nullopt : std::optional(parse_duration(options.stop_after))),
-      run_(fs::absolute(run_path(options, c)).string()),
+      place_(fs::absolute(run_path(options, c)).string()),
       is_resumed_(options.resume),
       talks_(!options.quiet && options.json != "-") {
-  lock_ = std::make_unique<RunLock>(run_, comm_, options.take_lock);
   if (!options.epoch.empty()) fixed_interval_ = parse_duration(options.epoch);
-  manifest_ = RunManifest::from_root(comm_, [&] {
-    RunManifest now = RunManifest::of(options, run_, c, comm_.size());
-    return is_resumed_ ? begun_as(run_, now) : now;
-  });
-  if (!is_resumed_) earlier_ = RunManifest::from_root(comm_, [&] { return earlier_in(run_); });
-  moves_ = is_resumed_ && manifest_.ranks != comm_.size();
-  if (moves_ && options.ranks != comm_.size())
-    throw InputError(
-        fmt::format("'{}' was run on {} ranks, now there are {}: go on with mpirun -n {}, or say --ranks {}", run_,
-                    manifest_.ranks, comm_.size(), manifest_.ranks, comm_.size()));
-  if (is_resumed_ && options.ranks > 0 && options.ranks != comm_.size())
-    throw InputError(fmt::format("--ranks {}: there are {}; start as many with mpirun -n {}", options.ranks,
-                                 comm_.size(), options.ranks));
-  if (is_resumed_) return;
-  manifest_.is_preparing = true;  // from here on a process that is killed can be resumed
-  manifest_.replaces = earlier_.replaces;
-  if (!earlier_.id.empty()) manifest_.replaces.emplace_back(earlier_.id, earlier_.scratch);
-  comm_.on_root([&] { write_text_file(*files_, RunManifest::file(run_), manifest_.to_text()); });
+  is_resumed_ ? go_on(options, c) : begin_run(options, c);
 }
 
-/// What the folder holds of an earlier run stays until this one begins.
+/// From here on a process that is killed can be resumed.
+void RunJournal::begin_run(const Options& options, const Case& c) {
+  manifest_ = RunManifest::from_root(comm_, [&] { return RunManifest::of(options, place_, c, comm_.size()); });
+  const RoomWanted wanted{place_, manifest_, c.inputs(), options.json == "-" ? "" : options.json, options.overwrite};
+  if (options.take_lock) comm_.on_root([&] { require_room(*files_, wanted); });  // nobody is driven out for nothing
+  lock_ = std::make_unique<RunLock>(place_, comm_, options.take_lock);
+  lock_->hold([&] {
+    RoomForRun room;
+    comm_.on_root([&] { room = make_room(*files_, wanted); });
+    work_ = comm_.broadcast(room.work);
+    for (std::int64_t i = 0, n = comm_.max(std::ssize(room.gone)); i < n; ++i)
+      remove_checkpoints(work_, RunManifest::from_root(comm_, [&] { return room.gone[static_cast<std::size_t>(i)]; }),
+                         comm_, all);
+    manifest_.generation = manifest_.copied_from = written_generation_ =
+        static_cast<int>(comm_.max(std::int64_t{room.generation}));
+    write_manifest(manifest_);
+  });
+}
+
+void RunJournal::go_on(const Options& options, const Case& c) {
+  const RunManifest now =
+      RunManifest::from_root(comm_, [&] { return RunManifest::of(options, place_, c, comm_.size()); });
+  lock_ = std::make_unique<RunLock>(place_, comm_, options.take_lock);
+  lock_->hold([&] {
+    RunPlace place;
+    comm_.on_root([&] {
+      place = RunPlace::of(place_);
+      if (place.is_complete) throw ResourceError("another process has completed the run in '" + place_ + "' meanwhile");
+    });
+    work_ = comm_.broadcast(place.work);
+    manifest_ = RunManifest::from_root(comm_, [&] { return begun_as(work_, now); });
+    require_ranks(options);
+    if (comm_.any(needs_new_generation(manifest_))) begin_generation(*files_, work_, manifest_, comm_);
+    write_manifest(manifest_);
+  });
+  moves_ = manifest_.ranks != comm_.size();
+  is_published_ = !moves_;
+  written_generation_ = manifest_.generation + (moves_ ? 1 : 0);
+}
+
+void RunJournal::require_ranks(const Options& options) const {
+  const bool moves = manifest_.ranks != comm_.size();
+  if (moves && options.ranks != comm_.size())
+    throw InputError(
+        fmt::format("'{}' was run on {} ranks, now there are {}: go on with mpirun -n {}, or say --ranks {}", place_,
+                    manifest_.ranks, comm_.size(), manifest_.ranks, comm_.size()));
+  if (options.ranks > 0 && options.ranks != comm_.size())
+    throw InputError(fmt::format("--ranks {}: there are {}; start as many with mpirun -n {}", options.ranks,
+                                 comm_.size(), options.ranks));
+}
+
 RunJournal::~RunJournal() {
-  if (!manifest_.is_preparing || !comm_.is_root()) return;
   try {
-    if (earlier_.id.empty()) {
-      fs::remove(RunManifest::file(run_));
-    } else {
-      write_text_file(*files_, RunManifest::file(run_), earlier_.to_text());
-    }
-  } catch (const std::exception&) {  // then resume begins the new run
+    const bool is_lost = lock_ && lock_->is_lost();
+    if (is_lost || (lock_ && !is_begun_ && !is_resumed_))  // nobody else has checkpoint files of this tag
+      remove_checkpoints(work_, manifest_, Communicator(MPI_COMM_SELF),
+                         [&](const std::string& name) { return name.find(checkpoint_tag()) != std::string::npos; });
+    if (lock_ && !is_lost && !is_finished_) lock_->hold_alone([&] { leave(); });
+  } catch (const std::exception&) {  // then it looks as after a kill
+  }
+}
+
+/// In order: a run of which nothing is there has not begun; of another, whoever goes on with it knows that no process
+/// writes its files any more.
+void RunJournal::leave() const {
+  if (is_begun_ || is_resumed_) {
+    RunManifest now = RunManifest::read(work_);
+    now.writer.clear();
+    write_text_file(*files_, RunManifest::file(work_), now.to_text());
+  } else {
+    remove_run(work_);
   }
 }
 
 std::string RunJournal::path(const std::string& name) const {
-  return fmt::format("{}/{}-{}", run_, name, manifest_.generation);
+  return RunManifest::file_of_generation(work_, name, manifest_.generation);
 }
 
 /// Epochs take turns with two files, as with the blocks of a journal.
@@ -134,48 +172,23 @@ std::string RunJournal::slots_path(std::int64_t epoch, int rank) const {
   return fmt::format("{}-{}.{}", path("slots"), epoch % 2, rank);
 }
 
-void RunJournal::write_manifest() {
-  manifest_.is_preparing = false;
-  manifest_.replaces.clear();
-  comm_.on_root([&] { write_text_file(*files_, RunManifest::file(run_), manifest_.to_text()); });
+/// As that of a run whose files this process writes.
+void RunJournal::write_manifest(RunManifest manifest) const {
+  comm_.on_root([&] {
+    manifest.writer = to_text(this_process());
+    write_text_file(*files_, RunManifest::file(work_), manifest.to_text());
+  });
+}
+
+/// The journals of other ranks take over.
+void RunJournal::publish_move() {
+  write_manifest(manifest_);
   is_published_ = true;
-}
-
-/// Checkpoints, and journals of whatever generation: these last, because clean_up() looks for them.
-void RunJournal::remove_files(const std::string& run, const RunManifest& manifest, bool with_partial,
-                              const Communicator& comm) {
-  comm.together([&] {
-    std::vector<std::pair<std::string, std::string>> runs = manifest.replaces;
-    if (!manifest.id.empty()) runs.emplace_back(manifest.id, manifest.scratch);
-    for (const auto& [id, scratch] : runs) remove_checkpoints(scratch.empty() ? run + "/scratch" : scratch, id, true);
-  });
-  comm.on_root([&] {
-    std::vector<fs::path> old;
-    for (const auto& entry : fs::directory_iterator(run))
-      if (is_of_journal(entry.path()) || (with_partial && entry.path().extension() == ".partial"))
-        old.push_back(entry.path());
-    for (const fs::path& file : old) fs::remove(file);
-  });
-}
-
-/// Made by the run, unless something else is in it. Collective.
-void RunJournal::remove_scratch_folder(const std::string& run, const RunManifest& manifest, const Communicator& comm) {
-  comm.together([&] {
-    if (manifest.scratch.empty()) ::rmdir((run + "/scratch").c_str());
-  });
-}
-
-/// What was in this folder before. The new run has its checkpoint files already: only those of the old one go.
-void RunJournal::make_room(const Case& c) {
-  folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs());
-  remove_files(run_, earlier_, false, comm_);
-  // A run that was killed before its run.json was there may have left some in its own folder.
-  comm_.together([&] { remove_checkpoints(run_ + "/scratch", manifest_.id, false); });
 }
 
 void RunJournal::bind(const Grid& grid) {
   grid_ = &grid;
-  if (is_resumed_) open_epoch(grid);
+  if (is_resumed_) lock_->hold([&] { open_epoch(grid); });
   evaluation_began_ = now();
 }
 
@@ -185,7 +198,6 @@ void RunJournal::open_epoch(const Grid& grid) {
   if (!moves_) {
     journal_ = SharedJournal::open(*files_, path("journal"), comm_);
     epoch_ = journal_->epoch();
-    is_published_ = true;
   } else {
     comm_.together([&] {
       for (int rank = 0; rank < manifest_.ranks; ++rank) {
@@ -198,7 +210,7 @@ void RunJournal::open_epoch(const Grid& grid) {
     std::vector<std::vector<std::int64_t>> epochs;
     for (const Journal& journal : journals) epochs.push_back(journal.epochs());
     epoch_ = agreed_epoch(comm_, epochs);
-    if (epoch_ < 0) throw ResourceError("the journals in '" + run_ + "' have no epoch in common");
+    if (epoch_ < 0) throw ResourceError("the journals in '" + work_ + "' have no epoch in common");
   }
   if (epoch_ == 0) return;
   Bytes mine;
@@ -227,7 +239,7 @@ void RunJournal::read_head(const Grid& grid) {
   kept_ = std::make_unique<BlockReader>(readers, grid);
   kept_->begin("run");
   if (kept_->get<std::string>() != manifest_.id)
-    throw ResourceError("the journals in '" + run_ + "' belong to another run than its run.json");
+    throw ResourceError("the journals in '" + work_ + "' belong to another run than its run.json");
   recalled_ = entries_left_ = kept_->get<std::int64_t>();
   const std::vector<std::int64_t> ends = kept_->all<std::int64_t>();
   seconds_before_ = kept_->get<double>();
@@ -254,18 +266,17 @@ void RunJournal::forget_parts() {
 void RunJournal::begin(const Case& c, std::int64_t bytes) {
   expected_bytes_ = bytes;
   commit_seconds_ = 0.02 + static_cast<double>(bytes) / guessed_rate;
-  if (!is_resumed_) {
-    make_room(c);
-  } else {
-    folder_ = std::make_unique<RunFolder>(run_, comm_, c.inputs(), EarlierResults::kept);
-  }
-  if (moves_) {
-    ++manifest_.generation;
+  lock_->hold([&] {
+    const EarlierResults earlier = is_resumed_ ? EarlierResults::kept : EarlierResults::removed;
+    folder_ = std::make_unique<RunFolder>(work_, comm_, c.inputs(), earlier, lock_.get());
+    manifest_.generation = manifest_.copied_from = written_generation_;
     manifest_.ranks = comm_.size();
-  }
-  if (!journal_) journal_ = SharedJournal::create(*files_, path("journal"), comm_);
-  if (!entries_) comm_.together([&] { entries_ = EntryLog::create(*files_, path("evaluations", comm_.rank())); });
-  if (!is_resumed_) write_manifest();
+    remove_checkpoints(work_, manifest_, comm_,
+                       [&](const std::string& name) { return name.find(checkpoint_tag()) == std::string::npos; });
+    if (!journal_) journal_ = SharedJournal::create(*files_, path("journal"), comm_);
+    if (!entries_) comm_.together([&] { entries_ = EntryLog::create(*files_, path("evaluations", comm_.rank())); });
+  });
+  is_begun_ = true;
   if (is_resumed_ && comm_.is_root() && talks_) fmt::print("{}\n", resumed_text());
   if (entries_left_ == 0 && !has_sweep_) forget_parts();
   looked_at_ = began_ = evaluation_began_ = now();
@@ -283,31 +294,41 @@ std::string RunJournal::resumed_text() const {
 }
 
 void RunJournal::finish() {
-  remove_files(run_, manifest_, false, comm_);
-  remove_scratch_folder(run_, manifest_, comm_);
-}
-
-void RunJournal::clean(const std::string& run, const RunManifest& manifest, bool takes_lock, const Communicator& comm) {
-  const RunLock lock(run, comm, takes_lock);
-  comm.on_root([&] {  // without journals there is nothing to go on with
-    const bool has_result = fs::exists(run + "/result.json") || fs::exists(run + "/check.json");
-    if (manifest.is_preparing || !has_result) fs::remove(RunManifest::file(run));
+  lock_->hold([&] {
+    remove_checkpoints(work_, manifest_, comm_, all);
+    comm_.on_root([&] {
+      for (const std::string& folder : {work_, place_}) remove_work_files(folder);
+      if (work_ != place_) put_in_place(*files_, place_, earlier_files(place_));
+    });
   });
-  const std::string path = fs::absolute(run).string();
-  remove_files(path, manifest, true, comm);
-  remove_scratch_folder(path, manifest, comm);
+  is_finished_ = true;
 }
 
-void RunJournal::clean_up(const std::string& run, const RunManifest& manifest, const Communicator& comm) {
+void RunJournal::clean(const std::string& folder, bool takes_lock, const Communicator& comm) {
+  const RunLock lock(folder, comm, takes_lock);
+  lock.hold([&] {
+    const RunPlace place = RunPlace::from_root(folder, comm);
+    const RunManifest manifest = RunManifest::from_root(comm, [&] { return place.manifest(); });
+    remove_checkpoints(place.work, manifest, comm, all);
+    comm.on_root([&] {
+      PosixFileSystem files;
+      if (!place.is_in_place) put_in_place(files, folder, earlier_files(folder));
+      if (!place.is_complete) remove_run(place.work);
+      remove_work_files(folder);
+    });
+  });
+}
+
+void RunJournal::clean_up(const RunPlace& place, bool takes_lock, const Communicator& comm) {
+  const std::string& folder = place.folder;
   const auto is_left = [&] {
-    if (fs::exists(FolderLock::file(run))) return true;
-    const fs::directory_iterator all(run);
-    return std::any_of(fs::begin(all), fs::end(all), [](const auto& entry) { return is_of_journal(entry.path()); });
+    return !place.is_in_place || fs::exists(FolderLock::file(folder)) || !list_run_files(folder).work.empty();
   };
   if (!comm.any(comm.is_root() && is_left())) return;
   try {
-    clean(run, manifest, false, comm);
+    clean(folder, takes_lock, comm);
   } catch (const ResourceError&) {  // who is still in it, will
+    if (!place.is_in_place) throw;
   }
 }
 
@@ -316,8 +337,10 @@ void RunJournal::evaluate_again() {
   if (!moves_) entry_count_ -= entries_left_;
   entries_left_ = 0;
   if (!moves_ && entries_)
-    entries_ = EntryLog::open(*files_, path("evaluations", comm_.rank()),
-                              parts_.empty() ? entries_->end() : parts_[0].next_entry, OpenMode::existing);
+    lock_->hold([&] {
+      entries_ = EntryLog::open(*files_, path("evaluations", comm_.rank()),
+                                parts_.empty() ? entries_->end() : parts_[0].next_entry, OpenMode::existing);
+    });
   forget_parts();
 }
 
@@ -418,8 +441,11 @@ bool RunJournal::look() {
   const double at = now();
   const std::string signal = StopRequest::signal();
   const bool is_late = stop_request_.is_late(seconds_to_stop());
-  double values[4] = {signal.empty() ? 0.0 : 1.0, is_late ? 1.0 : 0.0, at >= next_epoch_ ? 1.0 : 0.0, at - looked_at_};
-  MPI_Allreduce(MPI_IN_PLACE, values, 4, MPI_DOUBLE, MPI_MAX, comm_.handle());
+  double values[5] = {signal.empty() ? 0.0 : 1.0, is_late ? 1.0 : 0.0, at >= next_epoch_ ? 1.0 : 0.0, at - looked_at_,
+                      is_lock_missed_ ? 1.0 : 0.0};
+  MPI_Allreduce(MPI_IN_PLACE, values, 5, MPI_DOUBLE, MPI_MAX, comm_.handle());
+  is_lock_missed_ = false;
+  if (values[4] > 0) lock_->hold([] {});  // all ranks say who has it
   looked_at_ = at;
   if (looks_ > 0) longest_interval_ = std::max(0.5 * longest_interval_, values[3]);
   const auto calls = static_cast<double>(asked_ - std::exchange(asked_before_, asked_));
@@ -468,7 +494,7 @@ void RunJournal::compose(const std::function<void(BlockWriter&)>& write) {
 void RunJournal::commit(const std::function<void(BlockWriter&)>& write) {
   prepare(write);
   journal_->commit(payload_.bytes());
-  if (!is_published_) write_manifest();
+  if (!is_published_) publish_move();
 }
 
 /// All that the epoch needs but its payload reaches the device.
@@ -484,17 +510,18 @@ void RunJournal::prepare(const std::function<void(BlockWriter&)>& write) {
 }
 
 void RunJournal::keep(const std::function<void(BlockWriter&)>& write) {
-  if (before_epoch_) before_epoch_();
   const auto kept = keeps_sweeps_ ? write : nullptr;
   const bool with_parts = std::exchange(keeps_parts_, false) && kept != nullptr && part_units_ > 0;
-  commit(kept);
-  if (with_parts) {  // large, and worth less than the epoch that is safe now
+  lock_->hold([&] {
+    if (before_epoch_) before_epoch_();
+    commit(kept);
+    if (!with_parts) return;  // large, and worth less than the epoch that is safe now
     keeps_parts_ = true;
     try {
       commit(kept);
     } catch (const ResourceError&) {
     }
-  }
+  });
   keeping_seconds_ += comm_.max(now() - looked_at_);
   commit_seconds_ = keeping_seconds_ / static_cast<double>(++commits_);
   looked_at_ = now();
@@ -513,7 +540,7 @@ void RunJournal::plan_epoch() {
 void RunJournal::stop() {
   write_status();
   throw Stopped(
-      fmt::format("stopped {} in epoch {}; go on with: hindsight resume {}", stop_reason_, journal_->epoch(), run_));
+      fmt::format("stopped {} in epoch {}; go on with: hindsight resume {}", stop_reason_, journal_->epoch(), place_));
 }
 
 void RunJournal::phase(const std::string& name, std::int64_t total) {
@@ -525,7 +552,7 @@ void RunJournal::phase(const std::string& name, std::int64_t total) {
 }
 
 /// A file that readers see whole; it may be lost.
-void RunJournal::write_status() const {
+void RunJournal::write_status() {
   if (!comm_.is_root() || !folder_ || now() - status_written_ < status_interval) return;
   status_written_ = now();
   const Json json = {{"phase", phase_},
@@ -535,9 +562,15 @@ void RunJournal::write_status() const {
                      {"evaluations", entry_count_},
                      {"epoch", journal_->epoch()},
                      {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))}};
-  const std::string name = folder_->file("status.json");
-  std::ofstream(name + ".partial") << json.dump(2) << "\n";
-  std::rename((name + ".partial").c_str(), name.c_str());
+  const std::string name = place_ + "/status.json";
+  try {
+    lock_->hold_alone([&] {
+      std::ofstream(name + ".partial") << json.dump(2) << "\n";
+      std::rename((name + ".partial").c_str(), name.c_str());
+    });
+  } catch (const ResourceError&) {  // the next look says it to all ranks
+    is_lock_missed_ = true;
+  }
 }
 
 }  // namespace hindsight

@@ -5,7 +5,7 @@
 // up to the one that was under way, whose sweep goes on where it was kept. So an optimiser's own state needs no
 // keeping.
 //
-//   run.json                   how the run began (RunManifest); appears when the journals are ready
+//   run.json                   how the run began (RunManifest)
 //   lock                       the process that uses the folder
 //   journal-G.RANK             epochs: how many entries of the log count, attachments, the sweep (io/journal)
 //   evaluations-G.RANK         the log
@@ -13,8 +13,12 @@
 //   status.json                how far the run is
 //   scratch/checkpoints-*.h5   the disk tier
 //
-// G counts the numbers of ranks that the run has been continued on. An epoch counts when all ranks have it.
+// G counts the generations of files: a new one begins with another number of ranks, and when the run is taken over from
+// a process that may still live. An epoch counts when all ranks have it. In a folder that holds results already, all
+// this but the lock and the status lies in its folder `successor` until the run is complete (io/results/successor.hpp).
 #pragma once
+
+#include <fmt/format.h>
 
 #include <chrono>
 #include <functional>
@@ -30,33 +34,40 @@
 #include "io/journal/shared_journal.hpp"
 #include "io/results/run_folder.hpp"
 #include "src/program/run_manifest.hpp"
+#include "src/program/run_place.hpp"
 #include "src/program/stop_request.hpp"
 
 namespace hindsight {
 
 class RunJournal final : public SweepKeeper {
  public:
-  /// Takes the folder. With options.resume: refuses when what began the run is no longer the same. Collective.
-  /// @throws InputError naming the difference; ResourceError when the folder is in use or damaged.
+  /// Takes the folder. With options.resume: refuses when what began the run is no longer the same; else, when something
+  /// of worth is in the folder (run_place.hpp). Collective. @throws InputError naming the difference, or what is there;
+  /// ResourceError when the folder is in use or damaged, as all below do when another process has taken the folder.
   RunJournal(const Options& options, const Case& c, const Communicator& comm);
   ~RunJournal() override;
 
   bool is_resumed() const { return is_resumed_; }
   /// Committed so far.
   std::int64_t epoch() const { return journal_->epoch(); }
-  const RunManifest& manifest() const { return manifest_; }
+  /// In the names of the run's checkpoint files.
+  std::string checkpoint_tag() const { return fmt::format("{}-{}", manifest_.id, written_generation_); }
+  /// The folder that the run was given.
+  const std::string& place() const { return place_; }
+  /// Where its files are until it is complete.
+  const std::string& work() const { return work_; }
   /// Reads what was kept, once the grid is known. Collective.
   void bind(const Grid& grid);
-  /// Empties the folder and begins to keep; of a resumed run, goes on. @param bytes that an epoch may have on this
+  /// Begins to keep; of a resumed run, goes on. @param bytes that an epoch may have on this
   /// rank, for a first guess of its cost. Collective.
   void begin(const Case& c, std::int64_t bytes);
   const RunFolder& folder() const { return *folder_; }
-  /// The run is complete: removes what only resuming needs. Collective.
+  /// The run is complete: removes what only resuming needs, and puts the results in place. Collective.
   void finish();
-  /// The same of a run that nobody is in. Collective.
-  static void clean(const std::string& run, const RunManifest& manifest, bool takes_lock, const Communicator& comm);
+  /// Removes of a run that nobody is in what only resuming needs; one that is not complete, as a whole. Collective.
+  static void clean(const std::string& folder, bool takes_lock, const Communicator& comm);
   /// What a complete run left when it was killed before it could finish(). Collective.
-  static void clean_up(const std::string& run, const RunManifest& manifest, const Communicator& comm);
+  static void clean_up(const RunPlace& place, bool takes_lock, const Communicator& comm);
 
   /// Something small, the same on all ranks, that every epoch shall have. It must outlive the journal's last epoch.
   void attach(const std::string& name, std::function<void(ArchiveWriter&)> write);
@@ -120,10 +131,11 @@ class RunJournal final : public SweepKeeper {
   bool look() override;
   std::string path(const std::string& name) const;
   std::string path(const std::string& name, int rank) const { return path(name) + "." + std::to_string(rank); }
-  static void remove_files(const std::string& run, const RunManifest& manifest, bool with_partial,
-                           const Communicator& comm);
-  static void remove_scratch_folder(const std::string& run, const RunManifest& manifest, const Communicator& comm);
-  void make_room(const Case& c);
+  void begin_run(const Options& options, const Case& c);
+  void go_on(const Options& options, const Case& c);
+  void require_ranks(const Options& options) const;
+  void write_manifest(RunManifest manifest) const;
+  void leave() const;
   std::string slots_path(std::int64_t epoch, int rank) const;
   double seconds_of_parts() const;
   bool parts_are_worth_it() const;
@@ -135,20 +147,22 @@ class RunJournal final : public SweepKeeper {
   std::int64_t append(EntryLog& log, const std::function<void(BlockWriter&)>& write);
   void compose(const std::function<void(BlockWriter&)>& write);
   void commit(const std::function<void(BlockWriter&)>& write);
-  void write_manifest();
+  void publish_move();
   void plan_epoch();
   [[noreturn]] void stop();
   double seconds_to_stop() const;
   double now() const;
-  void write_status() const;
+  void write_status();
 
   Communicator comm_;
   std::unique_ptr<FileSystem> files_;
   StopRequest stop_request_;
   std::unique_ptr<RunLock> lock_;
-  RunManifest manifest_, earlier_;
+  RunManifest manifest_;
   std::unique_ptr<RunFolder> folder_;
-  std::string run_;
+  std::string place_, work_;
+  int written_generation_ = 0;  // manifest_'s, or, before a move to other ranks, the one after
+  bool is_begun_ = false, is_finished_ = false;
   bool is_resumed_ = false, talks_ = false;
   bool moves_ = false;  // to another number of ranks
   std::optional<double> fixed_interval_;
@@ -163,7 +177,7 @@ class RunJournal final : public SweepKeeper {
   std::optional<SharedJournal> journal_;
   std::optional<EntryLog> entries_, host_slots_;
   std::int64_t entry_count_ = 0;
-  bool is_published_ = false;  // the manifest names these journals
+  bool is_published_ = true;  // the manifest names these journals
   std::map<std::string, std::function<void(ArchiveWriter&)>> attachments_;
   std::function<void()> before_epoch_;
   ArchiveWriter payload_{1}, entry_{1};
@@ -172,9 +186,9 @@ class RunJournal final : public SweepKeeper {
   double seconds_before_ = 0.0, evaluation_began_ = 0.0, looked_at_ = 0.0, next_epoch_ = 0.0;
   double began_ = 0.0, keeping_seconds_ = 0.0, commit_seconds_ = 0.0;  // of an epoch, on average
   std::int64_t commits_ = 0;
-  mutable double status_written_ = -1e9;
+  double status_written_ = -1e9;
   std::int64_t asked_before_ = 0, part_bytes_ = 0, looks_ = 0, expected_bytes_ = 0;
-  bool is_stopping_ = false, keeps_parts_ = false;
+  bool is_stopping_ = false, keeps_parts_ = false, is_lock_missed_ = false;
   double longest_interval_ = 0.0;  // between looks, of late
   std::string stop_reason_;
   std::string phase_;

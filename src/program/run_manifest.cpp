@@ -106,6 +106,7 @@ RunManifest RunManifest::of(const Options& options, const std::string& run, cons
   std::random_device random;
   RunManifest m;
   m.id = fmt::format("{:08x}{:08x}", random(), random());
+  m.name = c.name;
   m.ranks = ranks;
   m.folder = std::filesystem::current_path();
   m.options = options;
@@ -130,8 +131,10 @@ RunManifest RunManifest::from_root(const Communicator& comm, const std::function
 std::string RunManifest::to_text() const {
   Json json;
   json["run"] = id;
-  json["state"] = is_preparing ? "preparing" : "begun";
+  json["name"] = name;
   json["generation"] = generation;
+  json["copied_from"] = copied_from;
+  json["writer"] = writer;
   json["ranks"] = ranks;
   json["folder"] = folder;
   json["verb"] = options.verb;
@@ -148,7 +151,6 @@ std::string RunManifest::to_text() const {
   json["program"] = program;
   json["kernels"] = to_json(kernels);
   json["scratch"] = scratch;
-  json["replaces"] = replaces;
   json["case"] = resolved;
   json["checksum"] = checksum(json.dump());
   return json.dump(2) + "\n";
@@ -169,8 +171,10 @@ RunManifest RunManifest::parse(const std::string& text, const std::string& sourc
     if (said != checksum(json.dump())) throw ResourceError("'" + source + "' is damaged: its checksum is wrong");
     RunManifest m;
     m.id = json.at("run");
-    m.is_preparing = json.at("state") == "preparing";
+    m.name = json.at("name");
     m.generation = json.at("generation");
+    m.copied_from = json.at("copied_from");
+    m.writer = json.at("writer");
     m.ranks = json.at("ranks");
     m.folder = json.at("folder");
     m.options.verb = json.at("verb");
@@ -187,9 +191,10 @@ RunManifest RunManifest::parse(const std::string& text, const std::string& sourc
     m.program = json.at("program");
     m.kernels = kernels_from(json.at("kernels"));
     m.scratch = json.at("scratch");
-    m.replaces = json.at("replaces").get<std::vector<std::pair<std::string, std::string>>>();
     m.resolved = json.at("case");
     return m;
+  } catch (const Json::out_of_range& error) {
+    throw ResourceError("'" + source + "' is of another version of the program: " + error.what());
   } catch (const Json::exception& error) {
     throw ResourceError("'" + source + "' is damaged: " + error.what());
   }

@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "io/case/case.hpp"
@@ -32,9 +31,12 @@ std::string program_identity();
 std::string first_difference(const std::string& before, const std::string& now);
 
 struct RunManifest {
-  std::string id;             ///< of the run, in the names of its files
-  bool is_preparing = false;  ///< nothing of the run is in its folder yet; results there are of an earlier one
-  int generation = 0;         ///< of the journals; a new one begins with another number of ranks
+  std::string id;       ///< of the run, in the names of its files
+  std::string name;     ///< of the case
+  int generation = 0;   ///< of the journals; a new one begins with another number of ranks, and with another owner
+  int copied_from = 0;  ///< the generation that this one begins with, while it is copied; else `generation`
+  /// The process that may write files of this generation (ProcessIdentity's text). Empty when it has ended in order.
+  std::string writer;
   int ranks = 1;
   std::string folder;                       ///< where the program was started
   Options options;                          ///< verb, target, set, out, petsc, backend, cost, emulate_disk, epoch
@@ -44,10 +46,14 @@ struct RunManifest {
   KernelSetting kernels;
   std::string petsc_options;  ///< from the environment
   std::string scratch;        ///< folder of checkpoint files; empty: that in the run folder
-  /// While preparing: the runs whose files are still there, as id and scratch.
-  std::vector<std::pair<std::string, std::string>> replaces;
 
   static std::string file(const std::string& run) { return run + "/run.json"; }
+  /// Where the run keeps its journals ("journal"), or its logs, of a generation, without the rank's number.
+  static std::string file_of_generation(const std::string& run, const std::string& what, int generation) {
+    return run + "/" + what + "-" + std::to_string(generation);
+  }
+  /// The file that says that the run is complete.
+  std::string result() const { return options.verb == "check" ? "check.json" : "result.json"; }
   /// Of a run that begins here and now. Reads all of the program and of the case's data: enough that rank 0 does.
   static RunManifest of(const Options& options, const std::string& run, const Case& c, int ranks);
   /// What rank 0 makes or reads, on all ranks. Collective; all throw what it throws.

@@ -204,10 +204,10 @@ PlanOptions plan_options(const Options& options, const Case& c, const Communicat
   plan.costs = options.cost;
   if (options.verb == "invert")
     plan.gradients = std::max<std::int64_t>(1, c.inversion.value_or(CaseInversion{}).iterations);
-  plan.disk.scratch = run_path(options, c) + "/scratch";
+  plan.disk.scratch = (journal != nullptr ? journal->work() : run_path(options, c)) + "/scratch";
   if (journal != nullptr) {
     plan.journal = journal;
-    plan.disk.tag = journal->manifest().id;
+    plan.disk.tag = journal->checkpoint_tag();
     plan.disk.keeps = true;
     plan.disk.reopens = journal->is_resumed();
   }
@@ -230,7 +230,7 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   if (run.talks())
     print(comm, fmt::format("{}: {} steps in {:.3g} s, objective {:.10g}\n{}results in {}\n", session.source().name,
                             session.simulation().plan().steps(), seconds, objective, misfit_text(session),
-                            run.folder().path()));
+                            run.journal.place()));
   return ExitCode::done;
 }
 
@@ -271,7 +271,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
       "{} in all{}: {} to start and plan, {} for memory\n", seconds_text(process_seconds()),
       plan.is_predicted() ? fmt::format(" (predicted: {})", seconds_text(predicted_total(options, session))) : "",
       seconds_text(session.planned_at()), seconds_text(session.memory_seconds()));
-  print(comm, text + misfit_text(session) + "results in " + run.folder().path() + "\n");
+  print(comm, text + misfit_text(session) + "results in " + run.journal.place() + "\n");
   return ExitCode::done;
 }
 
@@ -336,7 +336,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   if (run.talks())
     print(comm, fmt::format("stopped: {} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n", result.reason,
                             result.evaluations, seconds, estimates_text(session, start, estimate), misfit_text(session),
-                            folder.path()));
+                            run.journal.place()));
   if (!result.unused_options.empty() && comm.is_root())
     fmt::print(stderr, "warning: --petsc: nothing asked for {}\n", join(result.unused_options));
   return result.gave_up ? ExitCode::numerics : ExitCode::done;

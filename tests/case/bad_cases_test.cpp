@@ -62,6 +62,16 @@ std::vector<Bad> bad_cases() {
   return {
       {1, "cas: good", "missing key 'case'", true},
       {1, "case: good\ncase: again", "duplicate key 'case'", true},
+      {1, "case: \"\"", "bad.yaml:1:7: case: '' cannot name the folder of its runs, for it is empty"},
+      {1, "case: ../../x", "'../../x' cannot name the folder of its runs, for it has a '/'"},
+      {1, "case: /tmp/x", "for it has a '/'; allowed: 1 to 255 bytes, no '/'"},
+      {1, "case: .", "for it begins with '.' or '-'"},
+      {1, "case: ..", "for it begins with '.' or '-'"},
+      {1, "case: .hidden", "for it begins with '.' or '-'"},
+      {1, "case: -x", "for it begins with '.' or '-'"},
+      {1, "case: \"a\\nb\"", "'a' cannot name the folder of its runs, for it has a control character"},
+      {1, "case: \"a\\x85b\"", "for it has a control character"},
+      {1, "case: " + std::string(256, 'a'), "for it is too long"},
       {2, "gird: {x: {cells: 16}}", "unknown key 'gird'; did you mean 'grid'?", true},
       {2, "grid: {x: {cells: -4, to: 1}}", "cells must be from 1"},
       {2, "grid: {x: {cells: 0, to: 1}}", "cells must be from 1"},
@@ -264,10 +274,17 @@ TEST(BadCases, Overrides) {
   EXPECT_NE(message("time.stp=1").find("--set time.stp=1: unknown key 'stp'"), std::string::npos)
       << message("time.stp=1");
   EXPECT_NE(message("time.stp=1").find("did you mean 'step'?"), std::string::npos);
-  for (const char* set : {"time.step=-1", "equations.dt(u)=kk*u", "objective.0.final=w", "parameters.D=high"})
+  for (const char* set :
+       {"case=../x", "time.step=-1", "equations.dt(u)=kk*u", "objective.0.final=w", "parameters.D=high"})
     EXPECT_EQ(message(set).find(std::string("--set ") + set + ": "), 0U) << message(set);
   EXPECT_NE(message("time.step").find("key=value"), std::string::npos);
   EXPECT_NE(message("objective.7.final=u").find("not an index"), std::string::npos);
+}
+
+TEST(BadCases, NamesOfCasesMayHaveAnyLetters) {
+  for (const char* name : {"Wärmeleitung", "волны", "热", "a case, 2nd", "v1.2", "..."})
+    EXPECT_EQ(parse_case("good.yaml", text_with({0, "", ""}), {std::string("case=x") + name}).name,
+              std::string("x") + name);
 }
 
 TEST(BadCases, SingleLettersGetNoHint) {

@@ -27,6 +27,11 @@ bad = yaml.load(open(sys.argv[2]), Loader)
 bad['tmie'] = {}
 assert not validator.is_valid(bad)
 
+name = jsonschema.Draft202012Validator(schema['properties']['case'])
+for good, text in [(True, 'lynx-hare'), (True, 'Wärme 2.0'), (False, ''), (False, '../x'), (False, 'a/b'), (False, '.'),
+                   (False, '.a'), (False, '-a'), (False, 'a\nb'), (False, 'a\x85')]:
+    assert name.is_valid(text) == good, text
+
 checkpoints = jsonschema.Draft202012Validator(schema['properties']['checkpoints'])
 for good, keys in [(True, 'codec: zstd'), (True, 'codec: zfp, tolerance: 1e-6'), (True, 'codec: zfp, accept: 1e-5'),
                    (True, 'codec: quantised, tolerance: 1e-5, then: lz4'), (False, 'codec: quantised'),

@@ -73,6 +73,15 @@ TEST_F(RealJournal, BeginsWithAnEmptyEpoch) {
   EXPECT_TRUE(journal->load(0).empty());
 }
 
+TEST_F(RealJournal, BeginsWithTheEpochOfAnother) {
+  Journal::create(files_, path(), 7, some_payload(7)).commit(8, some_payload(8));
+  const std::optional<Journal> journal = Journal::open(files_, path());
+  ASSERT_TRUE(journal);
+  EXPECT_EQ(journal->epochs(), (std::vector<std::int64_t>{8, 7}));
+  EXPECT_EQ(journal->load(7), some_payload(7));
+  EXPECT_EQ(journal->load(8), some_payload(8));
+}
+
 TEST_F(RealJournal, EpochsFollowOneAnother) {
   Journal journal = Journal::create(files_, path());
   EXPECT_THROW(journal.commit(2, {}), Error);

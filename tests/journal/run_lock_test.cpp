@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <thread>
 
 #include "src/error.hpp"
 #include "tests/support.hpp"
@@ -198,6 +199,86 @@ TEST_F(FolderLocks, AForkedChildGivesNothingBack) {
   EXPECT_TRUE(is_empty());
 }
 
+/// What an owner is told who wants a grip on the lock.
+std::string problem_of(const FolderLock& lock) {
+  try {
+    lock.grip();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::resource);
+    return error.what();
+  }
+  return "";
+}
+
+TEST_F(FolderLocks, AnOwnerWhoCannotBeSeenIsTakenFromAndToldByWhomAndWhen) {
+  ProcessIdentity owner = this_process();
+  owner.space = "pid:[1]";
+  set(owner);
+  EXPECT_NE(problem_with(folder_), "");
+  const FolderLock lock(folder_, true);
+  EXPECT_EQ(parse_identity(text_of(FolderLock::file(folder_)))->process, getpid());
+  EXPECT_EQ(problem_of(lock), "");
+  ProcessIdentity taker = this_process();
+  taker.process = 4711;
+  set(taker);
+  EXPECT_EQ(problem_of(lock), "the run folder '" + folder_ + "' was taken by process 4711 on host " + taker.host +
+                                  " at " + taker.date + ", which goes on with the run; this process ends");
+  std::filesystem::remove(FolderLock::file(folder_));
+  EXPECT_NE(problem_of(lock).find("is gone: a process that took it has ended, or it was removed"), std::string::npos);
+}
+
+TEST_F(FolderLocks, AnOwnerLeavesTheLockOfWhoTookIt) {
+  ProcessIdentity taker = this_process();
+  taker.host = "elsewhere";
+  {
+    const FolderLock lock(folder_);
+    std::filesystem::remove(FolderLock::file(folder_));
+    set(taker);
+  }
+  EXPECT_EQ(text_of(FolderLock::file(folder_)), to_text(taker));
+}
+
+TEST_F(FolderLocks, AnOwnerWhoIsSeenToLiveIsNotTakenFrom) {
+  const Child child(locker(folder_));
+  child.begin();
+  ASSERT_EQ(child.answer(), 'l');
+  EXPECT_THROW(FolderLock(folder_, true), ResourceError);
+  child.kill();
+}
+
+/// An owner of another name space, as far as its lock says, which has a grip on it for so long.
+std::function<char()> gripper(const std::string& folder, std::chrono::milliseconds time) {
+  return [=] {
+    const FolderLock* const lock = new FolderLock(folder);  // not released
+    const auto grip = lock->grip();
+    ProcessIdentity hidden = this_process();
+    hidden.space = "pid:[1]";
+    std::ofstream(FolderLock::file(folder)) << to_text(hidden);  // into the same file
+    std::ofstream(folder + "/ready") << "yes";
+    std::this_thread::sleep_for(time);
+    return 'g';
+  };
+}
+
+TEST_F(FolderLocks, WhoTakesWaitsForAGrip) {
+  const Child child(gripper(folder_, std::chrono::milliseconds(1500)));
+  child.begin();
+  while (!std::filesystem::exists(folder_ + "/ready")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  try {
+    const FolderLock taker(folder_, true, FolderLock::Seconds(0.1));
+    ADD_FAILURE() << "taken";
+  } catch (const ResourceError& error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("cannot be taken: process " + std::to_string(child.process()) + " on host " +
+                        this_process().host + " lives, for it writes there"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_NO_THROW(FolderLock(folder_, true));
+  EXPECT_EQ(child.answer(), 'g');
+  child.kill();
+}
+
 /// @returns how many of the processes got the lock.
 int race(const std::string& folder) {
   const Child first(locker(folder)), second(locker(folder)), third(locker(folder));
@@ -219,6 +300,38 @@ TEST_F(FolderLocks, OfRacingProcessesExactlyOneReplacesADeadOwner) {
   if (test::world().rank() != 0) return;
   ASSERT_EQ(race(folder_), 1);
   for (int trial = 0; trial < 200; ++trial) ASSERT_EQ(race(folder_), 1) << trial;  // each leaves a dead winner's lock
+}
+
+TEST(RunLocks, AreFoundTakenByAllRanks) {
+  const Communicator world = test::world();
+  const std::string folder = world.broadcast(scratch()) + "/taken";
+  {
+    const RunLock lock(folder, world);
+    int worked = 0;
+    const auto work = [&] { lock.hold([&] { ++worked; }); };
+    lock.hold(work);
+    EXPECT_EQ(worked, 1);
+    EXPECT_FALSE(lock.is_lost());
+    world.on_root([&] {
+      std::filesystem::remove(FolderLock::file(folder));
+      std::ofstream(FolderLock::file(folder)) << "somebody's";
+    });
+    EXPECT_THROW(work(), ResourceError);
+    EXPECT_TRUE(lock.is_lost());
+    EXPECT_EQ(worked, 1);
+  }
+  world.on_root([&] {
+    EXPECT_EQ(text_of(FolderLock::file(folder)), "somebody's");
+    std::filesystem::remove_all(scratch());
+  });
+}
+
+TEST(RunLocks, LeaveNoFolderInWhichNothingIs) {
+  const Communicator world = test::world();
+  const std::string above = world.broadcast(scratch()) + "-gone";
+  { const RunLock lock(above + "/new/run", world); }
+  world.any(false);
+  EXPECT_FALSE(std::filesystem::exists(above));
 }
 
 TEST(RunLocks, AreHeldForAllRanks) {

@@ -1,0 +1,218 @@
+// A run that is taken over from a process that cannot be seen, and lives: that process ends, what it writes until then
+// and afterwards counts for nothing, and the taker's results have the right bits.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/program/program.hpp"
+
+namespace hindsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+using namespace test;
+
+/// As another host, as far as its locks say.
+std::string elsewhere(const std::string& command) {
+  return std::string("unshare ") + (geteuid() == 0 ? "" : "--map-root-user ") +
+         "--uts sh -c 'hostname elsewhere; exec " + command + "'";
+}
+
+bool can_be_elsewhere() {
+  return run_command(elsewhere("true") + " > /dev/null 2>&1") == 0;
+}
+
+class Takeover : public ::testing::Test {
+ protected:
+  Takeover() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    here_ = testing::TempDir() + "takeover-" + test->name();
+    fs::remove_all(here_);
+    fs::create_directories(here_);
+    fs::current_path(here_);
+    std::ofstream("case.yaml") << R"yaml(
+case: waves
+grid: {x: {cells: 48, to: 1}, y: {cells: 32, to: 1}}
+parameters: {D: 1e-4, a: {field: "1 + 0.3*sin(2*pi*x)"}}
+state: {u: {initial: "0.5 + 0.4*sin(2*pi*x)*cos(2*pi*y)"}}
+equations: {dt(u): "D*lap(u) + a*u*(1 - u)*(u - 0.3)"}
+time: {method: rk4, step: 0.1, to: 3000}
+objective: [{final: "u^2"}, {integral: "u^4"}]
+unknowns: {D: {}, a: {}}
+checkpoints: {schedule: hrevolve, host: 6 slots, disk: 20 slots}
+output: {every: 300}
+)yaml";
+  }
+  void SetUp() override {
+    if (!can_be_elsewhere()) GTEST_SKIP() << "no process can be hidden here: unshare --uts is not allowed";
+    ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  }
+  ~Takeover() override { fs::current_path("/"); }
+
+  /// @returns the exit code.
+  int run(const std::string& arguments, int ranks = 1) const {
+    return run_command(command_line(arguments, ranks) + " > " + here_ + "/output.txt 2>&1");
+  }
+  std::string output() const { return contents(here_ + "/output.txt"); }
+  static std::string owner_output() { return contents("owner.txt"); }
+  static std::string owner_command(const std::string& arguments, int ranks = 1) {
+    return elsewhere(command_line(arguments, ranks)) + " > owner.txt 2>&1";
+  }
+  static void wait_for(const std::string& file, Process& owner) {
+    while (!fs::exists(file) && !owner.is_over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  static void wait_for_step(std::int64_t step, Process& owner) {
+    const auto done = [] {
+      const auto status = nlohmann::json::parse(std::ifstream("R/status.json"), nullptr, false);
+      return status.is_object() ? status["done"].get<std::int64_t>() : -1;
+    };
+    while (done() < step && !owner.is_over()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  static void expect_right_results() {
+    const auto of = [](const std::string& folder) {
+      const auto all = nlohmann::json::parse(std::ifstream(folder + "/result.json"));
+      return all["objective"].dump() + all["gradient"].dump();
+    };
+    EXPECT_EQ(of("R"), of("whole"));
+    EXPECT_EQ(run_command("h5diff whole/fields.h5 R/fields.h5 && h5diff whole/gradient.h5 R/gradient.h5"), 0);
+    for (const auto& entry : fs::directory_iterator("R"))
+      EXPECT_TRUE(fs::exists("whole/" + entry.path().filename().string())) << entry.path();
+    std::ifstream log("R/log.jsonl");
+    int finished = 0;
+    for (std::string line; std::getline(log, line);) {
+      const auto event = nlohmann::json::parse(line, nullptr, false);
+      ASSERT_TRUE(event.is_object()) << line;
+      finished += event["event"] == "finished";
+    }
+    EXPECT_EQ(finished, 1);
+  }
+  static void expect_told(int code) {
+    EXPECT_EQ(code, 6) << owner_output();
+    EXPECT_NE(owner_output().find("was taken by process"), std::string::npos) << owner_output();
+  }
+  std::string here_;
+};
+
+TEST_F(Takeover, TheOwnerEndsOnAllRanksAndTheTakerGoesOn) {
+  for (const int ranks : {1, 3}) {
+    SCOPED_TRACE(ranks);
+    fs::remove_all("R");
+    Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s", ranks));
+    wait_for_step(20000, owner);
+    EXPECT_EQ(run("resume R", ranks), 6);
+    EXPECT_NE(output().find("say --take-lock"), std::string::npos) << output();
+    ASSERT_EQ(run("resume R --take-lock", ranks), 0) << output();
+    EXPECT_NE(output().find("going on with epoch"), std::string::npos) << output();
+    expect_told(owner.wait());
+    expect_right_results();
+  }
+}
+
+/// Other ranks go on with the files of a generation that was just copied.
+TEST_F(Takeover, AlsoOnAnotherNumberOfRanks) {
+  Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s", 3));
+  wait_for_step(20000, owner);
+  ASSERT_EQ(run("resume R --take-lock --ranks 1"), 0) << output();
+  expect_told(owner.wait());
+  expect_right_results();
+}
+
+/// However late the owner writes on: it sleeps while the taker works, and wakes when all is done.
+TEST_F(Takeover, AnOwnerWhoWakesUpLateChangesNothing) {
+  Process owner(owner_command("gradient case.yaml --out R --epoch 0.3s"));
+  wait_for_step(20000, owner);
+  int code = 6;
+  for (int i = 0; i < 5 && code == 6; ++i) {  // again, if it sleeps in the middle of a change
+    owner.send(SIGCONT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(70));
+    owner.send(SIGSTOP);
+    code = run("resume R --take-lock");
+  }
+  ASSERT_EQ(code, 0) << output();
+  owner.send(SIGCONT);
+  EXPECT_EQ(owner.wait(), 6) << owner_output();
+  EXPECT_NE(owner_output().find("is gone: a process that took it has ended"), std::string::npos) << owner_output();
+  expect_right_results();
+}
+
+TEST_F(Takeover, OfARunThatIsBeingPrepared) {
+  for (const char* const file : {"R/lock", "R/run.json", "R/journal-0.0"}) {
+    SCOPED_TRACE(file);
+    fs::remove_all("R");
+    Process owner(owner_command("gradient case.yaml --out R --epoch 1h"));
+    wait_for(file, owner);
+    ASSERT_EQ(run("gradient case.yaml --out R --take-lock"), 0) << output();
+    expect_told(owner.wait());
+    expect_right_results();
+  }
+}
+
+/// The taker is killed before it has copied all; whoever goes on takes over from the first owner again.
+TEST_F(Takeover, ThatIsKilledIsDoneAgain) {
+  for (const int call : {4, 7, 10, 13, 16, 19}) {
+    SCOPED_TRACE(call);
+    fs::remove_all("R");
+    Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s"));
+    wait_for_step(20000, owner);
+    EXPECT_NE(run("resume R --take-lock --die-at " + std::to_string(call)), 0) << output();
+    ASSERT_EQ(run("resume R"), 0) << output();
+    expect_told(owner.wait());
+    expect_right_results();
+  }
+}
+
+TEST_F(Takeover, NobodyIsDrivenOutForARunThatIsRefused) {
+  Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s"));
+  wait_for_step(10000, owner);
+  EXPECT_EQ(run("run case.yaml --out R --take-lock"), 2) << output();
+  EXPECT_EQ(owner.wait(), 0) << owner_output();
+  expect_right_results();
+}
+
+TEST_F(Takeover, OfASuccessorKeepsTheEarlierRunUntilItIsComplete) {
+  ASSERT_EQ(run("gradient case.yaml --out R --set time.to=300"), 0) << output();
+  const std::string earlier = contents("R/result.json");
+  Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s"));
+  wait_for_step(20000, owner);
+  EXPECT_EQ(contents("R/result.json"), earlier);
+  ASSERT_EQ(run("resume R --take-lock"), 0) << output();
+  expect_told(owner.wait());
+  expect_right_results();
+}
+
+/// Open MPI makes them for files that ranks on several nodes open; here it is told to prefer that.
+TEST(SharedFilePointers, LeaveNoFiles) {
+  fs::current_path(testing::TempDir());
+  std::ofstream("case.yaml") << "case: decay\ngrid: {x: {cells: 8}}\nstate: {u: {initial: 1}}\nequations: {dt(u): -u}\n"
+                                "time: {step: 1e-5, to: 2}\noutput: {every: 0.5}\n";
+  const std::string wish = "OMPI_MCA_sharedfp_lockedfile_priority=90 ", choice = "OMPI_MCA_sharedfp=lockedfile ";
+  const auto command = [](const std::string& setting, const std::string& arguments) {
+    std::string line = command_line(arguments, 1);
+    return line.insert(line.find("PATH="), setting) + " > output.txt 2>&1";
+  };
+  const auto names = [](const std::string& part) {
+    int count = 0;
+    for (const auto& entry : fs::directory_iterator("R"))
+      count += entry.path().string().find(part) != std::string::npos;
+    return count;
+  };
+  for (const std::string& setting : {wish, choice}) {
+    SCOPED_TRACE(setting);
+    fs::remove_all("R");
+    Process killed(command(setting, "run case.yaml --out R --epoch 0.05s"));
+    while (!fs::exists("R/status.json") && !killed.is_over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    killed.send(SIGKILL);
+    ASSERT_EQ(killed.wait(), -1) << contents("output.txt");
+    EXPECT_EQ(names("fields.h5.partial"), setting == wish ? 1 : 2);
+    ASSERT_EQ(run_command(command(setting, "resume R")), 0) << contents("output.txt");
+    EXPECT_EQ(names("partial"), 0);
+  }
+}
+
+}  // namespace
+}  // namespace hindsight
