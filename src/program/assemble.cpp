@@ -1,7 +1,6 @@
 #include "src/program/assemble.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "io/results/datasets.hpp"
@@ -76,7 +75,9 @@ class Assembler {
     scope.functions = functions_;
     scope.scalars = model.scalars;
     scope.fields = model.parameter_fields;
+    scope.spacing = spacing();
     if (with_time) {
+      scope.step = true;
       scope.scalars.emplace_back("t");
       scope.scalars.insert(scope.scalars.end(), model.series.begin(), model.series.end());
     }
@@ -84,9 +85,14 @@ class Assembler {
     return scope;
   }
 
+  std::vector<double> spacing() const {
+    return {stencils_.spacing.begin(), stencils_.spacing.begin() + stencils_.dimensions};
+  }
+
   void read_parameters() {
     Scope coordinates;
     coordinates.dimensions = stencils_.dimensions;
+    coordinates.spacing = spacing();
     coordinates.operators = false;
     coordinates.functions = functions_;
     coordinates.random = Scope::Random::of_cell;
@@ -160,6 +166,7 @@ class Assembler {
     if (term.kind == CaseTerm::Kind::penalty) {  // of parameters and coordinates
       scope.fields = spec_.model.parameter_fields;
       scope.scalars = spec_.model.scalars;
+      scope.step = false;
       scope.random = Scope::Random::none;
     }
     const bool is_integral = term.kind == CaseTerm::Kind::integral, is_final = term.kind == CaseTerm::Kind::final;
@@ -189,9 +196,12 @@ class Assembler {
     limit.erase(0, limit.find_first_not_of(' '));
     StopSpec stop;
     stop.below = text[sign] == '<';
-    const char* const end = limit.data() + limit.size();
-    const auto [last, error] = std::from_chars(limit.data(), end, stop.limit);
-    if (error != std::errc{} || last != end || !(stop.limit > 0)) refuse();
+    try {
+      stop.limit = parse_number(limit);
+    } catch (const InputError&) {
+      refuse();
+    }
+    if (!(stop.limit > 0) || !std::isfinite(stop.limit)) refuse();
     Text quantity{text.substr(open + 1, close - open - 1), until.place};
     quantity.place.column += static_cast<int>(open) + 1;
     for (const CaseEquation& e : case_.equations)

@@ -16,6 +16,7 @@
 #include "io/files/dying_files.hpp"
 #include "src/error.hpp"
 #include "src/program/report.hpp"
+#include "src/standard_streams.hpp"
 
 namespace hindsight {
 namespace {
@@ -266,7 +267,7 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
   if (!journal_) journal_ = SharedJournal::create(*files_, path("journal"), comm_);
   if (!entries_) comm_.together([&] { entries_ = EntryLog::create(*files_, path("evaluations", comm_.rank())); });
   if (!is_resumed_) write_manifest();
-  if (is_resumed_ && comm_.is_root() && talks_) fmt::print("{}\n", resumed_text());
+  if (is_resumed_ && comm_.is_root() && talks_) print_output(resumed_text() + "\n");
   if (entries_left_ == 0 && !has_sweep_) forget_parts();
   looked_at_ = began_ = evaluation_began_ = now();
   plan_epoch();

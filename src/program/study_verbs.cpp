@@ -9,13 +9,12 @@
 #include "src/program/report.hpp"
 #include "src/program/session.hpp"
 #include "src/program/verbs.hpp"
+#include "src/standard_streams.hpp"
 
 namespace hindsight {
 
 void print(const Communicator& comm, const std::string& text) {
-  if (!comm.is_root()) return;
-  fmt::print("{}", text);
-  std::fflush(stdout);
+  if (comm.is_root()) print_output(text);
 }
 
 ExitCode info_verb(const Options& options, const Communicator& comm) {
@@ -29,7 +28,8 @@ ExitCode info_verb(const Options& options, const Communicator& comm) {
     return text;
   };
   write_json(options, comm,
-             {{"version", "0.1.0"},
+             {{"version", program_version()},
+              {"commit", build_commit()},
               {"methods", methods},
               {"schedules", kinds},
               {"cuda", device.sentence},
@@ -42,10 +42,10 @@ ExitCode info_verb(const Options& options, const Communicator& comm) {
               {"ranks", comm.size()}});
   if (options.json == "-") return ExitCode::done;
   print(comm,
-        fmt::format("hindsight 0.1.0\nranks            {}\nmethods          {}\nschedules        {}\n"
+        fmt::format("hindsight {}\ncommit           {}\nranks            {}\nmethods          {}\nschedules        {}\n"
                     "kernel compiler  {}\nkernel cache     {}\nCUDA             {} {}. MPI {} addresses of devices.\n",
-                    comm.size(), list(methods), list(kinds), host::compiler_report(), KernelCache::folder(),
-                    device.sentence, cuda::compiler_report().sentence,
+                    program_version(), build_commit(), comm.size(), list(methods), list(kinds), host::compiler_report(),
+                    KernelCache::folder(), device.sentence, cuda::compiler_report().sentence,
                     cuda::mpi_takes_devices() ? "takes" : "does not take"));
   return ExitCode::done;
 }
