@@ -136,11 +136,11 @@ void read_equations(Value equations, Case& result) {
   for (const CaseState& s : result.state) fields.push_back(s.name);
   for (const std::string& key : equations.keys()) {
     const SourcePlace place = equations.key_place(key);
+    const std::string wrong = "an equation is written dt(field): \"...\", not '" + key + "'";
     if (const std::string f = field_meant(key, fields); !f.empty())
-      throw InputError(place, "an equation is written dt(" + f + "): \"...\", not '" + key + "'");
+      throw InputError(place, wrong + "; did you mean 'dt(" + f + ")'?");
     const auto [derivative, arguments, has_parentheses] = signature(key, place);
-    if (derivative != "dt" || arguments.size() != 1)
-      throw InputError(place, "an equation is written dt(field): \"...\", not '" + key + "'");
+    if (derivative != "dt" || arguments.size() != 1) throw InputError(place, wrong);
     if (std::find(fields.begin(), fields.end(), arguments[0]) == fields.end())
       throw InputError(place, "'" + arguments[0] + "' is not a state" + did_you_mean(arguments[0], fields) +
                                   "; states: " + join(fields));

@@ -19,8 +19,7 @@ constexpr const char* byte_order_mark = "\xef\xbb\xbf";
 
 struct stat status_of(const std::string& path) {
   struct stat status {};
-  if (stat(path.c_str(), &status) != 0)
-    throw InputError("cannot read '" + path + "': " + std::strerror(errno));
+  if (stat(path.c_str(), &status) != 0) throw InputError("cannot read '" + path + "': " + std::strerror(errno));
   return status;
 }
 
@@ -37,8 +36,7 @@ void require_regular_file(const std::string& path, const std::string& what) {
 std::string read_regular_file(const std::string& path, const std::string& what, std::int64_t most) {
   require_regular_file(path, what);
   const auto size = static_cast<std::int64_t>(status_of(path).st_size);
-  if (size > most)
-    throw InputError(fmt::format("'{}' has {} bytes: {} has at most {}", path, size, what, most));
+  if (size > most) throw InputError(fmt::format("'{}' has {} bytes: {} has at most {}", path, size, what, most));
   std::ifstream file(path, std::ios::binary);
   std::string text(static_cast<std::size_t>(size), '\0');
   file.read(text.data(), size);
@@ -53,9 +51,9 @@ std::string utf8_text(const std::string& path, std::string text) {
     const auto place = text.begin() + static_cast<std::ptrdiff_t>(bad);
     const auto line = std::find(std::make_reverse_iterator(place), text.rend(), '\n').base();
     const auto characters = std::count_if(line, place, [](char c) { return !continues_character(c); });
-    throw InputError({path, 1 + static_cast<int>(std::count(text.begin(), place, '\n')), 1 + static_cast<int>(characters)},
-                     fmt::format("the byte 0x{:02x} is not UTF-8: save the file as UTF-8 text",
-                                 static_cast<unsigned char>(*place)));
+    throw InputError(
+        {path, 1 + static_cast<int>(std::count(text.begin(), place, '\n')), 1 + static_cast<int>(characters)},
+        fmt::format("the byte 0x{:02x} is not UTF-8: save the file as UTF-8 text", static_cast<unsigned char>(*place)));
   }
   if (text.starts_with(byte_order_mark)) text.erase(0, std::strlen(byte_order_mark));
   return text;

@@ -1,5 +1,7 @@
 #include "src/program/assemble.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -34,9 +36,11 @@ class Assembler {
       Scope start = point_scope(/*with_fields=*/false, /*with_time=*/false);
       start.random = Scope::Random::of_cell;
       spec_.initial.push_back(expression(s.initial, start));
+      spec_.names.initial.push_back("the initial value of " + s.name + placed(s.initial));
       const auto equation = std::find_if(case_.equations.begin(), case_.equations.end(),
                                          [&](const CaseEquation& e) { return e.field == s.name; });
       model.right_hand_sides.push_back(expression(equation->right_hand_side, full_scope()));
+      spec_.names.equations.push_back("dt(" + s.name + ")" + placed(equation->right_hand_side));
     }
     read_walls();
     spec_.method = case_.time.method;
@@ -58,6 +62,9 @@ class Assembler {
       throw InputError(text.place, error.what());
     }
   }
+
+  /// " (case.yaml:4:13)"
+  static std::string placed(const Text& text) { return " (" + text.place.text() + ")"; }
 
   Scope full_scope() const {
     Scope scope = point_scope(true, true);
@@ -108,7 +115,7 @@ class Assembler {
           break;
         case CaseParameter::Kind::field:
           spec_.model.parameter_fields.push_back(p.name);
-          spec_.parameter_fields.push_back({p.name, expression(p.field, coordinates), {}});
+          spec_.parameter_fields.push_back({p.name, expression(p.field, coordinates), {}, placed(p.field)});
           break;
         case CaseParameter::Kind::field_file:
           spec_.model.parameter_fields.push_back(p.name);
@@ -133,6 +140,7 @@ class Assembler {
     scope.fields.clear();
     for (const std::string& field : spec_.model.fields) {
       std::array<std::array<ModelWall, 2>, 3> walls;
+      std::array<std::array<std::string, 2>, 3> names;
       for (std::size_t a = 0; a < spec_.axes.size(); ++a) {
         if (spec_.axes[a].periodic) continue;
         const CaseAxis& axis = case_.grid->axes[a];
@@ -141,9 +149,13 @@ class Assembler {
           const EdgeRule& rule = own == axis.field_sides[side].end() ? axis.sides[side] : own->second;
           walls[a][side] = {rule.edge == Edge::value ? WallRule::value : WallRule::slope,
                             expression(rule.expression, scope)};
+          names[a][side] =
+              fmt::format("the {} of {} at the {} wall of {}{}", rule.edge == Edge::value ? "value" : "slope", field,
+                          side == 0 ? "lower" : "upper", axis.name, placed(rule.expression));
         }
       }
       spec_.model.walls.push_back(walls);
+      spec_.names.walls.push_back(names);
     }
   }
 

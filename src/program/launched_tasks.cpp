@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <cstdlib>
 
+#include "src/environment.hpp"
 #include "src/error.hpp"
 
 namespace hindsight {
@@ -27,8 +27,8 @@ bool is_step(std::int64_t id) {
 
 }  // namespace
 
-int launched_tasks(const Environment& environment) {
-  const auto number = [&](const char* name) { return number_in(environment(name)); };
+int launched_tasks(const std::function<std::string(const char*)>& variable) {
+  const auto number = [&](const char* name) { return number_in(variable(name)); };
   for (const char* launcher : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (const std::int64_t size = number(launcher); size > 0) return static_cast<int>(size);
   if (!is_step(std::max(number("SLURM_STEP_ID"), number("SLURM_STEPID")))) return 1;
@@ -38,10 +38,7 @@ int launched_tasks(const Environment& environment) {
 
 void refuse_to_be_alone(const Communicator& comm) {
   if (comm.size() > 1) return;
-  const int tasks = launched_tasks([](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::string(value != nullptr ? value : "");
-  });
+  const int tasks = launched_tasks(environment);
   if (tasks > 1)
     throw ResourceError(fmt::format(
         "{0} tasks were started, but in MPI this one is alone: each would do all the work. Start the ranks of one run "

@@ -8,13 +8,11 @@
 
 namespace hindsight {
 
-/// The value of a variable of the environment; empty when it is not set.
-using Environment = std::function<std::string(const char* name)>;
-
 /// How many processes were started together with this one, as mpirun (OMPI_COMM_WORLD_SIZE), another MPI's launcher
 /// (PMI_SIZE) or srun say; 1 where nobody says so. In a job's own script, outside any step of srun, SLURM_NTASKS says
 /// what a step may have, not what this process is.
-int launched_tasks(const Environment& environment);
+/// @param variable gives a variable of the environment; "" when it is not set.
+int launched_tasks(const std::function<std::string(const char*)>& variable);
 
 /// @throws ResourceError when this process is one of several, but alone in MPI: each of them would do all the work and
 /// write the same files.
