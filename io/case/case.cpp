@@ -109,6 +109,9 @@ void read_functions(Value functions, Case& result, Names& names) {
 void read_state(Value state, Case& result, Names& names) {
   for (const std::string& key : state.keys()) {
     names.add(key, "state", state.key_place(key));
+    if (key == "times" || key == "steps")
+      throw InputError(state.key_place(key),
+                       "fields.h5 keeps the outputs' " + key + " as '" + key + "': choose another name");
     Value entry = state.at(key);
     CaseState s;
     s.name = key;

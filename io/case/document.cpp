@@ -71,28 +71,34 @@ void refuse_tabs(const std::string& path, const std::string& text, int lines) {
   }
 }
 
-/// The line of the marker that begins the second document.
-int line_of_second(const std::string& text) {
+/// "---" or "...", alone or before a space.
+bool is_marker(const std::string& line, const char* marker) {
+  return line.starts_with(marker) && (line.size() == 3 || line[3] == ' ' || line[3] == '\t' || line[3] == '\r');
+}
+
+/// @throws InputError where a second document begins, which yaml-cpp would not read: what it has for several documents
+/// (LoadAll) does not end on some texts.
+void refuse_second_document(const std::string& path, const std::string& text) {
   std::istringstream stream(text);
-  bool has_content = false;
+  bool has_begun = false, has_ended = false;
   int number = 0;
   for (std::string line; std::getline(stream, line);) {
     ++number;
     const std::size_t begin = line.find_first_not_of(" \t\r");
-    const bool is_marker = line.starts_with("---");
-    if (is_marker && has_content) return number;
-    has_content = has_content || is_marker || (begin != std::string::npos && line[begin] != '#' && line[begin] != '%');
+    if (begin == std::string::npos || line[begin] == '#' || (!has_begun && line[begin] == '%')) continue;
+    const bool is_end = is_marker(line, "...");
+    if (has_begun && !is_end && (has_ended || is_marker(line, "---")))
+      throw InputError({path, number, 0}, "a second YAML document begins here: a case is a single one");
+    has_ended = has_ended || (is_end && has_begun);
+    has_begun = has_begun || !is_end;
   }
-  return 0;
 }
 
 YAML::Node load(const std::string& path, const std::string& text) {
   check_nesting(path, text);
+  refuse_second_document(path, text);
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1)
-      throw InputError({path, line_of_second(text), 0}, "a second YAML document begins here: a case is a single one");
-    return documents.empty() ? YAML::Node() : documents[0];
+    return YAML::Load(text);
   } catch (const YAML::Exception& error) {
     refuse_tabs(path, text, error.mark.line + 1);
     throw InputError({path, error.mark.line + 1, error.mark.column + 1}, "not valid YAML: " + error.msg);

@@ -165,5 +165,12 @@ TEST(Texts, MayBeginWithAByteOrderMark) {
   EXPECT_EQ(Table(path).numbers("time"), std::vector<double>{0.5});
 }
 
+TEST(Texts, MayMarkTheirBeginAndEnd) {
+  const std::string text = "case: marked\nstate: {u: {initial: 1}}\nequations: {dt(u): 0}\ntime: {step: 0.1, to: 1}\n";
+  for (const std::string& marked :
+       {"%YAML 1.2\n---\n" + text, "# first\n--- # begins\n" + text + "...\n# last\n", text + "...\n"})
+    EXPECT_EQ(read(marked).name, "marked") << marked;
+}
+
 }  // namespace
 }  // namespace hindsight
