@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "solvers/equations/derive.hpp"
+#include "solvers/equations/parser.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/runge_kutta_kernels.hpp"
 #include "src/ordered_sum.hpp"
@@ -28,7 +29,8 @@ Integral::Integral(const Model& model, const Active& active, IntegralSpec spec, 
   const std::string name = "term" + std::to_string(number);
   const Expr weight = graph.scalar("@weight");
   weight_ = weight.node().symbol;
-  h_ = graph.scalar("h").node().symbol;
+  h_ = graph.scalar(step_factor).node().symbol;
+  length_ = graph.scalar_index(step_length);
   t_ = graph.scalar(StageNames::stage("t", stage)).node().symbol;
   const Expr g = at_stage(model, {spec_.integrand}, std::to_string(stage))[0];
   for (const Reach& r : reach({g})) reads_neighbours_ = reads_neighbours_ || r.depth != std::array<int, 3>{0, 0, 0};
@@ -183,6 +185,7 @@ void Integral::set_scalars(Tables& tables, std::int64_t k) const {
   tables.scalar(weight_) = spec_.weight * grid_->cell_volume() * in_time;
   tables.scalar(h_) = 1.0;  // wall derivatives are multiplied by h, which here is part of the weight
   tables.scalar(t_) = t;
+  if (length_ >= 0) tables.scalar(length_) = plan_->step(std::min(k, n - 1)).h;
   tables.fill_noise(noise_, k);
   for (const Series& s : series_) {
     const int symbol = model_.graph->scalar_index(StageNames::stage(s.name, stage));

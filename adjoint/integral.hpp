@@ -84,7 +84,7 @@ class Integral {
   std::unique_ptr<Pass> value_pass_, adjoint_pass_, tangent_pass_;
   std::unique_ptr<WallGather> wall_gather_;
   Memory rows_, tangent_rows_, dummy_knot_;
-  int h_, t_, weight_;
+  int h_, t_, weight_, length_;  // symbols; length_: of the step, -1 where nobody reads it
 };
 
 }  // namespace hindsight

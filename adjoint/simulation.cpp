@@ -9,6 +9,7 @@
 #include <functional>
 #include <utility>
 
+#include "adjoint/divergence.hpp"
 #include "adjoint/schedule/roles.hpp"
 #include "solvers/equations/derive.hpp"
 #include "solvers/steppers/reads.hpp"
@@ -104,6 +105,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   build_parameters();
 
   plan_ = std::make_unique<TimePlan>(spec_.from, spec_.to, spec_.step, landings);
+  require_memory(least_memory(), spec_.axes, comm, machine());
   grid_ = std::make_unique<Grid>(spec_.axes, comm, halo, machine());
   tables_ = std::make_unique<Tables>(graph, *grid_, sums);
   tables_->allocate(s.parameter_fields);
@@ -181,6 +183,20 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     }
   }
   stepper_->parameters_changed(*tables_, false);
+}
+
+LeastMemory Simulation::least_memory() const {
+  const Model& model = spec_.model;
+  const bool differentiates = wants_.adjoint || wants_.tangent;
+  const std::int64_t stages = model.is_pointwise() ? 0 : stepper_->stages() - 1;
+  const auto active = static_cast<std::int64_t>(active_.parameter_fields.size());
+  LeastMemory least;
+  least.states = pool_states(0) + stages + (differentiates ? 2 : 0) + (wants_.tangent ? stages : 0) +
+                 (stepper_->keeps_slopes() ? stages : 0);
+  least.state_fields = static_cast<std::int64_t>(model.fields.size());
+  least.other_fields = static_cast<std::int64_t>(model.parameter_fields.size() + model.graph->noises().size()) +
+                       2 * active + 1;  // and the ones
+  return least;
 }
 
 Simulation::~Simulation() {
@@ -1033,36 +1049,20 @@ std::vector<const KernelLibrary*> Simulation::libraries() const {
   return all;
 }
 
-namespace {
-
-/// The first owned value that is not finite, field by field; field is -1 when all are.
-struct BadValue {
-  int field = -1;
-  Index3 cell{0, 0, 0};
-};
-
-BadValue find_bad_value(const Grid& grid, std::size_t fields, double* state) {
-  const Layout& layout = grid.layout();
-  const Box box = grid.interior();
-  for (std::size_t f = 0; f < fields; ++f) {
-    double* const field = state + layout.field_stride * static_cast<std::int64_t>(f) + layout.origin;
-    if (grid.operations().are_finite(box.extent(), grid.block(box, field))) continue;
-    std::vector<double> values(static_cast<std::size_t>(box.cells()));
-    pack_cells(grid, field, values.data());
-    const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
-    const std::int64_t at = bad - values.begin(), nx = grid.cells()[0], ny = grid.cells()[1];
-    return {static_cast<int>(f), {at % nx, at / nx % ny, at / nx / ny}};
-  }
-  return {};
+/// Local cell (0,0,0) of each field of a state.
+std::vector<double*> Simulation::fields_of(const Buffer& state) const {
+  std::vector<double*> cells;
+  for (std::size_t f = 0; f < spec_.model.fields.size(); ++f)
+    cells.push_back(state.data() + grid_->layout().origin +
+                    grid_->layout().field_stride * static_cast<std::int64_t>(f));
+  return cells;
 }
 
-}  // namespace
-
 void Simulation::check_finite(std::int64_t k, const Buffer& state) {
-  const bool bad = find_bad_value(*grid_, spec_.model.fields.size(), state.data()).field >= 0;
-  if (comm_.any(bad)) {
-    if (k == 0) throw NumericsError("the initial state is not finite");
-    report_divergence(k);
+  const BadValue bad = find_bad_value(*grid_, fields_of(state));
+  if (comm_.any(bad.field >= 0)) {
+    if (k > 0) report_divergence(k);
+    comm_.agree(DivergenceFinder(spec_, *grid_, *tables_).initial(bad), static_cast<int>(ExitCode::numerics));
   }
   last_good_ = state;
   last_good_step_ = k;
@@ -1070,25 +1070,17 @@ void Simulation::check_finite(std::int64_t k, const Buffer& state) {
 
 /// Repeats the steps since the last good state to say where it began.
 void Simulation::report_divergence(std::int64_t k) {
-  Buffer state = last_good_;
-  for (std::int64_t step = last_good_step_; state && step < k; ++step) {
+  Buffer before = last_good_;
+  for (std::int64_t step = last_good_step_; before && step < k; ++step) {
     Buffer next = states_->acquire();
-    stepper_->step(*tables_, plan_->step(step), state.data(), next.data());
-    state = next;
-    const BadValue bad = find_bad_value(*grid_, spec_.model.fields.size(), state.data());
-    if (!comm_.any(bad.field >= 0)) continue;
-    std::string message;
-    if (bad.field >= 0) {
-      message = fmt::format("diverged: field '{}' is not finite after step {} (t = {:.6g})",
-                            spec_.model.fields[static_cast<std::size_t>(bad.field)], step + 1, plan_->time(step + 1));
-      for (int axis = 0; axis < grid_->dimensions(); ++axis) {
-        const auto a = static_cast<std::size_t>(axis);
-        message += fmt::format("{} {} = {:.6g}", axis == 0 ? " at" : ",", grid_->axes()[a].name,
-                               grid_->coordinates(axis)[bad.cell[a]]);
-      }
-      message += "; a smaller time.step may be stable";
+    stepper_->step(*tables_, plan_->step(step), before.data(), next.data());
+    const BadValue bad = find_bad_value(*grid_, fields_of(next));
+    if (comm_.any(bad.field >= 0)) {
+      const DivergenceFinder finder(spec_, *grid_, *tables_);
+      comm_.agree(finder.step(plan_->step(step), before.data(), plan_->time(step + 1), bad),
+                  static_cast<int>(ExitCode::numerics));
     }
-    comm_.agree(message, static_cast<int>(ExitCode::numerics));
+    before = next;
   }
   throw NumericsError("diverged: the state is not finite at step " + std::to_string(k));
 }

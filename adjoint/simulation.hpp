@@ -1,6 +1,7 @@
 // A simulation with its objective, ready to run, to differentiate and to be given new values of its unknowns.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "adjoint/driver.hpp"
 #include "adjoint/integral.hpp"
+#include "adjoint/least_memory.hpp"
 #include "adjoint/observations.hpp"
 #include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/schedule/schedule.hpp"
@@ -25,6 +27,13 @@ struct ParameterField {
   std::string name;
   Expr expression;  ///< of coordinates; or invalid, and then `fill` gives the owned cells
   std::function<void(const Grid&, double* cells)> fill;
+  std::string place = {};  ///< of the expression, for messages: " (case.yaml:3:20)"
+};
+
+/// What messages call the expressions of a model: "dt(u) (case.yaml:4:13)".
+struct ExpressionNames {
+  std::vector<std::string> equations, initial;                   ///< parallel to model.fields
+  std::vector<std::array<std::array<std::string, 2>, 3>> walls;  ///< as model.walls
 };
 
 struct Unknown {
@@ -46,6 +55,7 @@ struct StopSpec {
 /// Everything about a simulation except where it runs. Plain data.
 struct SimulationSpec {
   Model model;
+  ExpressionNames names;
   std::string method = "rk4";
   std::vector<Axis> axes;
   double from = 0.0, to = 1.0, step = 1.0;
@@ -182,12 +192,14 @@ class Simulation final : private ReversibleSteps {
   void save_record(BlockWriter& to, const StepRecord& record) const override;
   StepRecord restore_record(BlockReader& from) override;
 
+  LeastMemory least_memory() const;
   void padded(const std::vector<double>& values, double* cell) const;
   void build_parameters();
   void fill_parameter_field(std::size_t i);
   void exchange_parameter_field(int symbol);
   void observe(std::int64_t k, const Buffer& state);
   void add_objective_adjoint(std::int64_t k, double* state);
+  std::vector<double*> fields_of(const Buffer& state) const;
   void check_finite(std::int64_t k, const Buffer& state);
   [[noreturn]] void report_divergence(std::int64_t k);
   double objective() const;

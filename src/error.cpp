@@ -2,11 +2,16 @@
 
 namespace hindsight {
 
-std::string SourcePlace::prefix() const {
+std::string SourcePlace::text() const {
   std::string text = file;
   if (line > 0) text += (text.empty() ? "line " : ":") + std::to_string(line);
   if (line > 0 && column > 0) text += ":" + std::to_string(column);
-  return text.empty() ? text : text + ": ";
+  return text;
+}
+
+std::string SourcePlace::prefix() const {
+  const std::string place = text();
+  return place.empty() ? place : place + ": ";
 }
 
 void throw_error(ExitCode code, const std::string& message) {

@@ -34,7 +34,9 @@ struct SourcePlace {
   int line = 0;
   int column = 0;
 
-  /// "file:line:column: " with the unknown parts left out.
+  /// "file:line:column" with the unknown parts left out.
+  std::string text() const;
+  /// The same, followed by ": " where anything is known.
   std::string prefix() const;
 };
 

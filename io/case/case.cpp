@@ -9,11 +9,14 @@
 #include "io/case/csv.hpp"
 #include "io/case/document.hpp"
 #include "io/case/sections.hpp"
+#include "io/case/text_file.hpp"
 #include "solvers/equations/parser.hpp"
 #include "src/nearest_name.hpp"
 
 namespace hindsight {
 namespace {
+
+constexpr std::int64_t most_bytes = std::int64_t{4} << 20U;
 
 bool is_name(const std::string& text) {
   if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_')) return false;
@@ -24,23 +27,39 @@ bool is_name(const std::string& text) {
 /// Every name stands for one thing, and for none that expressions know already.
 class Names {
  public:
+  /// Coordinates have a meaning on grids that have their axes.
+  void add_axes(const CaseGrid& grid) {
+    for (const CaseAxis& axis : grid.axes) axes_.push_back(axis.name);
+  }
   void add(const std::string& name, const std::string& what, const SourcePlace& place) {
     if (!is_name(name)) throw InputError(place, "'" + name + "' is not a name (letters, digits, _)");
-    const auto& reserved = reserved_names();
-    if (std::find(reserved.begin(), reserved.end(), name) != reserved.end())
+    if (name == "t") throw InputError(place, "'t' is the time in every case: choose another name");
+    if (has(axes_, name))
+      throw InputError(place, "'" + name + "' is the coordinate of the grid's axis " + name + ": choose another name");
+    if (has(reserved_names(), name))
       throw InputError(place, "'" + name + "' has a meaning of its own in expressions: choose another name");
     const auto [it, is_new] = known_.emplace(name, what);
     if (!is_new) throw InputError(place, "'" + name + "' is already the name of a " + it->second);
   }
 
  private:
+  static bool has(const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+  std::vector<std::string> axes_;
   std::map<std::string, std::string> known_;
 };
 
-/// "name(a, b)" taken apart; no parenthesis: only the name.
-std::pair<std::string, std::vector<std::string>> signature(const std::string& text, const SourcePlace& place) {
+/// "name(a, b)" taken apart.
+struct Signature {
+  std::string name;
+  std::vector<std::string> arguments;
+  bool has_parentheses = false;
+};
+
+Signature signature(const std::string& text, const SourcePlace& place) {
   const std::size_t open = text.find('(');
-  if (open == std::string::npos) return {text, {}};
+  if (open == std::string::npos) return {text, {}, false};
   if (text.back() != ')') throw InputError(place, "'" + text + "' lacks its closing parenthesis");
   if (text.find_first_of("()", open + 1) != text.size() - 1)
     throw InputError(place, "'" + text + "' has more than one pair of parentheses");
@@ -54,22 +73,21 @@ std::pair<std::string, std::vector<std::string>> signature(const std::string& te
       current += c;
     }
   }
-  return {text.substr(0, open), arguments};
+  return {text.substr(0, open), arguments, true};
 }
 
-/// Arguments may shadow coordinates and the time; not what is written like a call, nor numbers and words.
+/// Arguments may shadow the time, as they may coordinates; not what is written like a call, nor numbers and words.
 bool can_be_argument(const std::string& name) {
-  static const std::vector<std::string> shadowed{"x", "y", "z", "t", "h"};
   const std::vector<std::string>& reserved = reserved_names();
-  return std::find(shadowed.begin(), shadowed.end(), name) != shadowed.end() ||
-         std::find(reserved.begin(), reserved.end(), name) == reserved.end();
+  return name == "t" || std::find(reserved.begin(), reserved.end(), name) == reserved.end();
 }
 
 void read_functions(Value functions, Case& result, Names& names) {
   for (const std::string& key : functions.keys()) {
     const SourcePlace place = functions.key_place(key);
-    const auto [name, arguments] = signature(key, place);
-    if (arguments.empty()) throw InputError(place, "write functions as name(argument, ...), not '" + key + "'");
+    const auto [name, arguments, has_parentheses] = signature(key, place);
+    if (!has_parentheses)
+      throw InputError(place, "write functions as name(argument, ...), or name() without arguments, not '" + key + "'");
     names.add(name, "function", place);
     for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
       if (!is_name(*argument)) throw InputError(place, "'" + *argument + "' is not the name of an argument");
@@ -91,6 +109,9 @@ void read_functions(Value functions, Case& result, Names& names) {
 void read_state(Value state, Case& result, Names& names) {
   for (const std::string& key : state.keys()) {
     names.add(key, "state", state.key_place(key));
+    if (key == "times" || key == "steps")
+      throw InputError(state.key_place(key),
+                       "fields.h5 keeps the outputs' " + key + " as '" + key + "': choose another name");
     Value entry = state.at(key);
     CaseState s;
     s.name = key;
@@ -102,14 +123,27 @@ void read_state(Value state, Case& result, Names& names) {
   if (result.state.empty()) state.fail("state must name at least one field");
 }
 
+/// The field whose derivative in time was meant by a key like d(u)/dt or u'; empty: none.
+std::string field_meant(const std::string& key, const std::vector<std::string>& fields) {
+  std::string bare = key;
+  std::erase(bare, ' ');
+  for (const std::string& f : fields)
+    for (const std::string& way : {"d(" + f + ")/dt", "d" + f + "/dt", "d/dt(" + f + ")", "d" + f + "dt", f + "'", f,
+                                   "d" + f, "ddt(" + f + ")", f + "_t", "dot(" + f + ")", "d_t(" + f + ")"})
+      if (bare == way) return f;
+  return "";
+}
+
 void read_equations(Value equations, Case& result) {
   std::vector<std::string> fields;
   for (const CaseState& s : result.state) fields.push_back(s.name);
   for (const std::string& key : equations.keys()) {
     const SourcePlace place = equations.key_place(key);
-    const auto [derivative, arguments] = signature(key, place);
-    if (derivative != "dt" || arguments.size() != 1)
-      throw InputError(place, "an equation is written dt(field): \"...\", not '" + key + "'");
+    const std::string wrong = "an equation is written dt(field): \"...\", not '" + key + "'";
+    if (const std::string f = field_meant(key, fields); !f.empty())
+      throw InputError(place, wrong + "; did you mean 'dt(" + f + ")'?");
+    const auto [derivative, arguments, has_parentheses] = signature(key, place);
+    if (derivative != "dt" || arguments.size() != 1) throw InputError(place, wrong);
     if (std::find(fields.begin(), fields.end(), arguments[0]) == fields.end())
       throw InputError(place, "'" + arguments[0] + "' is not a state" + did_you_mean(arguments[0], fields) +
                                   "; states: " + join(fields));
@@ -217,7 +251,8 @@ std::string read_name(const Value& value) {
 
 }  // namespace
 
-Case parse_case(const std::string& path, const std::string& text, const std::vector<std::string>& overrides) {
+Case parse_case(const std::string& path, const std::string& given, const std::vector<std::string>& overrides) {
+  const std::string text = utf8_text(path, given);
   Value root = load_document(path, text, overrides);
   Case result;
   Names names;
@@ -225,6 +260,7 @@ Case parse_case(const std::string& path, const std::string& text, const std::vec
   result.name = read_name(root.at("case"));
   if (auto v = root.find("description")) v->text();
   if (auto grid = root.find("grid")) result.grid = read_grid(*grid);
+  if (result.grid) names.add_axes(*result.grid);
   if (auto parameters = root.find("parameters"))
     for (const std::string& key : parameters->keys()) {
       names.add(key, "parameter", parameters->key_place(key));
@@ -271,7 +307,7 @@ std::vector<std::string> Case::inputs() const {
 }
 
 Case read_case(const std::string& path, const std::vector<std::string>& overrides) {
-  return parse_case(path, read_text_file(path), overrides);
+  return parse_case(path, read_regular_file(path, "a case", most_bytes), overrides);
 }
 
 }  // namespace hindsight

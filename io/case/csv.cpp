@@ -5,7 +5,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "io/case/document.hpp"
+#include "io/case/text_file.hpp"
 #include "src/nearest_name.hpp"
 
 namespace hindsight {
@@ -23,16 +23,28 @@ std::vector<std::string> entries(const std::string& line) {
   return all;
 }
 
+constexpr std::int64_t most_bytes = std::int64_t{4} << 30U;
+constexpr std::size_t longest_line = std::size_t{1} << 20U;
+
+/// A name that stands twice would leave open which column is meant. Columns without a name are asked for by nobody.
+void refuse_twins(const std::vector<std::string>& names, const SourcePlace& place) {
+  for (auto name = names.begin(); name != names.end(); ++name)
+    if (!name->empty() && std::find(names.begin(), name, *name) != name)
+      throw InputError(place, "the column '" + *name + "' stands twice");
+}
+
 }  // namespace
 
 Table::Table(const std::string& path) : path_(path) {
-  std::istringstream text(read_text_file(path));
+  std::istringstream text(utf8_text(path, read_regular_file(path, "a table", most_bytes)));
   int number = 0;
   for (std::string line; std::getline(text, line);) {
     ++number;
+    if (line.size() > longest_line) throw InputError({path, number, 0}, "this line is longer than 1 MiB");
     if (trimmed(line).empty() || trimmed(line)[0] == '#') continue;
     if (names_.empty()) {
       names_ = entries(line);
+      refuse_twins(names_, {path, number, 0});
       continue;
     }
     cells_.push_back(entries(line));

@@ -1,4 +1,5 @@
-// Tables of numbers: # starts a comment line, then one line of column names, then rows of numbers, commas between.
+// Tables of numbers as UTF-8 text: # starts a comment line, then one line of column names, then rows of numbers, commas
+// between.
 #pragma once
 
 #include <string>
@@ -10,7 +11,8 @@ namespace hindsight {
 
 class Table {
  public:
-  /// @throws InputError naming file and line: unreadable file, no header, wrong number of entries in a row.
+  /// @throws InputError naming file and line: no regular file, not UTF-8, no header, a column that stands twice, wrong
+  /// number of entries in a row.
   explicit Table(const std::string& path);
 
   const std::vector<std::string>& names() const { return names_; }

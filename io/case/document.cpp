@@ -4,16 +4,15 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
+#include "solvers/equations/parser.hpp"
 #include "src/nearest_name.hpp"
 
 namespace hindsight {
 namespace {
 
-constexpr std::size_t largest_file = 4U << 20U;
 constexpr int deepest_nesting = 60;
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -25,7 +24,6 @@ std::vector<std::string> split(const std::string& text, char separator) {
 
 /// yaml-cpp recurses without a limit: refuse what would overflow its stack.
 void check_nesting(const std::string& path, const std::string& text) {
-  if (text.size() > largest_file) throw InputError({path, 0, 0}, "a case file of more than 4 MiB");
   int depth = 0, line = 1, dashes = 0;
   bool at_start = true;
   for (const char c : text) {
@@ -61,11 +59,48 @@ void check_nesting(const std::string& path, const std::string& text) {
     throw InputError({path, 0, 0}, "lists and maps are nested too deeply (60 levels)");
 }
 
+/// @throws InputError when one of the first lines is indented with a tab, which YAML takes for text.
+void refuse_tabs(const std::string& path, const std::string& text, int lines) {
+  std::istringstream stream(text);
+  int number = 0;
+  for (std::string line; ++number <= lines && std::getline(stream, line);) {
+    const std::size_t tab = line.find('\t'), begin = line.find_first_not_of(" \t\r");
+    if (tab < begin && begin != std::string::npos && line[begin] != '#')
+      throw InputError({path, number, static_cast<int>(tab) + 1},
+                       "a tab stands where YAML wants spaces: indent with spaces");
+  }
+}
+
+/// "---" or "...", alone or before a space.
+bool is_marker(const std::string& line, const char* marker) {
+  return line.starts_with(marker) && (line.size() == 3 || line[3] == ' ' || line[3] == '\t' || line[3] == '\r');
+}
+
+/// @throws InputError where a second document begins, which yaml-cpp would not read: what it has for several documents
+/// (LoadAll) does not end on some texts.
+void refuse_second_document(const std::string& path, const std::string& text) {
+  std::istringstream stream(text);
+  bool has_begun = false, has_ended = false;
+  int number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    ++number;
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos || line[begin] == '#' || (!has_begun && line[begin] == '%')) continue;
+    const bool is_end = is_marker(line, "...");
+    if (has_begun && !is_end && (has_ended || is_marker(line, "---")))
+      throw InputError({path, number, 0}, "a second YAML document begins here: a case is a single one");
+    has_ended = has_ended || (is_end && has_begun);
+    has_begun = has_begun || !is_end;
+  }
+}
+
 YAML::Node load(const std::string& path, const std::string& text) {
   check_nesting(path, text);
+  refuse_second_document(path, text);
   try {
     return YAML::Load(text);
   } catch (const YAML::Exception& error) {
+    refuse_tabs(path, text, error.mark.line + 1);
     throw InputError({path, error.mark.line + 1, error.mark.column + 1}, "not valid YAML: " + error.msg);
   }
 }
@@ -199,8 +234,14 @@ bool Value::has(const std::string& key) const {
 
 Value Value::at(const std::string& key) {
   std::optional<Value> found = find(key);
-  if (!found) fail("missing key '" + key + "'" + (path_.empty() ? "" : " in " + path_));
-  return *found;
+  if (found) return *found;
+  std::vector<std::string> others = keys();
+  std::erase_if(others,
+                [&](const std::string& k) { return std::find(asked_->begin(), asked_->end(), k) != asked_->end(); });
+  const std::string misspelt = nearest_name(key, others);
+  const std::string missing = "missing key '" + key + "'" + (path_.empty() ? "" : " in " + path_);
+  if (misspelt.empty()) fail(missing);
+  throw InputError(key_place(misspelt), missing + "; is it meant by '" + misspelt + "'?");
 }
 
 void Value::finish() const {
@@ -239,12 +280,14 @@ Text Value::expression() const {
 }
 
 double Value::number_or_infinity() const {
+  if (!node_.IsScalar() || node_.Scalar().empty()) fail(path_ + " must be a number");
   double value = 0.0;
-  try {
-    if (!node_.IsScalar() || node_.Scalar().empty()) fail(path_ + " must be a number");
-    value = node_.as<double>();
-  } catch (const YAML::Exception&) {
-    fail(path_ + " must be a number, not '" + node_.Scalar() + "'");
+  if (!YAML::convert<double>::decode(node_, value)) {
+    try {
+      value = parse_number(node_.Scalar());
+    } catch (const InputError& error) {
+      fail(path_ + " must be a number, not '" + node_.Scalar() + "': " + error.what());
+    }
   }
   if (std::isnan(value)) fail(path_ + " is not a number");
   return value;
@@ -282,14 +325,6 @@ Value load_document(const std::string& path, const std::string& text, const std:
   source->lines = split(text, '\n');
   source->overrides = overrides;
   return {source, document(path, text, overrides), ""};
-}
-
-std::string read_text_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || file.bad()) throw InputError("cannot read '" + path + "'");
-  return text.str();
 }
 
 namespace {

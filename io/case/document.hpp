@@ -48,7 +48,7 @@ class Value {
 
   std::string text() const;  ///< a string
   Text expression() const;   ///< a string or number, as written
-  double number() const;     ///< finite
+  double number() const;     ///< finite; written as a number or an expression of numbers: 8/3, 2*pi/24
   double number_or_infinity() const;
   std::int64_t integer() const;
   bool boolean() const;
@@ -64,9 +64,6 @@ class Value {
 
 /// Parses text as a case document with overrides ("a.b.0.c=VALUE") applied. @throws InputError.
 Value load_document(const std::string& path, const std::string& text, const std::vector<std::string>& overrides);
-
-/// The file's content. @throws InputError when it cannot be read.
-std::string read_text_file(const std::string& path);
 
 /// A path in a case is relative to the case file.
 std::string resolve(const std::string& path, const std::string& case_path);

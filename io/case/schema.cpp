@@ -26,7 +26,6 @@ Json choice(const std::vector<std::string>& names) {
   return {{"enum", names}};
 }
 
-const Json number = {{"type", "number"}};
 const Json text = {{"type", "string"}};
 const Json expression = {{"type", {"string", "number"}}};
 /// One component of a path; the rule of the reader but for the length in bytes.
@@ -35,7 +34,22 @@ const Json folder_name = {
     {"pattern", R"(^[^\u0000-\u001f\u007f-\u009f/.\-][^\u0000-\u001f\u007f-\u009f/]*$)"},
 };
 const Json size = {{"type", {"string", "number"}}};
-const Json depth = {{"type", "integer"}, {"minimum", 0}, {"maximum", 64}};
+
+/// A number, or a text with an expression of numbers: 8/3. Bounds hold for those that are written as numbers.
+Json number(const Json& bounds = Json::object()) {
+  Json json = {{"type", {"number", "string"}}};
+  json.update(bounds);
+  return json;
+}
+Json whole(const Json& bounds) {
+  Json json = {{"type", {"integer", "string"}}};
+  json.update(bounds);
+  return json;
+}
+const Json positive = number({{"exclusiveMinimum", 0}});
+const Json not_negative = number({{"minimum", 0}});
+const Json counting = whole({{"minimum", 1}});
+const Json depth = whole({{"minimum", 0}, {"maximum", 64}});
 
 Json with_codec(const std::vector<std::string>& codecs) {
   return {{"properties", {{"codec", choice(codecs)}}}, {"required", {"codec"}}};
@@ -48,8 +62,8 @@ Json only_with(const std::string& key, const std::vector<std::string>& codecs) {
 Json tier(const Json& own = Json::object()) {
   Json keys = {{"size", size},
                {"codec", choice({"none", "float32", "bfloat16", "lz4", "zstd", "quantised", "zfp"})},
-               {"tolerance", {{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 1}}},
-               {"accept", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+               {"tolerance", number({{"exclusiveMinimum", 0}, {"exclusiveMaximum", 1}})},
+               {"accept", positive},
                {"then", choice({"lz4", "zstd"})},
                {"difference", choice({"none", "neighbour"})}};
   keys.update(own);
@@ -74,23 +88,23 @@ Json definitions() {
   Json both_sides = side;
   both_sides["properties"]["lower"] = side;
   both_sides["properties"]["upper"] = side;
-  const Json axis = object({{"cells", {{"type", "integer"}, {"minimum", 1}}},
-                            {"from", number},
-                            {"to", number},
+  const Json axis = object({{"cells", counting},
+                            {"from", number()},
+                            {"to", number()},
                             {"boundary", either({choice({"periodic"}), both_sides})}},
                            {"cells"});
-  const Json series = either({text, object({{"times", {{"type", "array"}, {"items", number}}},
-                                            {"values", {{"type", "array"}, {"items", number}}}},
+  const Json series = either({text, object({{"times", {{"type", "array"}, {"items", number()}}},
+                                            {"values", {{"type", "array"}, {"items", number()}}}},
                                            {"times", "values"})});
-  const Json parameter = either({number, object({{"value", {{"type", {"number", "string"}}}},
-                                                 {"field", expression},
-                                                 {"file", text},
-                                                 {"dataset", text},
-                                                 {"series", series},
-                                                 {"time", text}})});
+  const Json parameter = either({number(), object({{"value", number()},
+                                                   {"field", expression},
+                                                   {"file", text},
+                                                   {"dataset", text},
+                                                   {"series", series},
+                                                   {"time", text}})});
   const Json misfit = object({{"of", text},
                               {"data", text},
-                              {"noise", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+                              {"noise", positive},
                               {"log", {{"type", "boolean"}}},
                               {"time", text},
                               {"value", text},
@@ -102,13 +116,12 @@ Json definitions() {
                             {"integral", expression},
                             {"penalty", expression},
                             {"misfit", misfit},
-                            {"weight", {{"type", "number"}, {"minimum", 0}}}});
+                            {"weight", not_negative}});
   const Json unknown =
       either({{{"type", "null"}},
-              object({{"bounds", {{"type", "array"}, {"items", number}, {"minItems", 2}, {"maxItems", 2}}},
+              object({{"bounds", {{"type", "array"}, {"items", number()}, {"minItems", 2}, {"maxItems", 2}}},
                       {"scale", choice({"linear", "log"})},
-                      {"prior", object({{"mean", number}, {"sd", {{"type", "number"}, {"exclusiveMinimum", 0}}}},
-                                       {"mean", "sd"})}})});
+                      {"prior", object({{"mean", number()}, {"sd", positive}}, {"mean", "sd"})}})});
   return {{"axis", axis}, {"parameter", parameter}, {"term", term}, {"unknown", unknown}};
 }
 
@@ -131,26 +144,25 @@ std::string case_schema() {
        {"equations",
         {{"type", "object"}, {"patternProperties", {{"^dt\\(\\w+\\)$", expression}}}, {"additionalProperties", false}}},
        {"time", object({{"method", choice({"euler", "midpoint", "heun", "ssprk3", "rk4", "dopri5"})},
-                        {"from", number},
-                        {"step", {{"type", "number"}, {"exclusiveMinimum", 0}}},
-                        {"to", number},
+                        {"from", number()},
+                        {"step", positive},
+                        {"to", number()},
                         {"until", text},
-                        {"at most", {{"type", "integer"}, {"minimum", 1}}}},
+                        {"at most", counting}},
                        {"step"})},
        {"objective", {{"type", "array"}, {"items", reference("term")}}},
        {"unknowns", map_of(reference("unknown"))},
        {"checkpoints",
         object({{"schedule", choice(checkpoint_schedules())},
-                {"period", {{"type", "integer"}, {"minimum", 1}}},
+                {"period", counting},
                 {"host", either({size, tier()})},
                 {"device", size},
                 {"disk", either({size, tier({{"directory", text}, {"queue", depth}, {"prefetch", depth}})})}})},
        {"inversion", object({{"method", choice({"lbfgs", "blmvm", "bqnls", "bncg"})},
-                             {"iterations", {{"type", "integer"}, {"minimum", 1}}},
-                             {"gradient", {{"type", "number"}, {"minimum", 0}}},
-                             {"relative", {{"type", "number"}, {"minimum", 0}}}})},
-       {"output", object({{"every", {{"type", "number"}, {"exclusiveMinimum", 0}}},
-                          {"fields", {{"type", "array"}, {"items", text}}}})}},
+                             {"iterations", counting},
+                             {"gradient", not_negative},
+                             {"relative", not_negative}})},
+       {"output", object({{"every", positive}, {"fields", {{"type", "array"}, {"items", text}}}})}},
       {"case", "state", "equations", "time"});
   Json document = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "A Hindsight case"}};
   document.update(schema);

@@ -1,12 +1,14 @@
 #include "io/case/sections.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <cctype>
 #include <cmath>
-#include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "io/case/csv.hpp"
+#include "io/case/text_file.hpp"
+#include "solvers/equations/parser.hpp"
 #include "src/nearest_name.hpp"
 
 namespace hindsight {
@@ -91,20 +93,30 @@ void read_series(Value series, Value& parameter, CaseParameter& result, const st
     if (!(result.times[i] > result.times[i - 1])) series.fail(series.path() + ": times must increase");
 }
 
+/// A text like "1.5 GiB" taken apart: a number, or an expression of numbers, and the letters after it.
+std::pair<std::string, std::string> number_and_unit(const std::string& text) {
+  std::size_t end = text.size();
+  while (end > 0 && std::isalpha(static_cast<unsigned char>(text[end - 1])) != 0) --end;
+  return {text.substr(0, end), text.substr(end)};
+}
+
 CaseBudget read_budget(const Value& value) {
   CaseBudget budget;
   budget.place = value.place();
   const std::string text = value.text();
-  double number = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string unit(end, text.data() + text.size());
-  unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size() : unit.find_first_not_of(' '));
+  const auto [amount_text, unit] = number_and_unit(text);
   static const std::vector<std::pair<std::string, double>> units = {
       {"", 1},     {"B", 1},    {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
       {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6},     {"GB", 1e9},        {"TB", 1e12},          {"slots", 0},
       {"slot", 0}};
-  const auto known = std::find_if(units.begin(), units.end(), [&](const auto& u) { return u.first == unit; });
-  if (error != std::errc() || known == units.end() || !(number >= 0) || number > 9e15)
+  const auto known = std::find_if(units.begin(), units.end(), [u = unit](const auto& k) { return k.first == u; });
+  double number = -1.0;
+  try {
+    number = parse_number(amount_text);
+  } catch (const InputError&) {
+    number = -1.0;
+  }
+  if (known == units.end() || !(number >= 0) || number > 9e15)
     value.fail(value.path() + ": '" + text + "' is no size; write for example 1 GiB, 500 MB or 10 slots");
   if (known->second == 0) {
     budget.unit = CaseBudget::Unit::slots;
@@ -204,7 +216,11 @@ CaseParameter read_parameter(Value parameter, const std::string& name, const std
     result.kind = CaseParameter::Kind::field_file;
     result.file = resolve(file->text(), case_path);
     result.dataset = parameter.at("dataset").text();
-    if (!std::filesystem::exists(result.file)) file->fail("cannot read '" + result.file + "'");
+    try {
+      require_regular_file(result.file, "an HDF5 file");
+    } catch (const InputError& error) {
+      file->fail(error.what());
+    }
   } else if (auto value = parameter.find("value")) {
     result.value = value->number();
   } else {

@@ -1,8 +1,10 @@
 #include "io/results/datasets.hpp"
 
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/error.hpp"
 
@@ -167,7 +169,10 @@ void FieldFile::finish() {
   folder_->publish(name_);
 }
 
-void read_field(const std::string& file, const std::string& dataset, const Grid& grid, double* cells) {
+namespace {
+
+/// This rank's block of a dataset.
+std::vector<double> read_block(const std::string& file, const std::string& dataset, const Grid& grid) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   const Shape shape = shape_of(grid);
   const hid_t opened = H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
@@ -188,6 +193,35 @@ void read_field(const std::string& file, const std::string& dataset, const Grid&
   std::vector<double> values(static_cast<std::size_t>(grid.interior().cells()));
   check_hdf5(H5Dread(data, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, values.data()), "read " + dataset + " of",
              file);
+  return values;
+}
+
+/// @throws InputError naming the first value that is not finite, and its place.
+void require_finite(const std::vector<double>& values, const std::string& file, const std::string& dataset,
+                    const Grid& grid) {
+  const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
+  if (bad == values.end()) return;
+  const Index3& n = grid.cells();
+  const std::int64_t at = bad - values.begin();
+  const Index3 cell{at % n[0], at / n[0] % n[1], at / n[0] / n[1]};
+  std::string index, place;
+  for (int axis = grid.dimensions(); axis-- > 0;) {
+    const auto a = static_cast<std::size_t>(axis);
+    index += fmt::format("{}{}", index.empty() ? "" : ", ", grid.first()[a] + cell[a]);
+    place = fmt::format("{} = {:.6g}{}", grid.axes()[a].name, grid.coordinates(axis)[cell[a]],
+                        place.empty() ? "" : ", " + place);
+  }
+  throw InputError(fmt::format("dataset '{}' of '{}' holds {} at [{}] ({})", dataset, file, *bad, index, place));
+}
+
+}  // namespace
+
+void read_field(const std::string& file, const std::string& dataset, const Grid& grid, double* cells) {
+  std::vector<double> values;
+  grid.communicator().together([&] {
+    values = read_block(file, dataset, grid);
+    require_finite(values, file, dataset, grid);
+  });
   unpack_cells(grid, values.data(), cells);
 }
 

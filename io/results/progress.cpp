@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+
+#include "src/standard_streams.hpp"
 
 namespace hindsight {
 
@@ -53,19 +54,18 @@ void Progress::update(std::int64_t done) {
 }
 
 void Progress::print(std::int64_t done, double seconds) {
-  fmt::print(stderr, "\r\033[K{}", progress_line(name_, unit_, done, total_, seconds));
-  std::fflush(stderr);
+  print_error("\r\033[K" + progress_line(name_, unit_, done, total_, seconds));
   line_open_ = true;
 }
 
 void Progress::warn(const std::string& text) {
   if (!warns_) return;
   finish();
-  fmt::print(stderr, "warning: {}\n", text);
+  print_error("warning: " + text + "\n");
 }
 
 void Progress::finish() {
-  if (line_open_) fmt::print(stderr, "\r\033[K");
+  if (line_open_) print_error("\r\033[K");
   line_open_ = false;
 }
 

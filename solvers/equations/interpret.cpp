@@ -67,10 +67,10 @@ double apply(Op op, double a, double b, double c) {
   }
 }
 
-std::vector<double> interpret(const std::vector<Expr>& roots, const Bindings& bindings) {
-  if (roots.empty()) return {};
-  const Graph& graph = roots.front().graph();
+std::unordered_map<NodeId, double> interpret_all(const std::vector<Expr>& roots, const Bindings& bindings) {
   std::unordered_map<NodeId, double> value;
+  if (roots.empty()) return value;
+  const Graph& graph = roots.front().graph();
   for (NodeId id : reachable(roots)) {
     const Node& node = graph[id];
     switch (node.op) {
@@ -93,6 +93,11 @@ std::vector<double> interpret(const std::vector<Expr>& roots, const Bindings& bi
       }
     }
   }
+  return value;
+}
+
+std::vector<double> interpret(const std::vector<Expr>& roots, const Bindings& bindings) {
+  const std::unordered_map<NodeId, double> value = interpret_all(roots, bindings);
   std::vector<double> out;
   for (Expr root : roots) out.push_back(value.at(root.id()));
   return out;

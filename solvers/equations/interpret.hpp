@@ -15,6 +15,9 @@ struct Bindings {
   std::function<double(int axis, int offset)> coordinate;
 };
 
+/// Values of all nodes that the roots depend on.
+std::unordered_map<NodeId, double> interpret_all(const std::vector<Expr>& roots, const Bindings& bindings);
+
 /// Values of the roots. Uses the operations of the C math library, std::fma for fma, and double throughout.
 std::vector<double> interpret(const std::vector<Expr>& roots, const Bindings& bindings);
 

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "src/utf8.hpp"
+
 namespace hindsight {
 namespace {
 
@@ -14,10 +16,6 @@ bool starts_name(char c) {
 }
 bool is_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-/// Second and later bytes of a UTF-8 character.
-bool continues_character(char c) {
-  return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U;
 }
 bool continues_name(char c) {
   return starts_name(c) || is_digit(c);

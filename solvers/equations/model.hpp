@@ -31,8 +31,8 @@ struct Series {
   double at(double t) const;
 };
 
-/// Plain data. Right-hand sides are discretised and refer to fields, parameters and series by name, and to the time as
-/// scalar "t". The vectors run parallel to the names.
+/// Plain data. Right-hand sides are discretised and refer to fields, parameters and series by name, to the time as
+/// scalar "t" and to the length of the step as scalar step_length (parser.hpp). The vectors run parallel to the names.
 struct Model {
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
   int dimensions = 0;
@@ -48,6 +48,10 @@ struct Model {
   /// True when no equation reads a neighbour: an ODE, or an ensemble of ODEs.
   bool is_pointwise() const;
 };
+
+/// The scalar that kernels multiply slopes by: the length of the step, and 1 in objective terms, whose weights hold the
+/// length. No case can name it.
+inline const std::string step_factor = "dt";
 
 /// What gradients are asked of, by name.
 struct Active {

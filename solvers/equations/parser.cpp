@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "solvers/equations/interpret.hpp"
 #include "solvers/equations/lexer.hpp"
 #include "src/nearest_name.hpp"
 
@@ -46,6 +47,7 @@ const std::vector<std::string> operators = {"dx",  "dy",    "dz",  "dxx",  "dyy"
                                             "lap", "grad2", "div", "grad", "upwind"};
 const std::vector<std::string> random_functions = {"noise", "uniform"};
 const std::vector<std::string> axis_names = {"x", "y", "z"};
+const std::vector<std::string> spacing_names = {"hx", "hy", "hz"};
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -212,7 +214,12 @@ class Parser {
       if (text == axis_names[static_cast<std::size_t>(axis)]) return graph_.coordinate(axis);
     if (contains(scope_.scalars, text)) return graph_.scalar(text);
     if (contains(scope_.fields, text)) return graph_.field(text);
+    if (const auto user = scope_.functions.find(text); user != scope_.functions.end())
+      fail(token, "'" + text + "' is a function: write " + text + (user->second.arguments.empty() ? "()" : "(...)"));
     if (contains(function_names(), text)) fail(token, "'" + text + "' is a function: write " + text + "(...)");
+    for (std::size_t axis = 0; axis < scope_.spacing.size(); ++axis)
+      if (text == spacing_names[axis]) return graph_.constant(scope_.spacing[axis]);
+    if (scope_.step && text == "step") return graph_.scalar(step_length);
     fail(token, "unknown name '" + text + "'" + did_you_mean(text, value_names()) +
                     "; known here: " + (value_names().empty() ? "numbers only" : join(value_names())));
   }
@@ -222,6 +229,9 @@ class Parser {
     names.insert(names.end(), scope_.scalars.begin(), scope_.scalars.end());
     for (const auto& [name, value] : locals_) names.push_back(name);
     for (int axis = 0; axis < scope_.dimensions; ++axis) names.push_back(axis_names[static_cast<std::size_t>(axis)]);
+    names.insert(names.end(), spacing_names.begin(),
+                 spacing_names.begin() + static_cast<std::ptrdiff_t>(scope_.spacing.size()));
+    if (scope_.step) names.emplace_back("step");
     names.emplace_back("pi");
     return names;
   }
@@ -382,13 +392,19 @@ Expr parse(Graph& graph, const std::string& text, const Scope& scope, const Sour
   return Parser(graph, text, scope, place, {}, {}, 0, budget).parse_all();
 }
 
+double parse_number(const std::string& text) {
+  Graph graph;
+  Scope numbers_only;
+  numbers_only.operators = false;
+  return interpret({parse(graph, text, numbers_only, {})}, {})[0];
+}
+
 const std::vector<std::string>& reserved_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all = operators;
     all.insert(all.end(), random_functions.begin(), random_functions.end());
     for (const Builtin& b : builtins()) all.emplace_back(b.name);
-    for (const char* word : {"x", "y", "z", "t", "h", "pi", "and", "or", "not", "dt", "dtt", "initial", "norm"})
-      all.emplace_back(word);
+    for (const char* word : {"t", "pi", "and", "or", "not", "dt", "dtt", "initial", "norm"}) all.emplace_back(word);
     return all;
   }();
   return names;

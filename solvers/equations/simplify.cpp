@@ -77,7 +77,9 @@ Expr simplify_local(Graph& graph, Op op, const std::vector<Expr>& args, int, int
   if (constants) {
     double v[3] = {0, 0, 0};
     for (std::size_t i = 0; i < args.size(); ++i) v[i] = args[i].node().value;
-    return graph.constant(apply(op, v[0], v[1], v[2]));
+    const double value = apply(op, v[0], v[1], v[2]);
+    if (!std::isfinite(value)) return {};  // stays an operation, which messages can name
+    return graph.constant(value);
   }
   switch (op) {
     case Op::add:

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "solvers/equations/derive.hpp"
+#include "solvers/equations/parser.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/runge_kutta_kernels.hpp"
 #include "solvers/steppers/wall_adjoint.hpp"
@@ -15,12 +16,15 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
+/// Or on the length of the step, which changes with time.
 bool depends_on_time(const Model& model, const std::vector<Expr>& expressions) {
   for (const NodeId id : reachable(expressions)) {
     const Node& node = (*model.graph)[id];
     if (node.op != Op::scalar) continue;
     const std::string& name = model.graph->scalars()[node.symbol];
-    if (name == "t" || std::find(model.series.begin(), model.series.end(), name) != model.series.end()) return true;
+    if (name == "t" || name == step_length ||
+        std::find(model.series.begin(), model.series.end(), name) != model.series.end())
+      return true;
   }
   return false;
 }
@@ -50,7 +54,7 @@ struct RungeKutta::Plan {
   std::unique_ptr<WallAdjoint> wall_adjoint;
 
   // symbols
-  int h = 0;
+  int h = 0, length = -1;                          // of the step, as a factor and as a value; -1: nobody reads it
   std::vector<int> t;                              // per stage
   std::vector<std::vector<int>> stage, dot_stage;  // [stage][field]; the last entry is the new state
   std::vector<int> lambda, lambda_next, work;
@@ -115,7 +119,8 @@ RungeKutta::RungeKutta(const Model& model, const Tableau& tableau, const Active&
 
   const auto field = [&](const std::string& name) { return int{graph.field(name).node().symbol}; };
   const auto scalar = [&](const std::string& name) { return int{graph.scalar(name).node().symbol}; };
-  p.h = scalar("h");
+  p.h = scalar(step_factor);
+  p.length = graph.scalar_index(step_length);
   p.series.resize(model.series.size());
   p.series_dot.resize(active.series.size());
   p.series_weight.resize(active.series.size());
@@ -302,6 +307,7 @@ void RungeKutta::parameters_changed(Tables& tables, bool with_tangent) const {
 void RungeKutta::set_stage_scalars(Tables& tables, StepTime time) const {
   const Plan& p = *plan_;
   tables.scalar(p.h) = time.h;
+  if (p.length >= 0) tables.scalar(p.length) = time.h;
   for (int i = 0; i < stages() && p.time_dependent; ++i) {
     const double t = time.t + tableau_.c[at(i)] * time.h;
     tables.scalar(p.t[at(i)]) = t;

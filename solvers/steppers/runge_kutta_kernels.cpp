@@ -24,7 +24,7 @@ RungeKuttaKernels::RungeKuttaKernels(const Model& model, const Tableau& tableau,
       tableau_(tableau),
       active_(active),
       graph_(*model.graph),
-      h_(graph_.scalar("h")),
+      h_(graph_.scalar(step_factor)),
       pointwise_(model.is_pointwise()) {
   const int s = tableau.stages();
   for (int i = 1; i < s; ++i) forward_rows_.push_back(tableau.a[at(i)]);

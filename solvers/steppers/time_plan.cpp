@@ -37,6 +37,16 @@ double TimePlan::time(std::int64_t k) const {
   return k == first_step_.back() ? ends_.back() : step(k).t;
 }
 
+TimePlan::Stretch TimePlan::shortest() const {
+  const auto s = static_cast<std::size_t>(std::min_element(lengths_.begin(), lengths_.end()) - lengths_.begin());
+  return {ends_[s], ends_[s + 1], lengths_[s]};
+}
+
+TimePlan::Stretch TimePlan::longest() const {
+  const auto s = static_cast<std::size_t>(std::max_element(lengths_.begin(), lengths_.end()) - lengths_.begin());
+  return {ends_[s], ends_[s + 1], lengths_[s]};
+}
+
 std::int64_t TimePlan::state_at(double time) const {
   const auto found = std::lower_bound(ends_.begin(), ends_.end(), time - 2 * tolerance_);
   if (found != ends_.end() && std::fabs(*found - time) <= 2 * tolerance_)

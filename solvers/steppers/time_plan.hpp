@@ -25,6 +25,13 @@ class TimePlan {
     return {ends_[s] + static_cast<double>(k - first_step_[s]) * lengths_[s], lengths_[s], k};
   }
   double time(std::int64_t k) const;
+  /// Steps of one length between two landing times.
+  struct Stretch {
+    double from = 0.0, to = 0.0, step = 0.0;
+  };
+  /// The first stretch with the shortest steps, with the longest.
+  Stretch shortest() const;
+  Stretch longest() const;
   /// The state at a landing time. @throws Error(bug) when the plan does not land there.
   std::int64_t state_at(double time) const;
 

@@ -47,7 +47,7 @@ WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::ve
                          const std::string& prefix, std::vector<KernelSpec>& kernels)
     : model_(model), active_(active) {
   Graph& graph = *model.graph;
-  const Expr h = graph.scalar("h");
+  const Expr h = graph.scalar(step_factor);
   for (std::size_t f = 0; f < model.fields.size(); ++f)
     for (int axis = 0; axis < model.dimensions; ++axis)
       for (int side = 0; side < 2; ++side) {

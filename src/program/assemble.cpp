@@ -1,7 +1,8 @@
 #include "src/program/assemble.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "io/results/datasets.hpp"
@@ -35,9 +36,11 @@ class Assembler {
       Scope start = point_scope(/*with_fields=*/false, /*with_time=*/false);
       start.random = Scope::Random::of_cell;
       spec_.initial.push_back(expression(s.initial, start));
+      spec_.names.initial.push_back("the initial value of " + s.name + placed(s.initial));
       const auto equation = std::find_if(case_.equations.begin(), case_.equations.end(),
                                          [&](const CaseEquation& e) { return e.field == s.name; });
       model.right_hand_sides.push_back(expression(equation->right_hand_side, full_scope()));
+      spec_.names.equations.push_back("dt(" + s.name + ")" + placed(equation->right_hand_side));
     }
     read_walls();
     spec_.method = case_.time.method;
@@ -60,6 +63,9 @@ class Assembler {
     }
   }
 
+  /// " (case.yaml:4:13)"
+  static std::string placed(const Text& text) { return " (" + text.place.text() + ")"; }
+
   Scope full_scope() const {
     Scope scope = point_scope(true, true);
     scope.operators = true;
@@ -76,7 +82,9 @@ class Assembler {
     scope.functions = functions_;
     scope.scalars = model.scalars;
     scope.fields = model.parameter_fields;
+    scope.spacing = spacing();
     if (with_time) {
+      scope.step = true;
       scope.scalars.emplace_back("t");
       scope.scalars.insert(scope.scalars.end(), model.series.begin(), model.series.end());
     }
@@ -84,9 +92,14 @@ class Assembler {
     return scope;
   }
 
+  std::vector<double> spacing() const {
+    return {stencils_.spacing.begin(), stencils_.spacing.begin() + stencils_.dimensions};
+  }
+
   void read_parameters() {
     Scope coordinates;
     coordinates.dimensions = stencils_.dimensions;
+    coordinates.spacing = spacing();
     coordinates.operators = false;
     coordinates.functions = functions_;
     coordinates.random = Scope::Random::of_cell;
@@ -102,7 +115,7 @@ class Assembler {
           break;
         case CaseParameter::Kind::field:
           spec_.model.parameter_fields.push_back(p.name);
-          spec_.parameter_fields.push_back({p.name, expression(p.field, coordinates), {}});
+          spec_.parameter_fields.push_back({p.name, expression(p.field, coordinates), {}, placed(p.field)});
           break;
         case CaseParameter::Kind::field_file:
           spec_.model.parameter_fields.push_back(p.name);
@@ -127,6 +140,7 @@ class Assembler {
     scope.fields.clear();
     for (const std::string& field : spec_.model.fields) {
       std::array<std::array<ModelWall, 2>, 3> walls;
+      std::array<std::array<std::string, 2>, 3> names;
       for (std::size_t a = 0; a < spec_.axes.size(); ++a) {
         if (spec_.axes[a].periodic) continue;
         const CaseAxis& axis = case_.grid->axes[a];
@@ -135,9 +149,13 @@ class Assembler {
           const EdgeRule& rule = own == axis.field_sides[side].end() ? axis.sides[side] : own->second;
           walls[a][side] = {rule.edge == Edge::value ? WallRule::value : WallRule::slope,
                             expression(rule.expression, scope)};
+          names[a][side] =
+              fmt::format("the {} of {} at the {} wall of {}{}", rule.edge == Edge::value ? "value" : "slope", field,
+                          side == 0 ? "lower" : "upper", axis.name, placed(rule.expression));
         }
       }
       spec_.model.walls.push_back(walls);
+      spec_.names.walls.push_back(names);
     }
   }
 
@@ -160,6 +178,7 @@ class Assembler {
     if (term.kind == CaseTerm::Kind::penalty) {  // of parameters and coordinates
       scope.fields = spec_.model.parameter_fields;
       scope.scalars = spec_.model.scalars;
+      scope.step = false;
       scope.random = Scope::Random::none;
     }
     const bool is_integral = term.kind == CaseTerm::Kind::integral, is_final = term.kind == CaseTerm::Kind::final;
@@ -189,9 +208,12 @@ class Assembler {
     limit.erase(0, limit.find_first_not_of(' '));
     StopSpec stop;
     stop.below = text[sign] == '<';
-    const char* const end = limit.data() + limit.size();
-    const auto [last, error] = std::from_chars(limit.data(), end, stop.limit);
-    if (error != std::errc{} || last != end || !(stop.limit > 0)) refuse();
+    try {
+      stop.limit = parse_number(limit);
+    } catch (const InputError&) {
+      refuse();
+    }
+    if (!(stop.limit > 0) || !std::isfinite(stop.limit)) refuse();
     Text quantity{text.substr(open + 1, close - open - 1), until.place};
     quantity.place.column += static_cast<int>(open) + 1;
     for (const CaseEquation& e : case_.equations)

@@ -10,16 +10,21 @@
 #include "io/hdf5/hdf5_handle.hpp"
 #include "src/backend/cuda/device.hpp"
 #include "src/nearest_name.hpp"
+#include "src/program/launched_tasks.hpp"
 #include "src/program/report.hpp"
 #include "src/program/same_start.hpp"
 #include "src/program/stop_request.hpp"
 #include "src/program/verbs.hpp"
+#include "src/program/words.hpp"
+#include "src/standard_streams.hpp"
 
 namespace hindsight {
 namespace {
 
 void add_case_options(CLI::App& app, Options& options) {
-  app.add_option("--set", options.set, "override a key of the case: --set time.step=0.25")->take_all();
+  app.add_option("--set", options.set, "override keys of the case: --set time.step=0.25 time.to=2*pi")
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_option("--out", options.out, "run folder (default: runs/CASE/VERB)");
   app.add_option("--backend", options.backend,
                  "what computes: host; cuda, a device; emulated, a device's programs run by the host, slowly, to find "
@@ -55,6 +60,30 @@ std::string unknown_verb(const std::string& word) {
          "; a case's file name has a dot)";
 }
 
+/// The kinds of schedules, for people who ask what there is.
+std::string schedule_kinds() {
+  std::string text = "Kinds:\n";
+  for (const ScheduleKind& kind : schedules()) text += fmt::format("  {:<18}{}\n", kind.name, kind.summary);
+  return text;
+}
+
+void check_duration(const std::string& option, const std::string& text) {
+  if (text.empty()) return;
+  try {
+    parse_duration(text);
+  } catch (const InputError& error) {
+    throw InputError(option + ": " + error.what());
+  }
+}
+
+/// What can be told wrong before anything runs.
+void check_options(const Options& options) {
+  check_duration("--stop-after", options.stop_after);
+  check_duration("--epoch", options.epoch);
+  if (!options.picture.empty() && !options.picture.ends_with(".svg"))
+    throw InputError("--picture " + options.picture + ": pictures are drawn as SVG; name a file that ends in .svg");
+}
+
 /// Fills `options`; returns the chosen verb, or an exit code when there is nothing to run.
 struct Choice {
   Verb verb = nullptr;
@@ -64,6 +93,8 @@ struct Choice {
 Choice parse(int argc, char** argv, Options& options, bool is_root) {
   CLI::App app{"Hindsight: simulations and their exact gradients", "hindsight"};
   app.set_help_flag("-h,--help", "print this help");
+  app.set_version_flag("--version", "hindsight " + program_version() + " (commit " + build_commit() + ")",
+                       "print version and commit");
   app.footer(
       "Without a verb: hindsight CASE inverts when the case has an inversion, differentiates when it has unknowns,\n"
       "and simulates otherwise.");
@@ -82,6 +113,7 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
     if (entry.can_be_resumed || entry.run == resume_verb) add_stop_options(*sub, options);
     if (entry.run == clean_verb) add_lock_option(*sub, options);
     if (entry.run == schedule_verb) {
+      sub->footer(schedule_kinds());
       sub->add_option("--steps", options.steps, "number of steps")->required();
       sub->add_option("--slots", options.slots, "slots per tier: host=10,disk=20");
       sub->add_option("--cost", options.cost, "forward=1,reverse=2,disk.write=5,disk.read=5");
@@ -118,7 +150,8 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
   automatic->callback([&choice] { choice.verb = default_verb; });
 
   // hindsight CASE ... stands for hindsight auto CASE ...
-  std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> words = with_each_setting_named({argv + 1, argv + argc});
+  require_utf8(words);
   const bool has_verb = !words.empty() && std::any_of(verbs().begin(), verbs().end(),
                                                       [&](const VerbEntry& v) { return words[0] == v.name; });
   if (!has_verb && !words.empty() && words[0][0] != '-' && words[0].find('.') != std::string::npos)
@@ -132,7 +165,9 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
     if (is_root) app.exit(error);
     choice.verb = nullptr;
     choice.code = error.get_exit_code() == 0 ? ExitCode::done : ExitCode::bad_input;
+    return choice;
   }
+  check_options(options);
   return choice;
 }
 
@@ -149,10 +184,20 @@ int run(int argc, char** argv) {
   Options options;
   options.started = process_seconds();
   const Choice choice = parse(argc, argv, options, comm.is_root());
-  if (choice.verb == nullptr) return static_cast<int>(choice.code);
-  refuse_missing_backend(options);
-  for (const std::string& path : {options.json, options.picture}) require_writable(path, comm);
-  return static_cast<int>(choice.verb(options, comm));
+  ExitCode code = choice.code;
+  if (choice.verb != nullptr) {
+    refuse_to_be_alone(comm);
+    refuse_missing_backend(options);
+    for (const std::string& path : {options.json, options.picture}) require_writable(path, comm);
+    code = choice.verb(options, comm);
+  }
+  try {
+    comm.on_root(require_output);
+  } catch (const ResourceError& error) {
+    if (code == ExitCode::done) throw;
+    if (comm.is_root()) print_error(std::string("hindsight: ") + error.what() + "\n");  // what failed before counts
+  }
+  return static_cast<int>(code);
 }
 
 /// A process that no launcher has started needs no daemon of MPI's either, which would take as long as the program's
@@ -169,7 +214,7 @@ void do_without_launcher() {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (rank == 0 || code == ExitCode::bug) fmt::print(stderr, "hindsight: {}\n", message);
+  if (rank == 0 || code == ExitCode::bug) print_error("hindsight: " + message + "\n");
   std::fflush(nullptr);
   if (size == 1) std::_Exit(static_cast<int>(code));
   // Ranks that agree on the failure all come here; one that is alone must not wait for the others for ever.
@@ -182,7 +227,7 @@ void do_without_launcher() {
     MPI_Finalize();
     std::_Exit(static_cast<int>(code));
   }
-  if (rank != 0 && code != ExitCode::bug) fmt::print(stderr, "hindsight: rank {}: {}\n", rank, message);
+  if (rank != 0 && code != ExitCode::bug) print_error(fmt::format("hindsight: rank {}: {}\n", rank, message));
   std::fflush(nullptr);
   MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
   std::_Exit(static_cast<int>(code));

@@ -147,7 +147,7 @@ Json base_result(const std::string& verb, const Session& session, double objecti
   json["memory"]["resident_peak"] = usage.ru_maxrss * std::int64_t{1024};
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  json["provenance"] = {{"program", "hindsight 0.1.0"},
+  json["provenance"] = {{"program", "hindsight " + program_version()},
                         {"commit", build_commit()},
                         {"command", session.communicator().broadcast(command_line())},
                         {"date", utc_now()},
@@ -219,7 +219,6 @@ Json counts_result(const Options& options, const Session& session, const DriverC
   for (const Tier tier : {Tier::host, Tier::disk})
     if (const SlotTier* slow = session.tiers()[tier])
       json["memory"][to_text(tier)].update(traffic_result(*slow, counts, session.communicator()));
-  for (const std::string& warning : session.warnings()) json["warnings"].push_back(warning);
   if (const auto& lossy = session.lossy_error())
     json["codec_error"] = {{"accepted", lossy->accepted},
                            {"predicted", lossy->predicted},

@@ -58,6 +58,8 @@ class OutputObserver {
   FieldWriter writer_;
 };
 
+/// "0.1.0"
+std::string program_version();
 /// The commit that this program was built from, with "+changes" where files differed from it; "unknown" outside a
 /// checkout.
 std::string build_commit();

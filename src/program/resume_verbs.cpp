@@ -100,21 +100,20 @@ ExitCode resume_verb(const Options& options, const Communicator& comm) {
 }
 
 ExitCode status_verb(const Options& options, const Communicator& comm) {
-  if (!comm.is_root()) return ExitCode::done;
-  const std::string run = options.target;
-  const RunPlace place = RunPlace::of(run);
-  const RunManifest manifest = place.manifest();
-  Json json = {
-      {"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
-  const std::string text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target,
-                                       manifest.ranks, manifest.ranks == 1 ? "rank" : "ranks") +
-                           state_text(place, json);
-  if (options.json == "-") {
-    fmt::print("{}\n", json.dump(2));
-  } else {
-    if (!options.json.empty()) std::ofstream(options.json) << json.dump(2) << "\n";
-    if (!options.quiet) fmt::print("{}", text);
-  }
+  Json json;
+  std::string text;
+  comm.on_root([&] {
+    const std::string run = options.target;
+    const RunPlace place = RunPlace::of(run);
+    const RunManifest manifest = place.manifest();
+    json = {
+        {"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
+    text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target, manifest.ranks,
+                       manifest.ranks == 1 ? "rank" : "ranks") +
+           state_text(place, json);
+  });
+  write_json(options, comm, json);
+  if (!options.quiet && options.json != "-") print(comm, text);
   return ExitCode::done;
 }
 

@@ -18,6 +18,7 @@
 #include "src/error.hpp"
 #include "src/program/report.hpp"
 #include "src/program/run_generation.hpp"
+#include "src/standard_streams.hpp"
 
 namespace hindsight {
 namespace {
@@ -277,7 +278,7 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
     if (!entries_) comm_.together([&] { entries_ = EntryLog::create(*files_, path("evaluations", comm_.rank())); });
   });
   is_begun_ = true;
-  if (is_resumed_ && comm_.is_root() && talks_) fmt::print("{}\n", resumed_text());
+  if (is_resumed_ && comm_.is_root() && talks_) print_output(resumed_text() + "\n");
   if (entries_left_ == 0 && !has_sweep_) forget_parts();
   looked_at_ = began_ = evaluation_began_ = now();
   plan_epoch();

@@ -12,6 +12,7 @@
 #include "src/program/same_start.hpp"
 #include "src/program/session.hpp"
 #include "src/program/verbs.hpp"
+#include "src/standard_streams.hpp"
 
 namespace hindsight {
 namespace {
@@ -172,10 +173,14 @@ class Run {
   const RunFolder& folder() const { return journal.folder(); }
   /// Whether it says on standard output, for people, what it does.
   bool talks() const { return !options_.quiet && options_.json != "-"; }
-  /// Collective. @param seconds that the result took.
-  void finish(const Json& result, double seconds) {
+  /// Adds the warnings to the result. Collective. @param seconds that the result took.
+  void finish(Json result, double seconds) {
+    for (const auto* texts : {&session.notes(), &session.warnings()})
+      for (const std::string& text : *texts) {
+        result["warnings"].push_back(text);
+        log.event("warning", {{"text", text}});
+      }
     folder().write_text("result.json", result.dump(2) + "\n");
-    for (const std::string& warning : session.warnings()) log.event("warning", {{"text", warning}});
     log.event("finished", {{"seconds", seconds}, {"objective", result["objective"]}});
     journal.finish();
     write_json(options_, session.communicator(), result);
@@ -338,7 +343,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
                             result.evaluations, seconds, estimates_text(session, start, estimate), misfit_text(session),
                             run.journal.place()));
   if (!result.unused_options.empty() && comm.is_root())
-    fmt::print(stderr, "warning: --petsc: nothing asked for {}\n", join(result.unused_options));
+    print_error("warning: --petsc: nothing asked for " + join(result.unused_options) + "\n");
   return result.gave_up ? ExitCode::numerics : ExitCode::done;
 }
 

@@ -9,6 +9,7 @@
 #include "src/error.hpp"
 #include "src/ordered_sum.hpp"
 #include "src/program/assemble.hpp"
+#include "src/program/notes.hpp"
 
 namespace hindsight {
 namespace {
@@ -36,6 +37,8 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
   simulation_ = std::make_unique<Simulation>(
       assemble(case_), comm,
       Simulation::Wants{adjoint, tangent, options_.machine ? options_.machine.get() : &Machine::host()});
+  notes_ = notes_on(case_, *simulation_);
+  for (const std::string& note : notes_) progress_.warn(note);
   if (options_.journal != nullptr) {
     options_.journal->bind(simulation_->grid());
     simulation_->memory()->take(simulation_->kept_bytes() + 2 * simulation_->gradient_bytes());  // it is logged too

@@ -76,6 +76,8 @@ class Session {
   const std::optional<LossyError>& lossy_error() const { return lossy_error_; }
   /// What went wrong and was mended since the session began, one line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
+  /// What the case's author should know, one sentence each (notes.hpp).
+  const std::vector<std::string>& notes() const { return notes_; }
 
   /// The objective, priors included; observer as in Simulation.
   double objective(const StateObserver& observer);
@@ -148,7 +150,7 @@ class Session {
   PlanOptions options_;
   std::unique_ptr<Simulation> simulation_;
   std::unique_ptr<SlowTiers> tiers_;
-  std::vector<std::string> warnings_;
+  std::vector<std::string> warnings_, notes_;
   PlanInputs inputs_;
   PerTier budgets_{}, transfer_bytes_{};  // of memory; and what transfers take of it
   std::string host_source_;

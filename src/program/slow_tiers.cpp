@@ -187,8 +187,8 @@ std::int64_t SlowTiers::pages_for(Tier tier, std::int64_t slots, std::int64_t by
   const std::int64_t spare = tier == Tier::disk ? spare_slots * per_slot : 0, least = slots * per_slot + spare;
   const Codec* const coded = codec(tier);
   if (coded == nullptr) return least;
-  return std::max(least,
-                  std::min(pages_in(tier, slots, bytes), slots * (rounded_up(coded->bound(shape_), page) / page) + spare));
+  return std::max(
+      least, std::min(pages_in(tier, slots, bytes), slots * (rounded_up(coded->bound(shape_), page) / page) + spare));
 }
 
 std::int64_t SlowTiers::table_bytes(Tier tier, std::int64_t slots, std::int64_t bytes) const {

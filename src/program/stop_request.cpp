@@ -1,5 +1,6 @@
 #include "src/program/stop_request.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -96,10 +97,9 @@ double parse_duration(const std::string& text) {
     const double number = std::strtod(at, &end);
     std::string unit;
     for (at = end; *at >= 'a' && *at <= 'z'; ++at) unit += *at;
-    const double size = unit == "h"                    ? 3600.0
-                        : unit == "min" || unit == "m" ? 60.0
-                        : unit == "s" || unit.empty()  ? 1.0
-                                                       : 0.0;
+    if (unit.empty() && *at == '\0' && seconds == 0.0)
+      throw InputError(fmt::format("'{0}' has no unit: write {0}s, {0}min or {0}h", text));
+    const double size = unit == "h" ? 3600.0 : unit == "min" || unit == "m" ? 60.0 : unit == "s" ? 1.0 : 0.0;
     if (size == 0.0 || size >= smallest || !std::isfinite(number)) throw bad();
     smallest = size;
     seconds += number * size;

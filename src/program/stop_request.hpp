@@ -32,7 +32,7 @@ class StopRequest {
 /// Since the process started.
 double process_seconds();
 
-/// "90", "90s", "55min", "2h", "1h30min" -> seconds. @throws InputError
+/// "90s", "55min", "2h", "1h30min" -> seconds. @throws InputError
 double parse_duration(const std::string& text);
 
 }  // namespace hindsight

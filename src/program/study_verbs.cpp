@@ -10,13 +10,12 @@
 #include "src/program/report.hpp"
 #include "src/program/session.hpp"
 #include "src/program/verbs.hpp"
+#include "src/standard_streams.hpp"
 
 namespace hindsight {
 
 void print(const Communicator& comm, const std::string& text) {
-  if (!comm.is_root()) return;
-  fmt::print("{}", text);
-  std::fflush(stdout);
+  if (comm.is_root()) print_output(text);
 }
 
 ExitCode info_verb(const Options& options, const Communicator& comm) {
@@ -32,7 +31,8 @@ ExitCode info_verb(const Options& options, const Communicator& comm) {
     return text;
   };
   write_json(options, comm,
-             {{"version", "0.1.0"},
+             {{"version", program_version()},
+              {"commit", build_commit()},
               {"methods", methods},
               {"schedules", kinds},
               {"cuda", device.sentence},
@@ -48,14 +48,15 @@ ExitCode info_verb(const Options& options, const Communicator& comm) {
               {"host_budget", {{"bytes", memory.bytes}, {"source", memory.source}}},
               {"ranks", comm.size()}});
   if (options.json == "-") return ExitCode::done;
-  print(comm, fmt::format("hindsight 0.1.0\nranks            {}\nmethods          {}\nschedules        {}\n"
-                          "kernel compiler  {}\nkernels for      {}, {} fused multiply-add\nkernel cache     {}\n"
-                          "host memory      {} for a gradient unless a case says: {}\n"
-                          "CUDA             {} {}. MPI {} addresses of devices.\n",
-                          comm.size(), list(methods), list(kinds), host::compiler_report(), target.text(),
-                          target.has_fma ? "with" : "without", KernelCache::folder(), bytes_text(memory.bytes),
-                          memory.source, device.sentence, cuda::compiler_report().sentence,
-                          cuda::mpi_takes_devices() ? "takes" : "does not take"));
+  print(comm,
+        fmt::format("hindsight {}\ncommit           {}\nranks            {}\nmethods          {}\nschedules        {}\n"
+                    "kernel compiler  {}\nkernels for      {}, {} fused multiply-add\nkernel cache     {}\n"
+                    "host memory      {} for a gradient unless a case says: {}\n"
+                    "CUDA             {} {}. MPI {} addresses of devices.\n",
+                    program_version(), build_commit(), comm.size(), list(methods), list(kinds), host::compiler_report(),
+                    target.text(), target.has_fma ? "with" : "without", KernelCache::folder(), bytes_text(memory.bytes),
+                    memory.source, device.sentence, cuda::compiler_report().sentence,
+                    cuda::mpi_takes_devices() ? "takes" : "does not take"));
   return ExitCode::done;
 }
 

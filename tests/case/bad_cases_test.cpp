@@ -1,5 +1,6 @@
 // Bad cases are refused before anything runs: with the line, what is wrong, what is allowed, and the nearest name.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -49,6 +50,11 @@ std::string folder() {
     write("late.csv", "time,x,y,value\n1.5,0.5,0.5,1\n");
     write("outside.csv", "time,x,y,value\n0.5,1.5,0.5,1\n");
     write("negative.csv", "time,x,y,value\n0.5,0.5,0.5,-1\n");
+    write("twice.csv", "# two columns of one name\ntime,x,y,value,value\n0.5,0.5,0.5,1,2\n");
+    write("latin.csv", "time,x,y,value\n# Z\xfcrich\n0.5,0.5,0.5,1\n");
+    write("long.csv", "time,x,y,value\n" + std::string((1U << 20U) + 1, ' '));
+    mkfifo((p + "/pipe.csv").c_str(), 0600);
+    std::filesystem::create_directories(p + "/folder.csv");
     return p;
   }();
   return path;
@@ -198,6 +204,47 @@ std::vector<Bad> bad_cases() {
       {12, "output: {every: 0}", "must be positive"},
       {12, "output: {fields: [w]}", "allowed: u, v"},
       {12, "output: [", "not valid YAML", true},
+      // What is no text, no file, or no single document.
+      {1, "case: caf\xe9", ":1:10: the byte 0xe9 is not UTF-8"},
+      {1, "case: \xff\xfeg", "not UTF-8"},
+      {2, "grid:\n\tx: {cells: 16}", "bad.yaml:3:1: a tab stands where YAML wants spaces", true},
+      {2, "grid:\n  x:\n  \t cells: 16", "bad.yaml:4:3: a tab stands where YAML wants spaces", true},
+      {12, "output: {every: 0.1}\n---\ncase: again", "bad.yaml:13: a second YAML document begins here", true},
+      {12, "...\n# the end\ncase: again", "bad.yaml:14: a second YAML document begins here", true},
+      {8, misfit("twice.csv"), "twice.csv:2: the column 'value' stands twice", true},
+      {8, misfit("latin.csv"), "latin.csv:2:4: the byte 0xfc is not UTF-8", true},
+      {8, misfit("long.csv"), "long.csv:2: this line is longer than 1 MiB", true},
+      {8, misfit("folder.csv"), "folder.csv' is a folder, not a table", true},
+      {8, misfit("pipe.csv"), "pipe.csv' is not a regular file", true},
+      {8, misfit("/dev/zero"), "'/dev/zero' is not a regular file", true},
+      {3, "parameters: {D: 0.1, k: {series: /dev/zero}, kappa: {field: 1}}", "'/dev/zero' is not a regular file", true},
+      {3, "parameters: {D: 0.1, k: 0.5, kappa: {file: pipe.csv, dataset: k}}", "pipe.csv' is not a regular file"},
+      {3, "parameters: {D: 0.1, k: 0.5, kappa: {file: folder.csv, dataset: k}}", "is a folder, not an HDF5 file"},
+      // Near misses of required keys, and other ways to write a derivative.
+      {6, "equatons: {dt(u): 0, dt(v): 0}", "missing key 'equations'; is it meant by 'equatons'?"},
+      {2, "grid: {x: {cell: 16}}", "missing key 'cells' in grid.x; is it meant by 'cell'?"},
+      {7, "time: {setp: 0.001, to: 1}", "missing key 'step' in time; is it meant by 'setp'?"},
+      {6, "equations: {d(u)/dt: 0, dt(v): 0}", "not 'd(u)/dt'; did you mean 'dt(u)'?"},
+      {6, "equations: {du/dt: 0, dt(v): 0}", "not 'du/dt'; did you mean 'dt(u)'?"},
+      {6, "equations: {dt(u): 0, v': 0}", "not 'v''; did you mean 'dt(v)'?"},
+      // Names that mean something.
+      {3, "parameters: {D: 0.1, x: 0.5, kappa: {field: 1}}", "'x' is the coordinate of the grid's axis x"},
+      {4, "state: {u: {initial: 0}, y: {initial: 0}}", "'y' is the coordinate of the grid's axis y"},
+      {4, "state: {t: {initial: 0}, v: {initial: 0}}", "'t' is the time in every case"},
+      {4, "state: {u: {initial: 0}, steps: {initial: 0}}", "fields.h5 keeps the outputs' steps"},
+      {5, "functions: {f: \"1\"}", "or name() without arguments, not 'f'"},
+      {5, "functions: {\"f()\": \"g()\", \"g()\": \"f()\"}", "f takes 0 arguments, not 2", true},
+      {4, "state: {u: {initial: step}, v: {initial: 0}}", "unknown name 'step'"},
+      {6, "equations: {dt(u): \"u/hz\", dt(v): 0}", "unknown name 'hz'"},
+      // Numbers that are none.
+      {7, "time: {step: 1/0, to: 1}", "time.step must be finite"},
+      {7, "time: {step: sqrt(-1), to: 1}", "time.step is not a number"},
+      {7, "time: {step: 1/, to: 1}", "time.step must be a number, not '1/'"},
+      {7, "time: {step: D/2, to: 1}", "time.step must be a number, not 'D/2': unknown name 'D'; known here: pi"},
+      {7, "time: {step: 0.001, until: \"norm(u) < 1/0\", at most: 10}", "is not of the form"},
+      {2, "grid: {x: {cells: 31/2, to: 1}}", "grid.x.cells must be a whole number"},
+      {10, "checkpoints: {host: pi}", "is no size"},
+      {10, "checkpoints: {host: 7/2 slots}", "whole number of slots"},
       {12, "output: " + std::string(100, '['), "nested too deeply"},
   };
 }

@@ -32,6 +32,16 @@ for good, text in [(True, 'lynx-hare'), (True, 'Wärme 2.0'), (False, ''), (Fals
                    (False, '.a'), (False, '-a'), (False, 'a\nb'), (False, 'a\x85')]:
     assert name.is_valid(text) == good, text
 
+for part, value, is_good in [('parameters', {'a': '8/3'}, True), ('parameters', {'a': [1]}, False),
+                             ('time', {'step': '2*pi/24', 'to': '3/2'}, True), ('time', {'step': -1, 'to': 1}, False),
+                             ('time', {'step': 0.1, 'until': 'norm(u) < 1', 'at most': '2^4'}, True),
+                             ('grid', {'x': {'cells': '2^5', 'from': '-pi', 'to': 'pi'}}, True),
+                             ('grid', {'x': {'cells': 0}}, False), ('inversion', {'gradient': '1e-6/2'}, True),
+                             ('unknowns', {'a': {'bounds': ['1/2', 2], 'prior': {'mean': '5/2', 'sd': '1/8'}}}, True)]:
+    case = {'case': 'c', 'state': {'u': {'initial': 1}}, 'equations': {'dt(u)': 0}, 'time': {'step': 0.1, 'to': 1}}
+    case[part] = value
+    assert validator.is_valid(case) == is_good, (part, value)
+
 checkpoints = jsonschema.Draft202012Validator(schema['properties']['checkpoints'])
 for good, keys in [(True, 'codec: zstd'), (True, 'codec: zfp, tolerance: 1e-6'), (True, 'codec: zfp, accept: 1e-5'),
                    (True, 'codec: quantised, tolerance: 1e-5, then: lz4'), (False, 'codec: quantised'),

@@ -264,11 +264,55 @@ TEST(parser, hostile_nesting_and_doubling_end_with_an_error) {
   EXPECT_NE(error_of("g59(v)", doubling, {}).find("too "), std::string::npos);
 }
 
+TEST(parser, expressions_of_numbers_have_a_value) {
+  EXPECT_EQ(parse_number("8/3"), 8.0 / 3.0);
+  EXPECT_EQ(parse_number("2*pi/24"), 2 * std::numbers::pi / 24);
+  EXPECT_EQ(parse_number("-2^2"), -4.0);
+  EXPECT_EQ(parse_number("1e-3*5"), 1e-3 * 5);
+  EXPECT_EQ(parse_number("sqrt(2)"), std::sqrt(2.0));
+  EXPECT_EQ(parse_number("where(1 < 2, 3, 4)"), 3.0);
+  EXPECT_TRUE(std::isinf(parse_number("1/0")));
+  EXPECT_TRUE(std::isnan(parse_number("sqrt(-1)")));
+  for (const char* bad : {"", "a", "x", "t", "8/", "noise(1, 0)", "dx(1)", "2 3"})
+    EXPECT_THROW(parse_number(bad), InputError) << bad;
+}
+
+TEST(parser, functions_without_arguments_are_called_with_parentheses) {
+  Scope scope;
+  scope.scalars = {"a", "t"};
+  scope.functions["source"] = {"source", {}, "a*sin(t)", {"case.yaml", 2, 1}};
+  Graph graph;
+  const SourcePlace place{"case.yaml", 1, 1};
+  EXPECT_TRUE(parse(graph, "2*source()", scope, place).same_as(parse(graph, "2*(a*sin(t))", scope, place)));
+  EXPECT_NE(error_of("source", scope, {}).find("'source' is a function: write source()"), std::string::npos);
+  EXPECT_NE(error_of("source(a)", scope, {}).find("source takes 0 arguments, not 1"), std::string::npos);
+  EXPECT_NE(error_of("sqrt()", scope, {}).find("sqrt takes 1 argument, not 0"), std::string::npos);
+}
+
+TEST(parser, own_names_go_before_those_of_cells_and_steps) {
+  Scope scope;
+  scope.dimensions = 1;
+  scope.spacing = {0.25};
+  scope.step = true;
+  Graph graph;
+  const SourcePlace place{"case.yaml", 1, 1};
+  EXPECT_TRUE(parse(graph, "hx", scope, place).is_constant(0.25));
+  EXPECT_TRUE(parse(graph, "step", scope, place).same_as(graph.scalar(step_length)));
+  EXPECT_NE(error_of("hy", scope, {}).find("unknown name 'hy'; did you mean 'hx'?"), std::string::npos);
+  scope.scalars = {"hx"};
+  scope.functions["step"] = {"step", {"s"}, "where(s > 0, 1, 0)", {}};
+  EXPECT_TRUE(parse(graph, "hx", scope, place).same_as(graph.scalar("hx")));
+  EXPECT_TRUE(parse(graph, "step(1)", scope, place).is_constant(1.0));
+  EXPECT_NE(error_of("step", scope, {}).find("'step' is a function: write step(...)"), std::string::npos);
+}
+
 TEST(parser, reserved_names_hold_all_words_of_the_language) {
   const std::vector<std::string>& names = reserved_names();
-  for (const char* word : {"sin", "where", "lap", "div", "grad", "upwind", "x", "y", "z", "t", "pi", "and", "or", "not",
-                           "noise", "uniform"})
+  for (const char* word :
+       {"sin", "where", "lap", "div", "grad", "upwind", "t", "pi", "and", "or", "not", "noise", "uniform"})
     EXPECT_NE(std::find(names.begin(), names.end(), word), names.end()) << word;
+  for (const char* free : {"x", "y", "z", "h", "hx", "step"})  // coordinates are names of a grid's axes
+    EXPECT_EQ(std::find(names.begin(), names.end(), free), names.end()) << free;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Run folders and HDF5 files: whole or not there, readable by others, the same on any number of ranks.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -206,6 +207,24 @@ TEST(Results, DatasetsThatHoldNoNumbersAreRefused) {
   EXPECT_TRUE(contains(reading("single"), "shape of a single value, the grid 11"));
   read_field(path, "whole", grid, cells);
   for (std::int64_t i = 0; i < grid.cells()[0]; ++i) EXPECT_EQ(cells[i], static_cast<double>(grid.first()[0] + i));
+}
+
+TEST(Results, DatasetsThatHoldWhatIsNotFiniteAreRefusedWithThePlace) {
+  const RunFolder run(folder("finite"), world());
+  const Grid grid(axes(2), world(), {1, 1, 1});
+  std::vector<double> cells(static_cast<std::size_t>(grid.interior().cells()), 1.0);
+  const std::int64_t row = 7 - grid.first()[1];  // one rank has it
+  if (row >= 0 && row < grid.cells()[1]) cells[static_cast<std::size_t>(4 + 11 * row)] = std::nan("");
+  FieldFile file(run, "gradient.h5", grid);
+  file.write_field("/k", cells);
+  file.finish();
+  std::vector<double> back(static_cast<std::size_t>(grid.layout().size));
+  const std::string message = message_of(ExitCode::bad_input, [&] {
+    read_field(run.file("gradient.h5"), "/k", grid, back.data() + grid.layout().origin);
+  });
+  EXPECT_TRUE(
+      contains(message, "dataset '/k' of '" + run.file("gradient.h5") + "' holds nan at [7, 4] (x = 0.409091, y = "))
+      << message;
 }
 
 // Whole datasets equal a formula of the global indices: nothing in them depends on the number of ranks.

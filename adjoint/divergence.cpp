@@ -1,0 +1,180 @@
+#include "adjoint/divergence.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "solvers/equations/not_finite.hpp"
+#include "solvers/equations/parser.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr const char* advice = "; the methods are explicit: a smaller time.step may be stable";
+
+std::size_t index_of(const std::vector<std::string>& names, const std::string& name) {
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+}  // namespace
+
+BadValue find_bad_value(const Grid& grid, const std::vector<double*>& cells) {
+  const Box box = grid.interior();
+  for (std::size_t f = 0; f < cells.size(); ++f) {
+    if (grid.operations().are_finite(box.extent(), grid.block(box, cells[f]))) continue;
+    std::vector<double> values(static_cast<std::size_t>(box.cells()));
+    pack_cells(grid, cells[f], values.data());
+    const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
+    const std::int64_t at = bad - values.begin(), nx = grid.cells()[0], ny = grid.cells()[1];
+    return {static_cast<int>(f), {at % nx, at / nx % ny, at / nx / ny}};
+  }
+  return {};
+}
+
+double DivergenceFinder::value(const double* cells, const Index3& cell, const Offset& offset) const {
+  const Layout& layout = grid_.layout();
+  const std::int64_t i = cell[0] + offset[0], j = cell[1] + offset[1], k = cell[2] + offset[2];
+  return grid_.machine().values(cells + i + layout.stride_y * j + layout.stride_z * k, 1)[0];
+}
+
+Bindings DivergenceFinder::bindings(const Stage& stage, const Index3& cell) const {
+  Bindings at;
+  at.scalar = [this, &stage](int symbol) {
+    const std::string& name = graph_.scalars()[static_cast<std::size_t>(symbol)];
+    if (name == "t") return stage.t;
+    if (name == step_length) return stage.h;
+    const std::size_t q = index_of(model_.series, name);
+    return q < model_.series.size() ? spec_.series[q].at(stage.t) : tables_.scalar(symbol);
+  };
+  at.field = [this, &stage, cell](int symbol, Offset offset) {
+    const std::size_t f = index_of(model_.fields, graph_.fields()[static_cast<std::size_t>(symbol)]);
+    return f < model_.fields.size() ? stage.state(f, cell, offset) : value(tables_.field(symbol), cell, offset);
+  };
+  at.coordinate = [this, cell](int axis, int offset) {
+    return grid_.coordinates(axis)[cell[static_cast<std::size_t>(axis)] + offset];
+  };
+  return at;
+}
+
+/// " at x = 0.5, y = 0.25"
+std::string DivergenceFinder::place(const Index3& cell) const {
+  std::string text;
+  for (int axis = 0; axis < grid_.dimensions(); ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    text +=
+        fmt::format("{} {} = {:.6g}", axis == 0 ? " at" : ",", grid_.axes()[a].name, grid_.coordinates(axis)[cell[a]]);
+  }
+  return text;
+}
+
+/// What has no value in the expression; empty when it has one.
+std::string DivergenceFinder::cause_in(const Expr& e, const std::string& where, const Stage& stage,
+                                       const Index3& cell) const {
+  const std::optional<NotFinite> found = find_not_finite(e, bindings(stage, cell));
+  if (!found) return "";
+  const std::string behind = found->at.node().op == Op::field ? cause_behind(found->at.node(), stage, cell) : "";
+  if (!behind.empty()) return behind + ", which " + where + " reads";
+  return found->text() + " of " + where + (found->is_overflow() ? advice : "");
+}
+
+/// Why a field that an expression reads is not finite: a parameter's expression, or a wall's; empty where it is
+/// neither.
+std::string DivergenceFinder::cause_behind(const Node& read, const Stage& stage, const Index3& cell) const {
+  const std::string& name = graph_.fields()[read.symbol];
+  if (const std::size_t f = index_of(model_.fields, name); f < model_.fields.size())
+    return cause_beyond_wall(f, read.offset, stage, cell);
+  const std::size_t p = index_of(model_.parameter_fields, name);
+  if (p >= spec_.parameter_fields.size() || !spec_.parameter_fields[p].expression.is_valid()) return "";
+  Index3 there = cell;
+  for (std::size_t a = 0; a < 3; ++a) there[a] += read.offset[a];
+  return cause_in(spec_.parameter_fields[p].expression, name + spec_.parameter_fields[p].place, stage, there);
+}
+
+std::string DivergenceFinder::cause_beyond_wall(std::size_t field, const Offset& offset, const Stage& stage,
+                                                const Index3& cell) const {
+  for (std::size_t a = 0; a < grid_.axes().size(); ++a)
+    for (std::size_t side = 0; side < 2 && model_.has_walls[a]; ++side) {
+      const std::int64_t at = grid_.first()[a] + cell[a] + offset[a];
+      if (side == 0 ? at >= 0 : at < grid_.global_cells()[a]) continue;
+      Bindings wall = bindings(stage, cell);
+      wall.coordinate = [&axis = grid_.axes()[a], a, side, inside = wall.coordinate](int other, int shift) {
+        return other == static_cast<int>(a) ? (side == 0 ? axis.from : axis.to) : inside(other, shift);
+      };
+      if (const auto found = find_not_finite(model_.walls[field][a][side].value, wall))
+        return found->text() + " of " + spec_.names.walls[field][a][side];
+    }
+  return "";
+}
+
+std::string DivergenceFinder::initial(const BadValue& bad) const {
+  if (bad.field < 0) return "";
+  const auto f = static_cast<std::size_t>(bad.field);
+  const Stage start{spec_.from, spec_.step, [](std::size_t, const Index3&, const Offset&) { return 0.0; }};
+  const std::string cause = cause_in(spec_.initial[f], spec_.names.initial[f], start, bad.cell);
+  return fmt::format("the initial state is not finite: field '{}'{}{}", model_.fields[f], place(bad.cell),
+                     cause.empty() ? "" : ": " + cause);
+}
+
+/// The cell's stages one after another, as the step takes them in one kernel.
+std::string DivergenceFinder::cause_pointwise(StepTime time, double* before, const Index3& cell) const {
+  const Tableau& method = tableau(spec_.method);
+  const Layout& layout = grid_.layout();
+  std::vector<double> start;
+  for (std::size_t f = 0; f < model_.fields.size(); ++f)
+    start.push_back(value(before + layout.origin + layout.field_stride * static_cast<std::int64_t>(f), cell, {}));
+  std::vector<std::vector<double>> slopes;
+  for (std::size_t i = 0; i < method.b.size(); ++i) {
+    std::vector<double> input = start;
+    for (std::size_t j = 0; j < i; ++j)
+      for (std::size_t f = 0; f < input.size(); ++f) input[f] += time.h * method.a[i][j] * slopes[j][f];
+    const Stage stage{time.t + method.c[i] * time.h, time.h,
+                      [&](std::size_t f, const Index3&, const Offset&) { return input[f]; }};
+    for (std::size_t f = 0; f < input.size(); ++f)
+      if (std::string cause = cause_in(model_.right_hand_sides[f], spec_.names.equations[f], stage, cell);
+          !cause.empty())
+        return cause;
+    slopes.push_back(interpret(model_.right_hand_sides, bindings(stage, cell)));
+  }
+  return "";
+}
+
+/// Of the slopes that the bad value followed from, which were evaluated at stages that are finite.
+std::string DivergenceFinder::cause_in_stages(StepTime time, int stages, const BadValue& bad) const {
+  const Tableau& method = tableau(spec_.method);
+  for (int i = 1; i <= stages; ++i) {
+    const StateValues state = [&](std::size_t f, const Index3& cell, const Offset& offset) {
+      return value(tables_.field(graph_.field_index(staged(model_.fields[f], std::to_string(i)))), cell, offset);
+    };
+    const Stage stage{time.t + method.c[static_cast<std::size_t>(i - 1)] * time.h, time.h, state};
+    const auto f = static_cast<std::size_t>(bad.field);
+    if (std::string cause = cause_in(model_.right_hand_sides[f], spec_.names.equations[f], stage, bad.cell);
+        !cause.empty())
+      return cause;
+  }
+  return "";
+}
+
+std::string DivergenceFinder::step(StepTime time, double* before, double end, const BadValue& bad) const {
+  const bool is_pointwise = model_.is_pointwise();
+  BadValue first = bad;
+  int stages = tableau(spec_.method).stages();
+  for (int i = 2; i <= stages && !is_pointwise; ++i) {
+    std::vector<double*> cells;
+    for (const std::string& name : model_.fields)
+      cells.push_back(tables_.field(graph_.field_index(staged(name, std::to_string(i)))));
+    const BadValue of_stage = find_bad_value(grid_, cells);
+    if (!grid_.communicator().any(of_stage.field >= 0)) continue;
+    first = of_stage;
+    stages = i - 1;
+  }
+  if (first.field < 0) return "";
+  const std::string cause =
+      is_pointwise ? cause_pointwise(time, before, first.cell) : cause_in_stages(time, stages, first);
+  return fmt::format("diverged: field '{}' is not finite after step {} (t = {:.6g}){}: {}",
+                     model_.fields[static_cast<std::size_t>(first.field)], time.index + 1, end, place(first.cell),
+                     cause.empty() ? std::string("its values overflowed") + advice : cause);
+}
+
+}  // namespace hindsight

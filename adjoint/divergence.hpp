@@ -1,0 +1,58 @@
+// Why a state is not finite: the field, the cell, and the operation of the case that has no value there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "adjoint/simulation.hpp"
+#include "solvers/equations/interpret.hpp"
+#include "solvers/steppers/tables.hpp"
+
+namespace hindsight {
+
+/// The first owned value that is not finite, field by field; field is -1 when all are.
+struct BadValue {
+  int field = -1;
+  Index3 cell{0, 0, 0};
+};
+
+/// @param cells local cell (0,0,0) of each field.
+BadValue find_bad_value(const Grid& grid, const std::vector<double*>& cells);
+
+/// Evaluates the case's expressions again, at one cell, by the interpreter.
+class DivergenceFinder {
+ public:
+  DivergenceFinder(const SimulationSpec& spec, const Grid& grid, Tables& tables)
+      : spec_(spec), model_(spec.model), graph_(*spec.model.graph), grid_(grid), tables_(tables) {}
+
+  /// Of the initial state, in a sentence; empty on ranks where it is finite.
+  std::string initial(const BadValue& bad) const;
+  /// Of a step that has just been taken from a finite state to one that is not: its stages are still bound in the
+  /// tables. @param before the state that it was taken from. @param end time after it. Empty on ranks where the new
+  /// state is finite; at least one has a sentence. Collective.
+  std::string step(StepTime time, double* before, double end, const BadValue& bad) const;
+
+ private:
+  /// Values of the states' fields as a stage has them, at a cell and an offset from it.
+  using StateValues = std::function<double(std::size_t field, const Index3& cell, const Offset& offset)>;
+  struct Stage {
+    double t = 0.0, h = 0.0;
+    StateValues state;
+  };
+  Bindings bindings(const Stage& stage, const Index3& cell) const;
+  std::string place(const Index3& cell) const;
+  std::string cause_in(const Expr& e, const std::string& where, const Stage& stage, const Index3& cell) const;
+  std::string cause_behind(const Node& read, const Stage& stage, const Index3& cell) const;
+  std::string cause_beyond_wall(std::size_t field, const Offset& offset, const Stage& stage, const Index3& cell) const;
+  std::string cause_in_stages(StepTime time, int stages, const BadValue& bad) const;
+  std::string cause_pointwise(StepTime time, double* before, const Index3& cell) const;
+  double value(const double* cells, const Index3& cell, const Offset& offset) const;
+
+  const SimulationSpec& spec_;
+  const Model& model_;
+  Graph& graph_;
+  const Grid& grid_;
+  Tables& tables_;
+};
+
+}  // namespace hindsight

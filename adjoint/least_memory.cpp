@@ -1,0 +1,53 @@
+#include "adjoint/least_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "adjoint/plan/plan.hpp"
+#include "src/error.hpp"
+#include "src/host_memory.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Grids may have more cells than can be counted.
+std::string amount_text(double bytes) {
+  return bytes_text(static_cast<std::int64_t>(std::min(bytes, 9e18)));
+}
+
+std::string grid_text(const std::vector<Axis>& axes) {
+  std::string text;
+  for (const Axis& axis : axes) text += (text.empty() ? "" : " x ") + std::to_string(axis.cells);
+  return text;
+}
+
+}  // namespace
+
+void require_memory(const LeastMemory& least, const std::vector<Axis>& axes, const Communicator& comm,
+                    const Machine& machine) {
+  if (axes.empty()) return;
+  double field = sizeof(double);
+  for (const Axis& axis : axes) field *= static_cast<double>(axis.cells);
+  field /= comm.size();
+  const double state = field * static_cast<double>(least.state_fields);
+  const double states = state * static_cast<double>(least.states);
+  const double others = field * static_cast<double>(least.other_fields);
+  const NodeMemory node = node_memory(comm);
+  const bool is_host = machine.is_host();
+  const std::int64_t room = is_host ? node.share() : machine.free_bytes();
+  std::string failure;
+  if (states + others > static_cast<double>(room))
+    failure = fmt::format(
+        "the grid of {} cells is too large: {} needs at least {} of memory ({} states of {} and {} of other fields), "
+        "and "
+        "there are {} {}",
+        grid_text(axes), comm.size() == 1 ? "it" : fmt::format("each of {} ranks", comm.size()),
+        amount_text(states + others), least.states, amount_text(state), amount_text(others), bytes_text(room),
+        !is_host          ? "free on the device"
+        : node.ranks == 1 ? node.room.source
+                          : fmt::format("for each of {} ranks ({})", node.ranks, node.room.source));
+  comm.agree(failure, static_cast<int>(ExitCode::resource));
+}
+
+}  // namespace hindsight

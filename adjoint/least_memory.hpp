@@ -1,0 +1,23 @@
+// What a simulation needs of memory at least, known before anything is allocated.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "solvers/grid/grid.hpp"
+
+namespace hindsight {
+
+/// Of one rank; ghosts and what does not grow with the cells are left out.
+struct LeastMemory {
+  std::int64_t states = 0;        ///< at work at the same time
+  std::int64_t state_fields = 0;  ///< fields of a state
+  std::int64_t other_fields = 0;  ///< parameters, their derivatives, random numbers
+};
+
+/// @throws ResourceError, on all ranks, naming what is needed and what there is, when a rank's machine has less.
+/// Collective.
+void require_memory(const LeastMemory& least, const std::vector<Axis>& axes, const Communicator& comm,
+                    const Machine& machine);
+
+}  // namespace hindsight

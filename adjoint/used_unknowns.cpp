@@ -1,0 +1,77 @@
+#include "adjoint/used_unknowns.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+
+namespace hindsight {
+namespace {
+
+/// Walks from the objective's terms to all that they depend on.
+class Dependence {
+ public:
+  explicit Dependence(const SimulationSpec& spec)
+      : spec_(spec), graph_(*spec.model.graph), has_wall_(spec.model.fields.size()) {
+    for (const IntegralSpec& term : spec.integrals)
+      if (term.weight != 0) look_at(term.integrand);
+    for (const MisfitSpec& term : spec.misfits)
+      if (term.weight != 0) look_at(term.of);
+  }
+
+  bool reads(const Unknown& unknown) const {
+    return unknown.kind == Unknown::Kind::initial ? fields_.contains(unknown.name)
+           : unknown.kind == Unknown::Kind::field ? fields_.contains(unknown.name)
+                                                  : scalars_.contains(unknown.name);
+  }
+
+ private:
+  void look_at(Expr e) {
+    for (const NodeId id : reachable({e})) {
+      const Node& node = graph_[id];
+      if (node.op == Op::scalar) scalars_.insert(graph_.scalars()[node.symbol]);
+      if (node.op == Op::field) look_at_field(graph_.fields()[node.symbol], node.offset);
+    }
+  }
+
+  void look_at_field(const std::string& name, const Offset& offset) {
+    const auto found = std::find(spec_.model.fields.begin(), spec_.model.fields.end(), name);
+    const bool is_new = fields_.insert(name).second;
+    if (found == spec_.model.fields.end()) return;
+    const auto f = static_cast<std::size_t>(found - spec_.model.fields.begin());
+    if (is_new) {
+      look_at(spec_.model.right_hand_sides[f]);
+      if (!is_unknown_at_first(name)) look_at(spec_.initial[f]);
+    }
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      if (offset[axis] != 0) look_at_walls(f, axis);
+  }
+
+  /// Neighbours in the direction of an axis lie beyond its walls somewhere.
+  void look_at_walls(std::size_t f, std::size_t axis) {
+    if (!spec_.model.has_walls[axis] || has_wall_[f][axis]) return;
+    has_wall_[f][axis] = true;
+    for (const ModelWall& wall : spec_.model.walls[f][axis]) look_at(wall.value);
+  }
+
+  bool is_unknown_at_first(const std::string& field) const {
+    return std::any_of(spec_.unknowns.begin(), spec_.unknowns.end(),
+                       [&](const Unknown& u) { return u.kind == Unknown::Kind::initial && u.name == field; });
+  }
+
+  const SimulationSpec& spec_;
+  const Graph& graph_;
+  std::set<std::string> scalars_, fields_;  // read: parameters and series; states and parameter fields
+  std::vector<std::array<bool, 3>> has_wall_;
+};
+
+}  // namespace
+
+std::vector<bool> used_unknowns(const SimulationSpec& spec) {
+  const Dependence dependence(spec);
+  std::vector<bool> used;
+  for (const Unknown& unknown : spec.unknowns) used.push_back(dependence.reads(unknown));
+  return used;
+}
+
+}  // namespace hindsight
