@@ -824,7 +824,8 @@ StepSeconds Simulation::measure_operations(int repeats, double batch, std::int64
 
 /// By gradients over the first steps of the run, of two lengths, so that what comes once in a gradient does not count.
 double Simulation::measure_aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
-  if (stop_) return 0.0;  // these steps could be found to be the last ones
+  // These steps could be found to be the last ones; and a device would learn to expect what comes but once.
+  if (stop_ || !machine().is_host()) return 0.0;
   const double each = seconds.record + seconds.reverse_kept;
   const std::int64_t most = std::min(plan_->steps(), units / record_units() + 1) / 3;
   const std::int64_t length = std::min(most, 1 + static_cast<std::int64_t>(std::min(1e6, batch / each)));

@@ -29,8 +29,8 @@ std::string written(const std::string& name, const std::string& text) {
 
 /// @returns the exit code of a check.
 int check(const std::string& arguments, int ranks = 1) {
-  return run_command(command_line("check " + arguments + " --out " + folder() + "/run", ranks) + " > " + folder() +
-                     "/output.txt 2>&1");
+  return run_command(command_line("check " + arguments + " --overwrite --out " + folder() + "/run", ranks) + " > " +
+                     folder() + "/output.txt 2>&1");
 }
 
 std::string output() {

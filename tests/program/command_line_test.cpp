@@ -77,10 +77,10 @@ TEST_F(CommandLine, AFullStandardOutputExitsWith6) {
                                 "gradient decay.yaml",
                                 "invert decay.yaml",
                                 "check decay.yaml",
-                                "status runs/decay",
-                                "status runs/decay --json -",
-                                "clean runs/decay",
-                                "resume runs/decay",
+                                "status runs/decay/run",
+                                "status runs/decay/run --json -",
+                                "clean runs/decay/run",
+                                "resume runs/decay/run",
                                 "plan decay.yaml",
                                 "plan decay.yaml --json -",
                                 "explain decay.yaml",
@@ -97,13 +97,13 @@ TEST_F(CommandLine, AFullStandardOutputExitsWith6) {
         << output();
     EXPECT_NE(output().find("cannot write to standard output"), std::string::npos) << arguments << "\n" << output();
   }
-  EXPECT_TRUE(fs::exists("runs/decay/result.json"));  // the results themselves have arrived
+  EXPECT_TRUE(fs::exists("runs/decay/run/result.json"));  // the results themselves have arrived
 }
 
 TEST_F(CommandLine, AFullFileOfResultsExitsWith6) {
   ASSERT_EQ(run("run decay.yaml"), 0) << output();
   for (const char* arguments :
-       {"run decay.yaml", "status runs/decay", "plan decay.yaml", "info", "schema", "schedule revolve --steps 10"})
+       {"run decay.yaml", "status runs/decay/run", "plan decay.yaml", "info", "schema", "schedule revolve --steps 10"})
     for (const int ranks : {1, 2}) {
       EXPECT_EQ(run(std::string(arguments) + " --json /dev/full", ranks), 6) << arguments << "\n" << output();
       EXPECT_NE(output().find("cannot write '/dev/full'"), std::string::npos) << arguments << "\n" << output();
@@ -182,7 +182,7 @@ TEST_F(CommandLine, UnusedUnknownsAndShorterStepsAreWarnedOf) {
   for (const char* verb : {"run", "gradient", "invert"})
     for (const int ranks : {1, 2}) {
       ASSERT_EQ(run(std::string(verb) + " decay.yaml --set output.every=0.25 --json out.json", ranks), 0) << output();
-      const std::string text = output(), log = contents("runs/decay/log.jsonl");
+      const std::string text = output(), log = contents("runs/decay/" + std::string(verb) + "/log.jsonl");
       const nlohmann::json result = nlohmann::json::parse(std::ifstream("out.json"));
       for (const std::string& wanted : {unused, shorter}) {
         EXPECT_NE(text.find("warning: " + wanted), std::string::npos) << verb << "\n" << text;
