@@ -97,8 +97,9 @@ TEST(Emulation, StepsThatComeAgain) {
   for (const char* slots : {"4 slots", "100 slots"}) {
     PlanOptions options;
     options.machine = emulated_device();
-    const Case c = test::shipped_case(
-        "gray-scott", {"grid.x.cells=20", "grid.y.cells=16", "time.to=40", std::string("checkpoints.device=") + slots});
+    const Case c =
+        test::shipped_case("gray-scott", {"grid.x.cells=20", "grid.y.cells=16", "time.to=40",
+                                          "checkpoints.schedule=revolve", std::string("checkpoints.device=") + slots});
     Session session(c, test::world(), true, false, true, options);
     const std::int64_t before = options.machine->batches_replayed();
     const Evaluation e = session.gradient({});
