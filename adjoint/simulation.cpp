@@ -1035,12 +1035,11 @@ std::vector<const KernelLibrary*> Simulation::libraries() const {
 }
 
 /// Local cell (0,0,0) of each field of a state.
-std::vector<double*> Simulation::fields_of(const Buffer& state) const {
-  std::vector<double*> cells;
-  for (std::size_t f = 0; f < spec_.model.fields.size(); ++f)
-    cells.push_back(state.data() + grid_->layout().origin +
-                    grid_->layout().field_stride * static_cast<std::int64_t>(f));
-  return cells;
+const std::vector<double*>& Simulation::fields_of(const Buffer& state) {
+  fields_.resize(spec_.model.fields.size());
+  for (std::size_t f = 0; f < fields_.size(); ++f)
+    fields_[f] = state.data() + grid_->layout().origin + grid_->layout().field_stride * static_cast<std::int64_t>(f);
+  return fields_;
 }
 
 void Simulation::check_finite(std::int64_t k, const Buffer& state) {

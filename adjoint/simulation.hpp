@@ -194,7 +194,7 @@ class Simulation final : private ReversibleSteps {
   void exchange_parameter_field(int symbol);
   void observe(std::int64_t k, const Buffer& state);
   void add_objective_adjoint(std::int64_t k, double* state);
-  std::vector<double*> fields_of(const Buffer& state) const;
+  const std::vector<double*>& fields_of(const Buffer& state);
   void check_finite(std::int64_t k, const Buffer& state);
   [[noreturn]] void report_divergence(std::int64_t k);
   double objective() const;
@@ -261,6 +261,7 @@ class Simulation final : private ReversibleSteps {
   std::int64_t state_count_ = 0;
   std::unique_ptr<Checkpoints> checkpoints_;
   std::vector<double*> stages_;  // of the record in use
+  std::vector<double*> fields_;  // of a state that is looked at
   std::optional<Integral> stop_;
   bool has_fixed_end_ = false;
   Buffer lambda_, lambda_next_;
