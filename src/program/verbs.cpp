@@ -8,8 +8,7 @@ const std::vector<VerbEntry>& verbs() {
   static const std::vector<VerbEntry> all = {
       {"run", "simulate a case", "CASE", run_verb, true},
       {"gradient", "simulate a case and differentiate its objective", "CASE", gradient_verb, true},
-      {"check", "test a case's gradient: against the tangent model, against differences of runs", "CASE", check_verb,
-       true},
+      {"check", "test a gradient against the tangent model and differences of runs", "CASE", check_verb, true},
       {"invert", "find the unknowns that minimise the objective", "CASE", invert_verb, true},
       {"resume", "go on with a run that was stopped or killed", "RUN", resume_verb},
       {"status", "say how far a run is, from another terminal", "RUN", status_verb},
