@@ -40,8 +40,10 @@ void add_overwrite_option(CLI::App& app, Options& options) {
 }
 
 void add_lock_option(CLI::App& app, Options& options) {
-  app.add_flag("--take-lock", options.take_lock,
-               "use the run folder though it cannot be seen from here whether the process in it still runs");
+  app.add_flag(
+      "--take-lock", options.take_lock,
+      "take the run folder over though it cannot be seen from here whether the process in it still runs; if it does, "
+      "it will end");
 }
 
 void add_stop_options(CLI::App& app, Options& options) {

@@ -193,25 +193,34 @@ void RunJournal::bind(const Grid& grid) {
   evaluation_began_ = now();
 }
 
+/// The journals of the ranks before, of which this number of ranks only reads.
+std::vector<Journal> RunJournal::read_journals() {
+  std::vector<Journal> journals;
+  std::string missing;
+  comm_.together([&] {
+    for (int rank = 0; rank < manifest_.ranks; ++rank) {
+      const std::string file = SharedJournal::file(path("journal"), rank);
+      auto journal = Journal::open(*files_, file, OpenMode::read_only);
+      journal ? journals.push_back(std::move(*journal)) : void(missing = file);
+    }
+    const bool is_new = std::all_of(journals.begin(), journals.end(), [](auto& j) { return j.newest() == 0; });
+    if (!missing.empty() && !is_new) throw ResourceError("the journal '" + missing + "' is missing");
+  });
+  std::vector<std::vector<std::int64_t>> epochs;
+  for (const Journal& journal : journals) epochs.push_back(journal.epochs());
+  epoch_ = comm_.any(!missing.empty()) ? 0 : agreed_epoch(comm_, epochs);  // killed before all were made
+  if (epoch_ < 0) throw ResourceError("the journals in '" + work_ + "' have no epoch in common");
+  return journals;
+}
+
 /// Reads the newest epoch of the ranks that wrote it.
 void RunJournal::open_epoch(const Grid& grid) {
   std::vector<Journal> journals;
-  if (!moves_) {
+  if (moves_) {
+    journals = read_journals();
+  } else {
     journal_ = SharedJournal::open(*files_, path("journal"), comm_);
     epoch_ = journal_->epoch();
-  } else {
-    comm_.together([&] {
-      for (int rank = 0; rank < manifest_.ranks; ++rank) {
-        auto journal = Journal::open(*files_, SharedJournal::file(path("journal"), rank), OpenMode::read_only);
-        if (!journal)
-          throw ResourceError("the journal '" + SharedJournal::file(path("journal"), rank) + "' is missing");
-        journals.push_back(std::move(*journal));
-      }
-    });
-    std::vector<std::vector<std::int64_t>> epochs;
-    for (const Journal& journal : journals) epochs.push_back(journal.epochs());
-    epoch_ = agreed_epoch(comm_, epochs);
-    if (epoch_ < 0) throw ResourceError("the journals in '" + work_ + "' have no epoch in common");
   }
   if (epoch_ == 0) return;
   Bytes mine;

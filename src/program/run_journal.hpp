@@ -138,6 +138,7 @@ class RunJournal final : public SweepKeeper {
   double seconds_of_parts() const;
   bool parts_are_worth_it() const;
   void prepare(const std::function<void(BlockWriter&)>& write);
+  std::vector<Journal> read_journals();
   void open_epoch(const Grid& grid);
   void read_head(const Grid& grid);
   std::string resumed_text() const;

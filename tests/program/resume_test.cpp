@@ -263,7 +263,8 @@ TEST_F(Resume, OtherFilesInTheFolderStay) {
   fs::create_directories("run");
   for (const char* name : {"journal-notes.md", "slots-of-time.txt", "evaluations-2025.csv"})
     write_text(std::string("run/") + name, "mine");
-  ASSERT_EQ(run("gradient case.yaml --out run"), 0) << output();
+  ASSERT_EQ(run("gradient case.yaml --out run"), 2) << output();
+  ASSERT_EQ(run("gradient case.yaml --out run --overwrite"), 0) << output();
   for (const char* name : {"journal-notes.md", "slots-of-time.txt", "evaluations-2025.csv"})
     EXPECT_EQ(contents(std::string("run/") + name), "mine");
 }
