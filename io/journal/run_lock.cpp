@@ -134,11 +134,11 @@ class FolderLock::Opened {
 FolderLock::FolderLock(std::string folder, bool takes, Seconds patience)
     : folder_(std::move(folder)), me_(this_process()) {
   const std::string path = file(folder_);
-  const Draft draft(path, me_);
-  while (link(draft.path().c_str(), path.c_str()) != 0) {
-    if (draft.is_linked()) break;
-    if (errno != EEXIST) fail("create the lock", path);
-    if (replace(draft.path(), takes, patience)) break;
+  for (bool is_mine = false; !is_mine;) {  // an owner who ends may take a draft for litter: then with another
+    const Draft draft(path, me_);
+    is_mine = link(draft.path().c_str(), path.c_str()) == 0 || draft.is_linked();
+    if (!is_mine && errno != EEXIST && errno != ENOENT) fail("create the lock", path);
+    if (!is_mine) is_mine = replace(draft.path(), takes, patience);
   }
 }
 
@@ -156,8 +156,9 @@ bool FolderLock::replace(const std::string& draft, bool takes, Seconds patience)
   // Of those who replace the owner's file only one at a time comes past here, and the others find it gone then.
   if (!lock.own_within(patience)) refuse_to_take(folder_, owner);
   if (!lock.is_named()) return false;
-  if (rename(draft.c_str(), file(folder_).c_str()) != 0) fail("replace the lock", file(folder_));
-  return true;
+  if (rename(draft.c_str(), file(folder_).c_str()) == 0) return true;
+  if (errno != ENOENT) fail("replace the lock", file(folder_));
+  return false;
 }
 
 FolderLock::~FolderLock() {
