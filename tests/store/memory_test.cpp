@@ -85,7 +85,8 @@ TEST(Memory, StaysWithinTheBudgetAndUsesIt) {
         const std::int64_t planned =
             session.plan_inputs().working(Tier::host) + plan.checkpoint_bytes(Tier::host, session.plan_inputs());
         EXPECT_LE(account.peak(), planned);
-        const bool more_would_help = plan.kind->name == "revolve" && plan.recomputation() > 2;
+        // Of itself a plan leaves memory that takes longer to make than it gains.
+        const bool more_would_help = !plan.is_automatic && plan.kind->name == "revolve" && plan.recomputation() > 2;
         if (!more_would_help) continue;
         EXPECT_GE(static_cast<double>(account.peak()), 0.95 * static_cast<double>(session.budget(Tier::host)));
       }
