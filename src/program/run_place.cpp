@@ -105,8 +105,7 @@ void refuse_runs(const RoomWanted& wanted, const Found& found) {
         remedy(fmt::format("'{}' holds hindsight {} of {}, which was stopped or killed and has kept epoch "
                            "{}: go on with it (hindsight resume {}), ",
                            wanted.folder, found.begun->options.verb, found.begun->name, found.epoch, wanted.folder)));
-  if (found.complete &&
-      (found.complete->options.verb != wanted.run.options.verb || found.complete->name != wanted.run.name))
+  if (found.complete && found.complete->options.verb != wanted.run.options.verb)
     throw InputError(remedy(fmt::format("'{}' holds the results of hindsight {} of {}: ", wanted.folder,
                                         found.complete->options.verb, found.complete->name)));
 }

@@ -39,7 +39,7 @@ struct RoomForRun {
 };
 
 /// Looks and changes nothing. @throws InputError naming what is in the way and what to do: a run that can be gone on
-/// with, results of another verb or case, files of others (unless these are given up); input files of the run; a folder
+/// with, results of another verb, files of others (unless these are given up); input files of the run; a folder
 /// that has the name of a result. ResourceError when the folder cannot be read.
 void require_room(FileSystem& files, const RoomWanted& wanted);
 
