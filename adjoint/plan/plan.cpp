@@ -41,9 +41,7 @@ ScheduleRequest request_of(const PlanInputs& inputs, TierRoles roles) {
 
 /// Of making the memory of these checkpoints. Memory of devices takes no time worth counting.
 double memory_seconds(const Schedule& schedule, const PlanInputs& inputs) {
-  const auto host = static_cast<std::size_t>(Tier::host);
-  const std::int64_t units = schedule.predicted.peak[host];
-  return inputs.seconds.touch * static_cast<double>(units * unit_bytes(Tier::host, inputs));
+  return inputs.seconds.touch * static_cast<double>(schedule.predicted.peak[static_cast<std::size_t>(Tier::host)]);
 }
 
 /// Tiers that are slower than the memory that states are made in, and have slots.
@@ -131,8 +129,8 @@ constexpr double next_to_nothing = 0.01;
 /// Whether keeping all records would take next to no time for making the memory.
 bool is_memory_free(const PlanInputs& inputs) {
   const OperationSeconds& s = inputs.seconds;
-  const double bytes = static_cast<double>(inputs.record_units) * static_cast<double>(inputs.state_bytes);
-  return s.touch * bytes <= next_to_nothing * (s.record + s.reverse_kept) * static_cast<double>(inputs.gradients);
+  return s.touch * static_cast<double>(inputs.record_units) <=
+         next_to_nothing * (s.record + s.reverse_kept) * static_cast<double>(inputs.gradients);
 }
 
 /// The one of two plans that is to be had: the faster one, of two that take next to the same time the smaller one.

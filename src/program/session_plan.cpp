@@ -233,14 +233,15 @@ void Session::measure_memory() {
   constexpr std::int64_t smallest = std::int64_t{1} << 20U, first = std::int64_t{8} << 20U, part = 16, growth = 4;
   const Tier host = Tier::host;
   const auto useful = static_cast<double>(saturating_units(inputs_.at_most, inputs_.record_units));
+  const auto unit = static_cast<double>(unit_bytes(host, inputs_));
   const std::int64_t there = -comm_.max(-(budgets_[index(host)] - simulation_->memory()->used()));
-  const double most = std::min(useful * static_cast<double>(unit_bytes(host, inputs_)), static_cast<double>(there));
+  const double most = comm_.max(std::min(useful * unit, static_cast<double>(there)));
   inputs_.seconds.touch = 0.0;
   if (most < static_cast<double>(smallest)) return;
   std::int64_t sample = std::min(first, static_cast<std::int64_t>(most) / 4), wanted = sample;
   do {
     sample = std::min(wanted, growth * sample);
-    inputs_.seconds.touch = comm_.max(seconds_of_fresh_byte(sample));
+    inputs_.seconds.touch = comm_.max(unit * seconds_of_fresh_byte(sample));
     wanted = comm_.max(hindsight::make_plan(inputs_).checkpoint_bytes(host, inputs_)) / part;
   } while (wanted > 2 * sample);
 }

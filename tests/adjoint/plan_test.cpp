@@ -55,12 +55,12 @@ TEST(Plan, ChoosesTheFastestFamily) {
 TEST(Plan, TakesNoMemoryThatMakesGradientsNoFaster) {
   constexpr std::size_t host = 1;
   const auto cost = [](const CheckpointPlan& plan) { return plan.seconds + plan.memory_seconds; };
-  for (const double touch : {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}) {
+  for (const double touch : {1e-3, 1e-2, 0.1, 1.0, 10.0}) {
     PlanInputs in = inputs(1000, 4000, 4);
     in.seconds.touch = touch;
     const CheckpointPlan all = make_plan(in);
     EXPECT_LE(all.memory_seconds, 0.5 * all.seconds) << touch;
-    if (touch >= 1e-3) {
+    if (touch >= 1) {
       EXPECT_LT(all.schedule.predicted.peak[host], 400) << touch;
     }
     for (const std::int64_t units : {2000, 1000, 250, 60}) {
@@ -69,7 +69,7 @@ TEST(Plan, TakesNoMemoryThatMakesGradientsNoFaster) {
     }
   }
   PlanInputs many = inputs(1000, 4000, 4);
-  many.seconds.touch = 1e-3;
+  many.seconds.touch = 1;
   many.gradients = 100000;  // which share the memory
   EXPECT_EQ(make_plan(many).kind->name, "store-all");
 }
