@@ -85,7 +85,8 @@ TEST_F(SameStart, OtherFilesOfTheSameName) {
   expect_refusal({{1, "plan c.yaml", here}, {1, "plan c.yaml", there}},
                  "rank 1 reads another case from 'c.yaml' than rank 0: '  D: 2e-3' in place of '  D: 1e-3'");
   fs::remove("there/c.yaml");
-  expect_refusal({{2, "plan c.yaml", here}, {1, "plan c.yaml", there}}, "cannot read 'c.yaml' (on rank 2)");
+  expect_refusal({{2, "plan c.yaml", here}, {1, "plan c.yaml", there}},
+                 "cannot read 'c.yaml': No such file or directory (on rank 2)");
   expect_refusal({{1, "plan c.yaml", there}, {1, "plan c.yaml", here}}, "cannot read 'c.yaml'");
   std::ofstream("there/c.yaml") << "case: [";
   expect_refusal({{1, "plan c.yaml", here}, {1, "plan c.yaml", there}}, "c.yaml");
