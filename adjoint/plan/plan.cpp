@@ -25,6 +25,7 @@ ScheduleRequest request_of(const PlanInputs& inputs, TierRoles roles) {
   request.at_most = inputs.at_most;
   request.capacities = inputs.units;
   request.period = inputs.period;
+  request.table_bytes = inputs.host_bytes / 8;  // most is for checkpoints
   request.costs = inputs.seconds.of_schedule();
   const auto memory = static_cast<std::size_t>(inputs.memory());
   request.costs.write[memory] = request.costs.read[memory] = 0;  // too little to shape a schedule
@@ -245,12 +246,18 @@ double predicted_seconds(const Schedule& schedule, const OperationSeconds& secon
 
 void require_memory(const PlanInputs& inputs) {
   const Tier memory = inputs.memory();
-  if (inputs.units[memory] >= 1 || !slow_tiers(inputs).empty() || inputs.steps == 1) return;
+  ScheduleRequest least;
+  least.steps = std::max<std::int64_t>(1, inputs.at_most);
+  least.capacities[Tier::host] = 1;
+  const std::int64_t each = memory == Tier::host ? inputs.host_unit_bytes : inputs.state_bytes;
+  const std::int64_t kept = memory == Tier::host ? bytes_kept(schedule_kind("revolve"), least, inputs) : 0;
+  const bool has_one = inputs.units[memory] >= 1 && (memory != Tier::host || each + kept <= inputs.host_bytes);
+  if (has_one || !slow_tiers(inputs).empty() || inputs.steps == 1) return;
   throw InputError(fmt::format(
       "checkpoints.{}: too little memory: a gradient needs {} of working memory and at least one checkpoint of {}, "
       "together {}",
-      to_text(memory), bytes_text(inputs.working(memory)), bytes_text(inputs.state_bytes),
-      bytes_text(inputs.working(memory) + inputs.state_bytes)));
+      to_text(memory), bytes_text(inputs.working(memory)), bytes_text(each + kept),
+      enough_text(inputs.working(memory) + each + kept)));
 }
 
 CheckpointPlan make_plan(const PlanInputs& inputs) {
@@ -305,6 +312,15 @@ std::string bytes_text(std::int64_t bytes) {
     ++unit;
   }
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.4g} {}", value, units[unit]);
+}
+
+std::string enough_text(std::int64_t bytes) {
+  constexpr double digits = 1000;  // and one more
+  double unit = 1;
+  while (static_cast<double>(bytes) / unit >= 1024 && unit < std::pow(1024.0, 4)) unit *= 1024;
+  const double value = static_cast<double>(bytes) / unit;
+  const double last = unit > 1 ? std::pow(10.0, std::floor(std::log10(std::max(1.0, value)))) / digits : 1;
+  return bytes_text(static_cast<std::int64_t>(std::ceil(std::ceil(value / last) * last * unit)));
 }
 
 std::string seconds_text(double seconds) {

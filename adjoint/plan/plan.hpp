@@ -97,6 +97,8 @@ std::int64_t default_host_budget(const Communicator& comm);
 
 /// "1.5 GiB"
 std::string bytes_text(std::int64_t bytes);
+/// The same, rounded up where it is rounded: who gives so much gives enough.
+std::string enough_text(std::int64_t bytes);
 /// "25 ns", "12 ms", "3.4 s", "2 h 05 min"
 std::string seconds_text(double seconds);
 

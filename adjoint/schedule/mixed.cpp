@@ -54,10 +54,13 @@ std::int64_t most_parts(std::int64_t steps, std::int64_t units) {
 
 MixedProgram::MixedProgram(std::int64_t steps, std::int64_t units, std::int64_t record_units, bool record_gives_state)
     : steps_(steps), units_(units), record_(record_units), gives_state_(record_gives_state) {
-  const Row empty{CountedVector<std::int64_t>(at(steps) + 1, infeasible),
-                  CountedVector<std::int32_t>(at(steps) + 1, 0)};
-  live_.assign(at(units) + 1, empty);
-  if (gives_state_) given_.assign(at(units) + 1, empty);
+  live_.resize(at(units) + 1);
+  if (gives_state_) given_.resize(at(units) + 1);
+  for (CountedVector<Row>* const rows : {&live_, &given_})
+    for (Row& row : *rows) {
+      row.total.assign(at(steps) + 1, infeasible);
+      row.cut.assign(at(steps) + 1, 0);
+    }
   for (std::int64_t s = 0; s <= units; ++s) {
     Row& own = live_[at(s)];
     own.total[1] = 1;
@@ -83,7 +86,7 @@ MixedProgram::MixedProgram(std::int64_t steps, std::int64_t units, std::int64_t 
 ScheduleMemory MixedProgram::memory(std::int64_t steps, std::int64_t units, bool record_gives_state) {
   const std::int64_t row = saturating_sum(saturating_product(sizeof(std::int64_t) + sizeof(std::int32_t), steps + 1),
                                           sizeof(Row));
-  const std::int64_t rows = saturating_sum(saturating_product(record_gives_state ? 2 : 1, saturating_sum(units, 1)), 1);
+  const std::int64_t rows = saturating_product(record_gives_state ? 2 : 1, saturating_sum(units, 1));
   return {saturating_product(most_parts(steps, units), sizeof(Part)), saturating_product(rows, row)};
 }
 

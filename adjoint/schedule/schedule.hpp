@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -154,6 +155,7 @@ struct ScheduleRequest {
   bool record_gives_state = false;   ///< a record also gives back the state after its step (stiffly accurate methods)
   std::int64_t period = 0;           ///< steps between checkpoints of periodic families; 0: the schedule chooses
   std::int64_t at_most = 0;          ///< unknown_steps: the run ends here at the latest
+  std::int64_t table_bytes = std::numeric_limits<std::int64_t>::max();  ///< host memory that a dynamic program may take where there is another way
   TierRoles roles{};                 ///< see make_schedule() (roles.hpp); capacities and costs are those of the tiers
 };
 

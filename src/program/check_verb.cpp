@@ -149,7 +149,7 @@ ExitCode check_verb(const Options& options, const Communicator& comm) {
   if (count == 0) throw InputError({options.target, 0, 0}, "nothing to check: the case has no unknowns");
   RunJournal journal(options, source, comm);
   Session session(source, comm, true, true, options.quiet, plan_options(options, source, comm, &journal));
-  journal.begin(source, session.simulation().kept_bytes());
+  journal.begin(source, session.epoch_bytes());
   if (options.break_gradient) session.simulation().break_gradient();
   const Evaluation base = session.gradient({});
   session.simulation().fix_end();

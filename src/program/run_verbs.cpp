@@ -171,7 +171,8 @@ class Run {
   /// Whether it says on standard output, for people, what it does.
   bool talks() const { return !options_.quiet && options_.json != "-"; }
   /// Collective. @param seconds that the result took.
-  void finish(const Json& result, double seconds) {
+  void finish(Json result, double seconds) {
+    result["memory"]["resident"] = resident_result(session);
     folder().write_text("result.json", result.dump(2) + "\n");
     for (const std::string& warning : session.warnings()) log.event("warning", {{"text", warning}});
     log.event("finished", {{"seconds", seconds}, {"objective", result["objective"]}});
@@ -185,7 +186,7 @@ class Run {
 
  private:
   const RunFolder& begin() {
-    journal.begin(session.source(), session.simulation().kept_bytes());
+    journal.begin(session.source(), session.epoch_bytes());
     folder().write_text("case.yaml", session.source().resolved);
     return folder();
   }
