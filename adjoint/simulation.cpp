@@ -14,6 +14,7 @@
 #include "solvers/steppers/runge_kutta_kernels.hpp"
 #include "src/cores.hpp"
 #include "src/error.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -105,10 +106,10 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   plan_ = std::make_unique<TimePlan>(spec_.from, spec_.to, spec_.step, landings);
   grid_ = std::make_unique<Grid>(spec_.axes, comm, halo, machine());
   tables_ = std::make_unique<Tables>(graph, *grid_, sums);
-  tables_->allocate(s.parameter_fields);
-  tables_->allocate(s.bars);
-  tables_->allocate(s.dot_parameter_fields);
-  tables_->allocate({s.ones});
+  comm_.together([&] {
+    for (const std::vector<int>& fields : {s.parameter_fields, s.bars, s.dot_parameter_fields, {s.ones}})
+      tables_->allocate(fields);
+  });
   padded(std::vector<double>(static_cast<std::size_t>(grid_->interior().cells()), 1.0), tables_->field(s.ones));
   std::vector<KernelSpec> kernels{s.initial};
   for (const KernelSpec& k : s.fields) kernels.push_back(k);
@@ -146,8 +147,10 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   for (Integral& integral : integrals_) integral.prepare(*grid_, *plan_, *tables_, spec_.series, knots);
   if (stop_) stop_->prepare(*grid_, *plan_, *tables_, spec_.series, knots);
   for (Misfit& misfit : misfits_) misfit.prepare(*grid_, *plan_);
-  adjoint_pool_ = std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0,
-                                         state_doubles(*grid_, model.fields.size()), machine());
+  comm_.together([&] {
+    adjoint_pool_ = std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0,
+                                           state_doubles(*grid_, model.fields.size()), machine());
+  });
 
   // First values: parameters as given, unknown initial states from their expressions.
   for (std::size_t i = 0; i < model.scalars.size(); ++i)
@@ -158,7 +161,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     exchange_parameter_field(s.parameter_fields[i]);
   }
   stages_.resize(static_cast<std::size_t>(stepper_->record_states()), nullptr);
-  reserve(0);
+  comm_.together([&] { reserve(0); });
   const Buffer start = initial_state();
   tables_->bind_state(s.first, start.data());
   for (const Unknown& u : spec_.unknowns) {
@@ -643,7 +646,7 @@ std::int64_t Simulation::kept_bytes() const {
 void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers) {
   std::int64_t buffers = tiers[static_cast<std::size_t>(memory_tier())] == nullptr ? units : 0;
   for (const SlotTier* tier : tiers) buffers += tier != nullptr ? tier->buffers() : 0;
-  reserve(buffers);
+  comm_.together([&] { reserve(buffers); });
   checkpoints_ = std::make_unique<Checkpoints>(memory_tier(), units, record_units(), *states_, tiers, comm_);
   reserve_adjoints();
 }
@@ -679,6 +682,7 @@ using Clock = std::chrono::steady_clock;
 double seconds_of(const Communicator& comm, Machine& machine, int repeats, double enough,
                   const std::function<void()>& work) {
   const auto seconds_of_batch = [&](std::int64_t calls) {
+    stop_if_asked(comm);
     machine.finish();
     const Clock::time_point begin = Clock::now();
     for (std::int64_t k = 0; k < calls; ++k) work();
@@ -713,7 +717,7 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   units = std::min({units, cold / state_bytes(), most, std::max<std::int64_t>(8, plan_->steps() / 20)});
   units = -comm_.max(-units);
   const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-  reserve(units);
+  comm_.together([&] { reserve(units); });
   reserve_adjoints();
   tables_->bind_state(symbols_->lambda, lambda_.data());
   {
@@ -762,7 +766,7 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
 }
 
 TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
-  reserve(tier.buffers());
+  comm_.together([&] { reserve(tier.buffers()); });
   // Of the steps' processor time; a device's steps take none.
   const double taken = machine().is_host() ? 1.0 - std::min(1.0, spare_cores(comm_)) : 0.0;
   const auto per_slot = [&](double seconds) { return comm_.max(seconds / static_cast<double>(slots)); };
@@ -775,6 +779,7 @@ TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
   Buffer state = initial_state();
   elapsed();
   for (std::int64_t i = 0; i < slots; ++i) {
+    stop_if_asked(comm_);
     state = advance(0, state, false);
     tier.save(i, state, i);
   }
@@ -784,6 +789,7 @@ TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
   seconds.write = per_slot(std::min(elapsed(), tier.traffic().write_busy));
   seconds.write_delay = taken * per_slot(tier.traffic().write_cpu);
   for (std::int64_t i = 0, next = 0; i < slots; ++i) {
+    stop_if_asked(comm_);
     while (next < slots && tier.prefetch(next, *states_)) ++next;
     next = std::max(next, i + 1);
     state.reset();

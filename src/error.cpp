@@ -15,6 +15,8 @@ void throw_error(ExitCode code, const std::string& message) {
       throw InputError(message);
     case ExitCode::numerics:
       throw NumericsError(message);
+    case ExitCode::stopped:
+      throw Stopped(message);
     case ExitCode::resource:
       throw ResourceError(message);
     default:

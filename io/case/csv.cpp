@@ -7,6 +7,7 @@
 
 #include "io/case/document.hpp"
 #include "src/nearest_name.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -29,6 +30,7 @@ Table::Table(const std::string& path) : path_(path) {
   std::istringstream text(read_text_file(path));
   int number = 0;
   for (std::string line; std::getline(text, line);) {
+    stop_if_asked();
     ++number;
     if (trimmed(line).empty() || trimmed(line)[0] == '#') continue;
     if (names_.empty()) {

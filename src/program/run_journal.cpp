@@ -16,6 +16,7 @@
 #include "io/files/dying_files.hpp"
 #include "src/error.hpp"
 #include "src/program/report.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -86,7 +87,7 @@ void read_entries(const std::vector<Bytes>& entries, const std::string& source, 
 RunJournal::RunJournal(const Options& options, const Case& c, const Communicator& comm)
     : comm_(comm),
       files_(files_of(options, comm)),
-      stop_request_(options.stop_after.empty() ? std::nullopt : std::optional(parse_duration(options.stop_after))),
+      time_limit_(options.stop_after.empty() ? std::nullopt : std::optional(parse_duration(options.stop_after))),
       run_(fs::absolute(run_path(options, c)).string()),
       is_resumed_(options.resume),
       talks_(!options.quiet && options.json != "-") {
@@ -105,17 +106,28 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
   if (is_resumed_ && options.ranks > 0 && options.ranks != comm_.size())
     throw InputError(fmt::format("--ranks {}: there are {}; start as many with mpirun -n {}", options.ranks,
                                  comm_.size(), options.ranks));
-  if (is_resumed_) return;
+  if (is_resumed_) {
+    say_when_stopped("before it went on: go on with hindsight resume " + run_);
+    stop_if_asked(comm_);
+    return;
+  }
   manifest_.is_preparing = true;  // from here on a process that is killed can be resumed
   manifest_.replaces = earlier_.replaces;
   if (!earlier_.id.empty()) manifest_.replaces.emplace_back(earlier_.id, earlier_.scratch);
   comm_.on_root([&] { write_text_file(*files_, RunManifest::file(run_), manifest_.to_text()); });
+  say_when_stopped("before anything was worked out: begin it with hindsight resume " + run_);
+  stop_if_asked(comm_);
 }
 
-/// What the folder holds of an earlier run stays until this one begins.
+/// What the folder holds of an earlier run stays until this one begins. Of one that was asked to stop before it began,
+/// its run.json stays too, so that resume begins it.
 RunJournal::~RunJournal() {
-  if (!manifest_.is_preparing || !comm_.is_root()) return;
+  if (!manifest_.is_preparing) return;
   try {
+    const std::string scratch = manifest_.scratch.empty() ? run_ + "/scratch" : manifest_.scratch;
+    remove_checkpoints(scratch, manifest_.id, true);
+    if (manifest_.scratch.empty()) ::rmdir(scratch.c_str());
+    if (has_stopped() || !comm_.is_root()) return;
     if (earlier_.id.empty()) {
       fs::remove(RunManifest::file(run_));
     } else {
@@ -252,6 +264,8 @@ void RunJournal::forget_parts() {
 }
 
 void RunJournal::begin(const Case& c, std::int64_t bytes) {
+  stop_if_asked(comm_);
+  say_when_stopped("between two evaluations: go on with hindsight resume " + run_);
   expected_bytes_ = bytes;
   commit_seconds_ = 0.02 + static_cast<double>(bytes) / guessed_rate;
   if (!is_resumed_) {
@@ -405,13 +419,13 @@ double RunJournal::seconds_of_parts() const {
 /// Else they are computed again.
 bool RunJournal::parts_are_worth_it() const {
   constexpr double most = 0.2, without_limit = 10.0;  // of the time that there is; seconds
-  return seconds_of_parts() <= (stop_request_.after() ? most * *stop_request_.after() : without_limit);
+  return seconds_of_parts() <= (time_limit_.after() ? most * *time_limit_.after() : without_limit);
 }
 
 bool RunJournal::look() {
   const double at = now();
-  const std::string signal = StopRequest::signal();
-  const bool is_late = stop_request_.is_late(seconds_to_stop());
+  const std::string signal = stop_signal();
+  const bool is_late = time_limit_.is_late(seconds_to_stop());
   double values[4] = {signal.empty() ? 0.0 : 1.0, is_late ? 1.0 : 0.0, at >= next_epoch_ ? 1.0 : 0.0, at - looked_at_};
   MPI_Allreduce(MPI_IN_PLACE, values, 4, MPI_DOUBLE, MPI_MAX, comm_.handle());
   looked_at_ = at;
