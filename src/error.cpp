@@ -1,5 +1,7 @@
 #include "src/error.hpp"
 
+#include "src/stop_request.hpp"
+
 namespace hindsight {
 
 std::string SourcePlace::prefix() const {
@@ -16,7 +18,7 @@ void throw_error(ExitCode code, const std::string& message) {
     case ExitCode::numerics:
       throw NumericsError(message);
     case ExitCode::stopped:
-      throw Stopped(message);
+      throw_stopped(message);
     case ExitCode::resource:
       throw ResourceError(message);
     default:

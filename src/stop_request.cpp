@@ -40,11 +40,6 @@ extern "C" void on_signal(int number) {
   _exit(static_cast<int>(ExitCode::stopped));
 }
 
-[[noreturn]] void stop(const std::string& signal) {
-  stopped = true;
-  throw Stopped("stopped by " + signal + " " + told());
-}
-
 }  // namespace
 
 void catch_stop_signals() {
@@ -72,12 +67,17 @@ void say_when_stopped(const std::string& what) {
 }
 
 void stop_if_asked() {
-  if (received != 0) stop(stop_signal());
+  if (received != 0) throw_stopped("stopped by " + stop_signal() + " " + told());
 }
 
 void stop_if_asked(const Communicator& comm) {
   if (!comm.any(received != 0)) return;
-  stop(comm.first_text(stop_signal()));
+  throw_stopped("stopped by " + comm.first_text(stop_signal()) + " " + told());
+}
+
+void throw_stopped(const std::string& message) {
+  stopped = true;
+  throw Stopped(message);
 }
 
 bool has_stopped() {

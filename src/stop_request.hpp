@@ -24,6 +24,8 @@ void say_when_stopped(const std::string& what);
 void stop_if_asked();
 /// The same on all ranks when one was asked. Collective.
 void stop_if_asked(const Communicator& comm);
+/// Throws Stopped, here or on behalf of another rank.
+[[noreturn]] void throw_stopped(const std::string& message);
 /// Whether one of these has thrown.
 bool has_stopped();
 

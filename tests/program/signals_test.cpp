@@ -72,6 +72,7 @@ class Signals : public ::testing::Test {
   /// Whether a process of a group still runs; those that nobody has waited for yet do not.
   static bool runs_in_group(int group) {
     for (const auto& entry : fs::directory_iterator("/proc")) {
+      if (!std::isdigit(entry.path().filename().string()[0])) continue;
       std::string stat = contents(entry.path().string() + "/stat"), state;
       int parent = 0, own = 0;
       if (const std::size_t name = stat.rfind(')'); name != std::string::npos) stat.erase(0, name + 1);
