@@ -106,10 +106,12 @@ class FolderLock::Opened {
     }
     return true;
   }
-  /// The same without a limit, where the file system has such locks.
-  void own_if_possible() const {
-    while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
-    }
+  /// The same without a limit, where the file system has such locks. @returns false when the file is gone, as a server
+  /// may know before its name is.
+  bool own_if_possible() const {
+    while (flock(file_, LOCK_EX) != 0)
+      if (errno != EINTR) return errno == ENOLCK || errno == ENOTSUP || errno == ENOSYS || errno == EINVAL;
+    return true;
   }
   /// Whether the file still has its name.
   bool is_named() const {
@@ -173,10 +175,7 @@ FolderLock::~FolderLock() {
 FolderLock::Grip FolderLock::grip() const {
   const std::string mine = to_text(me_);
   const auto lock = std::make_shared<const Opened>(file(folder_));
-  if (lock->is_there()) {
-    lock->own_if_possible();
-    if (lock->is_named() && lock->text() == mine) return lock;
-  }
+  if (lock->is_there() && lock->text() == mine && lock->own_if_possible() && lock->is_named()) return lock;
   throw ResourceError(taken_text(folder_, text(folder_)));
 }
 

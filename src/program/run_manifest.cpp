@@ -157,7 +157,8 @@ std::string RunManifest::to_text() const {
 }
 
 RunManifest RunManifest::read(const std::string& run) {
-  if (!std::filesystem::exists(file(run)))
+  std::error_code unknown;
+  if (!std::filesystem::exists(file(run), unknown))
     throw InputError("'" + run +
                      "' holds no run to go on with: begin one with hindsight run, gradient, invert or check");
   return parse(contents(file(run)), file(run));

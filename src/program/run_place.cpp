@@ -17,6 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_there(const std::string& path) {
+  std::error_code unknown;
+  return fs::exists(path, unknown);
+}
+
 void remove_file(const std::string& path) {
   std::error_code error;
   if (fs::remove(path, error); error)
@@ -40,21 +45,21 @@ struct Found {
 };
 
 bool has_run(const std::string& folder) {
-  return fs::exists(RunManifest::file(folder)) || fs::exists(RunManifest::file(folder + "/" + successor_name)) ||
-         fs::exists(folder + "/" + whole_successor_name);
+  return is_there(RunManifest::file(folder)) || is_there(RunManifest::file(folder + "/" + successor_name)) ||
+         is_there(folder + "/" + whole_successor_name);
 }
 
 /// The results of a run that has a successor are in the folder, too.
 std::optional<RunManifest> run_before(const RunPlace& place) {
-  if (place.work == place.folder || !fs::exists(RunManifest::file(place.folder))) return std::nullopt;
+  if (place.work == place.folder || !is_there(RunManifest::file(place.folder))) return std::nullopt;
   RunManifest earlier = RunManifest::read(place.folder);
-  if (!fs::exists(place.folder + "/" + earlier.result())) return std::nullopt;
+  if (!is_there(place.folder + "/" + earlier.result())) return std::nullopt;
   return earlier;
 }
 
 /// Whose the results in the folder are. A damaged run.json says it of all of them.
 std::vector<std::string> owned_names(const std::string& folder) {
-  if (!fs::exists(RunManifest::file(folder))) return {};
+  if (!is_there(RunManifest::file(folder))) return {};
   std::vector<std::string> names = result_names();
   try {
     names = result_names(RunManifest::read(folder).options.verb);
@@ -151,10 +156,10 @@ Found require(FileSystem& files, const RoomWanted& wanted) {
 
 RunPlace RunPlace::of(const std::string& folder) {
   const std::string successor = folder + "/" + successor_name, whole = folder + "/" + whole_successor_name;
-  if (fs::exists(whole)) return {folder, fs::exists(RunManifest::file(whole)) ? whole : folder, true, false};
-  const bool has_successor = fs::exists(RunManifest::file(successor));
+  if (is_there(whole)) return {folder, is_there(RunManifest::file(whole)) ? whole : folder, true, false};
+  const bool has_successor = is_there(RunManifest::file(successor));
   RunPlace place{folder, has_successor ? successor : folder};
-  place.is_complete = fs::exists(place.work + "/" + place.manifest().result());
+  place.is_complete = is_there(place.work + "/" + place.manifest().result());
   place.is_in_place = !place.is_complete || !has_successor;
   return place;
 }
@@ -195,7 +200,7 @@ RoomForRun make_room(FileSystem& files, const RoomWanted& wanted) {
     room.gone.push_back(*found.begun);
   }
   const std::string successor = wanted.folder + "/" + successor_name;
-  if (fs::exists(successor)) remove_run(successor);
+  if (is_there(successor)) remove_run(successor);
   if (found.begun && found.place.work == wanted.folder) remove_run(wanted.folder);
   remove_work_files(wanted.folder);
   if (found.complete) room.gone.push_back(*found.complete);
@@ -222,7 +227,7 @@ void remove_work_files(const std::string& work) {
   for (const fs::path& file : checkpoints) remove_file(file);
   rmdir(scratch.c_str());
   const std::string successor = work + "/" + successor_name;
-  if (fs::exists(successor) && !fs::exists(RunManifest::file(successor))) remove_run(successor);
+  if (is_there(successor) && !is_there(RunManifest::file(successor))) remove_run(successor);
 }
 
 }  // namespace hindsight
