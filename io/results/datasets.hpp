@@ -62,8 +62,8 @@ class FieldFile {
 };
 
 /// Reads one field of the grid's shape, each rank its part. Collective. @throws InputError naming file, dataset and
-/// both shapes when they differ, or what is missing, that the dataset does not hold numbers, or the place of one that is
-/// not finite.
+/// both shapes when they differ, or what is missing, that the dataset does not hold numbers, or the place of one that
+/// is not finite.
 void read_field(const std::string& file, const std::string& dataset, const Grid& grid, double* cells);
 
 }  // namespace hindsight

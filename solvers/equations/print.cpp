@@ -70,6 +70,11 @@ const char* function_name(Op op) {
   }
 }
 
+/// Without the mark of names that no case can give.
+std::string name_text(const std::string& name) {
+  return name.starts_with('@') ? name.substr(1) : name;
+}
+
 class Printer {
  public:
   explicit Printer(const Graph& graph) : graph_(graph) {}
@@ -95,9 +100,9 @@ class Printer {
       case Op::constant:
         return {fmt::format("{:.6g}", node.value), node.value < 0 ? strength_sign : strength_atom};
       case Op::scalar:
-        return {graph_.scalars()[node.symbol], strength_atom};
+        return {name_text(graph_.scalars()[node.symbol]), strength_atom};
       case Op::field:
-        return {graph_.fields()[node.symbol] + offset_text(node.offset), strength_atom};
+        return {name_text(graph_.fields()[node.symbol]) + offset_text(node.offset), strength_atom};
       case Op::coordinate:
         return {std::string(1, "xyz"[node.axis]) + offset_text(node.offset), strength_atom};
       case Op::neg:

@@ -180,6 +180,16 @@ void refuse_missing_backend(const Options& options) {
   if (device.devices == 0) throw ResourceError("--backend cuda is not available. " + device.sentence);
 }
 
+/// What failed before is told by its own exit code. Collective.
+void require_printed(ExitCode code, const Communicator& comm) {
+  try {
+    comm.on_root(require_output);
+  } catch (const ResourceError& error) {
+    if (code == ExitCode::done) throw;
+    if (comm.is_root()) print_error(std::string("hindsight: ") + error.what() + "\n");
+  }
+}
+
 int run(int argc, char** argv) {
   const Communicator comm(MPI_COMM_WORLD);
   require_same_start(argc, argv, comm);
@@ -193,12 +203,7 @@ int run(int argc, char** argv) {
     for (const std::string& path : {options.json, options.picture}) require_writable(path, comm);
     code = choice.verb(options, comm);
   }
-  try {
-    comm.on_root(require_output);
-  } catch (const ResourceError& error) {
-    if (code == ExitCode::done) throw;
-    if (comm.is_root()) print_error(std::string("hindsight: ") + error.what() + "\n");  // what failed before counts
-  }
+  require_printed(code, comm);
   return static_cast<int>(code);
 }
 

@@ -41,6 +41,7 @@ TEST(Divergence, OfOdesNamesTheOperation) {
   expect_parts(message_of(ode("log(v - 1)")), {"after step 1 ", "logarithm of a negative number (-1) in 'log("});
   expect_parts(message_of(ode("log(v)")), {"logarithm of zero in 'log(v)'"});
   expect_parts(message_of(ode("(v - 1)^0.3")), {"power of a negative number (-1^0.3) in '"});
+  expect_parts(message_of(ode("u/(step - 0.1)")), {"division by zero in 'u/(step - 0.1)' of dt(u)"});
   expect_parts(message_of(ode("v^a/v")), {"division by zero in 'v^a/v'"});
 }
 

@@ -42,7 +42,8 @@ state: {u: {initial: start}, v: {initial: other}, w: {initial: nothing}}
 equations: {dt(u): "a*v + 0*r", dt(v): "b*dx(v) + kappa*q", dt(w): "u + mu"}
 time: {step: 0.01, to: 1}
 objective: [{final: "u^2"}, {final: "w", weight: 0}, {penalty: "1e-3*b^2"}]
-unknowns: {a: {}, b: {}, wall: {}, far: {}, start: {}, other: {}, nothing: {}, q: {}, r: {}, kappa: {}, mu: {}, initial(u): {}, initial(w): {}}
+unknowns: {a: {}, b: {}, wall: {}, far: {}, start: {}, other: {}, nothing: {}, q: {}, r: {},
+           kappa: {}, mu: {}, initial(u): {}, initial(w): {}}
 )yaml";
 
 TEST(UsedUnknowns, FollowEquationsInitialStatesWallsAndTerms) {

@@ -80,7 +80,7 @@ std::string with(const std::string& parameters, const std::string& right) {
 
 TEST(Names, CellSizesAndTheStepAreReadable) {
   const SimulationSpec spec = assemble(read(with("", "u*step + hx*hy")));
-  EXPECT_EQ(to_text(spec.model.right_hand_sides[0]), "0.025 + u*" + step_length);
+  EXPECT_EQ(to_text(spec.model.right_hand_sides[0]), "0.025 + u*step");
   EXPECT_TRUE(spec.initial[0].is_constant(0.1 + 0.25));
   const std::string field = "parameters: {k: {field: \"x/hx\"}}";
   EXPECT_NO_THROW(assemble(read(with(field, "u*k"))));
@@ -89,6 +89,7 @@ TEST(Names, CellSizesAndTheStepAreReadable) {
 TEST(Names, OwnNamesGoBeforeThoseOfCellsAndSteps) {
   const std::string own = "parameters: {hx: 3, hy: 0.5, step: 0.25}";
   EXPECT_EQ(right_hand_side(with(own, "u*step + hx")), "u*step + hx");
+  EXPECT_EQ(assemble(read(with(own, "u*step"))).model.graph->scalar_index(step_length), -1);
   const std::string function = "functions: {\"step(s)\": \"where(s > 0, 1, 0)\", \"f(hx)\": \"2*hx\"}";
   std::string text = with(function, "u*step(u) + f(u)");
   text.replace(text.find("u*step/hx"), 9, "u/hx");
@@ -111,7 +112,8 @@ equations: {dt(u): "-a*u + b*q"}
 time: {step: 1/64, from: -1/2, to: 3*0.5}
 objective: [{final: "u^2", weight: 1/4}]
 unknowns: {a: {bounds: [1/2, 2*pi], prior: {mean: 5/2, sd: 1/8}}}
-checkpoints: {schedule: periodic, period: 6/2, host: {size: 1/2 GiB, codec: zfp, tolerance: 1/1024}, disk: {size: 2*8 slots, queue: 4/2}}
+checkpoints: {schedule: periodic, period: 6/2, host: {size: 1/2 GiB, codec: zfp, tolerance: 1/1024},
+              disk: {size: 2*8 slots, queue: 4/2}}
 inversion: {iterations: 10*2, gradient: 1e-6/2, relative: 1/100}
 output: {every: 1/4}
 )yaml";
