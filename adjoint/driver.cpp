@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "adjoint/prefetch.hpp"
 #include "src/error.hpp"
@@ -116,10 +117,13 @@ class Sweep {
     steps_.save(to, turned_);
     archive.write(static_cast<bool>(live_));
     if (live_) steps_.save_state(to, live_);
-    const bool keeps_all = keeper_->keeps_all();
-    checkpoints_.save_table(to, [&](const StepRecord& record) -> std::int64_t {
-      if (!keeps_all) return Checkpoints::not_kept;
-      return keeper_->keep_part([&](BlockWriter& part) { steps_.save_record(part, record); });
+    checkpoints_.save_places(to, keeper_->units_kept_at_once(), [&](std::span<const StepRecord> records) {
+      return keeper_->keep_part([&](BlockWriter& part) {
+        for (const StepRecord& record : records) {
+          part.archive().write(static_cast<bool>(record.base));
+          if (record.base) steps_.save_record(part, record);
+        }
+      });
     });
     archive.end();
   }
@@ -133,15 +137,16 @@ class Sweep {
     counts_ = restore_counts(from);
     steps_.restore(from, turned_);
     if (from.get<bool>()) live_ = steps_.restore_state(from, turned_ ? -1 : live_step_);
-    checkpoints_.restore_table(from, [&](std::int64_t place) {
-      StepRecord record;
-      keeper_->read_part(place, [&](BlockReader& part) { record = steps_.restore_record(part); });
-      return record;
+    pass_over(was_open, passed);
+    checkpoints_.restore_places(from, [&](std::int64_t place, std::span<StepRecord> records) {
+      keeper_->read_part(place, [&](BlockReader& part) {
+        for (StepRecord& record : records)
+          if (part.get<bool>()) record = steps_.restore_record(part);
+      });
     });
     from.end();
     keeper_->resumed();
     resumed_at_ = live_step_;
-    pass_over(was_open, passed);
   }
 
  private:
@@ -150,6 +155,7 @@ class Sweep {
       const Action* const action = stream_.next();
       if (action == nullptr) throw ResourceError("the journal belongs to another schedule");
       passed(*action);
+      checkpoints_.pass_over(*action);
       std::int64_t reached = -1;
       if (const auto* advance = std::get_if<Advance>(action)) reached = advance->to;
       if (const auto* record = std::get_if<Record>(action)) reached = record->step + 1;
@@ -180,32 +186,36 @@ class Sweep {
   void repair(std::int64_t step) {
     Buffer state;
     std::int64_t at = -1;
-    for (const Lost& lost : checkpoints_.lost_up_to(step)) {
-      reach(lost.step, state, at);
-      StepRecord record{state, {}};
-      if (lost.content == Content::record) {
-        state = steps_.record(at++, state, false, true, record);
-        ++counts_.repairing_steps;
+    for (std::int64_t first = 0;;) {
+      CountedVector<Lost> all = checkpoints_.lost_between(first, step);
+      if (all.empty()) return;
+      for (Lost& lost : all) {
+        reach(lost, state, at);
+        StepRecord record{state, {}};
+        if (lost.content == Content::record) {
+          state = steps_.record(at++, state, false, true, record);
+          ++counts_.repairing_steps;
+        }
+        checkpoints_.refill(lost, std::move(record));
+        ++counts_.repaired;
       }
-      checkpoints_.refill(lost, std::move(record));
-      ++counts_.repaired;
+      first = all.back().step;
     }
   }
-  /// Leads the state `at` on to `step`, from the latest checkpoint that is whole, if that is nearer, or from the
+  /// Leads the state `at` on to what was lost, from the latest checkpoint that is whole, if that is nearer, or from the
   /// beginning.
-  void reach(std::int64_t step, Buffer& state, std::int64_t& at) {
-    while (const auto from = checkpoints_.latest_before(step)) {
-      if (from->step <= at) break;
+  void reach(Lost& lost, Buffer& state, std::int64_t& at) {
+    for (; lost.step_before > at; checkpoints_.look_before(lost)) {
       state.reset();
-      state = checkpoints_.load(from->slot).base;
-      at = state ? from->step : -1;  // it may be damaged too: then the next one
+      state = checkpoints_.load(lost.before).base;
+      at = state ? lost.step_before : -1;  // it may be damaged too: then the next one
       if (state) break;
     }
     if (!state) {
       state = steps_.initial_state();
       at = 0;
     }
-    for (; at < step; ++at) {
+    for (; at < lost.step; ++at) {
       keep_if_due();
       state = steps_.advance(at, state, false);
       ++counts_.repairing_steps;
@@ -249,7 +259,7 @@ DriverCounts restore_counts(BlockReader& from) {
 
 DriverCounts drive(const Schedule& schedule, ReversibleSteps& steps, Checkpoints& checkpoints,
                    const DriveOptions& options) {
-  if (options.kept == nullptr) checkpoints.clear();
+  checkpoints.clear();
   ActionStream stream = schedule.actions();
   std::optional<Prefetcher> prefetcher;
   if (!options.is_online && checkpoints.prefetches() > 0)

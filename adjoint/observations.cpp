@@ -236,6 +236,11 @@ std::int64_t Misfit::passing_bytes() const {
   return std::max(all, most_at_once()) * static_cast<std::int64_t>(sizeof(double));
 }
 
+std::int64_t Misfit::kept_bytes() const {
+  const std::size_t parts = scalar_parts_.size() * corners_.size();
+  return static_cast<std::int64_t>((simulated_.size() + parts) * sizeof(double));
+}
+
 void Misfit::reset() {
   std::fill(simulated_.begin(), simulated_.end(), 0.0);
   for (auto& parts : scalar_parts_) std::fill(parts.begin(), parts.end(), 0.0);

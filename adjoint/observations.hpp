@@ -59,6 +59,8 @@ class Misfit {
   void restore(BlockReader& from);
   /// Memory that observe(), tangent() and add_scalar_sums() take, and give back.
   std::int64_t passing_bytes() const;
+  /// What save() writes, about.
+  std::int64_t kept_bytes() const;
 
  private:
   struct Corner {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "adjoint/schedule/schedule.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 
@@ -13,6 +14,8 @@ namespace hindsight {
 /// when its last save before that load is done. Allocates only when it is made.
 class Prefetcher {
  public:
+  /// Memory that is kept about each slot that may be read ahead.
+  static constexpr std::int64_t table_bytes = sizeof(std::int64_t);
   /// @param ahead the actions that will be executed, not of an online schedule. @param most slots read ahead at most.
   /// @param slots per tier whose loads are worth it, 0 for others.
   Prefetcher(ActionStream ahead, int most, const PerTier& slots);
@@ -50,7 +53,7 @@ class Prefetcher {
   std::int64_t position_ = 0, ahead_ = 0;  // actions executed and looked at
   bool has_ended_ = false;
   std::vector<Coming> coming_;  // in the order of their loads
-  std::array<std::vector<std::int64_t>, tier_count> saved_at_;
+  std::array<CountedVector<std::int64_t>, tier_count> saved_at_;
 };
 
 }  // namespace hindsight

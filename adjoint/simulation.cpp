@@ -334,10 +334,11 @@ std::int64_t Simulation::working_bytes(Tier tier) const {
     const std::int64_t doubles = state_bytes() / static_cast<std::int64_t>(sizeof(double));
     if (machine().account()) bytes = machine().account()->used();
     bytes += Memory::bytes_of(pool_states(0) * doubles) - states_->bytes();
+    if (tier == Tier::host) bytes += Pool::table_bytes * (pool_states(0) - state_count_);
     if (wants_.tangent) bytes += Memory::bytes_of(2 * doubles);
   }
   if (tier != Tier::host) return bytes + Memory::most_stagger;
-  std::int64_t passing = grid_sum_bytes(*grid_);
+  std::int64_t passing = std::max(grid_sum_bytes(*grid_), cells_bytes());
   const Layout& layout = grid_->layout();
   for (std::size_t a = 0; a < 3 && !machine().is_host() && !spec_.model.walls.empty(); ++a)  // a wall's sums
     passing = std::max(passing, layout.size / (grid_->cells()[a] + 2 * layout.halo[a]) * std::int64_t{sizeof(double)});
@@ -355,8 +356,12 @@ void Simulation::reserve(std::int64_t units) {
   const std::int64_t count = pool_states(units);
   last_good_.reset();
   if (state_count_ == count || (units == 0 && state_count_ > count)) return;
-  const CountMemory counted(memory_);
   checkpoints_.reset();
+  make_pool(count);
+}
+
+void Simulation::make_pool(std::int64_t count) {
+  const CountMemory counted(memory_);
   states_.reset();
   states_ = std::make_unique<Pool>(count, state_doubles(*grid_, spec_.model.fields.size()), machine());
   state_count_ = count;
@@ -669,20 +674,33 @@ StepRecord Simulation::restore_record(BlockReader& from) {
   return record;
 }
 
+/// Of the owned cells of a field without padding, as they are brought in and out.
+std::int64_t Simulation::cells_bytes() const {
+  return grid_->interior().cells() * static_cast<std::int64_t>(sizeof(double));
+}
+
 std::int64_t Simulation::kept_bytes() const {
-  const auto cells = grid_->interior().cells() * static_cast<std::int64_t>(sizeof(double));
+  const std::int64_t cells = cells_bytes();
   const auto fields = static_cast<std::int64_t>(spec_.model.fields.size() + symbols_->bars.size());
   std::int64_t sums = 0;
   for (const auto* all : {&scalar_sums_, &series_sums_})
     for (const Memory& m : *all) sums += m.bytes();
   sums += 16 * static_cast<std::int64_t>(integrals_.size()) * grid_->local_rows();
+  for (const Misfit& misfit : misfits_) sums += misfit.kept_bytes();
   return (2 * fields + 1) * cells + sums;
+}
+
+std::int64_t Simulation::gradient_bytes() const {
+  std::size_t numbers = 0;
+  for (const std::vector<double>& values : values_) numbers += values.size();
+  return static_cast<std::int64_t>(numbers * sizeof(double));
 }
 
 void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers) {
   std::int64_t buffers = tiers[static_cast<std::size_t>(memory_tier())] == nullptr ? units : 0;
   for (const SlotTier* tier : tiers) buffers += tier != nullptr ? tier->buffers() : 0;
   reserve(buffers);
+  const CountMemory counted(memory_);
   checkpoints_ = std::make_unique<Checkpoints>(memory_tier(), units, record_units(), *states_, tiers, comm_);
   reserve_adjoints();
 }
@@ -690,15 +708,12 @@ void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTi
 void Simulation::free_checkpoints() {
   last_good_.reset();
   checkpoints_.reset();
-  if (state_count_ == pool_states(0)) return;
-  const CountMemory counted(memory_);
-  states_.reset();
-  state_count_ = pool_states(0);
-  states_ = std::make_unique<Pool>(state_count_, state_doubles(*grid_, spec_.model.fields.size()), machine());
+  if (state_count_ != pool_states(0)) make_pool(pool_states(0));
 }
 
 GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, const SweepOptions& options) {
   const Observed observed(observer_, options.observer);
+  const CountMemory counted(memory_);
   reset_sums();
   GradientResult result;
   result.counts = drive(schedule, *this, *checkpoints_, {is_online, options.keeper, options.kept, options.progress});
@@ -747,6 +762,7 @@ double seconds_of(const Communicator& comm, Machine& machine, int repeats, doubl
 }  // namespace
 
 StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
+  const CountMemory counted(memory_);
   // As much as no cache holds, but no more steps than a few per cent of the run; the same on all ranks.
   constexpr std::int64_t cold = std::int64_t{96} << 20, most = 4096;
   units = std::min({units, cold / state_bytes(), most, std::max<std::int64_t>(8, plan_->steps() / 20)});
@@ -789,15 +805,15 @@ StepSeconds Simulation::measure_operations(int repeats, double batch, std::int64
   seconds.reverse = measured([&] { reverse_one(live, 0); });
   live = {};
   units = std::min(units, static_cast<std::int64_t>(std::min(1e9, 0.5 / seconds.forward)));
-  std::vector<StepRecord> records(count(units / record_units()));
+  CountedVector<StepRecord> records(count(units / record_units()));
   seconds.record = seconds.forward;
   seconds.reverse_kept = seconds.reverse;
   if (records.empty()) return seconds;  // nothing can be kept
   seconds.record = measured([&] { const Buffer end = record(other(), state, false, true, records[turn(records)]); });
   for (StepRecord& r : records) record(0, state, false, false, r);
   seconds.reverse_kept = measured([&] { reverse_one(records[turn(records)], other()); });
-  records.clear();
-  std::vector<Buffer> states(count(units));
+  records = {};
+  CountedVector<Buffer> states(count(units));
   seconds.save =
       std::max(0.0, measured([&] { states[turn(states)] = advance(other(), state, false); }) - seconds.forward);
   for (Buffer& s : states) s = advance(0, state, false);

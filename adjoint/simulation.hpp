@@ -115,9 +115,13 @@ class Simulation final : private ReversibleSteps {
   /// transfer's, in a tier's memory.
   std::int64_t state_bytes() const;
   std::int64_t record_bytes() const;
+  /// Host memory that is kept about each state in the memory that states are made in.
+  static constexpr std::int64_t state_table_bytes = Pool::table_bytes + Checkpoints::table_bytes;
   std::int64_t working_bytes(Tier tier) const;
   /// Of what a keeper is given at once, about.
   std::int64_t kept_bytes() const;
+  /// Of the derivatives with respect to all unknowns.
+  std::int64_t gradient_bytes() const;
   /// What all memory of this simulation counts in, but a device's.
   const std::shared_ptr<MemoryAccount>& memory() const { return memory_; }
   /// How the cells lie in a state, for slow tiers.
@@ -139,9 +143,10 @@ class Simulation final : private ReversibleSteps {
   void save_observed(BlockWriter& to) const;
   void restore_observed(BlockReader& from);
   /// Measures single steps from the initial state, all ranks at once; medians of `repeats`, about `batch`
-  /// seconds each. Uses up to `units` of memory of one state beside the working memory. Collective, the same on all
-  /// ranks.
+  /// seconds each. Uses up to `units` of memory of one state beside the working memory, and `measured_table_bytes` of
+  /// host memory for each. Collective, the same on all ranks.
   StepSeconds measure(int repeats, double batch, std::int64_t units);
+  static constexpr std::int64_t measured_table_bytes = Pool::table_bytes + sizeof(StepRecord);
   /// Measures transfers of single states while steps are taken, when one follows the other. Uses so many of the tier's
   /// slots and empties it. Collective.
   TransferSeconds measure(SlotTier& tier, std::int64_t slots);
@@ -227,6 +232,8 @@ class Simulation final : private ReversibleSteps {
   StepSeconds measure_operations(int repeats, double batch, std::int64_t units);
   double measure_aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);
   std::int64_t pool_states(std::int64_t units) const;
+  void make_pool(std::int64_t count);
+  std::int64_t cells_bytes() const;
   double* const* stages_of(const StepRecord& record);
   void look_for_end(std::int64_t k, const Buffer& state);
   void write_cells(BlockWriter& to, const double* state) const;

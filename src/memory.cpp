@@ -94,6 +94,7 @@ double seconds_of_fresh_byte(std::int64_t bytes) {
   if (half == 0) return 0.0;
   Machine& host = Machine::host();
   const std::int64_t all = 2 * half * static_cast<std::int64_t>(sizeof(double));
+  if (current_account) current_account->take(all);
   auto* const block =
       static_cast<double*>(host.allocate(std::max(all, huge_page), is_large(2 * half) ? huge_page : 64));
   host.clear(block, half);
@@ -101,6 +102,7 @@ double seconds_of_fresh_byte(std::int64_t bytes) {
   host.clear(block + half, half);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   host.free(block);
+  if (current_account) current_account->give_back(all);
   return 2 * taken.count() / static_cast<double>(all);
 }
 

@@ -11,6 +11,8 @@
 
 namespace hindsight {
 
+inline constexpr std::int64_t unlimited_bytes = std::int64_t{1} << 62U;
+
 /// Bytes in use and at most, of one simulation on one rank. Not thread-safe: memory is made while setting up.
 class MemoryAccount {
  public:
@@ -26,7 +28,7 @@ class MemoryAccount {
   std::int64_t limit() const { return limit_; }
 
  private:
-  std::int64_t used_ = 0, peak_ = 0, limit_ = std::int64_t{1} << 62;
+  std::int64_t used_ = 0, peak_ = 0, limit_ = unlimited_bytes;
 };
 
 /// While it lives, memory made by this thread counts in `account`; they may be nested.
@@ -103,7 +105,7 @@ class Memory {
 };
 
 /// Seconds of a byte of the host's memory that is written for the first time: measured on the second half of a block of
-/// so many bytes, for what the process has given back before is had at once. Not counted in accounts.
+/// so many bytes, for what the process has given back before is had at once.
 double seconds_of_fresh_byte(std::int64_t bytes);
 
 /// An array for the host to read: where it is, or a copy of a device's.

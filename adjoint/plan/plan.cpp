@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "adjoint/plan/timeline.hpp"
+#include "adjoint/schedule/level_counts.hpp"
 #include "adjoint/schedule/levels.hpp"
 #include "adjoint/schedule/roles.hpp"
 #include "src/error.hpp"
@@ -37,11 +38,6 @@ ScheduleRequest request_of(const PlanInputs& inputs, TierRoles roles) {
     request.costs.read[t] = std::max(request.costs.read[t], request.costs.read[t - 1]);
   }
   return request;
-}
-
-/// Of making the memory of these checkpoints. Memory of devices takes no time worth counting.
-double memory_seconds(const Schedule& schedule, const PlanInputs& inputs) {
-  return inputs.seconds.touch * static_cast<double>(schedule.predicted.peak[static_cast<std::size_t>(Tier::host)]);
 }
 
 /// Tiers that are slower than the memory that states are made in, and have slots.
@@ -84,6 +80,34 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
   return seen;
 }
 
+/// Of this family's schedule of a request; one that looks ahead runs through its actions twice.
+std::int64_t bytes_kept(const ScheduleKind& kind, const ScheduleRequest& request, const PlanInputs& inputs) {
+  if (kind.memory == nullptr) return 0;
+  const ScheduleMemory memory = kind.memory(seen_by(kind, request));
+  const std::int64_t streams = inputs.overlap.prefetch > 0 && !kind.is_online ? 2 : 1;
+  return saturating_sum(memory.shared, saturating_product(streams, memory.stream));
+}
+
+/// Takes units of host memory away until what the schedule keeps fits beside them. @throws InputError
+void make_room(const ScheduleKind& kind, ScheduleRequest& request, const PlanInputs& inputs) {
+  const auto needed = [&](std::int64_t units) {
+    request.capacities[Tier::host] = units;
+    return saturating_sum(bytes_kept(kind, request, inputs),
+                          saturating_product(std::max<std::int64_t>(0, units), inputs.host_unit_bytes));
+  };
+  const std::int64_t given = request.capacities[Tier::host];
+  if (inputs.host_bytes == unlimited_bytes || needed(given) <= inputs.host_bytes) return;
+  std::int64_t low = 0, high = given;
+  if (given < 1 || needed(0) > inputs.host_bytes)
+    throw InputError(fmt::format("schedule {}: what it keeps while it runs takes {} of host memory, {} are free",
+                                 kind.name, bytes_text(needed(0)), bytes_text(inputs.host_bytes)));
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (needed(middle) <= inputs.host_bytes ? low : high) = middle;
+  }
+  request.capacities[Tier::host] = low;
+}
+
 bool is_affordable(const Candidate& candidate, const PlanInputs& inputs) {
   const ScheduleKind& kind = schedule_kind(candidate.name);
   return kind.operations == nullptr ||
@@ -107,20 +131,36 @@ double seconds_of(const ScheduleKind& kind, const Schedule& schedule, const Plan
   return std::max(predicted_seconds(schedule, beside), one_by_one - predicted_seconds(schedule, free));
 }
 
-CheckpointPlan plan_with(const Candidate& candidate, const PlanInputs& inputs) {
+/// Of making the memory of a plan's checkpoints and of what its schedule keeps. Memory of devices takes no time worth
+/// counting.
+double memory_seconds(const CheckpointPlan& plan, const PlanInputs& inputs) {
+  const auto units = static_cast<double>(plan.schedule.predicted.peak[static_cast<std::size_t>(Tier::host)]);
+  const double bytes_per_unit = std::max(1.0, static_cast<double>(inputs.host_unit_bytes));
+  return inputs.seconds.touch * (units + static_cast<double>(plan.schedule_bytes) / bytes_per_unit);
+}
+
+/// A plan as far as its request.
+CheckpointPlan request_with(const Candidate& candidate, const PlanInputs& inputs) {
   CheckpointPlan plan;
   plan.kind = &schedule_kind(candidate.name);
   plan.request = request_for(candidate, inputs);
-  plan.schedule = make_schedule(*plan.kind, plan.request);
-  plan.request.capacities.slots = plan.schedule.predicted.peak;
-  plan.seconds = seconds_of(*plan.kind, plan.schedule, inputs);
-  plan.memory_seconds = memory_seconds(plan.schedule, inputs);
+  make_room(*plan.kind, plan.request, inputs);
+  plan.schedule_bytes = schedule_bytes(plan, inputs);
   return plan;
 }
 
-/// What plans are compared by: a gradient, with its part of making the memory.
-double cost(const CheckpointPlan& plan, const PlanInputs& inputs) {
-  return plan.seconds + plan.memory_seconds / static_cast<double>(inputs.gradients);
+void meet_request(CheckpointPlan& plan, const PlanInputs& inputs) {
+  plan.schedule = make_schedule(*plan.kind, plan.request);
+  plan.request.capacities.slots = plan.schedule.predicted.peak;
+  plan.schedule_bytes = schedule_bytes(plan, inputs);
+  plan.seconds = seconds_of(*plan.kind, plan.schedule, inputs);
+  plan.memory_seconds = memory_seconds(plan, inputs);
+}
+
+CheckpointPlan plan_with(const Candidate& candidate, const PlanInputs& inputs) {
+  CheckpointPlan plan = request_with(candidate, inputs);
+  meet_request(plan, inputs);
+  return plan;
 }
 
 /// The part of a gradient's time below which nobody asks how much memory was made for it.
@@ -133,41 +173,75 @@ bool is_memory_free(const PlanInputs& inputs) {
          next_to_nothing * (s.record + s.reverse_kept) * static_cast<double>(inputs.gradients);
 }
 
-/// The one of two plans that is to be had: the faster one, of two that take next to the same time the smaller one.
-bool is_better(const CheckpointPlan& plan, const CheckpointPlan& than, const PlanInputs& inputs) {
-  const double mine = cost(plan, inputs), other = cost(than, inputs);
-  if (inputs.seconds.touch == 0.0) return mine < other;
-  return mine < (plan.memory_seconds < than.memory_seconds ? 1 + next_to_nothing : 1 - next_to_nothing) * other;
-}
+/// The best of the plans that it has looked at.
+class Search {
+ public:
+  explicit Search(const PlanInputs& inputs) : inputs_(inputs) {}
 
-/// The best plan of a family within the host memory that there is: with half as much again and again, until its dynamic
-/// program can be afforded, and as long as making the memory takes a part of the time that counts. @throws InputError
-/// when there is none.
-CheckpointPlan thrifty_plan(const Candidate& candidate, const PlanInputs& inputs) {
-  if (inputs.steps == unknown_steps) return plan_with(candidate, inputs);
-  constexpr int patience = 2;  // times cost steps with the memory
-  PlanInputs fewer = inputs;
-  std::int64_t& units = fewer.units[Tier::host];
-  std::optional<CheckpointPlan> best;
-  for (int worse = 0; worse < patience; units /= 2) {
-    if (is_affordable(candidate, fewer)) {
-      try {
-        CheckpointPlan plan = plan_with(candidate, fewer);
-        const bool gains = !best || is_better(plan, *best, inputs);
+  /// A family's plan with all host memory, then with half as much again and again: until its dynamic program can be
+  /// afforded, and as long as making the memory takes a part of the time that counts and less of it is better.
+  /// @throws InputError when none fits.
+  void look_at(const Candidate& candidate) {
+    constexpr int patience = 2;  // times cost steps with the memory
+    PlanInputs fewer = inputs_;
+    std::int64_t& units = fewer.units[Tier::host];
+    std::optional<Price> least;
+    for (int worse = 0; worse < patience; units /= 2) {
+      if (is_affordable(candidate, fewer)) {
+        const std::optional<Price> price = price_with(candidate, fewer, !least);
+        if (!price) return;
+        const bool gains = !least || is_better(*price, *least);
         worse = gains ? 0 : worse + 1;
-        units = plan.schedule.predicted.peak[static_cast<std::size_t>(Tier::host)];
-        if (gains) best = std::move(plan);
-      } catch (const InputError&) {  // it does not fit, or no longer
-        if (!best) throw;
-        break;
+        if (gains) least = price;
+        units = price->units;
+        if (least->memory <= next_to_nothing * least->gradients) return;
       }
-      if (best->memory_seconds <= next_to_nothing * best->seconds * static_cast<double>(inputs.gradients)) break;
+      if (units <= 1) break;
     }
-    if (units <= 1) break;
+    if (!least) throw InputError("schedule " + candidate.name + ": its dynamic program would take too long");
   }
-  if (!best) throw InputError("schedule " + candidate.name + ": its dynamic program would take too long");
-  return std::move(*best);
-}
+
+  bool has_found() const { return best_.has_value(); }
+  CheckpointPlan best() {
+    if (!best_->schedule.actions) best_->schedule = make_schedule(*best_->kind, best_->request);
+    return std::move(*best_);
+  }
+
+ private:
+  /// What plans are compared by: seconds of all gradients, of making the memory; units of it that it uses.
+  struct Price {
+    double gradients = 0.0, memory = 0.0;
+    std::int64_t units = 0;
+    double all() const { return gradients + memory; }
+  };
+  Price price_of(const CheckpointPlan& plan) const {
+    return {plan.seconds * static_cast<double>(inputs_.gradients), plan.memory_seconds,
+            plan.schedule.predicted.peak[static_cast<std::size_t>(Tier::host)]};
+  }
+  /// The faster one; of two that take next to the same time, the smaller one.
+  bool is_better(const Price& one, const Price& other) const {
+    if (inputs_.seconds.touch == 0.0) return one.all() < other.all();
+    return one.all() < (one.memory < other.memory ? 1 + next_to_nothing : 1 - next_to_nothing) * other.all();
+  }
+  /// Nothing when it does not fit, unless that is to be thrown.
+  std::optional<Price> price_with(const Candidate& candidate, const PlanInputs& inputs, bool throws) {
+    try {
+      CheckpointPlan plan = request_with(candidate, inputs);
+      if (best_ && saturating_sum(best_->schedule_bytes, plan.schedule_bytes) > inputs_.host_bytes)
+        best_->schedule.actions = nullptr;  // with its tables
+      meet_request(plan, inputs);
+      const Price price = price_of(plan);
+      if (!best_ || is_better(price, price_of(*best_))) best_ = std::move(plan);
+      return price;
+    } catch (const InputError&) {
+      if (throws) throw;
+      return std::nullopt;
+    }
+  }
+
+  const PlanInputs& inputs_;
+  std::optional<CheckpointPlan> best_;
+};
 
 /// Families worth a look; those that others always beat are left out.
 std::vector<Candidate> candidates(const PlanInputs& inputs) {
@@ -244,7 +318,12 @@ double CheckpointPlan::recomputation() const {
 }
 
 std::int64_t CheckpointPlan::checkpoint_bytes(Tier tier, const PlanInputs& inputs) const {
-  return schedule.predicted.peak[static_cast<std::size_t>(tier)] * unit_bytes(tier, inputs);
+  return schedule.predicted.peak[static_cast<std::size_t>(tier)] * taken_bytes(tier, inputs) +
+         (tier == Tier::host ? schedule_bytes : 0);
+}
+
+std::int64_t schedule_bytes(const CheckpointPlan& plan, const PlanInputs& inputs) {
+  return bytes_kept(*plan.kind, plan.request, inputs);
 }
 
 double predicted_seconds(const Schedule& schedule, const OperationSeconds& seconds) {
@@ -280,20 +359,20 @@ CheckpointPlan make_plan(const PlanInputs& inputs) {
     if (!plan.kind->is_online) count_traffic(plan.schedule);
     return plan;
   }
-  std::optional<CheckpointPlan> best;
+  Search search(inputs);
   const std::vector<Candidate> all = candidates(inputs);
   for (const Candidate& candidate : all) {
     try {
-      CheckpointPlan plan = thrifty_plan(candidate, inputs);
-      if (!best || is_better(plan, *best, inputs)) best = std::move(plan);
+      search.look_at(candidate);
     } catch (const InputError&) {  // it does not fit
-      if (&candidate == &all.back() && !best) throw;
+      if (&candidate == &all.back() && !search.has_found()) throw;
     }
   }
-  best->is_automatic = true;
-  if (!best->kind->is_online) count_traffic(best->schedule);
-  add_certificate(*best, inputs);
-  return *best;
+  CheckpointPlan best = search.best();
+  best.is_automatic = true;
+  if (!best.kind->is_online) count_traffic(best.schedule);
+  add_certificate(best, inputs);
+  return best;
 }
 
 std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs) {

@@ -10,22 +10,27 @@
 #include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/schedule/schedule.hpp"
 #include "src/communicator.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 
 /// What is to be planned. All ranks plan with the same numbers.
 struct PlanInputs {
-  std::string schedule = "auto";  ///< or the name of a schedule
-  std::int64_t steps = 1;         ///< or unknown_steps
-  std::int64_t at_most = 0;       ///< unknown_steps: the latest end
-  Capacities units;               ///< per tier, of one state, working memory not included
-  std::int64_t record_units = 1;  ///< that a stage record takes
-  std::int64_t state_bytes = 0;   ///< of one unit in memory, on this rank
-  PerTier slot_bytes{};           ///< of one unit in slow tiers, on this rank; 0: as in memory
-  bool keeps_records = true;      ///< the memory that states are made in may hold stage records: it is not coded
-  PerTier working_bytes{};        ///< memory that a gradient needs beside checkpoints, that of transfers included
-  std::int64_t period = 0;        ///< of periodic schedules; 0: they choose
-  std::int64_t gradients = 1;     ///< for which memory is made once
+  std::string schedule = "auto";      ///< or the name of a schedule
+  std::int64_t steps = 1;             ///< or unknown_steps
+  std::int64_t at_most = 0;           ///< unknown_steps: the latest end
+  Capacities units;                   ///< per tier, of one state, working memory not included
+  std::int64_t record_units = 1;      ///< that a stage record takes
+  std::int64_t state_bytes = 0;       ///< of one unit in memory, on this rank
+  PerTier slot_bytes{};               ///< of one unit in slow tiers, on this rank; 0: as in memory
+  std::int64_t host_table_bytes = 0;  ///< that are kept about one unit in host memory, on this rank
+  /// Host memory for units there and what schedules keep, the least of all ranks, and what one unit takes of it with
+  /// its tables, the most of all ranks.
+  std::int64_t host_bytes = unlimited_bytes, host_unit_bytes = 0;
+  bool keeps_records = true;   ///< the memory that states are made in may hold stage records: it is not coded
+  PerTier working_bytes{};     ///< memory that a gradient needs beside checkpoints, that of transfers included
+  std::int64_t period = 0;     ///< of periodic schedules; 0: they choose
+  std::int64_t gradients = 1;  ///< for which memory is made once
   OperationSeconds seconds;
   Overlap overlap;  ///< of transfers to and from slow tiers
 
@@ -33,10 +38,15 @@ struct PlanInputs {
   std::int64_t working(Tier tier) const { return working_bytes[static_cast<std::size_t>(tier)]; }
 };
 
-/// Bytes that one unit takes in a tier, on this rank.
+/// Bytes of one unit in a tier, on this rank.
 inline std::int64_t unit_bytes(Tier tier, const PlanInputs& inputs) {
   const std::int64_t bytes = inputs.slot_bytes[static_cast<std::size_t>(tier)];
   return bytes > 0 ? bytes : inputs.state_bytes;
+}
+
+/// The same with what is kept about it in the same tier.
+inline std::int64_t taken_bytes(Tier tier, const PlanInputs& inputs) {
+  return unit_bytes(tier, inputs) + (tier == Tier::host ? inputs.host_table_bytes : 0);
 }
 
 /// What there is to tell about: host memory, the memory that states are made in, and tiers with slots.
@@ -51,8 +61,9 @@ struct CheckpointPlan {
   const ScheduleKind* kind = nullptr;
   ScheduleRequest request;  ///< capacities are what the schedule will use
   Schedule schedule;
-  double seconds = 0.0;         ///< of a gradient, predicted
-  double memory_seconds = 0.0;  ///< of making the memory of checkpoints, once for all gradients, predicted
+  std::int64_t schedule_bytes = 0;  ///< host memory that its schedule keeps while it runs
+  double seconds = 0.0;             ///< of a gradient, predicted
+  double memory_seconds = 0.0;      ///< of making the memory of checkpoints, once for all gradients, predicted
   bool is_automatic = false;
   /// With a slow tier whose transfers stop the work: no schedule of restart states takes less time than this.
   std::optional<double> proven_least_seconds;
@@ -62,7 +73,7 @@ struct CheckpointPlan {
   bool is_predicted() const { return schedule.predicted.reversed != unpredicted; }
   /// Forward steps taken per step of the run: 1 when every step is taken once.
   double recomputation() const;
-  /// Bytes of checkpoints in a tier at most, on this rank.
+  /// Bytes of checkpoints in a tier at most, with all that is kept about them there, on this rank.
   std::int64_t checkpoint_bytes(Tier tier, const PlanInputs& inputs) const;
 };
 
@@ -72,6 +83,9 @@ struct CheckpointPlan {
 /// more, the plan with less memory may be the faster one; memory that makes a gradient no faster is not taken.
 /// @throws InputError when nothing fits, saying what is needed.
 CheckpointPlan make_plan(const PlanInputs& inputs);
+
+/// Host memory that a plan's schedule keeps while it runs, of its own actions and those that are looked at ahead.
+std::int64_t schedule_bytes(const CheckpointPlan& plan, const PlanInputs& inputs);
 
 /// @throws InputError when not even one checkpoint fits.
 void require_memory(const PlanInputs& inputs);

@@ -55,32 +55,38 @@ BinomialSweep::BinomialSweep(const Segment& segment, SlotOrder order) : order_(o
   restart(segment, order);
 }
 
+BinomialSweep::Part BinomialSweep::first_part(std::int64_t begin, std::int64_t length, std::int64_t slots) {
+  const std::int64_t r = repetition(length, slots);
+  return {begin, r, r > 0 ? beta(slots, r - 1) : 0};
+}
+
 void BinomialSweep::restart(const Segment& segment, SlotOrder order) {
-  const std::int64_t length = segment.end - segment.begin, r = repetition(length, segment.slots);
+  const std::int64_t length = segment.end - segment.begin;
   order_ = order;
   last_ = segment.last;
   live_ = segment.is_live;
   kept_ = segment.is_kept;
   started_ = false;
+  end_ = segment.end;
+  slots_ = segment.slots;
   open_.clear();
   open_.reserve(static_cast<std::size_t>(std::max<std::int64_t>(1, std::min(segment.slots, length))));
-  open_.push_back({segment.begin, segment.end, segment.slots, r, r > 0 ? beta(segment.slots, r - 1) : 0});
+  open_.push_back(first_part(segment.begin, length, segment.slots));
 }
 
 /// Cuts `part` (two steps or more) down to the steps before its next checkpoint and returns the steps from there on.
 /// It is optimal to put that checkpoint m steps ahead whenever beta(s, r-2) <= m <= beta(s, r-1) and
 /// beta(s-1, r-1) <= l-m <= beta(s-1, r). Taken is the place that leads to the fewest saves: the part behind it has
 /// beta(s-1, r-1) + beta(s-2, r-1) steps where the bounds allow. r and below mean nothing in a part of one step.
-BinomialSweep::Part BinomialSweep::split(Part& part) {
-  const std::int64_t s = part.slots;
+BinomialSweep::Part BinomialSweep::split(Part& part, std::int64_t end, std::int64_t slots) {
+  const std::int64_t s = slots;
   const std::int64_t r = part.r;
   const std::int64_t right_below = scale(part.below, s, s + r - 1);                  // beta(s-1, r-1)
   const std::int64_t left_below = scale(part.below, r - 1, s + r - 1);               // beta(s, r-2)
   const std::int64_t next_below = s > 1 ? scale(right_below, s - 1, s + r - 2) : 0;  // beta(s-2, r-1)
-  const std::int64_t wanted = part.length() - right_below - next_below;
+  const std::int64_t wanted = end - part.begin - right_below - next_below;
   const std::int64_t left = std::clamp(wanted, std::max<std::int64_t>(1, left_below), part.below);
-  const Part right{part.begin + left, part.end, s - 1, r, right_below};
-  part.end = right.begin;
+  const Part right{part.begin + left, r, right_below};
   part.r = r - 1;
   part.below = left_below;
   if (left == left_below && left > 1) {
@@ -92,38 +98,38 @@ BinomialSweep::Part BinomialSweep::split(Part& part) {
 
 std::int64_t BinomialSweep::starts(std::int64_t length, std::int64_t slots) {
   if (slots == 1) return length;
-  const std::int64_t r = repetition(length, slots);
-  Part part{0, length, slots, r, r > 0 ? beta(slots, r - 1) : 0};
+  Part part = first_part(0, length, slots);
   std::int64_t count = 1;
-  for (; part.length() > 1; ++count) split(part);
+  for (std::int64_t end = length; end > 1; ++count) end = split(part, end, slots).begin;
   return count;
 }
 
 bool BinomialSweep::next(ActionBatch& batch) {
   batch.clear();
   if (open_.empty()) return false;
+  Part& top = open_.back();
+  const std::int64_t length = end_ - top.begin;
   if (!started_) {
     started_ = true;
-    if (!kept_ && open_.back().length() > 1) {
-      batch.add(Save{order_[0], open_.back().begin, Content::state});
+    if (!kept_ && length > 1) {
+      batch.add(Save{order_[0], top.begin, Content::state});
     } else {
-      kept_ = kept_ || open_.back().length() == 1;  // then nothing is in the slot
+      kept_ = kept_ || length == 1;  // then nothing is in the slot
     }
   }
-  Part& top = open_.back();
   const std::size_t depth = open_.size() - 1;
   if (!live_) batch.add(Load{order_[depth], top.begin, Content::state});
   std::int64_t step = top.begin;
-  if (top.length() > 1) {
-    const Part right = split(top);
+  if (length > 1) {
+    const Part right = split(top, end_, slots_ - static_cast<std::int64_t>(depth));
     batch.add(Advance{top.begin, right.begin});
-    if (right.length() > 1) {
+    if (end_ - right.begin > 1) {
       batch.add(Save{order_[depth + 1], right.begin, Content::state});
       live_ = true;
       open_.push_back(right);
       return true;
     }
-    step = right.begin;
+    step = end_ = right.begin;
   }
   batch.add(Record{step});
   if (step == last_) batch.add(Turn{step + 1});
@@ -131,6 +137,7 @@ bool BinomialSweep::next(ActionBatch& batch) {
   live_ = false;
   if (step == top.begin) {
     if (depth > 0 || !kept_) batch.add(Release{order_[depth]});
+    end_ = top.begin;
     open_.pop_back();
   }
   return true;

@@ -4,6 +4,7 @@
 // (Griewank, Walther 2000, TOMS 799). All counts are 64 bits wide and saturate at `endless`.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "adjoint/schedule/action.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 
@@ -41,18 +43,18 @@ class SlotOrder {
  public:
   /// Depth 0 in `first`, depth d in slot d-1 after `next`.
   SlotOrder(Slot first, Slot next) : first_(first), next_(next) {}
-  /// Depth d in (*table)[d], which must outlive this.
-  explicit SlotOrder(const std::vector<Slot>* table) : table_(table) {}
-  /// Depth 0 in `first`, depth d in (*others)[d-1], which must outlive this.
-  SlotOrder(Slot first, const std::vector<Slot>* others) : first_(first), table_(others), from_(1) {}
+  /// Depth d in table[d], which must outlive this.
+  explicit SlotOrder(const Slot* table) : table_(table) {}
+  /// Depth 0 in `first`, depth d in others[d-1], which must outlive this.
+  SlotOrder(Slot first, const Slot* others) : first_(first), table_(others), from_(1) {}
   Slot operator[](std::size_t depth) const {
-    if (table_ != nullptr) return depth < from_ ? first_ : (*table_)[depth - from_];
+    if (table_ != nullptr) return depth < from_ ? first_ : table_[depth - from_];
     return depth == 0 ? first_ : Slot{next_.tier, next_.index + static_cast<std::int64_t>(depth) - 1};
   }
 
  private:
   Slot first_, next_;
-  const std::vector<Slot>* table_ = nullptr;
+  const Slot* table_ = nullptr;
   std::size_t from_ = 0;  // depth of the table's first entry
 };
 
@@ -69,21 +71,27 @@ class BinomialSweep {
   BinomialSweep(const Segment& segment, SlotOrder order);
   /// Another segment; allocates nothing when it has no more slots, or steps, than the one before.
   void restart(const Segment& segment, SlotOrder order);
+  /// Memory that a sweep over so many steps with so many slots takes.
+  static std::int64_t bytes(std::int64_t length, std::int64_t slots) {
+    return std::max<std::int64_t>(1, std::min(slots, length)) * static_cast<std::int64_t>(sizeof(Part));
+  }
   /// How often a sweep over `length` steps sets out from its first state. Takes time like the number of repetitions.
   static std::int64_t starts(std::int64_t length, std::int64_t slots);
   /// The next actions; false after the last.
   bool next(ActionBatch& batch);
 
  private:
+  /// Ends where the one above it begins, and has a slot more.
   struct Part {
-    std::int64_t begin, end, slots;
+    std::int64_t begin;
     std::int64_t r;      ///< repetition
     std::int64_t below;  ///< beta(slots, r-1), less than the length
-    std::int64_t length() const { return end - begin; }
   };
-  static Part split(Part& part);
+  static Part first_part(std::int64_t begin, std::int64_t length, std::int64_t slots);
+  static Part split(Part& part, std::int64_t end, std::int64_t slots);
 
-  std::vector<Part> open_;  // the latest in time on top; the state at the begin of each is in the slot of its depth
+  CountedVector<Part> open_;  // the latest in time on top; the state at the begin of each is in the slot of its depth
+  std::int64_t end_ = 0, slots_ = 0;  // of the part on top; of the lowest
   SlotOrder order_;
   std::int64_t last_ = -1;
   bool live_ = true, kept_ = false, started_ = false;

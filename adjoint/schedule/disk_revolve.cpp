@@ -133,6 +133,12 @@ Schedule make_periodic(const ScheduleRequest& request) {
   return once("periodic", request, {count, period, 0, n - count * period}, slots);
 }
 
+ScheduleMemory memory_of_levels(const ScheduleRequest& request) {
+  const std::int64_t n = request.steps;
+  return {LevelPlan::bytes(n, useful_of(request.capacities[Tier::host], n), useful_of(request.capacities[Tier::disk], n)),
+          0};
+}
+
 Schedule make_many(const ScheduleRequest& request) {
   const std::int64_t n = request.steps;
   require_known_steps("diskrevolve", request);
@@ -152,16 +158,18 @@ Schedule make_many(const ScheduleRequest& request) {
 }  // namespace
 
 ScheduleKind diskrevolve_schedule() {
-  return {"diskrevolve", "the least cost with as much disk as it asks for", make_many};
+  return {"diskrevolve", "the least cost with as much disk as it asks for", make_many, false, nullptr, nullptr,
+          false, memory_of_levels};
 }
 
 ScheduleKind diskrevolve_once_schedule() {
-  return {"diskrevolve-once", "the least cost when each state on disk is read once", make_once};
+  return {"diskrevolve-once", "the least cost when each state on disk is read once", make_once, false, nullptr,
+          nullptr, false, memory_of_sweeps};
 }
 
 ScheduleKind periodic_schedule() {
   return {"periodic", "a state on disk every m steps, with the m that costs least per step; Revolve between",
-          make_periodic};
+          make_periodic, false, nullptr, nullptr, false, memory_of_sweeps};
 }
 
 }  // namespace hindsight

@@ -50,13 +50,17 @@ Schedule by_levels(const ScheduleRequest& request, const std::vector<ProgramTier
   return schedule;
 }
 
+bool is_by_program(std::int64_t steps, const std::vector<ProgramTier>& tiers) {
+  const bool is_free = tiers.front().write == 0 && tiers.front().read == 0;
+  return !(is_free && tiers.size() <= 2) && TierProgram::operations(steps, tiers) <= affordable;
+}
+
 Schedule make(const ScheduleRequest& request) {
   require_known_steps("hrevolve", request);
   std::vector<ProgramTier> tiers = stack(request);
   const bool is_free = tiers.front().write == 0 && tiers.front().read == 0;
-  if (is_free && tiers.size() <= 2) return by_levels(request, tiers);
   // A fast tier that costs something is like one more tier over a free one without slots.
-  if (TierProgram::operations(request.steps, tiers) <= affordable) {
+  if (is_by_program(request.steps, tiers)) {
     const auto program = std::make_shared<TierProgram>(request.steps, tiers, request.costs);
     return {program_counts(*program), [program] { return program_actions(*program); }};
   }
@@ -67,10 +71,27 @@ Schedule make(const ScheduleRequest& request) {
   return by_levels(request, tiers);
 }
 
+ScheduleMemory memory(const ScheduleRequest& request) {
+  const std::int64_t useful = std::max<std::int64_t>(1, request.steps - 1);
+  std::vector<ProgramTier> tiers;
+  std::int64_t slow_slots = 0;
+  for (std::size_t t = 0; t < tier_count; ++t) {
+    const std::int64_t slots = useful_of(request.capacities.slots[t], useful);
+    if (slots == 0) continue;
+    if (!tiers.empty()) slow_slots += slots;
+    tiers.push_back({static_cast<Tier>(t), slots, request.costs.write[t], request.costs.read[t]});
+  }
+  if (tiers.empty()) return {};
+  if (is_by_program(request.steps, tiers)) return TierProgram::memory(request.steps, tiers);
+  const bool is_free = tiers.front().write == 0 && tiers.front().read == 0;
+  const std::int64_t fast = is_free ? tiers.front().slots : 0;
+  return {LevelPlan::bytes(request.steps, fast, slow_slots + (is_free ? 0 : tiers.front().slots)), 0};
+}
+
 }  // namespace
 
 ScheduleKind hrevolve_schedule() {
-  return {"hrevolve", "the least cost for any stack of tiers (n known)", make, false, nullptr, nullptr, true};
+  return {"hrevolve", "the least cost for any stack of tiers (n known)", make, false, nullptr, nullptr, true, memory};
 }
 
 }  // namespace hindsight

@@ -1,6 +1,7 @@
 // What the schedules of this folder share: their entries for the registry, and how they ask for slots.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -33,6 +34,13 @@ std::int64_t take_slots(const std::string& schedule, const ScheduleRequest& requ
                         std::int64_t useful);
 std::int64_t take_host_slots(const std::string& schedule, const ScheduleRequest& request, std::int64_t needed,
                              std::int64_t useful);
+
+/// Of `given` units, those that are of use; all where below 0.
+inline std::int64_t useful_of(std::int64_t given, std::int64_t useful) {
+  return given < 0 ? useful : std::min(given, useful);
+}
+/// What families keep whose schedules are Revolve's sweeps in host memory and little else.
+ScheduleMemory memory_of_sweeps(const ScheduleRequest& request);
 
 /// `value` for host memory, 0 for the other tiers.
 PerTier only_host(std::int64_t value);

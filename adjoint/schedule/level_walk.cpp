@@ -110,9 +110,9 @@ namespace {
 ActionStream level_actions(LevelPlan plan, LevelPlan::Problem problem) {
   LevelWalk walk(plan);
   const std::int64_t n = problem.steps;
-  std::vector<LevelWalk::Spine> open;
+  CountedVector<LevelWalk::Spine> open;
   std::int64_t nested = 0;
-  for (const SlowTier& tier : problem.slow) nested += std::min(tier.slots, n);
+  for (std::size_t k = 0; k < problem.slow.size(); ++k) nested += std::min(problem.slow[k].slots, plan.writes(k));
   open.reserve(static_cast<std::size_t>(std::min(nested, n)));
   const SlotOrder order({problem.fast, 0}, {problem.fast, 1});
   BinomialSweep sweep({0, n, problem.fast_slots}, order);
@@ -145,6 +145,11 @@ ActionStream level_actions(LevelPlan plan, LevelPlan::Problem problem) {
 }
 
 }  // namespace
+
+std::int64_t LevelPlan::bytes(std::int64_t steps, std::int64_t fast_slots, std::int64_t slow_slots) {
+  const auto spine = static_cast<std::int64_t>(sizeof(LevelWalk::Spine));
+  return BinomialSweep::bytes(steps, fast_slots) + spine * std::min(slow_slots, steps);
+}
 
 ActionStream LevelPlan::actions() const {
   return level_actions(*this, problem_);

@@ -53,8 +53,9 @@ class LevelPlan {
   std::int64_t plain() const { return plain_; }
   std::int64_t writes(std::size_t slow) const { return choice_[slow].spines; }
   std::int64_t reads(std::size_t slow) const { return choice_[slow].leaves; }
-  /// Streams; memory: one entry per slot in use.
   ActionStream actions() const;
+  /// Memory of a stream of actions over these tiers, at most.
+  static std::int64_t bytes(std::int64_t steps, std::int64_t fast_slots, std::int64_t slow_slots);
 
  private:
   friend class LevelSearch;

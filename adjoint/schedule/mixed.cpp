@@ -10,6 +10,7 @@
 
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/kinds.hpp"
+#include "adjoint/schedule/level_counts.hpp"
 #include "src/error.hpp"
 
 namespace hindsight {
@@ -34,18 +35,34 @@ std::pair<std::int64_t, std::int64_t> best_cut(std::int64_t n, const std::int64_
   return {best, cut};
 }
 
+/// Steps begin to end-1 with the units from `first` on.
+struct Part {
+  std::int32_t begin, end, first;
+  std::int32_t base = -1;            ///< the slot that gives back state `begin`, if any
+  Content content = Content::state;  ///< of it; a record belongs to a part below on the stack
+  bool is_live = true;
+  bool awaits_reverse = false;  ///< step begin-1 of this part is in the record at `base`
+  Slot slot() const { return {Tier::host, base}; }
+};
+
+/// Each takes a unit, or is a piece of one that does.
+std::int64_t most_parts(std::int64_t steps, std::int64_t units) {
+  return std::min(steps, saturating_sum(saturating_sum(units, units), 2));
+}
+
 }  // namespace
 
 MixedProgram::MixedProgram(std::int64_t steps, std::int64_t units, std::int64_t record_units, bool record_gives_state)
     : steps_(steps), units_(units), record_(record_units), gives_state_(record_gives_state) {
-  const Row empty{std::vector<std::int64_t>(at(steps) + 1, infeasible), std::vector<std::int32_t>(at(steps) + 1, 0)};
+  const Row empty{CountedVector<std::int64_t>(at(steps) + 1, infeasible),
+                  CountedVector<std::int32_t>(at(steps) + 1, 0)};
   live_.assign(at(units) + 1, empty);
   if (gives_state_) given_.assign(at(units) + 1, empty);
   for (std::int64_t s = 0; s <= units; ++s) {
     Row& own = live_[at(s)];
     own.total[1] = 1;
     if (gives_state_) given_[at(s)].total[1] = 1;
-    const std::vector<Row>& after_record = gives_state_ ? given_ : live_;
+    const CountedVector<Row>& after_record = gives_state_ ? given_ : live_;
     for (std::int64_t n = 2; n <= steps; ++n) {
       const std::int64_t by_record = s >= record_ ? 1 + after_record[at(s - record_)].total[at(n - 1)] : infeasible;
       std::pair<std::int64_t, std::int64_t> cut{infeasible, 0};
@@ -63,6 +80,13 @@ MixedProgram::MixedProgram(std::int64_t steps, std::int64_t units, std::int64_t 
   }
 }
 
+ScheduleMemory MixedProgram::memory(std::int64_t steps, std::int64_t units, bool record_gives_state) {
+  const std::int64_t row = saturating_sum(saturating_product(sizeof(std::int64_t) + sizeof(std::int32_t), steps + 1),
+                                          sizeof(Row));
+  const std::int64_t rows = saturating_sum(saturating_product(record_gives_state ? 2 : 1, saturating_sum(units, 1)), 1);
+  return {saturating_product(most_parts(steps, units), sizeof(Part)), saturating_product(rows, row)};
+}
+
 double MixedProgram::operations(std::int64_t steps, std::int64_t units) {
   return 0.5 * static_cast<double>(steps) * static_cast<double>(steps) * static_cast<double>(units);
 }
@@ -75,38 +99,28 @@ bool MixedProgram::is_feasible() const {
   return total() < infeasible;
 }
 
-namespace {
-
-/// Steps begin to end-1 with the units from `first` on.
-struct Part {
-  std::int64_t begin, end, first;
-  Slot base{Tier::host, -1};         ///< a slot that gives back state `begin`, if any
-  Content content = Content::state;  ///< of it; a record belongs to a part below on the stack
-  bool is_live = true;
-  bool awaits_reverse = false;  ///< step begin-1 of this part is in the record at `base`
-};
-
-}  // namespace
-
 ActionStream MixedProgram::actions(std::shared_ptr<const MixedProgram> program) {
   const MixedProgram& p = *program;
-  std::vector<Part> open{{0, p.steps_, 0}};
+  const auto narrow = [](std::int64_t number) { return static_cast<std::int32_t>(number); };
+  CountedVector<Part> open;
+  open.reserve(at(most_parts(p.steps_, p.units_)));
+  open.push_back({0, narrow(p.steps_), 0});
   while (!open.empty()) {
     Part& part = open.back();
     if (part.awaits_reverse) {  // the steps behind a stored record are done: its own turn
       const std::int64_t step = part.begin;
-      co_yield Load{part.base, step, Content::record};
-      co_yield Release{part.base};
+      co_yield Load{part.slot(), step, Content::record};
+      co_yield Release{part.slot()};
       co_yield Reverse{step};
       open.pop_back();
       continue;
     }
     const std::int64_t n = part.end - part.begin;
-    const bool is_kept = part.base.index >= 0 && part.content == Content::state;
-    const bool is_given = part.base.index >= 0 && part.content == Content::record;
+    const bool is_kept = part.base >= 0 && part.content == Content::state;
+    const bool is_given = part.base >= 0 && part.content == Content::record;
     if (!part.is_live) {
       const std::int64_t held = is_given ? part.begin - 1 : part.begin;
-      co_yield Load{part.base, held, part.content};
+      co_yield Load{part.slot(), held, part.content};
       part.is_live = true;
     }
     const std::int64_t units = p.units_ - part.first;
@@ -115,7 +129,7 @@ ActionStream MixedProgram::actions(std::shared_ptr<const MixedProgram> program) 
     if (cut == as_live) cut = p.live_[at(units)].cut[at(n)];
     const bool from_given = is_given && row.cut[at(n)] != as_live;
     const bool by_record = n == 1 || cut == 0;
-    if (is_kept && by_record) co_yield Release{part.base};
+    if (is_kept && by_record) co_yield Release{part.slot()};
     if (n == 1) {
       co_yield Record{part.begin};
       if (part.end == p.steps_) co_yield Turn{p.steps_};
@@ -125,17 +139,17 @@ ActionStream MixedProgram::actions(std::shared_ptr<const MixedProgram> program) 
       const Slot slot{Tier::host, part.first};
       co_yield Record{part.begin};
       co_yield Save{slot, part.begin, Content::record};
-      const Part rest{part.begin + 1, part.end, part.first + p.record_, p.gives_state_ ? slot : Slot{Tier::host, -1},
+      const Part rest{part.begin + 1, part.end, narrow(part.first + p.record_), p.gives_state_ ? part.first : -1,
                       Content::record};
-      part.base = slot;
+      part.base = part.first;
       part.awaits_reverse = true;
       open.push_back(rest);
     } else {
-      const std::int64_t middle = part.begin + cut, end = part.end;
+      const std::int32_t middle = narrow(part.begin + cut), end = part.end;
       if (!from_given && !is_kept) {
-        part.base = {Tier::host, part.first};
+        part.base = part.first;
         part.content = Content::state;
-        co_yield Save{part.base, part.begin, Content::state};
+        co_yield Save{part.slot(), part.begin, Content::state};
       }
       co_yield Advance{part.begin, middle};
       part.end = middle;
@@ -192,6 +206,12 @@ double operations(const ScheduleRequest& request) {
   return MixedProgram::operations(n, units < 0 ? n : std::min(units, n));
 }
 
+ScheduleMemory memory(const ScheduleRequest& request) {
+  const std::int64_t n = request.steps;
+  const std::int64_t units = useful_of(request.capacities[Tier::host], saturating_units(n, request.record_units));
+  return MixedProgram::memory(n, units, request.record_gives_state);
+}
+
 }  // namespace
 
 ScheduleKind mixed_schedule() {
@@ -200,7 +220,8 @@ ScheduleKind mixed_schedule() {
       throw InputError("schedule mixed: its records take one unit; for records of several use cams");
     return make("mixed", request);
   };
-  return {"mixed", "states and stage records share the slots, one unit each", make_mixed, false, complete, operations};
+  return {"mixed", "states and stage records share the slots, one unit each", make_mixed, false, complete, operations,
+          false, memory};
 }
 
 ScheduleKind cams_schedule() {
@@ -209,7 +230,9 @@ ScheduleKind cams_schedule() {
           [](const ScheduleRequest& request) { return make("cams", request); },
           false,
           complete,
-          operations};
+          operations,
+          false,
+          memory};
 }
 
 }  // namespace hindsight

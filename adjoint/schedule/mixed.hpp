@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "adjoint/schedule/schedule.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 
@@ -16,6 +17,8 @@ class MixedProgram {
   /// gives back the state after its step.
   MixedProgram(std::int64_t steps, std::int64_t units, std::int64_t record_units, bool record_gives_state);
   static double operations(std::int64_t steps, std::int64_t units);
+  /// What it keeps, and what a stream of its actions does; saturating.
+  static ScheduleMemory memory(std::int64_t steps, std::int64_t units, bool record_gives_state);
 
   /// Forward steps in all, recording ones included.
   std::int64_t total() const;
@@ -26,12 +29,12 @@ class MixedProgram {
   static constexpr std::int32_t as_live = -1;  // do what would be done without the record
   /// For each number of steps: the total, and where to cut (0: store a record of the first step).
   struct Row {
-    std::vector<std::int64_t> total;
-    std::vector<std::int32_t> cut;
+    CountedVector<std::int64_t> total;
+    CountedVector<std::int32_t> cut;
   };
   std::int64_t steps_, units_, record_;
   bool gives_state_;
-  std::vector<Row> live_, given_;  // by units
+  CountedVector<Row> live_, given_;  // by units
 };
 
 /// The units that records of all steps but the last take; saturating.

@@ -1,6 +1,7 @@
 // Multistage: Revolve's actions, with the most used of its slots in the fastest tier and so on (Stumm, Walther 2009,
 // SIAM J. Sci. Comput. 31). The fewest plain steps for all slots together; traffic is not weighed against them.
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
 #include "adjoint/schedule/binomial.hpp"
@@ -14,8 +15,8 @@ struct Use {
 };
 
 /// How often each slot of a Revolve sweep is written and read. Takes as long as the sweep has saves.
-std::vector<Use> count_use(std::int64_t steps, std::int64_t slots) {
-  std::vector<Use> use(static_cast<std::size_t>(slots));
+CountedVector<Use> count_use(std::int64_t steps, std::int64_t slots) {
+  CountedVector<Use> use(static_cast<std::size_t>(slots));
   BinomialSweep sweep({0, steps, slots, steps - 1}, {{Tier::host, 0}, {Tier::host, 1}});
   for (ActionBatch batch; sweep.next(batch);)
     for (const Action& action : batch) {
@@ -25,8 +26,10 @@ std::vector<Use> count_use(std::int64_t steps, std::int64_t slots) {
   return use;
 }
 
-ActionStream actions(std::int64_t steps, std::vector<Slot> table) {
-  BinomialSweep sweep({0, steps, static_cast<std::int64_t>(table.size()), steps - 1}, SlotOrder(&table));
+using SlotTable = CountedVector<Slot>;
+
+ActionStream actions(std::int64_t steps, std::shared_ptr<const SlotTable> table) {
+  BinomialSweep sweep({0, steps, static_cast<std::int64_t>(table->size()), steps - 1}, SlotOrder(table->data()));
   for (ActionBatch batch; sweep.next(batch);)
     for (const Action& action : batch) co_yield action;
   co_yield Done{};
@@ -43,32 +46,41 @@ Schedule make(const ScheduleRequest& request) {
     slots += given[t];
   }
   if (slots < 1) take_slots("multistage", request, Tier::host, 1, useful);
-  const std::vector<Use> use = count_use(n, slots);
-  std::vector<std::size_t> busiest(use.size());
+  const CountedVector<Use> use = count_use(n, slots);
+  CountedVector<std::size_t> busiest(use.size());
   std::iota(busiest.begin(), busiest.end(), std::size_t{0});
   std::stable_sort(busiest.begin(), busiest.end(), [&](std::size_t a, std::size_t b) {
     return use[a].writes + use[a].reads > use[b].writes + use[b].reads;
   });
   Schedule schedule{predict("multistage", n, binomial_plain_steps(n, slots)), nullptr};
-  std::vector<Slot> table(use.size());
+  const auto table = std::make_shared<SlotTable>(use.size());
   std::size_t next = 0;
   for (std::size_t t = 0; t < tier_count; ++t)
     for (std::int64_t i = 0; i < given[t]; ++i) {
       const std::size_t depth = busiest[next++];
-      table[depth] = {static_cast<Tier>(t), i};
+      (*table)[depth] = {static_cast<Tier>(t), i};
       schedule.predicted.writes[t] += use[depth].writes;
       schedule.predicted.reads[t] += use[depth].reads;
     }
   schedule.predicted.peak = given;
-  schedule.actions = [=] { return actions(n, table); };
+  schedule.actions = [n, table = std::shared_ptr<const SlotTable>(table)] { return actions(n, table); };
   return schedule;
+}
+
+ScheduleMemory memory(const ScheduleRequest& request) {
+  const std::int64_t useful = std::max<std::int64_t>(1, request.steps - 1);
+  std::int64_t slots = 0;
+  for (const std::int64_t given : request.capacities.slots) slots += useful_of(given, useful - slots);
+  // What is counted while it is made is given back before a second stream runs, if there is one.
+  const auto each = static_cast<std::int64_t>(sizeof(Slot) + sizeof(Use) + 2 * sizeof(std::size_t));
+  return {BinomialSweep::bytes(request.steps, slots), slots * each};
 }
 
 }  // namespace
 
 ScheduleKind multistage_schedule() {
   return {"multistage", "Revolve over all tiers, its most used slots in the fastest", make, false, nullptr, nullptr,
-          true};
+          true, memory};
 }
 
 }  // namespace hindsight

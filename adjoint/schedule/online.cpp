@@ -27,8 +27,8 @@ class OnlineCheckpoints {
     std::int64_t slot;
   };
 
-  explicit OnlineCheckpoints(std::int64_t slots) : slots_(slots) {}
-  const std::vector<Kept>& kept() const { return kept_; }
+  explicit OnlineCheckpoints(std::int64_t slots) : slots_(slots) { kept_.reserve(static_cast<std::size_t>(slots)); }
+  const CountedVector<Kept>& kept() const { return kept_; }
   std::int64_t slots() const { return slots_; }
 
   /// The run goes on after step x. @returns the index of the checkpoint to be given up for state x; -1 to keep it in a
@@ -107,7 +107,7 @@ class OnlineCheckpoints {
   }
 
   std::int64_t slots_;
-  std::vector<Kept> kept_;     // by step
+  CountedVector<Kept> kept_;   // by step
   std::optional<Loss> ended_;  // of kept_ as it is
 };
 
@@ -130,14 +130,15 @@ ActionStream actions(std::int64_t slots) {
   }
   co_yield Turn{n};
   co_yield Reverse{n - 1};
-  std::vector<Slot> free;
+  CountedVector<Slot> free;
+  free.reserve(static_cast<std::size_t>(slots));
   for (std::int64_t i = static_cast<std::int64_t>(checkpoints.kept().size()); i < slots; ++i)
     free.push_back({Tier::host, i});
   std::int64_t end = n - 1;
   for (std::size_t j = checkpoints.kept().size(); j-- > 0;) {
     const OnlineCheckpoints::Kept own = checkpoints.kept()[j];
     const Slot slot{Tier::host, own.slot};
-    BinomialSweep sweep({own.step, end, slots - static_cast<std::int64_t>(j), -1, false, true}, {slot, &free});
+    BinomialSweep sweep({own.step, end, slots - static_cast<std::int64_t>(j), -1, false, true}, {slot, free.data()});
     for (ActionBatch batch; sweep.next(batch);)
       for (const Action& action : batch) co_yield action;
     co_yield Release{slot};
@@ -158,10 +159,18 @@ Schedule make(const ScheduleRequest& request) {
   return schedule;
 }
 
+ScheduleMemory memory(const ScheduleRequest& request) {
+  const std::int64_t most = request.steps == unknown_steps ? request.at_most : request.steps;
+  const std::int64_t slots = useful_of(request.capacities[Tier::host], most);
+  constexpr auto each = static_cast<std::int64_t>(sizeof(OnlineCheckpoints::Kept) + sizeof(Slot));
+  return {slots * each + BinomialSweep::bytes(most, slots), 0};
+}
+
 }  // namespace
 
 ScheduleKind online_schedule() {
-  return {"online", "the number of steps is not known in advance; near the optimum for any", make, true};
+  return {"online", "the number of steps is not known in advance; near the optimum for any", make, true, nullptr, nullptr,
+          false, memory};
 }
 
 }  // namespace hindsight

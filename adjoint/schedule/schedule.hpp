@@ -190,6 +190,11 @@ struct RecordOffer {
   double reverse = 1;        ///< cost of recording and reversing a step whose record is kept in between
 };
 
+/// Host memory that a family keeps, in bytes: of each stream of actions, and of all together.
+struct ScheduleMemory {
+  std::int64_t stream = 0, shared = 0;
+};
+
 /// One registered family. `make` throws InputError when the request cannot be met (no slot at all, ...), saying what is
 /// needed.
 struct ScheduleKind {
@@ -202,6 +207,8 @@ struct ScheduleKind {
   /// What `make` takes in operations of a dynamic program. Null: next to nothing.
   double (*operations)(const ScheduleRequest&) = nullptr;
   bool takes_any_tiers = false;  ///< fast to slow, whichever have slots: roles are nothing to it
+  /// What the schedule of a request keeps at most, as it is made and as it runs. Null: next to nothing.
+  ScheduleMemory (*memory)(const ScheduleRequest&) = nullptr;
 };
 
 /// The explicit list of all schedules, in the order they are shown.

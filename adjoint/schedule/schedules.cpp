@@ -51,12 +51,17 @@ std::int64_t take_slots(const std::string& schedule, const ScheduleRequest& requ
                      to_text(played) + (played == Tier::disk ? "" : " memory") + ", " + std::to_string(given) +
                      " are given");
   }
-  return given < 0 ? useful : std::min(given, useful);
+  return useful_of(given, useful);
 }
 
 std::int64_t take_host_slots(const std::string& schedule, const ScheduleRequest& request, std::int64_t needed,
                              std::int64_t useful) {
   return take_slots(schedule, request, Tier::host, needed, useful);
+}
+
+ScheduleMemory memory_of_sweeps(const ScheduleRequest& request) {
+  const std::int64_t most = request.steps == unknown_steps ? request.at_most : request.steps;
+  return {BinomialSweep::bytes(most, useful_of(request.capacities[Tier::host], most) + 1), 0};
 }
 
 PerTier only_host(std::int64_t value) {

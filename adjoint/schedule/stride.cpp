@@ -127,7 +127,7 @@ void complete(ScheduleRequest& request, const RecordOffer& records) {
 
 ScheduleKind stride_schedule() {
   return {"stride", "a state to a slow tier every k steps, for transfers that overlap the steps", make, false,
-          complete};
+          complete, nullptr, false, memory_of_sweeps};
 }
 
 }  // namespace hindsight

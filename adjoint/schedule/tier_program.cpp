@@ -12,6 +12,15 @@ std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
+/// Steps begin to end-1 with tiers up to k, `free` slots of tier k free (the live state may be one of those in it).
+struct Part {
+  std::size_t k;
+  std::int64_t free, begin, end;
+  bool is_kept;  ///< state `begin` is in tier k; `free` counts its slot too
+  bool is_live;
+};
+constexpr auto part_bytes = static_cast<std::int64_t>(sizeof(Part));
+
 }  // namespace
 
 TierProgram::TierProgram(std::int64_t steps, std::vector<ProgramTier> tiers, const ScheduleCosts& costs)
@@ -24,6 +33,16 @@ double TierProgram::operations(std::int64_t steps, const std::vector<ProgramTier
   double slots = 0;
   for (const ProgramTier& tier : tiers) slots += static_cast<double>(std::min(tier.slots, steps));
   return 0.5 * static_cast<double>(steps) * static_cast<double>(steps) * slots;
+}
+
+ScheduleMemory TierProgram::memory(std::int64_t steps, const std::vector<ProgramTier>& tiers) {
+  std::int64_t rows = 1, slots = 1;
+  for (const ProgramTier& tier : tiers) {
+    rows += 2 * (std::min(tier.slots, steps) + 1);
+    slots += std::min(tier.slots, steps) + 1;
+  }
+  const auto row = static_cast<std::int64_t>(sizeof(Row)) + steps * static_cast<std::int64_t>(sizeof(double));
+  return {slots * part_bytes, rows * row};
 }
 
 /// With tier k not used at all.
@@ -43,7 +62,7 @@ double TierProgram::cut_cost(std::size_t k, std::int64_t l, std::int64_t own, st
 }
 
 void TierProgram::fill(std::size_t k) {
-  live_[k].assign(at(tiers_[k].slots) + 1, std::vector<double>(at(steps_), infinite));
+  live_[k].assign(at(tiers_[k].slots) + 1, Row(at(steps_), infinite));
   kept_[k] = live_[k];
   for (std::int64_t m = 0; m <= tiers_[k].slots; ++m)
     for (std::int64_t l = 0; l < steps_; ++l) {
@@ -70,23 +89,15 @@ TierProgram::Choice TierProgram::when_kept(std::size_t k, std::int64_t l, std::i
   return {Choice::Kind::cut, cut};
 }
 
-namespace {
-
-/// Steps begin to end-1 with tiers up to k, `free` slots of tier k free (the live state may be one of those in it).
-struct Part {
-  std::size_t k;
-  std::int64_t free, begin, end;
-  bool is_kept;  ///< state `begin` is in tier k; `free` counts its slot too
-  bool is_live;
-};
-
-}  // namespace
-
 ActionStream program_actions(const TierProgram& program) {
   const std::vector<ProgramTier> tiers = program.tiers();
   const std::int64_t n = program.steps();
   const auto slot = [&](std::size_t k, std::int64_t free) { return Slot{tiers[k].tier, tiers[k].slots - free}; };
-  std::vector<Part> open{{tiers.size() - 1, tiers.back().slots, 0, n, false, true}};
+  CountedVector<Part> open;
+  std::int64_t deepest = 1;
+  for (const ProgramTier& tier : tiers) deepest += tier.slots + 1;
+  open.reserve(at(deepest));
+  open.push_back({tiers.size() - 1, tiers.back().slots, 0, n, false, true});
   while (!open.empty()) {
     Part& part = open.back();
     const std::int64_t l = part.end - part.begin - 1;

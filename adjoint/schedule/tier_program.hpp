@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "adjoint/schedule/schedule.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 
@@ -21,6 +22,8 @@ class TierProgram {
   TierProgram(std::int64_t steps, std::vector<ProgramTier> tiers, const ScheduleCosts& costs);
   /// Table entries times candidates: about the operations that the constructor needs.
   static double operations(std::int64_t steps, const std::vector<ProgramTier>& tiers);
+  /// What it keeps, and what a stream of its actions does.
+  static ScheduleMemory memory(std::int64_t steps, const std::vector<ProgramTier>& tiers);
 
   /// The least cost of all steps, reversal included.
   double cost() const;
@@ -47,7 +50,8 @@ class TierProgram {
   std::vector<ProgramTier> tiers_;
   ScheduleCosts costs_;
   // [k][m][l]: costs of l+1 steps with m slots of tier k, started live (m >= 0) and kept (m >= 1)
-  std::vector<std::vector<std::vector<double>>> live_, kept_;
+  using Row = CountedVector<double>;
+  std::vector<CountedVector<Row>> live_, kept_;
 };
 
 /// The counts and the actions of the program's schedule.

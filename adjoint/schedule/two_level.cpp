@@ -80,7 +80,7 @@ void complete(ScheduleRequest& request, const RecordOffer&) {
 
 ScheduleKind twolevel_schedule() {
   return {"twolevel", "a state on disk every period (any number of steps), Revolve in memory within", make, true,
-          complete};
+          complete, nullptr, false, memory_of_sweeps};
 }
 
 }  // namespace hindsight

@@ -1,6 +1,7 @@
 #include "adjoint/store/arena.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hindsight {
 
@@ -17,34 +18,33 @@ void PageArena::clear() {
   retired_ = peak_ = 0;
 }
 
-std::vector<bool> PageArena::begin_with(const std::vector<std::vector<std::int64_t>>& chains) {
-  clear();
-  const std::scoped_lock lock(mutex_);
-  const auto pages = static_cast<std::int64_t>(next_.size());
-  std::vector<bool> used(next_.size(), false), taken;
-  for (const std::vector<std::int64_t>& chain : chains) {
-    std::vector<std::int64_t> sorted = chain;
-    std::sort(sorted.begin(), sorted.end());
-    const bool is_good = !chain.empty() && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
-                         std::all_of(chain.begin(), chain.end(), [&](std::int64_t p) {
-                           return p >= 0 && p < pages && !used[static_cast<std::size_t>(p)];
-                         });
-    taken.push_back(is_good);
-    for (std::size_t i = 0; is_good && i < chain.size(); ++i) {
-      used[static_cast<std::size_t>(chain[i])] = true;
-      next_[static_cast<std::size_t>(chain[i])] = i + 1 < chain.size() ? chain[i + 1] : none;
-    }
+PageArena::Use::Use(PageArena& arena) : arena_(arena), lock_(arena.mutex_), is_used_(arena.next_.size(), false) {}
+
+bool PageArena::Use::take(std::span<const std::int64_t> chain) {
+  const auto is_free = [&](std::int64_t page) {
+    return page >= 0 && page < std::ssize(is_used_) && !is_used_[static_cast<std::size_t>(page)];
+  };
+  std::size_t taken = 0;
+  for (; taken < chain.size() && is_free(chain[taken]); ++taken) is_used_[static_cast<std::size_t>(chain[taken])] = true;
+  if (taken == chain.size() && !chain.empty()) {
+    for (std::size_t i = 0; i < chain.size(); ++i)
+      arena_.next_[static_cast<std::size_t>(chain[i])] = i + 1 < chain.size() ? chain[i + 1] : none;
+    return true;
   }
-  first_free_ = none;
-  free_count_ = 0;
+  while (taken-- > 0) is_used_[static_cast<std::size_t>(chain[taken])] = false;
+  return false;
+}
+
+PageArena::Use::~Use() {
+  const auto pages = std::ssize(is_used_);
+  arena_.first_free_ = none;
+  arena_.free_count_ = 0;
   for (std::int64_t p = pages; p-- > 0;) {
-    if (used[static_cast<std::size_t>(p)]) continue;
-    next_[static_cast<std::size_t>(p)] = first_free_;
-    first_free_ = p;
-    ++free_count_;
+    if (is_used_[static_cast<std::size_t>(p)]) continue;
+    arena_.next_[static_cast<std::size_t>(p)] = std::exchange(arena_.first_free_, p);
+    ++arena_.free_count_;
   }
-  peak_ = pages - free_count_;
-  return taken;
+  arena_.peak_ = pages - arena_.free_count_;
 }
 
 std::int64_t PageArena::allocate(std::int64_t count) {

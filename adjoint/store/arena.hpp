@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <mutex>
+#include <span>
+#include <vector>
 
 #include "src/memory.hpp"
 
@@ -19,9 +21,21 @@ class PageArena {
   /// The first page of a chain of `count` (at least one); none if fewer are free.
   std::int64_t allocate(std::int64_t count);
   void free(std::int64_t first);
-  /// Begins with these chains in use. @returns of each whether it is: it may not have pages that do not exist or that
-  /// an earlier one has.
-  std::vector<bool> begin_with(const std::vector<std::vector<std::int64_t>>& chains);
+  /// Begins with chains that an earlier process had in use, until it is destroyed: then all other pages are free.
+  class Use {
+   public:
+    explicit Use(PageArena& arena);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    /// @returns false when the chain has pages that do not exist, or that an earlier one has or itself has twice.
+    bool take(std::span<const std::int64_t> chain);
+
+   private:
+    PageArena& arena_;
+    const std::scoped_lock<std::mutex> lock_;
+    std::vector<bool> is_used_;
+  };
   /// Takes a chain out of use for good, until clear(): its place on the medium failed. Only as many pages as `spare`
   /// say, counted over all calls; later chains are freed instead.
   void retire(std::int64_t first, std::int64_t spare);

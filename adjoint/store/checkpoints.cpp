@@ -16,14 +16,16 @@ Checkpoints::Checkpoints(Tier memory, std::int64_t units, std::int64_t record_un
                          std::array<SlotTier*, tier_count> tiers, const Communicator& comm)
     : memory_(memory), record_units_(record_units), states_(states), tiers_(tiers), comm_(comm) {
   const auto m = static_cast<std::size_t>(memory);
-  if (tiers_[m] == nullptr) kept_.resize(static_cast<std::size_t>(units));
-  is_lost_[m].assign(kept_.size(), false);
+  if (tiers_[m] == nullptr) {
+    kept_.resize(static_cast<std::size_t>(units));
+    held_[m].resize(kept_.size());
+  }
   for (std::size_t t = 0; t < tier_count; ++t)
-    if (tiers_[t] != nullptr) {
-      steps_[t].assign(static_cast<std::size_t>(tiers_[t]->settings().slots), -1);
-      inherited_[t].assign(steps_[t].size(), false);
-      is_lost_[t].assign(steps_[t].size(), false);
-    }
+    if (tiers_[t] != nullptr) held_[t].resize(static_cast<std::size_t>(tiers_[t]->settings().slots));
+}
+
+Checkpoints::~Checkpoints() {
+  for (Kept& kept : kept_) drop(kept);
 }
 
 int Checkpoints::prefetches() const {
@@ -34,20 +36,14 @@ int Checkpoints::prefetches() const {
 
 PerTier Checkpoints::slow_slots() const {
   PerTier slots{};
-  for (std::size_t t = 0; t < tier_count; ++t) slots[t] = static_cast<std::int64_t>(steps_[t].size());
+  for (std::size_t t = 0; t < tier_count; ++t)
+    if (tiers_[t] != nullptr) slots[t] = tiers_[t]->settings().slots;
   return slots;
 }
 
-std::int64_t Checkpoints::step_of(Slot slot) const {
-  const auto tier = static_cast<std::size_t>(slot.tier), index = static_cast<std::size_t>(slot.index);
-  return tiers_[tier] == nullptr ? kept_[index].step : steps_[tier][index];
-}
-
 void Checkpoints::write(Slot slot, const Buffer& state, std::int64_t step) {
-  SlotTier& tier = *tiers_[static_cast<std::size_t>(slot.tier)];
+  SlotTier& tier = *tier_of(slot);
   tier.save(slot.index, state, step);
-  inherited_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)] = false;
-  slow_step(slot) = step;
   const bool fails = tier.traffic().lost > always_forgiven + tier.traffic().writes / one_in;
   if (!comm_.any(tier.is_full() || fails)) return;
   if (!comm_.any(tier.is_full()))
@@ -59,71 +55,73 @@ void Checkpoints::write(Slot slot, const Buffer& state, std::int64_t step) {
 }
 
 StepRecord Checkpoints::read(Slot slot) {
-  SlotTier& tier = *tiers_[static_cast<std::size_t>(slot.tier)];
+  SlotTier& tier = *tier_of(slot);
   StepRecord record{tier.load(slot.index, states_), {}};
   ++loads_;
   if (!comm_.any(!record.base)) return record;
   record.reset();
-  lose({slot, slow_step(slot), Content::state});
+  held(slot).is_lost = 1;
   // Its place may have been taken by others after the epoch that it was kept in: no sign of a bad disk.
-  if (inherited_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)]) return record;
+  if (held(slot).is_inherited != 0) return record;
   if (++failures_ <= always_forgiven + loads_ / one_in) return record;
   throw ResourceError(fmt::format("{} of {} checkpoints could not be read back, too many to go on; the last: {}",
                                   failures_, loads_, comm_.first_text(tier.problem())));
 }
 
-void Checkpoints::forget(Slot slot) {
-  tiers_[static_cast<std::size_t>(slot.tier)]->release(slot.index);
-  slow_step(slot) = -1;
-}
-
-void Checkpoints::lose(const Lost& lost) {
-  lost_.push_back(lost);
-  is_lost_[static_cast<std::size_t>(lost.slot.tier)][static_cast<std::size_t>(lost.slot.index)] = true;
-}
-
-/// The slot is free, and no longer lost.
-Lost Checkpoints::give_up(Slot slot) {
-  const auto found = std::find_if(lost_.begin(), lost_.end(), [&](const Lost& lost) { return lost.slot == slot; });
-  const Lost lost = *found;
-  lost_.erase(found);
-  is_lost_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)] = false;
-  if (tiers_[static_cast<std::size_t>(slot.tier)] != nullptr) {
-    forget(slot);
-  } else {
-    kept_[static_cast<std::size_t>(slot.index)].step = -1;
-  }
-  return lost;
-}
-
-std::vector<Lost> Checkpoints::lost_up_to(std::int64_t step) const {
-  std::vector<Lost> found;
-  for (const Lost& lost : lost_)
-    if (lost.step <= step) found.push_back(lost);
-  std::sort(found.begin(), found.end(), [](const Lost& a, const Lost& b) { return a.step < b.step; });
+CountedVector<Lost> Checkpoints::lost_between(std::int64_t first, std::int64_t last) const {
+  constexpr std::size_t few = 64;
+  std::size_t slots = 0;
+  for (const auto& of_tier : held_) slots += of_tier.size();
+  const std::size_t most = few + slots / per_lost;
+  const auto is_earlier = [](const Lost& a, const Lost& b) {
+    return a.step != b.step ? a.step < b.step : a.content < b.content;
+  };
+  CountedVector<Lost> found;  // a heap, the latest on top
+  found.reserve(std::min(most, slots));
+  for (std::size_t t = 0; t < tier_count; ++t)
+    each_slot(t, [&](Slot slot) {
+      const Held& here = held(slot);
+      if (here.is_lost == 0 || here.step < first || here.step > last) return;
+      const Lost lost{slot, here.step, here.is_record != 0 ? Content::record : Content::state, {}, -1};
+      if (found.size() == most) {
+        if (!is_earlier(lost, found.front())) return;
+        std::pop_heap(found.begin(), found.end(), is_earlier);
+        found.pop_back();
+      }
+      found.push_back(lost);
+      std::push_heap(found.begin(), found.end(), is_earlier);
+    });
+  std::sort_heap(found.begin(), found.end(), is_earlier);
+  look_before(found);
   return found;
 }
 
-void Checkpoints::refill(const Lost& lost, StepRecord record) {
-  give_up(lost.slot);
-  in_use_[static_cast<std::size_t>(lost.slot.tier)] -= units_of(lost);
-  save(lost.slot, std::move(record), lost.step);
+void Checkpoints::look_before(std::span<Lost> by_step) const {
+  for (Lost& lost : by_step) lost.step_before = -1;
+  for (std::size_t t = 0; t < tier_count; ++t)
+    each_slot(t, [&](Slot slot) {
+      const Held& here = held(slot);
+      if (here.is_lost != 0) return;
+      const auto next = std::upper_bound(by_step.begin(), by_step.end(), std::int64_t{here.step},
+                                         [](std::int64_t step, const Lost& lost) { return step < lost.step; });
+      if (next == by_step.end() || next->step_before >= here.step) return;
+      next->before = slot;
+      next->step_before = here.step;
+    });
+  for (std::size_t i = 1; i < by_step.size(); ++i) {
+    if (by_step[i].step_before >= by_step[i - 1].step_before) continue;
+    by_step[i].before = by_step[i - 1].before;
+    by_step[i].step_before = by_step[i - 1].step_before;
+  }
 }
 
-/// All slots that hold something, lost ones included.
-std::vector<Lost> Checkpoints::used() const {
-  std::vector<Lost> all = lost_;
-  for (std::size_t i = 0; i < kept_.size(); ++i)
-    if (kept_[i].record.base)
-      all.push_back({{memory_, static_cast<std::int64_t>(i)},
-                     kept_[i].step,
-                     kept_[i].record.stages ? Content::record : Content::state});
-  for (std::size_t t = 0; t < tier_count; ++t)
-    for (std::size_t i = 0; i < steps_[t].size(); ++i) {
-      const Slot slot{static_cast<Tier>(t), static_cast<std::int64_t>(i)};
-      if (steps_[t][i] >= 0 && !is_lost(slot)) all.push_back({slot, steps_[t][i], Content::state});
-    }
-  return all;
+void Checkpoints::look_before(Lost& lost) const {
+  look_before({&lost, 1});
+}
+
+void Checkpoints::refill(const Lost& lost, StepRecord record) {
+  release(lost.slot);
+  save(lost.slot, std::move(record), lost.step);
 }
 
 void Checkpoints::flush() {
@@ -131,71 +129,100 @@ void Checkpoints::flush() {
     if (tier != nullptr) tier->flush();
 }
 
-void Checkpoints::save_table(BlockWriter& to, const std::function<std::int64_t(const StepRecord&)>& keep) const {
-  std::vector<std::int64_t> table, kept_at;
-  for (const Lost& slot : used()) {
-    table.insert(table.end(), {static_cast<std::int64_t>(slot.slot.tier), std::int64_t{slot.slot.index}, slot.step,
-                               slot.content == Content::record});
-    const bool is_here = slot.slot.tier == memory_ && !kept_.empty() && !is_lost(slot.slot);
-    kept_at.push_back(is_here ? keep(kept_[static_cast<std::size_t>(slot.slot.index)].record) : not_kept);
-  }
+void Checkpoints::save_places(BlockWriter& to, std::int64_t at_once, const KeepRecords& keep) const {
   ArchiveWriter& archive = to.archive();
-  archive.write(table);
-  archive.write(kept_at);
   archive.write(std::vector<std::int64_t>(peak_.begin(), peak_.end()));
   for (const SlotTier* tier : tiers_)
     archive.write(tier != nullptr ? tier->places_outside() : std::vector<std::int64_t>());
+  if (kept_.empty()) at_once = 0;
+  std::vector<std::int64_t> places;
+  std::vector<StepRecord> together;
+  const auto keep_these = [&] {
+    if (!together.empty()) places.push_back(keep(together));
+    together.clear();
+  };
+  if (at_once > 0)
+    each_slot(static_cast<std::size_t>(memory_), [&](Slot slot) {
+      const Kept& kept = kept_[static_cast<std::size_t>(slot.index)];
+      together.push_back({states_.share(kept.base), states_.share(kept.stages)});
+      if (std::ssize(together) == at_once) keep_these();
+    });
+  keep_these();
+  archive.write(at_once);
+  archive.write(places);
 }
 
-void Checkpoints::restore_table(BlockReader& from, const std::function<StepRecord(std::int64_t)>& read) {
-  clear();
+void Checkpoints::pass_over(const Action& action) {
+  const auto lose = [&](Slot slot, std::int64_t step, bool is_record) {
+    hold(slot, step, is_record);
+    held(slot).is_lost = 1;
+  };
+  if (const auto* save = std::get_if<Save>(&action))
+    lose(save->slot, save->step, save->content == Content::record && record_units_ > 1);
+  if (const auto* release = std::get_if<Release>(&action)) let_go(release->slot);
+  if (const auto* move = std::get_if<Move>(&action)) {
+    lose(move->to, step_of(move->from), held(move->from).is_record != 0);
+    let_go(move->from);
+  }
+}
+
+void Checkpoints::restore_places(BlockReader& from, const ReadRecords& read) {
   const bool is_own = !comm_.any(!from.is_own());
-  const auto table = from.get<std::vector<std::int64_t>>();
-  const auto kept_at = from.all<std::vector<std::int64_t>>();
   const auto peak = from.get<std::vector<std::int64_t>>();
   std::copy_n(peak.begin(), std::min(peak.size(), peak_.size()), peak_.begin());
-  std::array<std::vector<bool>, tier_count> is_there;
   for (std::size_t t = 0; t < tier_count; ++t) {
     const auto places = from.all<std::vector<std::int64_t>>();
-    if (tiers_[t] != nullptr && is_own) is_there[t] = tiers_[t]->adopt(places[0]);
+    if (tiers_[t] == nullptr) continue;
+    each_slot(t, [&](Slot slot) { held(slot).is_inherited = 1; });
+    if (is_own) find_places(static_cast<Tier>(t), tiers_[t]->adopt(places[0]));
   }
-  for (std::size_t i = 0; i + 3 < table.size(); i += 4) {
-    const auto t = static_cast<std::size_t>(table[i]);
-    const Lost found{{static_cast<Tier>(table[i]), table[i + 1]},
-                     table[i + 2],
-                     table[i + 3] != 0 ? Content::record : Content::state};
-    const auto index = static_cast<std::size_t>(table[i + 1]);
-    const bool is_memory = found.slot.tier == memory_;
-    if (t >= tier_count || index >= (tiers_[t] != nullptr ? steps_[t].size() : is_memory ? kept_.size() : 0))
-      throw ResourceError("the journal names a slot that the plan does not have");
-    (tiers_[t] != nullptr ? steps_[t][index] : kept_[index].step) = found.step;
-    in_use_[t] += units_of(found);
-    const std::int64_t place = is_own && i / 4 < kept_at[0].size() ? kept_at[0][i / 4] : not_kept;
-    if (place != not_kept && !kept_.empty()) {
-      try {
-        comm_.together([&] { kept_[index].record = read(place); });
-      } catch (const ResourceError&) {  // damaged
-        kept_[index].record.reset();
-        lose(found);
-      }
-      continue;
-    }
-    if (tiers_[t] != nullptr) inherited_[t][index] = true;
-    if (comm_.any(is_there[t].size() <= index || !is_there[t][index])) lose(found);
+  const auto at_once = from.get<std::int64_t>();
+  const auto places = from.all<std::vector<std::int64_t>>();
+  if (is_own && at_once > 0 && !kept_.empty()) restore_records(places[0], static_cast<std::size_t>(at_once), read);
+}
+
+/// What all ranks found is not lost.
+void Checkpoints::find_places(Tier tier, const std::vector<bool>& is_there) {
+  constexpr std::size_t at_once = 1024;
+  CountedVector<Held>& all = held_[static_cast<std::size_t>(tier)];
+  std::array<double, at_once> missing{};
+  for (std::size_t first = 0; first < all.size(); first += at_once) {
+    const std::size_t count = std::min(at_once, all.size() - first);
+    for (std::size_t i = 0; i < count; ++i) missing[i] = is_there[first + i] ? 0.0 : 1.0;
+    comm_.sum({missing.data(), count});
+    for (std::size_t i = 0; i < count; ++i)
+      if (all[first + i].step >= 0 && missing[i] == 0.0) all[first + i].is_lost = 0;
   }
 }
 
-std::optional<Checkpoints::Found> Checkpoints::latest_before(std::int64_t step) const {
-  std::optional<Found> best;
-  const auto look = [&](Tier tier, std::size_t index, std::int64_t at) {
-    if (at < 0 || at >= step || (best && at <= best->step)) return;
-    const Slot slot{tier, static_cast<std::int64_t>(index)};
-    if (!is_lost(slot)) best = {slot, at};
+/// Groups that are damaged on some rank stay lost.
+void Checkpoints::restore_records(const std::vector<std::int64_t>& places, std::size_t at_once,
+                                  const ReadRecords& read) {
+  std::vector<Slot> group;
+  std::size_t next = 0;
+  const auto restore_these = [&] {
+    if (group.empty()) return;
+    std::vector<StepRecord> records(group.size());
+    try {
+      comm_.together([&] {
+        if (next >= places.size()) throw ResourceError("the journal has the places of fewer checkpoints");
+        read(places[next], records);
+      });
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        if (!records[i].base) continue;  // it was lost then, on all ranks
+        kept_[static_cast<std::size_t>(group[i].index)] = {records[i].base.detach(), records[i].stages.detach()};
+        held(group[i]).is_lost = 0;
+      }
+    } catch (const ResourceError&) {
+    }
+    ++next;
+    group.clear();
   };
-  for (std::size_t i = 0; i < kept_.size(); ++i) look(memory_, i, kept_[i].step);
-  for (std::size_t t = 0; t < tier_count; ++t)
-    for (std::size_t i = 0; i < steps_[t].size(); ++i) look(static_cast<Tier>(t), i, steps_[t][i]);
-  return best;
+  each_slot(static_cast<std::size_t>(memory_), [&](Slot slot) {
+    group.push_back(slot);
+    if (group.size() == at_once) restore_these();
+  });
+  restore_these();
 }
 
 void Checkpoints::finish() {
@@ -204,14 +231,11 @@ void Checkpoints::finish() {
 }
 
 void Checkpoints::clear() {
-  std::fill(kept_.begin(), kept_.end(), Kept{});
+  for (Kept& kept : kept_) drop(kept);
   for (std::size_t t = 0; t < tier_count; ++t) {
-    if (tiers_[t] == nullptr) continue;
-    tiers_[t]->clear();
-    std::fill(steps_[t].begin(), steps_[t].end(), -1);
+    if (tiers_[t] != nullptr) tiers_[t]->clear();
+    std::fill(held_[t].begin(), held_[t].end(), Held{});
   }
-  lost_.clear();
-  for (std::vector<bool>& of_tier : is_lost_) std::fill(of_tier.begin(), of_tier.end(), false);
   in_use_ = peak_ = {};
   loads_ = failures_ = 0;
 }

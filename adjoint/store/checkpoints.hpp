@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -43,87 +43,103 @@ class TierIsFull : public ResourceError {
 /// A checkpoint that has to be computed again: its slot was damaged, or died with the process that filled it.
 struct Lost {
   Slot slot;
-  std::int64_t step;
-  Content content;
+  std::int64_t step = 0;
+  Content content = Content::state;
+  Slot before;                    ///< holds the latest state before that one which is not lost
+  std::int64_t step_before = -1;  ///< -1: there is none
 };
 
 /// The slots of all tiers, made before the first step: nothing is allocated while stepping. The memory that states are
 /// made in holds references to buffers, states and records alike; a tier with a SlotTier holds states there. Slots of
 /// those are saved and loaded by all ranks together.
 class Checkpoints {
+  /// What a slot holds. It is lost when it is to be computed again before it can be loaded.
+  struct Held {
+    std::int64_t step : 56 = -1;  // -1: the slot is free
+    std::uint64_t is_record : 1 = 0, is_lost : 1 = 0;
+    std::uint64_t is_inherited : 1 = 0;  // of a slow tier: an earlier process wrote it
+  };
+  static_assert(sizeof(Held) == 8);
+  /// References of a slot in memory.
+  struct Kept {
+    std::uint32_t base = Pool::none, stages = Pool::none;
+  };
+  /// Slots per one of the lost ones that are looked at together.
+  static constexpr std::int64_t per_lost = 64;
+  static constexpr std::int64_t lost_bytes = 1;
+
  public:
+  /// Host memory that is kept about each slot, of the memory that states are made in and of slow tiers.
+  static constexpr std::int64_t table_bytes = sizeof(Held) + sizeof(Kept) + lost_bytes;
+  static constexpr std::int64_t slow_table_bytes = sizeof(Held) + lost_bytes;
+
   /// @param memory that states are made in. @param units of one state there. @param record_units that a record with
   /// stages takes. @param states gives the buffers that states are read back into; must outlive this. @param tiers
   /// null: references.
   Checkpoints(Tier memory, std::int64_t units, std::int64_t record_units, Pool& states,
               std::array<SlotTier*, tier_count> tiers, const Communicator& comm);
+  ~Checkpoints();
+  Checkpoints(const Checkpoints&) = delete;
+  Checkpoints& operator=(const Checkpoints&) = delete;
 
-  /// @param step of the state, or of the state that the record starts from. @throws TierIsFull
+  /// @param record of buffers of the pool. @param step of the state, or of the state that the record starts from.
+  /// @throws TierIsFull
   void save(Slot slot, StepRecord record, std::int64_t step) {
-    const auto tier = static_cast<std::size_t>(slot.tier);
-    in_use_[tier] += record.stages ? record_units_ : 1;
-    peak_[tier] = std::max(peak_[tier], in_use_[tier]);
-    if (tiers_[tier] == nullptr) {
-      kept_[static_cast<std::size_t>(slot.index)] = {std::move(record), step};
+    hold(slot, step, static_cast<bool>(record.stages));
+    if (tier_of(slot) == nullptr) {
+      kept_[static_cast<std::size_t>(slot.index)] = {record.base.detach(), record.stages.detach()};
     } else {
       write(slot, record.base, step);
     }
   }
   /// A record without base: the slot is lost. @throws ResourceError when too many are found damaged.
   StepRecord load(Slot slot) {
-    if (!lost_.empty() && is_lost(slot)) return {};
-    if (tiers_[static_cast<std::size_t>(slot.tier)] == nullptr)
-      return kept_[static_cast<std::size_t>(slot.index)].record;
-    return read(slot);
+    if (held(slot).is_lost != 0) return {};
+    if (tier_of(slot) != nullptr) return read(slot);
+    const Kept& kept = kept_[static_cast<std::size_t>(slot.index)];
+    return {states_.share(kept.base), states_.share(kept.stages)};
   }
   void release(Slot slot) {
-    const auto tier = static_cast<std::size_t>(slot.tier);
-    std::int64_t units = 1;
-    if (!lost_.empty() && is_lost(slot)) {
-      units = units_of(give_up(slot));
-    } else if (tiers_[tier] == nullptr) {
-      Kept& kept = kept_[static_cast<std::size_t>(slot.index)];
-      if (kept.record.stages) units = record_units_;
-      kept.record.reset();
-      kept.step = -1;
+    if (tier_of(slot) == nullptr) {
+      drop(kept_[static_cast<std::size_t>(slot.index)]);
     } else {
-      forget(slot);
+      tier_of(slot)->release(slot.index);
     }
-    in_use_[tier] -= units;
+    let_go(slot);
   }
   /// Begins to read a slot that will be loaded. @returns false when it cannot be done now.
   bool prefetch(Slot slot) {
-    if (!lost_.empty() && is_lost(slot)) return true;
-    return tiers_[static_cast<std::size_t>(slot.tier)]->prefetch(slot.index, states_);
+    return held(slot).is_lost != 0 || tiers_[static_cast<std::size_t>(slot.tier)]->prefetch(slot.index, states_);
   }
   /// Per tier: slots that are copies in another place, 0 where they are references.
   PerTier slow_slots() const;
   /// Of the state in a slot.
-  std::int64_t step_of(Slot slot) const;
+  std::int64_t step_of(Slot slot) const { return held(slot).step; }
   /// Slots that are read ahead, over all tiers, at most.
   int prefetches() const;
 
-  /// What is lost of steps up to this one, by step.
-  std::vector<Lost> lost_up_to(std::int64_t step) const;
+  /// What is lost of steps from `first` to `last`, by step, states before records; of much the earliest alone. Looks at
+  /// all slots twice.
+  CountedVector<Lost> lost_between(std::int64_t first, std::int64_t last) const;
   /// What was lost takes its place again.
   void refill(const Lost& lost, StepRecord record);
-  struct Found {
-    Slot slot;
-    std::int64_t step;
-  };
-  /// The latest state before `step` in a slot that is not lost.
-  std::optional<Found> latest_before(std::int64_t step) const;
+  /// Where to begin to compute it again, now that more slots may be lost. Looks at all slots.
+  void look_before(Lost& lost) const;
 
   /// Waits for transfers that nobody waits for any more.
   void finish();
   /// What slots hold outside of memory has reached its device, as far as it can.
   void flush();
-  static constexpr std::int64_t not_kept = -1;
-  /// Which slots hold what, and where outside of memory. @param keep keeps what is held in memory and says where, or
-  /// not_kept.
-  void save_table(BlockWriter& to, const std::function<std::int64_t(const StepRecord&)>& keep) const;
-  /// Slots that are not found where they were are lost. @param read what was kept at a place. Collective.
-  void restore_table(BlockReader& from, const std::function<StepRecord(std::int64_t)>& read);
+  /// What the sweep's actions do not tell: where that is which is not in memory, or will not be.
+  /// @param keep keeps what some slots in memory hold, records without base for lost ones, and says where.
+  /// @param at_once slots whose records are kept together, at most; 0: none are kept.
+  using KeepRecords = std::function<std::int64_t(std::span<const StepRecord>)>;
+  void save_places(BlockWriter& to, std::int64_t at_once, const KeepRecords& keep) const;
+  /// An action that an earlier process executed: slots hold what it says, and are lost until restore_places().
+  void pass_over(const Action& action);
+  /// Slots that are not found where they were stay lost. @param read reads what was kept of some slots. Collective.
+  using ReadRecords = std::function<void(std::int64_t place, std::span<StepRecord>)>;
+  void restore_places(BlockReader& from, const ReadRecords& read);
   /// Forgets everything, that of a sweep that was broken off too.
   void clear();
   /// Units of memory that hold something by reference.
@@ -132,32 +148,47 @@ class Checkpoints {
   const PerTier& peak() const { return peak_; }
 
  private:
-  struct Kept {
-    StepRecord record;
-    std::int64_t step = -1;
-  };
+  SlotTier* tier_of(Slot slot) const { return tiers_[static_cast<std::size_t>(slot.tier)]; }
+  Held& held(Slot slot) { return held_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)]; }
+  const Held& held(Slot slot) const {
+    return held_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)];
+  }
+  void hold(Slot slot, std::int64_t step, bool is_record) {
+    Held& now = held(slot);
+    now.step = step;
+    now.is_record = is_record ? 1 : 0;
+    now.is_inherited = 0;
+    const auto tier = static_cast<std::size_t>(slot.tier);
+    in_use_[tier] += units_of(now);
+    peak_[tier] = std::max(peak_[tier], in_use_[tier]);
+  }
+  void let_go(Slot slot) {
+    Held& now = held(slot);
+    in_use_[static_cast<std::size_t>(slot.tier)] -= units_of(now);
+    now = {};
+  }
+  std::int64_t units_of(const Held& slot) const { return slot.is_record != 0 ? record_units_ : 1; }
+  void drop(Kept& kept) {
+    states_.drop(std::exchange(kept.base, Pool::none));
+    states_.drop(std::exchange(kept.stages, Pool::none));
+  }
   void write(Slot slot, const Buffer& state, std::int64_t step);
   StepRecord read(Slot slot);
-  void forget(Slot slot);
-  bool is_lost(Slot slot) const {
-    return is_lost_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)];
+  /// Calls `visit(slot)` for all slots of a tier that hold something, lost ones included.
+  template <class Visit>
+  void each_slot(std::size_t tier, Visit visit) const {
+    for (std::size_t i = 0; i < held_[tier].size(); ++i)
+      if (held_[tier][i].step >= 0) visit(Slot{static_cast<Tier>(tier), static_cast<std::int64_t>(i)});
   }
-  void lose(const Lost& lost);
-  Lost give_up(Slot slot);
-  std::int64_t units_of(const Lost& lost) const { return lost.content == Content::record ? record_units_ : 1; }
-  std::vector<Lost> used() const;
-  std::int64_t& slow_step(Slot slot) {
-    return steps_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)];
-  }
+  void look_before(std::span<Lost> by_step) const;
+  void find_places(Tier tier, const std::vector<bool>& is_there);
+  void restore_records(const std::vector<std::int64_t>& places, std::size_t at_once, const ReadRecords& read);
 
   Tier memory_;
   std::int64_t record_units_;
   Pool& states_;
-  std::vector<Kept> kept_;                                   // in memory, by reference
-  std::array<std::vector<std::int64_t>, tier_count> steps_;  // of slots in slow tiers; -1: free
-  std::array<std::vector<bool>, tier_count> inherited_;      // of them, those that an earlier process wrote
-  std::vector<Lost> lost_;
-  std::array<std::vector<bool>, tier_count> is_lost_;  // of all slots, which are in lost_
+  CountedVector<Kept> kept_;  // in memory, by reference
+  std::array<CountedVector<Held>, tier_count> held_;
   PerTier in_use_{}, peak_{};
   std::array<SlotTier*, tier_count> tiers_;
   Communicator comm_;

@@ -5,29 +5,27 @@
 namespace hindsight {
 
 Pool::Pool(std::int64_t buffers, std::int64_t doubles_each, Machine& machine)
-    : memory_(buffers * doubles_each, machine),
-      each_(doubles_each),
-      count_(static_cast<std::size_t>(buffers), 0),
-      next_(static_cast<std::size_t>(buffers), none),
-      free_(static_cast<std::size_t>(buffers)),
-      free_count_(static_cast<std::size_t>(buffers)) {
-  for (std::int64_t i = 0; i < buffers; ++i) free_[static_cast<std::size_t>(i)] = buffers - 1 - i;
+    : memory_(buffers * doubles_each, machine), each_(doubles_each), links_(static_cast<std::size_t>(buffers)) {
+  if (buffers > most_buffers) throw Error(ExitCode::bug, "a memory pool of more buffers than can be numbered");
+  const auto count = static_cast<std::uint32_t>(buffers);
+  for (std::uint32_t i = 0; i < count; ++i) links_[i] = {i + 1 < count ? i + 1 : none, 0};
+  first_free_ = count > 0 ? 0 : none;
 }
 
 Buffer Pool::acquire(int parts) {
-  std::int64_t first = none;
+  std::uint32_t first = none;
   for (int i = 0; i < parts; ++i) {
-    const std::int64_t index = take();
-    next_[static_cast<std::size_t>(index)] = first;
+    const std::uint32_t index = take();
+    links_[index] = {first, 0};
     first = index;
   }
-  count_[static_cast<std::size_t>(first)] = 1;
+  links_[first].count = 1;
   return {this, first};
 }
 
 void Buffer::data(double** parts) const {
-  for (std::int64_t index = index_; index != Pool::none; index = pool_->next_[static_cast<std::size_t>(index)])
-    *parts++ = pool_->memory_.data() + index * pool_->each_;
+  for (std::uint32_t index = index_; index != Pool::none; index = pool_->links_[index].next)
+    *parts++ = pool_->memory_.data() + static_cast<std::int64_t>(index) * pool_->each_;
 }
 
 void Pool::fail_empty() {

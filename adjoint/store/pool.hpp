@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "src/memory.hpp"
 
@@ -34,64 +33,96 @@ class Buffer {
   /// Of all buffers of the chain, in order, written to `parts`.
   void data(double** parts) const;
   explicit operator bool() const { return pool_ != nullptr; }
+  /// Gives the reference up, to be kept as a number: its pool's share() and drop() take it. Of an empty one: none.
+  std::uint32_t detach();
 
  private:
   friend class Pool;
-  Buffer(Pool* pool, std::int64_t index) : pool_(pool), index_(index) {}
+  Buffer(Pool* pool, std::uint32_t index) : pool_(pool), index_(index) {}
   Pool* pool_ = nullptr;
-  std::int64_t index_ = 0;
+  std::uint32_t index_ = 0;
 };
 
-/// Not thread-safe. Neither acquiring nor releasing allocates.
+/// Not thread-safe. Neither acquiring nor releasing allocates. Buffers lie one after the other, and what is kept about
+/// each of them takes eight bytes, so that states of one number are kept well too.
 class Pool {
+  /// Of each buffer: what follows in its chain, or in the list of free ones; references, of the first of a chain.
+  struct Link {
+    std::uint32_t next, count;
+  };
+
  public:
-  /// @param machine where the buffers are.
+  /// Host memory that is kept about each buffer.
+  static constexpr std::int64_t table_bytes = sizeof(Link);
+  static constexpr std::uint32_t none = 0xffffffffU;
+  static constexpr std::int64_t most_buffers = none;
+  /// @param buffers at most most_buffers. @param machine where the buffers are.
   Pool(std::int64_t buffers, std::int64_t doubles_each, Machine& machine = Machine::host());
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   /// @throws Error(bug) when all buffers are in use: the plan was wrong.
   Buffer acquire() {
-    const std::int64_t index = take();
-    count_[static_cast<std::size_t>(index)] = 1;
-    next_[static_cast<std::size_t>(index)] = none;
+    const std::uint32_t index = take();
+    links_[index] = {none, 1};
     return {this, index};
   }
   /// A chain of `parts` buffers (at least one), which live and die together.
   Buffer acquire(int parts);
+  /// Another reference to what was detached; none: empty.
+  Buffer share(std::uint32_t index) {
+    if (index == none) return {};
+    ++links_[index].count;
+    return {this, index};
+  }
+  /// Gives a detached reference back.
+  void drop(std::uint32_t index) {
+    if (index != none) release(index);
+  }
   std::int64_t bytes() const { return memory_.bytes(); }
 
  private:
   friend class Buffer;
-  static constexpr std::int64_t none = -1;
-  std::int64_t take() {
-    if (free_count_ == 0) fail_empty();
-    return free_[--free_count_];
+  std::uint32_t take() {
+    const std::uint32_t index = first_free_;
+    if (index == none) fail_empty();
+    first_free_ = links_[index].next;
+    return index;
   }
-  void give_back(std::int64_t first) {
-    for (std::int64_t index = first; index != none; index = next_[static_cast<std::size_t>(index)])
-      free_[free_count_++] = index;
+  void release(std::uint32_t index) {
+    if (--links_[index].count == 0) give_back(index);
+  }
+  /// The last of a chain is taken first again.
+  void give_back(std::uint32_t index) {
+    while (index != none) {
+      const std::uint32_t next = links_[index].next;
+      links_[index].next = first_free_;
+      first_free_ = index;
+      index = next;
+    }
   }
   [[noreturn]] static void fail_empty();
 
   Memory memory_;
   std::int64_t each_;
-  std::vector<std::uint32_t> count_;  // of references, for the first buffer of a chain
-  std::vector<std::int64_t> next_;    // in a chain
-  std::vector<std::int64_t> free_;    // the first free_count_ are free, the last of them is taken next
-  std::size_t free_count_ = 0;
+  CountedVector<Link> links_;
+  std::uint32_t first_free_ = none;
 };
 
 inline Buffer::Buffer(const Buffer& other) : pool_(other.pool_), index_(other.index_) {
-  if (pool_ != nullptr) ++pool_->count_[static_cast<std::size_t>(index_)];
+  if (pool_ != nullptr) ++pool_->links_[index_].count;
 }
 
 inline void Buffer::reset() {
-  if (pool_ != nullptr && --pool_->count_[static_cast<std::size_t>(index_)] == 0) pool_->give_back(index_);
+  if (pool_ != nullptr) pool_->release(index_);
   pool_ = nullptr;
 }
 
+inline std::uint32_t Buffer::detach() {
+  return std::exchange(pool_, nullptr) != nullptr ? index_ : Pool::none;
+}
+
 inline double* Buffer::data() const {
-  return pool_->memory_.data() + index_ * pool_->each_;
+  return pool_->memory_.data() + static_cast<std::int64_t>(index_) * pool_->each_;
 }
 
 }  // namespace hindsight

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 #include "adjoint/store/slot_jobs.hpp"
 #include "src/error.hpp"
@@ -268,19 +269,23 @@ void SlotTier::flush() {
   }
 }
 
+bool SlotTier::is_outside(const Place& p) const {
+  return p.label.reference.first_page == PageArena::none && (p.state == State::ready || p.state == State::draining);
+}
+
 std::vector<std::int64_t> SlotTier::places_outside() const {
   std::vector<std::int64_t> all;
-  for (std::size_t i = 0; is_flushed_ && medium_->outlives_process() && i < places_.size(); ++i) {
-    const Place& p = places_[i];
-    const bool is_whole = p.label.reference.first_page == PageArena::none;
-    if (!is_whole || (p.state != State::ready && p.state != State::draining)) continue;
-    all.insert(all.end(), {static_cast<std::int64_t>(i), p.label.step, p.label.bytes, p.label.checksum});
-    const std::size_t count_at = all.size();
-    all.push_back(0);
-    for (std::int64_t page = p.label.first_page; page != PageArena::none; page = arena_.next(page)) {
-      all.push_back(page);
-      ++all[count_at];
-    }
+  if (!is_flushed_ || !medium_->outlives_process()) return all;
+  std::int64_t numbers = 0;
+  for (const Place& p : places_)
+    if (is_outside(p)) numbers += 2 + pages_of(p.label.bytes);
+  all.reserve(static_cast<std::size_t>(numbers));
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const SlotLabel& label = places_[i].label;
+    if (!is_outside(places_[i])) continue;
+    all.push_back(static_cast<std::int64_t>(i << 32U | label.checksum));
+    all.push_back(label.bytes);
+    for (std::int64_t page = label.first_page; page != PageArena::none; page = arena_.next(page)) all.push_back(page);
   }
   return all;
 }
@@ -288,29 +293,21 @@ std::vector<std::int64_t> SlotTier::places_outside() const {
 std::vector<bool> SlotTier::adopt(const std::vector<std::int64_t>& places) {
   clear();
   std::vector<bool> is_there(places_.size(), false);
-  std::vector<std::size_t> slots;
-  std::vector<SlotLabel> labels;
-  std::vector<std::vector<std::int64_t>> chains;
-  for (std::size_t i = 0; medium_->outlives_process() && i + 4 < places.size();) {
-    const auto slot = static_cast<std::size_t>(places[i]), count = static_cast<std::size_t>(places[i + 4]);
-    if (slot >= places_.size() || count > places.size() - i - 5) break;
-    const auto first = places.begin() + static_cast<std::ptrdiff_t>(i) + 5;
-    chains.emplace_back(first, first + static_cast<std::ptrdiff_t>(count));
-    slots.push_back(slot);
-    labels.push_back({});
-    labels.back().step = places[i + 1];
-    labels.back().bytes = places[i + 2];
-    labels.back().checksum = static_cast<std::uint32_t>(places[i + 3]);
-    i += 5 + count;
-  }
-  const std::vector<bool> taken = arena_.begin_with(chains);
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const std::int64_t page = medium_->page_bytes(), pages = std::ssize(chains[i]);
-    if (!taken[i] || labels[i].bytes <= 0 || (labels[i].bytes + page - 1) / page != pages) continue;
-    labels[i].first_page = chains[i].front();
-    places_[slots[i]].state = State::ready;
-    places_[slots[i]].label = labels[i];
-    is_there[slots[i]] = true;
+  PageArena::Use use(arena_);
+  for (std::size_t i = 0; medium_->outlives_process() && i + 1 < places.size();) {
+    const auto slot = static_cast<std::size_t>(places[i]) >> 32U;
+    const std::int64_t bytes = places[i + 1], pages = bytes > 0 ? pages_of(bytes) : 0;
+    if (slot >= places_.size() || pages < 1 || pages > std::ssize(places) - static_cast<std::int64_t>(i) - 2) break;
+    const std::span chain(places.data() + i + 2, static_cast<std::size_t>(pages));
+    if (!is_there[slot] && use.take(chain)) {
+      is_there[slot] = true;
+      Place& p = place(static_cast<std::int64_t>(slot));
+      p.state = State::ready;
+      p.label.first_page = chain.front();
+      p.label.bytes = bytes;
+      p.label.checksum = static_cast<std::uint32_t>(places[i]);
+    }
+    i += 2 + static_cast<std::size_t>(pages);
   }
   return is_there;
 }

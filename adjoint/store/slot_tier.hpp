@@ -49,7 +49,24 @@ struct TierTraffic {
 /// With a codec that takes references, a state is stored as the difference to the one saved just before, if that is
 /// stored whole and not released. It keeps that one's pages when it outlives it, and is damaged when that one is.
 class SlotTier {
+  enum class State { free, filling, ready, draining, damaged };
+  struct Place {
+    State state = State::free;
+    int write = -1;  ///< job that has not been reaped
+    SlotLabel label;
+    // With references; those that the label names are needed.
+    std::int64_t reference = -1, dependent = -1;  ///< slots, as long as both are there
+    std::int64_t pinned = PageArena::none;        ///< pages of a reference that was released: this slot's now
+    bool has_lost_reference = false;
+    bool is_pin = false;  ///< the reference was released
+  };
+
  public:
+  /// Host memory that is kept about each slot, its pages' table left out.
+  static constexpr std::int64_t table_bytes = sizeof(Place);
+  /// What places_outside() says of a slot, and of each of its pages.
+  static constexpr std::int64_t place_bytes = 16, page_place_bytes = 8;
+
   /// @param codec may be null: states as they are. @param shape of the states of this rank. @param words of a device
   /// that makes the codec's words (has_device_words()): words_program(), loaded there.
   SlotTier(TierSettings settings, const StateShape& shape, std::unique_ptr<Medium> medium,
@@ -89,8 +106,8 @@ class SlotTier {
   void finish();
   /// Waits until all writes are done and have reached the device. What cannot be flushed is not in places_outside().
   void flush();
-  /// Of each slot whose bytes outlive this process since the last flush(), differences to others left out: slot, step,
-  /// bytes, checksum, and the number of its pages and these.
+  /// Of each slot whose bytes outlive this process since the last flush(), differences to others left out: slot and
+  /// checksum (in one number), bytes, and its pages.
   std::vector<std::int64_t> places_outside() const;
   /// Slots are again as places_outside() said in an earlier process. @returns per slot whether it is.
   std::vector<bool> adopt(const std::vector<std::int64_t>& places);
@@ -109,17 +126,6 @@ class SlotTier {
   std::int64_t largest_bytes() const { return largest_bytes_; }
 
  private:
-  enum class State { free, filling, ready, draining, damaged };
-  struct Place {
-    State state = State::free;
-    int write = -1;  ///< job that has not been reaped
-    SlotLabel label;
-    // With references; those that the label names are needed.
-    std::int64_t reference = -1, dependent = -1;  ///< slots, as long as both are there
-    std::int64_t pinned = PageArena::none;        ///< pages of a reference that was released: this slot's now
-    bool has_lost_reference = false;
-    bool is_pin = false;  ///< the reference was released
-  };
   struct Transfer;
   class Write;
   class Read;
@@ -135,6 +141,10 @@ class SlotTier {
   static constexpr std::int64_t piece_bytes = std::int64_t{2} << 20U;  // of a state that go at once
   static std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+  std::int64_t pages_of(std::int64_t bytes) const {
+    return (bytes + medium_->page_bytes() - 1) / medium_->page_bytes();
+  }
+  bool is_outside(const Place& p) const;
   Place& place(std::int64_t slot) { return places_[static_cast<std::size_t>(slot)]; }
   void store(Write& job, Scratch& scratch);
   void store_there(Write& job, Scratch& scratch);
@@ -172,7 +182,7 @@ class SlotTier {
   std::shared_ptr<cuda::Program> words_;
   bool is_direct_;  // between a device and slots in the host's memory
   PageArena arena_;
-  std::vector<Place> places_;
+  CountedVector<Place> places_;
   std::vector<Scratch> scratch_;             // per thread
   std::unique_ptr<WholeState> whole_;        // with a codec that takes references
   std::int64_t last_whole_ = -1, pins_ = 0;  // slot; references that were released

@@ -39,7 +39,7 @@ void SlotTier::transfer(bool is_write, const StoredBytes& stored, std::int64_t p
 }
 
 void SlotTier::allocate(Write& job) {
-  const std::int64_t pages = (job.label.bytes + medium_->page_bytes() - 1) / medium_->page_bytes();
+  const std::int64_t pages = pages_of(job.label.bytes);
   job.label.first_page = arena_.allocate(pages);
   if (job.label.first_page == PageArena::none) throw MediumError("all pages are in use", true);
   for (std::int64_t page = job.label.first_page; pages > 1 && page != PageArena::none; page = arena_.next(page))

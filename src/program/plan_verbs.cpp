@@ -26,7 +26,8 @@ struct Variant {
 Variant vary(const PlanInputs& inputs, const std::string& name, Tier tier, std::int64_t bytes) {
   PlanInputs changed = inputs;
   const std::int64_t working = inputs.working(tier);
-  changed.units[tier] = std::max<std::int64_t>(0, (bytes - working) / unit_bytes(tier, inputs));
+  changed.units[tier] = std::max<std::int64_t>(0, (bytes - working) / taken_bytes(tier, inputs));
+  if (tier == Tier::host) changed.host_bytes = std::max<std::int64_t>(0, bytes - working);
   Variant variant{name, bytes, {}};
   try {
     if (bytes > working) variant.plan = make_plan(changed);
@@ -56,7 +57,7 @@ std::int64_t bytes_for(double factor, std::int64_t n, const PlanInputs& inputs) 
   if (factor < 2) {
     const double records = (2 - factor) * static_cast<double>(n), states = static_cast<double>(n) - records;
     const double units = std::ceil(records) * static_cast<double>(inputs.record_units) + std::ceil(states);
-    return inputs.working(inputs.memory()) + static_cast<std::int64_t>(units) * inputs.state_bytes;
+    return inputs.working(inputs.memory()) + static_cast<std::int64_t>(units) * taken_bytes(inputs.memory(), inputs);
   }
   std::int64_t low = 0, high = std::max<std::int64_t>(1, n - 1);
   while (high - low > 1) {
@@ -64,7 +65,7 @@ std::int64_t bytes_for(double factor, std::int64_t n, const PlanInputs& inputs) 
     const std::int64_t plain = binomial_plain_steps(n, slots);
     (static_cast<double>(plain) + static_cast<double>(n) <= factor * static_cast<double>(n) ? high : low) = slots;
   }
-  return inputs.working(inputs.memory()) + high * inputs.state_bytes;
+  return inputs.working(inputs.memory()) + high * taken_bytes(inputs.memory(), inputs);
 }
 
 std::string count_text(std::int64_t count) {

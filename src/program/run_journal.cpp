@@ -398,6 +398,12 @@ BlockReader* RunJournal::kept_sweep() {
   return std::exchange(has_sweep_, false) && entries_left_ == 0 ? kept_.get() : nullptr;
 }
 
+/// Small ones together, large ones one by one.
+std::int64_t RunJournal::units_kept_at_once() const {
+  constexpr std::int64_t together = 64 << 10;  // bytes
+  return keeps_parts_ ? std::clamp<std::int64_t>(together / std::max<std::int64_t>(1, part_bytes_), 1, 256) : 0;
+}
+
 /// With the number of its epoch: the file's name is that of the epoch after the next one too.
 std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& write) {
   const std::int64_t epoch = journal_->epoch() + 1;

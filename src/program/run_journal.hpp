@@ -109,16 +109,18 @@ class RunJournal final : public SweepKeeper {
   /// For status.json. @param total steps.
   void phase(const std::string& name, std::int64_t total);
   void progress(std::int64_t done) { done_ = done; }
-  /// Bytes of one unit that holds() counts.
-  void expect_parts(std::int64_t bytes) { part_bytes_ = bytes; }
+  /// Bytes of one unit that holds() counts, on this rank. Collective.
+  void expect_parts(std::int64_t bytes) { part_bytes_ = comm_.max(bytes) + record_head_bytes; }
 
   void keep(const std::function<void(BlockWriter&)>& write) override;
   void resumed() override { forget_parts(); }
-  bool keeps_all() const override { return keeps_parts_; }
+  std::int64_t units_kept_at_once() const override;
   std::int64_t keep_part(const std::function<void(BlockWriter&)>& write) override;
   void read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) override;
 
  private:
+  /// What a record takes in a file beside its cells, about.
+  static constexpr std::int64_t record_head_bytes = 96;
   /// What one earlier rank wrote.
   struct Part {
     Bytes payload;

@@ -41,7 +41,7 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
   for (const std::string& note : notes_) progress_.warn(note);
   if (options_.journal != nullptr) {
     options_.journal->bind(simulation_->grid());
-    simulation_->memory()->take(simulation_->kept_bytes());
+    simulation_->memory()->take(simulation_->kept_bytes() + 2 * simulation_->gradient_bytes());  // it is logged too
   }
   if (!adjoint) return;
   bool is_warned = false;

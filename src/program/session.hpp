@@ -111,6 +111,9 @@ class Session {
   double add_priors(UnknownValues* gradient) const;
   std::vector<Tier> memories() const;
   void read_budgets();
+  bool has_working_memory(Tier tier) const;
+  void require_working_memory() const;
+  std::int64_t bytes_for_tables() const;
   void count_units();
   std::int64_t units_of(Tier tier) const;
   std::int64_t bytes_of_transfers(Tier tier) const;
@@ -125,6 +128,7 @@ class Session {
   void measure_transfers();
   void measure_memory();
   void keep_in_memory();
+  CheckpointPlan plan_alone();
   void make_plan();
   bool open_tiers();
   void shrink(const TierIsFull& full, double seconds);

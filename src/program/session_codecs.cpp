@@ -42,11 +42,14 @@ void Session::choose_codec() {
   if (case_.checkpoints.disk_codec.is_given || options_.only_plan || !options_.costs.empty() || plan_.is_open() ||
       comm_.any(plan_.seconds < worth_a_look || !uses_disk()))
     return;
-  std::string best = "none", last = "none";
+  std::string best = "none";
   OperationSeconds costs = inputs_.seconds;  // of the best
   double least = worth_it * comm_.max(plan_.seconds);
   for (const char* const kind : {"lz4", "zstd"}) {
-    tiers_->set_disk_codec(last = kind);
+    tiers_->set_disk_codec(kind);
+    does_without_disk_ = false;
+    count_units();
+    if (!has_working_memory(Tier::host)) continue;
     plan_again();
     const double seconds = comm_.max(plan_.seconds);
     if (seconds >= least || comm_.any(!uses_disk())) continue;
@@ -54,7 +57,7 @@ void Session::choose_codec() {
     best = kind;
     costs = inputs_.seconds;
   }
-  if (best == last) return;
+  if (best == tiers_->disk_codec()) return;
   tiers_->set_disk_codec(best);
   plan_again(&costs);
 }

@@ -17,6 +17,9 @@ namespace {
 
 constexpr Tier slow_tiers[] = {Tier::host, Tier::disk};
 
+/// That the buffers of a pool can be numbered for, with some for the states at work.
+constexpr std::int64_t most_states = Pool::most_buffers - (std::int64_t{1} << 20U);
+
 /// Checkpoints of a run whose end is open, when no budget is given: all slots are touched before it is known how many
 /// steps there will be.
 constexpr std::int64_t open_end_bytes = std::int64_t{1} << 30;
@@ -113,22 +116,29 @@ void Session::read_budgets() {
     inputs_.overlap = tiers_->overlap();
   }
   count_units();
-  for (const Tier tier : memories) {
+  require_working_memory();
+}
+
+bool Session::has_working_memory(Tier tier) const {
+  return !comm_.any(inputs_.working(tier) > budgets_[index(tier)]);
+}
+
+void Session::require_working_memory() const {
+  for (const Tier tier : memories()) {
     const std::int64_t transfers = comm_.max(transfer_bytes_[index(tier)]);
-    if (comm_.any(inputs_.working(tier) > budgets_[index(tier)]))
-      throw InputError(
-          fmt::format("checkpoints.{}: {}{} is too little: a gradient needs {} of working memory{}", to_text(tier),
-                      bytes_text(budgets_[index(tier)]),
-                      tier == Tier::host && !host_source_.empty() ? " (" + host_source_ + ")" : "",
-                      bytes_text(comm_.max(inputs_.working(tier))),
-                      transfers > 0 ? ", " + bytes_text(transfers) + " of it for transfers to slow tiers" : ""));
+    if (!has_working_memory(tier))
+      throw InputError(fmt::format("checkpoints.{}: {}{} is too little: a gradient needs {} of working memory{}",
+                                   to_text(tier), bytes_text(budgets_[index(tier)]),
+                                   tier == Tier::host && !host_source_.empty() ? " (" + host_source_ + ")" : "",
+                                   bytes_text(comm_.max(inputs_.working(tier))),
+                                   transfers > 0 ? ", " + bytes_text(transfers) + " of it for slow tiers" : ""));
   }
 }
 
 /// Beside the working memory, as far as it is known.
 std::int64_t Session::states_that_fit(Tier tier) const {
   if (is_in_slots(tier)) return inputs_.at_most;
-  return (budgets_[index(tier)] - inputs_.working(tier)) / inputs_.state_bytes;
+  return (budgets_[index(tier)] - inputs_.working(tier)) / taken_bytes(tier, inputs_);
 }
 
 std::int64_t Session::budget(Tier tier) const {
@@ -145,27 +155,35 @@ std::int64_t Session::peak_bytes(Tier tier) const {
   return slow != nullptr ? slow->peak_bytes() : 0;
 }
 
-/// For slots, of this rank. Of a disk, no more than pages whose table leaves most of the host memory to checkpoints.
+/// For slots, of this rank. Of a disk, no more than slots whose tables leave most of the host memory to checkpoints.
 std::int64_t Session::tier_bytes(Tier tier) const {
   if (tier != Tier::disk) return std::max<std::int64_t>(0, budgets_[index(tier)] - inputs_.working(tier));
-  constexpr std::int64_t part = 8;
   const std::int64_t bytes = is_in_slots(tier) ? given(tier)->amount * inputs_.state_bytes : given(tier)->amount;
-  if (is_in_slots(Tier::host)) return bytes;
-  const std::int64_t free =
-      budgets_[index(Tier::host)] - (inputs_.working(Tier::host) - transfer_bytes_[index(Tier::host)]);
-  return std::min(bytes, tiers_->bytes_of_table(tier, std::max<std::int64_t>(0, free) / part));
+  return is_in_slots(Tier::host) ? bytes : std::min(bytes, tiers_->bytes_of_table(tier, bytes_for_tables()));
 }
 
-/// Slots as far as their sizes are known now, and the memory of transfers. The disk comes first, because the table of
-/// its pages lies in host memory.
+/// Host memory that the tables of another tier's slots may take, at most.
+std::int64_t Session::bytes_for_tables() const {
+  constexpr std::int64_t part = 8;
+  const std::int64_t working = inputs_.working(Tier::host) - transfer_bytes_[index(Tier::host)];
+  return std::max<std::int64_t>(0, budgets_[index(Tier::host)] - working) / part;
+}
+
+/// Slots as far as their sizes are known now, and the memory of transfers. The host comes last, because the tables of
+/// all slots lie in its memory.
 void Session::count_units() {
-  inputs_.units = {};
-  inputs_.units[Tier::disk] = std::max<std::int64_t>(0, -comm_.max(-units_of(Tier::disk)));
-  count_transfers();
-  for (const Tier tier : {Tier::device, Tier::host})
-    inputs_.units[tier] = std::max<std::int64_t>(0, -comm_.max(-units_of(tier)));
   for (const Tier tier : slow_tiers)
     if (tiers_->is_asked_for(tier)) inputs_.slot_bytes[index(tier)] = tiers_->slot_bytes(tier);
+  inputs_.host_table_bytes = tiers_->is_asked_for(Tier::host)
+                                 ? tiers_->slot_memory() - inputs_.slot_bytes[index(Tier::host)]
+                                 : Simulation::state_table_bytes;
+  inputs_.units = {};
+  for (const Tier tier : {Tier::disk, Tier::device, Tier::host}) {
+    inputs_.units[tier] = std::max<std::int64_t>(0, -comm_.max(-units_of(tier)));
+    count_transfers();
+  }
+  inputs_.host_unit_bytes = comm_.max(taken_bytes(Tier::host, inputs_));
+  inputs_.host_bytes = is_in_slots(Tier::host) ? unlimited_bytes : -comm_.max(-tier_bytes(Tier::host));
 }
 
 /// On this rank.
@@ -176,16 +194,20 @@ std::int64_t Session::units_of(Tier tier) const {
     const bool is_counted = tier == Tier::disk && is_in_slots(tier);
     units = std::min(useful, is_counted ? given(tier)->amount : tiers_->slots_in(tier, tier_bytes(tier)));
   } else if (tier == inputs_.memory()) {
-    units = tier_bytes(tier) / inputs_.state_bytes;
+    units = std::min(tier_bytes(tier) / taken_bytes(tier, inputs_), most_states);
+    if (tier == Tier::device && !is_in_slots(Tier::host))
+      units = std::min(units, bytes_for_tables() / Simulation::state_table_bytes);
   }
   if (tier == Tier::disk && does_without_disk_) return 0;
   const std::int64_t most = most_units_[index(tier)];
   return most >= 0 ? std::min(units, most) : units;
 }
 
-/// Memory that transfers to the slow tiers in use take.
+/// Memory that transfers to the slow tiers in use take, and the tables of slots that lie elsewhere.
 std::int64_t Session::bytes_of_transfers(Tier memory) const {
   std::int64_t bytes = 0;
+  if (memory == Tier::host && inputs_.memory() == Tier::device)
+    bytes += inputs_.units[Tier::device] * Simulation::state_table_bytes;
   for (const Tier tier : slow_tiers) {
     if (!tiers_->is_asked_for(tier) || (tier == Tier::disk && does_without_disk_)) continue;
     if (memory == inputs_.memory()) bytes += tiers_->buffer_bytes(tier);
@@ -196,17 +218,17 @@ std::int64_t Session::bytes_of_transfers(Tier memory) const {
   return bytes;
 }
 
-/// A budget in slots is for checkpoints alone.
+/// A budget in slots is for checkpoints alone, and as long as nothing is planned there is no limit.
 void Session::count_transfers() {
   for (const Tier tier : memories()) {
     const std::int64_t bytes = bytes_of_transfers(tier);
     inputs_.working_bytes[index(tier)] += bytes - std::exchange(transfer_bytes_[index(tier)], bytes);
     if (!is_in_slots(tier)) continue;
-    const std::int64_t slot =
-        tier == inputs_.memory() ? inputs_.state_bytes : tiers_->slot_bytes(tier) + PageArena::table_bytes;
-    budgets_[index(tier)] = bytes_of_slots(*given(tier), inputs_.working(tier), slot);
+    budgets_[index(tier)] = bytes_of_slots(*given(tier), inputs_.working(tier), taken_bytes(tier, inputs_));
+    if (tier == Tier::host && plan_.kind != nullptr) budgets_[index(tier)] += plan_.schedule_bytes;
   }
-  simulation_->memory()->set_limit(budgets_[index(Tier::host)]);
+  const bool is_open = is_in_slots(Tier::host) && plan_.kind == nullptr;
+  simulation_->memory()->set_limit(is_open ? unlimited_bytes : budgets_[index(Tier::host)]);
   if (inputs_.memory() == Tier::device) simulation_->machine().account()->set_limit(budgets_[index(Tier::device)]);
 }
 
@@ -221,7 +243,7 @@ void Session::plan_measured() {
   measure_transfers();
   if (options_.costs.empty()) {
     measure_memory();
-    const double seconds = comm_.max(hindsight::make_plan(inputs_).seconds), batch = std::min(most, part * seconds);
+    const double seconds = comm_.max(plan_alone().seconds), batch = std::min(most, part * seconds);
     if (seconds >= is_long && inputs_.seconds.forward <= batch) measure_steps(9, batch);
   }
   make_plan();
@@ -241,8 +263,11 @@ void Session::measure_memory() {
   std::int64_t sample = std::min(first, static_cast<std::int64_t>(most) / 4), wanted = sample;
   do {
     sample = std::min(wanted, growth * sample);
-    inputs_.seconds.touch = comm_.max(unit * seconds_of_fresh_byte(sample));
-    wanted = comm_.max(hindsight::make_plan(inputs_).checkpoint_bytes(host, inputs_)) / part;
+    {
+      const CountMemory counted(simulation_->memory());
+      inputs_.seconds.touch = comm_.max(unit * seconds_of_fresh_byte(sample));
+    }
+    wanted = comm_.max(plan_alone().checkpoint_bytes(host, inputs_)) / part;
   } while (wanted > 2 * sample);
 }
 
@@ -251,7 +276,8 @@ void Session::measure_steps(int repeats, double batch) {
   simulation_->free_checkpoints();
   count_units();
   const Tier memory = inputs_.memory();
-  const std::int64_t units = -comm_.max(-tier_bytes(memory) / inputs_.state_bytes);
+  const std::int64_t unit = inputs_.state_bytes + (memory == Tier::host ? Simulation::measured_table_bytes : 0);
+  const std::int64_t units = -comm_.max(-tier_bytes(memory) / unit);
   OperationSeconds& seconds = inputs_.seconds;
   static_cast<StepSeconds&>(seconds) = simulation_->measure(repeats, batch, units);
   keep_in_memory();
@@ -295,11 +321,23 @@ void Session::measure_transfers() {
   seconds.read = costs.read;
 }
 
+/// A plan that has no place yet, made with the memory of checkpoints free: schedules keep tables.
+CheckpointPlan Session::plan_alone() {
+  simulation_->free_checkpoints();
+  tiers_->close(Tier::host);
+  plan_ = {};
+  count_units();
+  require_working_memory();
+  const CountMemory counted(simulation_->memory());
+  return hindsight::make_plan(inputs_);
+}
+
 /// Plans until what is planned has its place.
 void Session::make_plan() {
   memory_seconds_ = 0.0;
   do {
-    plan_ = hindsight::make_plan(inputs_);
+    plan_ = plan_alone();
+    count_transfers();  // a budget in slots has what the schedule keeps too
     planned_at_ = process_seconds() - memory_seconds_;
   } while (!options_.only_plan && !open_tiers());
   if (options_.only_plan) return tiers_->close(Tier::disk);
@@ -312,10 +350,8 @@ bool Session::open_tiers() {
   if (tiers_->is_asked_for(Tier::disk) && !does_without_disk_ && plan_.request.capacities[Tier::disk] == 0) {
     tiers_->close(Tier::disk);
     does_without_disk_ = true;  // checkpoints in host memory get what its transfers would take
-    count_units();
     return false;
   }
-  simulation_->free_checkpoints();
   for (const Tier tier : slow_tiers) {
     const std::int64_t slots = plan_.request.capacities[tier];
     if (!tiers_->is_asked_for(tier) || slots == 0) {
@@ -326,7 +362,6 @@ bool Session::open_tiers() {
     memory_seconds_ += seconds_of([&] { fit = tiers_->open(tier, slots, tier_bytes(tier)); });
     if (fit == slots) continue;
     most_units_[index(tier)] = fit;
-    count_units();
     return false;
   }
   return true;

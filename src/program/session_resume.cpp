@@ -231,8 +231,13 @@ bool Session::restore_plan() {
   const auto read = [&](ArchiveReader& from) { plan = read_plan(from); };
   if (journal == nullptr || !journal->read_attached("plan", read)) return false;
   count_units();
-  plan.schedule = make_schedule(*plan.kind, plan.request);
+  plan.schedule_bytes = schedule_bytes(plan, inputs_);
+  {
+    const CountMemory counted(simulation_->memory());
+    plan.schedule = make_schedule(*plan.kind, plan.request);
+  }
   plan_ = std::move(plan);
+  count_transfers();
   bool fits = plan_.request.roles.memory == inputs_.memory();
   for (const Tier tier : {Tier::device, Tier::host})
     fits = fits && plan_.checkpoint_bytes(tier, inputs_) + inputs_.working(tier) <= budget(tier);

@@ -7,6 +7,8 @@
 #include <random>
 
 #include "adjoint/plan/plan.hpp"
+#include "adjoint/prefetch.hpp"
+#include "adjoint/store/checkpoints.hpp"
 #include "io/checkpoints/checkpoint_file.hpp"
 #include "src/error.hpp"
 
@@ -26,6 +28,16 @@ constexpr double room_to_grow = 1.1;
 /// seen so far takes hardly more than the first.
 constexpr std::int64_t looks = 16, earliest = 4;
 constexpr double settled = 1.05;
+
+/// Host memory that is kept about a slot and a page; of those outside of memory an epoch is told too, in a list and in
+/// what is written (or was read).
+std::int64_t slot_table_bytes(Tier tier) {
+  return SlotTier::table_bytes + Checkpoints::slow_table_bytes + Prefetcher::table_bytes +
+         (tier == Tier::disk ? 2 * SlotTier::place_bytes : 0);
+}
+std::int64_t page_table_bytes(Tier tier) {
+  return PageArena::table_bytes + (tier == Tier::disk ? 2 * SlotTier::page_place_bytes : 0);
+}
 
 std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -88,8 +100,10 @@ bool SlowTiers::is_asked_for(Tier tier) const {
 
 void SlowTiers::set_codec(Tier tier, const CodecSettings& settings) {
   for (const Tier open : {Tier::host, Tier::disk}) close(open);
+  simulation_.free_checkpoints();  // a coder is made to see what it takes
   codecs_[index(tier)] = make_codec(settings);
   settings_[index(tier)] = settings;
+  coder_bytes_[index(tier)] = codec(tier) != nullptr ? coder_bytes(*codec(tier), shape_) : 0;
   estimate_size(tier);
 }
 
@@ -122,8 +136,10 @@ void SlowTiers::choose_overlap(std::int64_t states) {
 
 std::int64_t SlowTiers::working_bytes(Tier tier) const {
   const Codec* const codec = this->codec(tier);
-  const std::int64_t coders = codec != nullptr ? threads_->count() * coder_bytes(*codec, shape_) : 0;
-  return coders + SlotTier::scratch_bytes(shape_, codec, threads_->count(), simulation_.machine(), is_direct(tier));
+  const std::int64_t coders = threads_->count() * coder_bytes_[index(tier)];
+  const std::int64_t buffers = Pool::table_bytes * (std::max(1, overlap_.queue) + overlap_.prefetch);
+  return coders + buffers +
+         SlotTier::scratch_bytes(shape_, codec, threads_->count(), simulation_.machine(), is_direct(tier));
 }
 
 std::int64_t SlowTiers::buffer_bytes(Tier tier) const {
@@ -148,13 +164,21 @@ std::int64_t SlowTiers::slot_bytes(Tier tier) const {
   return rounded_up(coded != known.end() ? coded->second.bytes : shape_.bytes(), page_bytes(tier));
 }
 
-std::int64_t SlowTiers::pages_in(Tier tier, std::int64_t bytes) const {
-  return bytes / (page_bytes(tier) + (tier == Tier::host ? PageArena::table_bytes : 0));
+/// Pages of so many slots; in host memory, beside the tables.
+std::int64_t SlowTiers::pages_in(Tier tier, std::int64_t slots, std::int64_t bytes) const {
+  if (tier != Tier::host) return bytes / page_bytes(tier);
+  return std::max<std::int64_t>(0, bytes - slots * slot_table_bytes(tier)) /
+         (page_bytes(tier) + page_table_bytes(tier));
+}
+
+std::int64_t SlowTiers::slot_memory() const {
+  const std::int64_t page = page_bytes(Tier::host);
+  return slot_bytes(Tier::host) / page * (page + page_table_bytes(Tier::host)) + slot_table_bytes(Tier::host);
 }
 
 std::int64_t SlowTiers::slots_in(Tier tier, std::int64_t bytes) const {
-  const std::int64_t slots = pages_in(tier, bytes) / (slot_bytes(tier) / page_bytes(tier));
-  return std::max<std::int64_t>(0, slots - (tier == Tier::disk ? spare_slots : 0));
+  if (tier == Tier::host) return std::max<std::int64_t>(0, bytes) / slot_memory();
+  return std::max<std::int64_t>(0, bytes / slot_bytes(tier) - spare_slots);
 }
 
 /// Coded states get what there is, as far as they can use it: some will be larger than others.
@@ -163,16 +187,18 @@ std::int64_t SlowTiers::pages_for(Tier tier, std::int64_t slots, std::int64_t by
   const std::int64_t spare = tier == Tier::disk ? spare_slots * per_slot : 0, least = slots * per_slot + spare;
   const Codec* const coded = codec(tier);
   if (coded == nullptr) return least;
-  return std::max(least,
-                  std::min(pages_in(tier, bytes), slots * (rounded_up(coded->bound(shape_), page) / page) + spare));
+  return std::max(
+      least, std::min(pages_in(tier, slots, bytes), slots * (rounded_up(coded->bound(shape_), page) / page) + spare));
 }
 
 std::int64_t SlowTiers::table_bytes(Tier tier, std::int64_t slots, std::int64_t bytes) const {
-  return PageArena::table_bytes * pages_for(tier, std::max(slots, sample), bytes);
+  const std::int64_t most = std::max(slots, sample);
+  return slot_table_bytes(tier) * most + page_table_bytes(tier) * pages_for(tier, most, bytes);
 }
 
 std::int64_t SlowTiers::bytes_of_table(Tier tier, std::int64_t table) const {
-  return table / PageArena::table_bytes * page_bytes(tier);
+  const std::int64_t pages = slot_bytes(tier) / page_bytes(tier);  // of a slot
+  return table / (pages * page_table_bytes(tier) + slot_table_bytes(tier)) * slot_bytes(tier);
 }
 
 /// The disk's, of this rank.
@@ -267,10 +293,10 @@ std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) 
 
 TransferSeconds SlowTiers::measure(Tier tier, std::int64_t bytes) {
   const std::int64_t pages = rounded_up(shape_.bytes(), page_bytes(tier)) / page_bytes(tier);  // of a state, not coded
-  const std::int64_t fit = pages_in(tier, bytes) / pages;
+  const std::int64_t fit = pages_in(tier, sample, bytes) / pages;
   std::int64_t slots = -comm_.max(-std::clamp<std::int64_t>(fit, 1, sample));
-  while (slots > 0 && tiers_[index(tier)] == nullptr)
-    slots = open(tier, slots, std::min(bytes, slots * pages * (page_bytes(tier) + PageArena::table_bytes)));
+  const std::int64_t each = pages * (page_bytes(tier) + page_table_bytes(tier)) + slot_table_bytes(tier);
+  while (slots > 0 && tiers_[index(tier)] == nullptr) slots = open(tier, slots, std::min(bytes, slots * each));
   if (slots == 0) return {};
   slots = std::min(slots, tiers_[index(tier)]->settings().slots);
   const TransferSeconds seconds = simulation_.measure(*tiers_[index(tier)], slots);

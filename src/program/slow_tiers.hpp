@@ -49,14 +49,16 @@ class SlowTiers {
   /// were read ahead, and a device's scratch, where states are made.
   std::int64_t working_bytes(Tier tier) const;
   std::int64_t buffer_bytes(Tier tier) const;
-  /// Host memory of the table of the pages of a tier that is to have so many slots in so many bytes, at most; and the
-  /// other way round, the bytes of a tier whose table takes so much.
+  /// Host memory of the tables of a tier outside of memory that is to have so many slots in so many bytes, at most; and
+  /// the other way round, the bytes of a tier whose tables take so much.
   std::int64_t table_bytes(Tier tier, std::int64_t slots, std::int64_t bytes) const;
   std::int64_t bytes_of_table(Tier tier, std::int64_t table) const;
   /// Of one slot, on this rank; of coded states what they are known to take at most, or the bytes of the state. What is
   /// known of a codec stays known when another takes its place.
   std::int64_t slot_bytes(Tier tier) const;
-  /// Slots that so many bytes of this rank hold, in host memory with the table of their pages.
+  /// Host memory of a slot there and of its tables.
+  std::int64_t slot_memory() const;
+  /// Slots that so many bytes of this rank hold, in host memory with their tables.
   std::int64_t slots_in(Tier tier, std::int64_t bytes) const;
 
   /// Opens a tier for some states and measures it. @param bytes that it may take at most. Collective.
@@ -115,7 +117,7 @@ class SlowTiers {
   bool is_direct(Tier tier) const;
   std::int64_t page_bytes(Tier tier) const;
   std::string file() const;
-  std::int64_t pages_in(Tier tier, std::int64_t bytes) const;
+  std::int64_t pages_in(Tier tier, std::int64_t slots, std::int64_t bytes) const;
   std::int64_t pages_for(Tier tier, std::int64_t slots, std::int64_t bytes) const;
   std::unique_ptr<Medium> make_medium(Tier tier, std::int64_t slots, std::int64_t pages, bool reopens);
   std::unique_ptr<SlotTier> make(Tier tier, std::int64_t slots, std::int64_t bytes, bool reopens);
@@ -134,6 +136,7 @@ class SlowTiers {
   std::shared_ptr<cuda::Program> words_;  // of a device that makes a codec's words
   std::array<std::shared_ptr<const Codec>, tier_count> codecs_;
   std::array<CodecSettings, tier_count> settings_;                  // of codecs_
+  std::array<std::int64_t, tier_count> coder_bytes_{};              // of one thread
   std::array<std::map<std::string, CodedSize>, tier_count> sizes_;  // by the codec's settings as text
   std::array<std::optional<CodecSettings>, tier_count> foreseen_;   // the codec of the last look ahead
   std::array<std::unique_ptr<SlotTier>, tier_count> tiers_;
