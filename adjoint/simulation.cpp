@@ -82,10 +82,11 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     halo = deeper(halo, stop_->halo());
   }
   std::vector<double> landings = spec_.landings;
-  for (const MisfitSpec& misfit : spec_.misfits) {
-    misfits_.emplace_back(model, active_, misfit);
+  for (MisfitSpec& misfit : spec_.misfits) {
     for (const PointObservation& o : misfit.observations) landings.push_back(o.time);
+    misfits_.emplace_back(model, active_, std::move(misfit));
   }
+  spec_.misfits.clear();  // they would be kept twice
 
   Symbols& s = *symbols_;
   const auto field = [&](const std::string& name) { return int{graph.field(name).node().symbol}; };
@@ -338,7 +339,7 @@ std::int64_t Simulation::working_bytes(Tier tier) const {
     if (wants_.tangent) bytes += Memory::bytes_of(2 * doubles);
   }
   if (tier != Tier::host) return bytes + Memory::most_stagger;
-  std::int64_t passing = std::max(grid_sum_bytes(*grid_), cells_bytes());
+  std::int64_t passing = std::max(grid_sum_bytes(*grid_), symbols_->bars.empty() ? 0 : cells_bytes());
   const Layout& layout = grid_->layout();
   for (std::size_t a = 0; a < 3 && !machine().is_host() && !spec_.model.walls.empty(); ++a)  // a wall's sums
     passing = std::max(passing, layout.size / (grid_->cells()[a] + 2 * layout.halo[a]) * std::int64_t{sizeof(double)});
@@ -398,9 +399,8 @@ Buffer Simulation::initial_state() {
   std::size_t initial = 0;
   for (const Unknown& u : spec_.unknowns) {
     if (u.kind != Kind::initial || initial >= initial_fields_.size()) continue;
-    const Memory& cells = initial_fields_[initial++];
-    padded({cells.data(), cells.data() + cells.size()},
-           tables_->field(symbols_->first[index_of(spec_.model.fields, u.name)]));
+    unpack_cells(*grid_, initial_fields_[initial++].data(),
+                 tables_->field(symbols_->first[index_of(spec_.model.fields, u.name)]));
   }
   return state;
 }
@@ -525,8 +525,9 @@ void Simulation::reverse(std::int64_t k, const StepRecord& record) {
 void Simulation::reset_sums() {
   for (Memory& m : scalar_sums_) m.clear();
   for (Memory& m : series_sums_) m.clear();
-  for (const int bar : symbols_->bars)
-    padded(std::vector<double>(static_cast<std::size_t>(grid_->interior().cells()), 0.0), tables_->field(bar));
+  const CountMemory counted(memory_);
+  const CountedVector<double> zeros(symbols_->bars.empty() ? 0 : static_cast<std::size_t>(grid_->interior().cells()));
+  for (const int bar : symbols_->bars) unpack_cells(*grid_, zeros.data(), tables_->field(bar));
   for (Integral& integral : integrals_) integral.reset();
   for (Misfit& misfit : misfits_) misfit.reset();
   stepper_->clear_sums();
@@ -674,7 +675,7 @@ StepRecord Simulation::restore_record(BlockReader& from) {
   return record;
 }
 
-/// Of the owned cells of a field without padding, as they are brought in and out.
+/// Of the owned cells of a field without padding.
 std::int64_t Simulation::cells_bytes() const {
   return grid_->interior().cells() * static_cast<std::int64_t>(sizeof(double));
 }
@@ -777,11 +778,8 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
 StepSeconds Simulation::measure_operations(int repeats, double batch, std::int64_t units) {
   const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   tables_->bind_state(symbols_->lambda, lambda_.data());
-  {
-    const CountedVector<double> ones(static_cast<std::size_t>(grid_->interior().cells()), 1.0);
-    for (const int symbol : symbols_->lambda) unpack_cells(*grid_, ones.data(), tables_->field(symbol));
-  }
   const Buffer state = initial_state();
+  machine().copy(lambda_.data(), state.data(), state_doubles(*grid_, spec_.model.fields.size()));
   StepRecord live;
   // Two steps in turn: random numbers that are there already would cost nothing.
   const std::int64_t steps = std::min<std::int64_t>(2, plan_->steps());

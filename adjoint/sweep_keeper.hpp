@@ -20,8 +20,8 @@ class SweepKeeper {
   virtual void resumed() = 0;
   /// Units of memory that slots hold now: what keep_part() would be given.
   void holds(std::int64_t units) { part_units_ = units; }
-  /// Units of memory to be given to keep_part() at once, at most, the same on all ranks. 0: none, unless keep() will stop the process; then it
-  /// is worth keeping what could be computed again.
+  /// Units of memory to be given to keep_part() at once, at most, the same on all ranks. 0: none, unless keep() will
+  /// stop the process; then it is worth keeping what could be computed again.
   virtual std::int64_t units_kept_at_once() const = 0;
   /// Within keep(): something large, outside of what `write` writes. @returns its place, for read_part().
   virtual std::int64_t keep_part(const std::function<void(BlockWriter&)>& write) = 0;

@@ -1,12 +1,9 @@
 #include "src/machine.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 
 #include "src/error.hpp"
+#include "src/host_allocation.hpp"
 
 namespace hindsight {
 namespace {
@@ -18,16 +15,11 @@ namespace {
 }  // namespace
 
 void* HostMachine::allocate(std::int64_t bytes, std::int64_t alignment) {
-  void* memory = nullptr;
-  const auto size = static_cast<std::size_t>(bytes);
-  if (posix_memalign(&memory, static_cast<std::size_t>(alignment), size) != 0) throw std::bad_alloc();
-  // Whole huge pages: fewer page faults and TLB misses.
-  if (alignment >= std::int64_t{2} << 20U) madvise(memory, size, MADV_HUGEPAGE);
-  return memory;
+  return allocate_host(bytes, alignment);
 }
 
-void HostMachine::free(void* memory) {
-  std::free(memory);
+void HostMachine::free(void* memory, std::int64_t bytes) {
+  free_host(memory, bytes);
 }
 
 void HostMachine::clear(double* at, std::int64_t count) {

@@ -50,7 +50,8 @@ class Machine {
   virtual bool is_open_to_mpi() const = 0;
 
   virtual void* allocate(std::int64_t bytes, std::int64_t alignment) = 0;
-  virtual void free(void* memory) = 0;
+  /// @param bytes as they were asked for.
+  virtual void free(void* memory, std::int64_t bytes) = 0;
   virtual void clear(double* at, std::int64_t count) = 0;
   /// Either side may be an array of the machine's or of the host's.
   virtual void copy(double* to, const double* from, std::int64_t count) = 0;
@@ -109,7 +110,7 @@ class HostMachine : public Machine {
   bool is_host() const final { return true; }
   bool is_open_to_mpi() const final { return true; }
   void* allocate(std::int64_t bytes, std::int64_t alignment) override;
-  void free(void* memory) override;
+  void free(void* memory, std::int64_t bytes) override;
   void clear(double* at, std::int64_t count) final;
   void copy(double* to, const double* from, std::int64_t count) final;
   std::int64_t free_bytes() const final;

@@ -84,9 +84,9 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 }
 
 void Memory::release() {
+  if (block_ != nullptr) machine_->free(std::exchange(block_, nullptr), bytes());
   if (account_) account_->give_back(bytes());
   account_.reset();
-  if (block_ != nullptr) machine_->free(std::exchange(block_, nullptr));
 }
 
 double seconds_of_fresh_byte(std::int64_t bytes) {

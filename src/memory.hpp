@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "src/host_allocation.hpp"
 #include "src/machine.hpp"
 
 namespace hindsight {
@@ -56,17 +57,23 @@ class CountedAllocator {
   template <class U>
   CountedAllocator(const CountedAllocator<U>& other) : account_(other.account()) {}
   T* allocate(std::size_t count) {
-    if (account_) account_->take(static_cast<std::int64_t>(count * sizeof(T)));
-    return std::allocator<T>().allocate(count);
+    if (account_) account_->take(bytes_of(count));
+    try {
+      return static_cast<T*>(allocate_host(bytes_of(count), alignof(T)));
+    } catch (...) {
+      if (account_) account_->give_back(bytes_of(count));
+      throw;
+    }
   }
   void deallocate(T* place, std::size_t count) {
-    std::allocator<T>().deallocate(place, count);
-    if (account_) account_->give_back(static_cast<std::int64_t>(count * sizeof(T)));
+    free_host(place, bytes_of(count));
+    if (account_) account_->give_back(bytes_of(count));
   }
   const std::shared_ptr<MemoryAccount>& account() const { return account_; }
   bool operator==(const CountedAllocator& other) const { return account_ == other.account_; }
 
  private:
+  static std::int64_t bytes_of(std::size_t count) { return static_cast<std::int64_t>(count * sizeof(T)); }
   std::shared_ptr<MemoryAccount> account_;
 };
 

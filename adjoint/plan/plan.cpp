@@ -29,6 +29,7 @@ ScheduleRequest request_of(const PlanInputs& inputs, TierRoles roles) {
   request.at_most = inputs.at_most;
   request.capacities = inputs.units;
   request.period = inputs.period;
+  request.table_bytes = inputs.host_bytes / 8;  // most is for checkpoints
   request.costs = inputs.seconds.of_schedule();
   const auto memory = static_cast<std::size_t>(inputs.memory());
   request.costs.write[memory] = request.costs.read[memory] = 0;  // too little to shape a schedule
@@ -80,20 +81,28 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
   return seen;
 }
 
+ScheduleMemory memory_of(const ScheduleKind& kind, const ScheduleRequest& request) {
+  return kind.memory != nullptr ? kind.memory(seen_by(kind, request)) : ScheduleMemory();
+}
+
 /// Of this family's schedule of a request; one that looks ahead runs through its actions twice.
 std::int64_t bytes_kept(const ScheduleKind& kind, const ScheduleRequest& request, const PlanInputs& inputs) {
-  if (kind.memory == nullptr) return 0;
-  const ScheduleMemory memory = kind.memory(seen_by(kind, request));
+  const ScheduleMemory memory = memory_of(kind, request);
   const std::int64_t streams = inputs.overlap.prefetch > 0 && !kind.is_online ? 2 : 1;
   return saturating_sum(memory.shared, saturating_product(streams, memory.stream));
+}
+
+/// The same while it is made, when no checkpoints are there.
+std::int64_t bytes_to_make(const ScheduleKind& kind, const ScheduleRequest& request, const PlanInputs& inputs) {
+  return saturating_sum(bytes_kept(kind, request, inputs), memory_of(kind, request).making);
 }
 
 /// Takes units of host memory away until what the schedule keeps fits beside them. @throws InputError
 void make_room(const ScheduleKind& kind, ScheduleRequest& request, const PlanInputs& inputs) {
   const auto needed = [&](std::int64_t units) {
     request.capacities[Tier::host] = units;
-    return saturating_sum(bytes_kept(kind, request, inputs),
-                          saturating_product(std::max<std::int64_t>(0, units), inputs.host_unit_bytes));
+    const std::int64_t slots = saturating_product(std::max<std::int64_t>(0, units), inputs.host_unit_bytes);
+    return std::max(saturating_sum(bytes_kept(kind, request, inputs), slots), bytes_to_make(kind, request, inputs));
   };
   const std::int64_t given = request.capacities[Tier::host];
   if (inputs.host_bytes == unlimited_bytes || needed(given) <= inputs.host_bytes) return;
@@ -227,7 +236,8 @@ class Search {
   std::optional<Price> price_with(const Candidate& candidate, const PlanInputs& inputs, bool throws) {
     try {
       CheckpointPlan plan = request_with(candidate, inputs);
-      if (best_ && saturating_sum(best_->schedule_bytes, plan.schedule_bytes) > inputs_.host_bytes)
+      if (best_ && saturating_sum(best_->schedule_bytes, bytes_to_make(*plan.kind, plan.request, inputs)) >
+                       inputs_.host_bytes)
         best_->schedule.actions = nullptr;  // with its tables
       meet_request(plan, inputs);
       const Price price = price_of(plan);
@@ -342,14 +352,37 @@ double predicted_seconds(const Schedule& schedule, const OperationSeconds& secon
   return sum;
 }
 
-void require_memory(const PlanInputs& inputs) {
+namespace {
+
+/// Host memory that a schedule keeps with one slot in the memory that states are made in.
+std::int64_t least_bytes_kept(const PlanInputs& inputs) {
+  ScheduleRequest least;
+  least.steps = inputs.steps;
+  least.at_most = inputs.at_most;
+  least.capacities[Tier::host] = 1;
+  const ScheduleKind& kind = schedule_kind(inputs.steps == unknown_steps ? "online" : "revolve");
+  return inputs.memory() == Tier::host ? bytes_kept(kind, least, inputs) : 0;
+}
+
+bool has_a_checkpoint(const PlanInputs& inputs) {
+  return inputs.units[inputs.memory()] >= 1 &&
+         (inputs.memory() != Tier::host || inputs.host_unit_bytes + least_bytes_kept(inputs) <= inputs.host_bytes);
+}
+
+[[noreturn]] void refuse_memory(const PlanInputs& inputs) {
   const Tier memory = inputs.memory();
-  if (inputs.units[memory] >= 1 || !slow_tiers(inputs).empty() || inputs.steps == 1) return;
+  const std::int64_t checkpoint = taken_bytes(memory, inputs) + least_bytes_kept(inputs);
   throw InputError(fmt::format(
       "checkpoints.{}: too little memory: a gradient needs {} of working memory and at least one checkpoint of {}, "
       "together {}",
-      to_text(memory), bytes_text(inputs.working(memory)), bytes_text(inputs.state_bytes),
-      bytes_text(inputs.working(memory) + inputs.state_bytes)));
+      to_text(memory), bytes_text(inputs.working(memory)), bytes_text(checkpoint),
+      enough_text(inputs.working(memory) + checkpoint)));
+}
+
+}  // namespace
+
+void require_memory(const PlanInputs& inputs) {
+  if (!has_a_checkpoint(inputs) && slow_tiers(inputs).empty() && inputs.steps != 1) refuse_memory(inputs);
 }
 
 CheckpointPlan make_plan(const PlanInputs& inputs) {
@@ -365,9 +398,10 @@ CheckpointPlan make_plan(const PlanInputs& inputs) {
     try {
       search.look_at(candidate);
     } catch (const InputError&) {  // it does not fit
-      if (&candidate == &all.back() && !search.has_found()) throw;
+      if (&candidate == &all.back() && !search.has_found() && has_a_checkpoint(inputs)) throw;
     }
   }
+  if (!search.has_found()) refuse_memory(inputs);
   CheckpointPlan best = search.best();
   best.is_automatic = true;
   if (!best.kind->is_online) count_traffic(best.schedule);
@@ -401,6 +435,15 @@ std::string bytes_text(std::int64_t bytes) {
     ++unit;
   }
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.4g} {}", value, units[unit]);
+}
+
+std::string enough_text(std::int64_t bytes) {
+  constexpr double digits = 1000;  // and one more
+  double unit = 1;
+  while (static_cast<double>(bytes) / unit >= 1024 && unit < std::pow(1024.0, 4)) unit *= 1024;
+  const double value = static_cast<double>(bytes) / unit;
+  const double last = unit > 1 ? std::pow(10.0, std::floor(std::log10(std::max(1.0, value)))) / digits : 1;
+  return bytes_text(static_cast<std::int64_t>(std::ceil(std::ceil(value / last) * last * unit)));
 }
 
 std::string seconds_text(double seconds) {

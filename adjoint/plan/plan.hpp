@@ -112,6 +112,8 @@ std::string warning_of_budget(std::int64_t bytes, const Communicator& comm);
 
 /// "1.5 GiB"
 std::string bytes_text(std::int64_t bytes);
+/// The same, rounded up where it is rounded: who gives so much gives enough.
+std::string enough_text(std::int64_t bytes);
 /// "25 ns", "12 ms", "3.4 s", "2 h 05 min"
 std::string seconds_text(double seconds);
 

@@ -135,8 +135,9 @@ Schedule make_periodic(const ScheduleRequest& request) {
 
 ScheduleMemory memory_of_levels(const ScheduleRequest& request) {
   const std::int64_t n = request.steps;
-  return {LevelPlan::bytes(n, useful_of(request.capacities[Tier::host], n), useful_of(request.capacities[Tier::disk], n)),
-          0};
+  return {
+      LevelPlan::bytes(n, useful_of(request.capacities[Tier::host], n), useful_of(request.capacities[Tier::disk], n)),
+      0};
 }
 
 Schedule make_many(const ScheduleRequest& request) {
@@ -158,18 +159,26 @@ Schedule make_many(const ScheduleRequest& request) {
 }  // namespace
 
 ScheduleKind diskrevolve_schedule() {
-  return {"diskrevolve", "the least cost with as much disk as it asks for", make_many, false, nullptr, nullptr,
-          false, memory_of_levels};
+  return {"diskrevolve",   "the least cost with as much disk as it asks for", make_many, false, nullptr, nullptr, false,
+          memory_of_levels};
 }
 
 ScheduleKind diskrevolve_once_schedule() {
-  return {"diskrevolve-once", "the least cost when each state on disk is read once", make_once, false, nullptr,
-          nullptr, false, memory_of_sweeps};
+  return {"diskrevolve-once",
+          "the least cost when each state on disk is read once",
+          make_once,
+          false,
+          nullptr,
+          nullptr,
+          false,
+          memory_of_sweeps};
 }
 
 ScheduleKind periodic_schedule() {
-  return {"periodic", "a state on disk every m steps, with the m that costs least per step; Revolve between",
-          make_periodic, false, nullptr, nullptr, false, memory_of_sweeps};
+  return {"periodic",    "a state on disk every m steps, with the m that costs least per step; Revolve between",
+          make_periodic, false,
+          nullptr,       nullptr,
+          false,         memory_of_sweeps};
 }
 
 }  // namespace hindsight

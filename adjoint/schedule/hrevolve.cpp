@@ -50,9 +50,10 @@ Schedule by_levels(const ScheduleRequest& request, const std::vector<ProgramTier
   return schedule;
 }
 
-bool is_by_program(std::int64_t steps, const std::vector<ProgramTier>& tiers) {
+bool is_by_program(const ScheduleRequest& request, const std::vector<ProgramTier>& tiers) {
   const bool is_free = tiers.front().write == 0 && tiers.front().read == 0;
-  return !(is_free && tiers.size() <= 2) && TierProgram::operations(steps, tiers) <= affordable;
+  return !(is_free && tiers.size() <= 2) && TierProgram::operations(request.steps, tiers) <= affordable &&
+         TierProgram::memory(request.steps, tiers).shared <= request.table_bytes;
 }
 
 Schedule make(const ScheduleRequest& request) {
@@ -60,7 +61,7 @@ Schedule make(const ScheduleRequest& request) {
   std::vector<ProgramTier> tiers = stack(request);
   const bool is_free = tiers.front().write == 0 && tiers.front().read == 0;
   // A fast tier that costs something is like one more tier over a free one without slots.
-  if (is_by_program(request.steps, tiers)) {
+  if (is_by_program(request, tiers)) {
     const auto program = std::make_shared<TierProgram>(request.steps, tiers, request.costs);
     return {program_counts(*program), [program] { return program_actions(*program); }};
   }
@@ -82,7 +83,7 @@ ScheduleMemory memory(const ScheduleRequest& request) {
     tiers.push_back({static_cast<Tier>(t), slots, request.costs.write[t], request.costs.read[t]});
   }
   if (tiers.empty()) return {};
-  if (is_by_program(request.steps, tiers)) return TierProgram::memory(request.steps, tiers);
+  if (is_by_program(request, tiers)) return TierProgram::memory(request.steps, tiers);
   const bool is_free = tiers.front().write == 0 && tiers.front().read == 0;
   const std::int64_t fast = is_free ? tiers.front().slots : 0;
   return {LevelPlan::bytes(request.steps, fast, slow_slots + (is_free ? 0 : tiers.front().slots)), 0};

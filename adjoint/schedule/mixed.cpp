@@ -52,51 +52,68 @@ std::int64_t most_parts(std::int64_t steps, std::int64_t units) {
 
 }  // namespace
 
+/// Totals of the latest rows, by units.
+class MixedProgram::Totals {
+ public:
+  Totals(std::int64_t rows, std::int64_t steps)
+      : rows_(rows), row_(steps + 1), totals_(at(saturating_product(rows_, row_)), infeasible) {}
+  std::int64_t* operator[](std::int64_t units) { return totals_.data() + units % rows_ * row_; }
+  /// The row takes the place of the one that is no longer needed.
+  std::int64_t* begin(std::int64_t units) {
+    if (rows_ == 0) return nullptr;
+    std::fill_n((*this)[units], row_, infeasible);
+    (*this)[units][1] = 1;
+    return (*this)[units];
+  }
+
+ private:
+  std::int64_t rows_, row_;
+  CountedVector<std::int64_t> totals_;
+};
+
 MixedProgram::MixedProgram(std::int64_t steps, std::int64_t units, std::int64_t record_units, bool record_gives_state)
-    : steps_(steps), units_(units), record_(record_units), gives_state_(record_gives_state) {
-  const Row empty{CountedVector<std::int64_t>(at(steps) + 1, infeasible),
-                  CountedVector<std::int32_t>(at(steps) + 1, 0)};
-  live_.assign(at(units) + 1, empty);
-  if (gives_state_) given_.assign(at(units) + 1, empty);
+    : steps_(steps),
+      units_(units),
+      record_(record_units),
+      gives_state_(record_gives_state),
+      live_(at((units + 1) * (steps + 1)), 0),
+      given_(gives_state_ ? live_.size() : 0, 0) {
+  Totals live(record_ + 1, steps), given(gives_state_ ? record_ + 1 : 0, steps);
   for (std::int64_t s = 0; s <= units; ++s) {
-    Row& own = live_[at(s)];
-    own.total[1] = 1;
-    if (gives_state_) given_[at(s)].total[1] = 1;
-    const CountedVector<Row>& after_record = gives_state_ ? given_ : live_;
+    std::int64_t* const own = live.begin(s);
+    std::int64_t* const own_given = given.begin(s);
+    const std::int64_t* const after_record = s < record_ ? nullptr : (gives_state_ ? given : live)[s - record_];
     for (std::int64_t n = 2; n <= steps; ++n) {
-      const std::int64_t by_record = s >= record_ ? 1 + after_record[at(s - record_)].total[at(n - 1)] : infeasible;
+      const std::int64_t by_record = after_record != nullptr ? 1 + after_record[n - 1] : infeasible;
       std::pair<std::int64_t, std::int64_t> cut{infeasible, 0};
-      if (s >= 1 && by_record > n) cut = best_cut(n, own.total.data(), live_[at(s - 1)].total.data());
-      own.total[at(n)] = std::min(by_record, cut.first);
-      own.cut[at(n)] = by_record <= cut.first ? 0 : static_cast<std::int32_t>(cut.second);
+      if (s >= 1 && by_record > n) cut = best_cut(n, own, live[s - 1]);
+      own[n] = std::min(by_record, cut.first);
+      live_[place(s, n)] = by_record <= cut.first ? 0 : static_cast<std::int32_t>(cut.second);
       if (!gives_state_) continue;
-      Row& given = given_[at(s)];
-      const auto again = best_cut(n, given.total.data(), own.total.data());
-      const std::int64_t best = std::min({own.total[at(n)], by_record, again.first});
-      given.total[at(n)] = best;
-      given.cut[at(n)] =
-          best == by_record ? 0 : static_cast<std::int32_t>(best == again.first ? again.second : as_live);
+      const auto again = best_cut(n, own_given, own);
+      own_given[n] = std::min({own[n], by_record, again.first});
+      given_[place(s, n)] = own_given[n] == by_record
+                                ? 0
+                                : static_cast<std::int32_t>(own_given[n] == again.first ? again.second : as_live);
     }
   }
+  total_ = live[units][steps];
 }
 
-ScheduleMemory MixedProgram::memory(std::int64_t steps, std::int64_t units, bool record_gives_state) {
-  const std::int64_t row = saturating_sum(saturating_product(sizeof(std::int64_t) + sizeof(std::int32_t), steps + 1),
-                                          sizeof(Row));
-  const std::int64_t rows = saturating_sum(saturating_product(record_gives_state ? 2 : 1, saturating_sum(units, 1)), 1);
-  return {saturating_product(most_parts(steps, units), sizeof(Part)), saturating_product(rows, row)};
+ScheduleMemory MixedProgram::memory(std::int64_t steps, std::int64_t units, std::int64_t record_units,
+                                    bool record_gives_state) {
+  const std::int64_t row = saturating_product(record_gives_state ? 2 : 1, steps + 1);
+  return {saturating_product(most_parts(steps, units), sizeof(Part)),
+          saturating_product(row, saturating_product(sizeof(std::int32_t), saturating_sum(units, 1))),
+          saturating_product(row, saturating_product(sizeof(std::int64_t), record_units + 1))};
 }
 
 double MixedProgram::operations(std::int64_t steps, std::int64_t units) {
   return 0.5 * static_cast<double>(steps) * static_cast<double>(steps) * static_cast<double>(units);
 }
 
-std::int64_t MixedProgram::total() const {
-  return live_[at(units_)].total[at(steps_)];
-}
-
 bool MixedProgram::is_feasible() const {
-  return total() < infeasible;
+  return total_ < infeasible;
 }
 
 ActionStream MixedProgram::actions(std::shared_ptr<const MixedProgram> program) {
@@ -124,10 +141,9 @@ ActionStream MixedProgram::actions(std::shared_ptr<const MixedProgram> program) 
       part.is_live = true;
     }
     const std::int64_t units = p.units_ - part.first;
-    const Row& row = (is_given ? p.given_ : p.live_)[at(units)];
-    std::int64_t cut = row.cut[at(n)];
-    if (cut == as_live) cut = p.live_[at(units)].cut[at(n)];
-    const bool from_given = is_given && row.cut[at(n)] != as_live;
+    std::int64_t cut = (is_given ? p.given_ : p.live_)[p.place(units, n)];
+    const bool from_given = is_given && cut != as_live;
+    if (cut == as_live) cut = p.live_[p.place(units, n)];
     const bool by_record = n == 1 || cut == 0;
     if (is_kept && by_record) co_yield Release{part.slot()};
     if (n == 1) {
@@ -209,7 +225,7 @@ double operations(const ScheduleRequest& request) {
 ScheduleMemory memory(const ScheduleRequest& request) {
   const std::int64_t n = request.steps;
   const std::int64_t units = useful_of(request.capacities[Tier::host], saturating_units(n, request.record_units));
-  return MixedProgram::memory(n, units, request.record_gives_state);
+  return MixedProgram::memory(n, units, request.record_units, request.record_gives_state);
 }
 
 }  // namespace
@@ -220,8 +236,10 @@ ScheduleKind mixed_schedule() {
       throw InputError("schedule mixed: its records take one unit; for records of several use cams");
     return make("mixed", request);
   };
-  return {"mixed", "states and stage records share the slots, one unit each", make_mixed, false, complete, operations,
-          false, memory};
+  return {"mixed",    "states and stage records share the slots, one unit each",
+          make_mixed, false,
+          complete,   operations,
+          false,      memory};
 }
 
 ScheduleKind cams_schedule() {

@@ -18,23 +18,23 @@ class MixedProgram {
   MixedProgram(std::int64_t steps, std::int64_t units, std::int64_t record_units, bool record_gives_state);
   static double operations(std::int64_t steps, std::int64_t units);
   /// What it keeps, and what a stream of its actions does; saturating.
-  static ScheduleMemory memory(std::int64_t steps, std::int64_t units, bool record_gives_state);
+  static ScheduleMemory memory(std::int64_t steps, std::int64_t units, std::int64_t record_units,
+                               bool record_gives_state);
 
   /// Forward steps in all, recording ones included.
-  std::int64_t total() const;
+  std::int64_t total() const { return total_; }
   bool is_feasible() const;
   static ActionStream actions(std::shared_ptr<const MixedProgram> program);
 
  private:
   static constexpr std::int32_t as_live = -1;  // do what would be done without the record
-  /// For each number of steps: the total, and where to cut (0: store a record of the first step).
-  struct Row {
-    CountedVector<std::int64_t> total;
-    CountedVector<std::int32_t> cut;
-  };
-  std::int64_t steps_, units_, record_;
+  class Totals;
+  std::size_t place(std::int64_t units, std::int64_t steps) const {
+    return static_cast<std::size_t>(units * (steps_ + 1) + steps);
+  }
+  std::int64_t steps_, units_, record_, total_ = 0;
   bool gives_state_;
-  CountedVector<Row> live_, given_;  // by units
+  CountedVector<std::int32_t> live_, given_;  // where to cut (0: store a record of the first step), by units and steps
 };
 
 /// The units that records of all steps but the last take; saturating.

@@ -71,16 +71,17 @@ ScheduleMemory memory(const ScheduleRequest& request) {
   const std::int64_t useful = std::max<std::int64_t>(1, request.steps - 1);
   std::int64_t slots = 0;
   for (const std::int64_t given : request.capacities.slots) slots += useful_of(given, useful - slots);
-  // What is counted while it is made is given back before a second stream runs, if there is one.
-  const auto each = static_cast<std::int64_t>(sizeof(Slot) + sizeof(Use) + 2 * sizeof(std::size_t));
-  return {BinomialSweep::bytes(request.steps, slots), slots * each};
+  // To be made it runs through its actions, and sorts slots by how often they are used.
+  const auto sorting = static_cast<std::int64_t>(sizeof(Use) + 2 * sizeof(std::size_t));
+  return {BinomialSweep::bytes(request.steps, slots), slots * static_cast<std::int64_t>(sizeof(Slot)), slots * sorting};
 }
 
 }  // namespace
 
 ScheduleKind multistage_schedule() {
-  return {"multistage", "Revolve over all tiers, its most used slots in the fastest", make, false, nullptr, nullptr,
-          true, memory};
+  return {
+      "multistage", "Revolve over all tiers, its most used slots in the fastest", make, false, nullptr, nullptr, true,
+      memory};
 }
 
 }  // namespace hindsight

@@ -169,8 +169,10 @@ ScheduleMemory memory(const ScheduleRequest& request) {
 }  // namespace
 
 ScheduleKind online_schedule() {
-  return {"online", "the number of steps is not known in advance; near the optimum for any", make, true, nullptr, nullptr,
-          false, memory};
+  return {"online", "the number of steps is not known in advance; near the optimum for any",
+          make,     true,
+          nullptr,  nullptr,
+          false,    memory};
 }
 
 }  // namespace hindsight

@@ -28,8 +28,10 @@ Schedule make(const ScheduleRequest& request) {
 }  // namespace
 
 ScheduleKind revolve_schedule() {
-  return {"revolve", "the fewest plain steps for the slots given (n known, one tier)", make, false,
-          nullptr, nullptr, false, memory_of_sweeps};
+  return {"revolve", "the fewest plain steps for the slots given (n known, one tier)",
+          make,      false,
+          nullptr,   nullptr,
+          false,     memory_of_sweeps};
 }
 
 }  // namespace hindsight

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -154,7 +155,9 @@ struct ScheduleRequest {
   bool record_gives_state = false;   ///< a record also gives back the state after its step (stiffly accurate methods)
   std::int64_t period = 0;           ///< steps between checkpoints of periodic families; 0: the schedule chooses
   std::int64_t at_most = 0;          ///< unknown_steps: the run ends here at the latest
-  TierRoles roles{};                 ///< see make_schedule() (roles.hpp); capacities and costs are those of the tiers
+  std::int64_t table_bytes = std::numeric_limits<std::int64_t>::max();  ///< host memory that a dynamic program may take
+                                                                        ///< where there is another way
+  TierRoles roles{};  ///< see make_schedule() (roles.hpp); capacities and costs are those of the tiers
 };
 
 /// Work of a schedule, predicted or executed, as `hindsight schedule` and result.json show it.
@@ -190,9 +193,10 @@ struct RecordOffer {
   double reverse = 1;        ///< cost of recording and reversing a step whose record is kept in between
 };
 
-/// Host memory that a family keeps, in bytes: of each stream of actions, and of all together.
+/// Host memory that a family keeps, in bytes: of each stream of actions, of all together, and what is given back when
+/// the schedule is made.
 struct ScheduleMemory {
-  std::int64_t stream = 0, shared = 0;
+  std::int64_t stream = 0, shared = 0, making = 0;
 };
 
 /// One registered family. `make` throws InputError when the request cannot be met (no slot at all, ...), saying what is

@@ -126,8 +126,10 @@ void complete(ScheduleRequest& request, const RecordOffer& records) {
 }  // namespace
 
 ScheduleKind stride_schedule() {
-  return {"stride", "a state to a slow tier every k steps, for transfers that overlap the steps", make, false,
-          complete, nullptr, false, memory_of_sweeps};
+  return {"stride", "a state to a slow tier every k steps, for transfers that overlap the steps",
+          make,     false,
+          complete, nullptr,
+          false,    memory_of_sweeps};
 }
 
 }  // namespace hindsight

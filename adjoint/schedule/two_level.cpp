@@ -79,8 +79,10 @@ void complete(ScheduleRequest& request, const RecordOffer&) {
 }  // namespace
 
 ScheduleKind twolevel_schedule() {
-  return {"twolevel", "a state on disk every period (any number of steps), Revolve in memory within", make, true,
-          complete, nullptr, false, memory_of_sweeps};
+  return {"twolevel", "a state on disk every period (any number of steps), Revolve in memory within",
+          make,       true,
+          complete,   nullptr,
+          false,      memory_of_sweeps};
 }
 
 }  // namespace hindsight

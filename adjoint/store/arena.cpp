@@ -25,7 +25,8 @@ bool PageArena::Use::take(std::span<const std::int64_t> chain) {
     return page >= 0 && page < std::ssize(is_used_) && !is_used_[static_cast<std::size_t>(page)];
   };
   std::size_t taken = 0;
-  for (; taken < chain.size() && is_free(chain[taken]); ++taken) is_used_[static_cast<std::size_t>(chain[taken])] = true;
+  for (; taken < chain.size() && is_free(chain[taken]); ++taken)
+    is_used_[static_cast<std::size_t>(chain[taken])] = true;
   if (taken == chain.size() && !chain.empty()) {
     for (std::size_t i = 0; i < chain.size(); ++i)
       arena_.next_[static_cast<std::size_t>(chain[i])] = i + 1 < chain.size() ? chain[i + 1] : none;

@@ -67,11 +67,14 @@ std::string joined(const std::vector<std::string>& names) {
 
 CheckpointFile::CheckpointFile(CheckpointFileSettings settings) : settings_(std::move(settings)) {
   try {
-    if (!settings_.reopens || !find_file()) make_file();
+    const bool is_new = !settings_.reopens || !find_file();
+    if (is_new) make_file();
     data_ = settings_.open(settings_.path, settings_.direct);
     tables_ = data_ ? settings_.open(settings_.path, false) : nullptr;
     if (!tables_) throw ResourceError("cannot open '" + settings_.path + "': " + std::strerror(errno));
     if (data_->reserve(pages_at_, settings_.pages * settings_.page_bytes) != 0) fail("reserve space in", errno);
+    if (is_new) fill(slots_at_, settings_.slots, SlotRow());
+    if (is_new && links_at_ >= 0) fill(links_at_, settings_.pages, std::int64_t{-1});
   } catch (const ResourceError& error) {
     const bool is_full = !has_room();
     unlink(settings_.path.c_str());
@@ -149,17 +152,23 @@ void CheckpointFile::make_file() {
     write_shape(data, settings_.shape, path);
     const Hdf5Type type = slot_row_type(path);
     const Hdf5Dataset slots = make("slots", type, {static_cast<hsize_t>(settings_.slots)});
-    const std::vector<SlotRow> rows(static_cast<std::size_t>(settings_.slots));
-    write_all(slots, type, rows.data(), path);
     slots_at_ = offset_of(slots, path);
     if (settings_.page_bytes < settings_.shape.bytes()) {
       const Hdf5Dataset links = make("next_page", H5T_NATIVE_INT64, {pages});
-      const std::vector<std::int64_t> none(static_cast<std::size_t>(pages), -1);
-      write_all(links, H5T_NATIVE_INT64, none.data(), path);
       links_at_ = offset_of(links, path);
     }
   }
   file.close(path);
+}
+
+/// Past HDF5, which would want all rows in memory at once.
+template <class Row>
+void CheckpointFile::fill(std::int64_t at, std::int64_t rows, const Row& row) {
+  constexpr std::int64_t at_once = 1024;
+  const std::vector<Row> some(static_cast<std::size_t>(std::min(rows, at_once)), row);
+  for (std::int64_t first = 0; first < rows; first += at_once)
+    put(at + first * static_cast<std::int64_t>(sizeof(Row)), some.data(),
+        static_cast<std::size_t>(std::min(at_once, rows - first)) * sizeof(Row));
 }
 
 void CheckpointFile::fail(const std::string& what, int error) const {

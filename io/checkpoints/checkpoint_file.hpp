@@ -56,6 +56,8 @@ class CheckpointFile final : public Medium {
   bool find_file();
   bool has_room() const;
   void put(std::int64_t offset, const void* from, std::size_t bytes);
+  template <class Row>
+  void fill(std::int64_t at, std::int64_t rows, const Row& row);
   [[noreturn]] void fail(const std::string& what, int error) const;
 
   CheckpointFileSettings settings_;

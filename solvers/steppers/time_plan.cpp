@@ -16,6 +16,9 @@ TimePlan::TimePlan(double from, double to, double step, std::vector<double> land
   for (const double t : landings)
     if (t > ends_.back() + tolerance_ && t < to - tolerance_) ends_.push_back(t);
   ends_.push_back(to);
+  ends_.shrink_to_fit();
+  first_step_.reserve(ends_.size());
+  lengths_.reserve(ends_.size() - 1);
   first_step_.push_back(0);
   for (std::size_t i = 1; i < ends_.size(); ++i) {
     const double slack = 1e-12 + 4e-16 * std::max(std::fabs(from), std::fabs(to)) / step;  // round-off of the times

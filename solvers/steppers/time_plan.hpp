@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "solvers/steppers/runge_kutta.hpp"
+#include "src/memory.hpp"
 
 namespace hindsight {
 
 /// Steps of equal length between landing times (observations, outputs, the end), none longer than asked for: each
 /// stretch is divided into ceil(length/step) steps. State k belongs to time(k); step k leads from state k to k+1.
+/// Memory made by the constructor grows with the landings, not with the steps, and counts (src/memory.hpp).
 class TimePlan {
  public:
   /// @param landings any order; those outside (from, to) are ignored; ones closer than 1e-9 steps are merged.
@@ -37,9 +39,9 @@ class TimePlan {
 
  private:
   std::size_t stretch(std::int64_t k) const;
-  std::vector<double> ends_;              // times where stretches begin, and the end
-  std::vector<std::int64_t> first_step_;  // of each stretch, and the total
-  std::vector<double> lengths_;           // of the steps of each stretch
+  CountedVector<double> ends_;              // times where stretches begin, and the end
+  CountedVector<std::int64_t> first_step_;  // of each stretch, and the total
+  CountedVector<double> lengths_;           // of the steps of each stretch
   std::int64_t steps_ = 0;
   double tolerance_ = 0.0;
 };

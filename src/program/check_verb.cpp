@@ -157,7 +157,7 @@ ExitCode check_verb(const Options& options, const Communicator& comm) {
   if (source.unknowns.empty()) throw InputError({options.target, 0, 0}, "nothing to check: the case has no unknowns");
   RunJournal journal(options, source, comm);
   Session session(source, comm, true, true, options.quiet, plan_options(options, source, comm, &journal));
-  journal.begin(source, session.simulation().kept_bytes());
+  journal.begin(source, session.epoch_bytes());
   if (!options.break_gradient.empty()) break_gradient(session.simulation(), options.break_gradient);
   const CheckedPoint point{session.simulation().values(), session.gradient({})};
   session.simulation().fix_end();

@@ -2,7 +2,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -142,9 +141,6 @@ Json base_result(const std::string& verb, const Session& session, double objecti
                               {"rms", std::sqrt(misfit.sum_of_squares() / static_cast<double>(misfit.count()))},
                               {"noise", misfit.noise()}});
   json["steps"]["forward"] = simulation.plan().steps();
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  json["memory"]["resident_peak"] = usage.ru_maxrss * std::int64_t{1024};
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   json["provenance"] = {{"program", "hindsight " + program_version()},
@@ -269,6 +265,11 @@ Json values_result(const Session& session, const RunFolder& folder, const std::s
   }
   if (output) output->finish();
   return json;
+}
+
+Json resident_result(const Session& session) {
+  const ResidentBytes resident = session.resident_bytes();
+  return {{"start", resident.start}, {"peak", resident.peak}, {"growth", resident.growth}};
 }
 
 std::string misfit_text(const Session& session) {

@@ -74,6 +74,8 @@ Json counts_result(const Options& options, const Session& session, const DriverC
 /// Per unknown: a value, or {norm, dataset}; writes `file` with fields and series. Collective.
 Json values_result(const Session& session, const RunFolder& folder, const std::string& file,
                    const UnknownValues& values);
+/// The `memory.resident` of result.json. Collective.
+Json resident_result(const Session& session);
 /// "misfit of u: 21 values, sum of squares 1.23, ..." one line per misfit term.
 std::string misfit_text(const Session& session);
 /// A JSON text to --json's file or standard output, by rank 0. Collective. @throws ResourceError.

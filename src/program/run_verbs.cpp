@@ -173,8 +173,9 @@ class Run {
   const RunFolder& folder() const { return journal.folder(); }
   /// Whether it says on standard output, for people, what it does.
   bool talks() const { return !options_.quiet && options_.json != "-"; }
-  /// Adds the warnings to the result. Collective. @param seconds that the result took.
+  /// Adds the warnings and what was resident to the result. Collective. @param seconds that the result took.
   void finish(Json result, double seconds) {
+    result["memory"]["resident"] = resident_result(session);
     for (const auto* texts : {&session.notes(), &session.warnings()})
       for (const std::string& text : *texts) {
         result["warnings"].push_back(text);
@@ -192,7 +193,7 @@ class Run {
 
  private:
   const RunFolder& begin() {
-    journal.begin(session.source(), session.simulation().kept_bytes());
+    journal.begin(session.source(), session.epoch_bytes());
     folder().write_text("case.yaml", session.source().resolved);
     return folder();
   }

@@ -39,28 +39,53 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
       Simulation::Wants{adjoint, tangent, options_.machine ? options_.machine.get() : &Machine::host()});
   notes_ = notes_on(case_, *simulation_);
   for (const std::string& note : notes_) progress_.warn(note);
+  resident_at_start_ = resident();
+  counted_at_start_ = simulation_->memory()->used();
   if (options_.journal != nullptr) {
     options_.journal->bind(simulation_->grid());
     simulation_->memory()->take(simulation_->kept_bytes() + 2 * simulation_->gradient_bytes());  // it is logged too
   }
   if (!adjoint) return;
-  bool is_warned = false;
   try {
     tiers_ = std::make_unique<SlowTiers>(case_, comm_, options_.disk, *simulation_,
                                          [this](const std::string& text) { warn(text); });
+    make_ready();
+  } catch (const InputError& error) {
+    if (warnings_.size() > (is_warned_of_budget_ ? 1U : 0U))
+      throw ResourceError(error.what());  // it did not fit what was found free
+    throw InputError(checkpoints.host ? checkpoints.host->place : checkpoints.place, error.what());
+  }
+}
+
+/// A run that is refused leaves nothing behind.
+void Session::make_ready() {
+  try {
     read_budgets();
-    is_warned = warn_of_host_budget();
+    is_warned_of_budget_ = warn_of_host_budget();
     require_memory(inputs_);
     if (!restore_plan()) {
       plan_measured();
       choose_codec();
     }
-    if (options_.journal != nullptr) options_.journal->attach("plan", [this](ArchiveWriter& to) { save_plan(to); });
-  } catch (const InputError& error) {
-    if (warnings_.size() > (is_warned ? 1U : 0U))
-      throw ResourceError(error.what());  // it did not fit what was found free
-    throw InputError(checkpoints.host ? checkpoints.host->place : checkpoints.place, error.what());
+  } catch (...) {
+    if (options_.journal == nullptr || !options_.journal->is_resumed()) tiers_->close(Tier::disk);
+    throw;
   }
+  if (options_.journal != nullptr) options_.journal->attach("plan", [this](ArchiveWriter& to) { save_plan(to); });
+}
+
+Session::~Session() {
+  if (has_failed_ && tiers_) tiers_->close(Tier::disk);
+}
+
+ResidentBytes Session::resident_bytes() const {
+  const Resident &start = resident_at_start_, end = resident();
+  const std::int64_t own = start.now - start.files - counted_at_start_;
+  return {comm_.max(start.now), comm_.max(end.most), comm_.max(end.most - end.files - own)};
+}
+
+std::int64_t Session::epoch_bytes() const {
+  return simulation_->kept_bytes() + (tiers_ ? tiers_->places_bytes() : 0);
 }
 
 double Session::add_priors(UnknownValues* gradient) const {

@@ -13,6 +13,7 @@
 #include "src/program/drift.hpp"
 #include "src/program/run_journal.hpp"
 #include "src/program/slow_tiers.hpp"
+#include "src/resident.hpp"
 
 namespace hindsight {
 
@@ -42,6 +43,13 @@ struct LossyError {
   int gradients = 0;       ///< that it took so far
 };
 
+/// Bytes of this program that are resident after start-up and at most; and by how much that grew which is no page of a
+/// file (libraries come as they are used for the first time), with what counts in the budget already then. Each of the
+/// rank that has the most.
+struct ResidentBytes {
+  std::int64_t start = 0, peak = 0, growth = 0;
+};
+
 /// Slow tiers whose codecs change states, whether the plan uses them or not: with a tolerance to be found, and others.
 struct LossyTiers {
   std::vector<Tier> tuned, fixed;
@@ -52,6 +60,8 @@ class Session {
  public:
   /// Builds the simulation. Collective. The case's log-scale and prior settings are kept with the unknowns.
   Session(Case c, const Communicator& comm, bool adjoint, bool tangent, bool quiet, PlanOptions options = {});
+  /// A tier's files stay for a process that goes on, unless the last evaluation has failed for good.
+  ~Session();
 
   const Case& source() const { return case_; }
   const Communicator& communicator() const { return comm_; }
@@ -78,6 +88,11 @@ class Session {
   const std::vector<std::string>& warnings() const { return warnings_; }
   /// What the case's author should know, one sentence each (notes.hpp).
   const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Until now. Collective.
+  ResidentBytes resident_bytes() const;
+  /// What an epoch of this rank has, about.
+  std::int64_t epoch_bytes() const;
 
   /// The objective, priors included; observer as in Simulation.
   double objective(const StateObserver& observer);
@@ -110,13 +125,15 @@ class Session {
   Evaluation gradient_now(const StateObserver& observer);
   double add_priors(UnknownValues* gradient) const;
   std::vector<Tier> memories() const;
+  void make_ready();
   void read_budgets();
   bool has_working_memory(Tier tier) const;
   void require_working_memory() const;
   std::int64_t bytes_for_tables() const;
   void count_units();
   std::int64_t units_of(Tier tier) const;
-  std::int64_t bytes_of_transfers(Tier tier) const;
+  std::int64_t bytes_of_transfers(Tier memory) const;
+  std::int64_t bytes_of_tables() const;
   std::int64_t states_that_fit(Tier tier) const;
   bool is_in_slots(Tier tier) const;
   const std::optional<CaseBudget>& given(Tier tier) const;
@@ -130,6 +147,7 @@ class Session {
   void keep_in_memory();
   CheckpointPlan plan_alone();
   void make_plan();
+  void drop_plan();
   bool open_tiers();
   void shrink(const TierIsFull& full, double seconds);
   void foresee_sizes();
@@ -164,6 +182,9 @@ class Session {
   bool has_shrunk_ = false;       // since then, a tier
   bool is_calibrating_ = false;   // a process that goes on has to do it again
   Progress progress_;
+  Resident resident_at_start_;
+  std::int64_t counted_at_start_ = 0;  // bytes
+  bool has_failed_ = false;            // the last evaluation
 };
 
 }  // namespace hindsight

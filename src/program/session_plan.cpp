@@ -130,7 +130,7 @@ void Session::require_working_memory() const {
       throw InputError(fmt::format("checkpoints.{}: {}{} is too little: a gradient needs {} of working memory{}",
                                    to_text(tier), bytes_text(budgets_[index(tier)]),
                                    tier == Tier::host && !host_source_.empty() ? " (" + host_source_ + ")" : "",
-                                   bytes_text(comm_.max(inputs_.working(tier))),
+                                   enough_text(comm_.max(inputs_.working(tier))),
                                    transfers > 0 ? ", " + bytes_text(transfers) + " of it for slow tiers" : ""));
   }
 }
@@ -155,9 +155,11 @@ std::int64_t Session::peak_bytes(Tier tier) const {
   return slow != nullptr ? slow->peak_bytes() : 0;
 }
 
-/// For slots, of this rank. Of a disk, no more than slots whose tables leave most of the host memory to checkpoints.
+/// For slots, of this rank, beside what a plan's schedule keeps. Of a disk, no more than slots whose tables leave most
+/// of the host memory to checkpoints.
 std::int64_t Session::tier_bytes(Tier tier) const {
-  if (tier != Tier::disk) return std::max<std::int64_t>(0, budgets_[index(tier)] - inputs_.working(tier));
+  const std::int64_t kept = tier == Tier::host ? plan_.schedule_bytes : 0;
+  if (tier != Tier::disk) return std::max<std::int64_t>(0, budgets_[index(tier)] - inputs_.working(tier) - kept);
   const std::int64_t bytes = is_in_slots(tier) ? given(tier)->amount * inputs_.state_bytes : given(tier)->amount;
   return is_in_slots(Tier::host) ? bytes : std::min(bytes, tiers_->bytes_of_table(tier, bytes_for_tables()));
 }
@@ -166,7 +168,7 @@ std::int64_t Session::tier_bytes(Tier tier) const {
 std::int64_t Session::bytes_for_tables() const {
   constexpr std::int64_t part = 8;
   const std::int64_t working = inputs_.working(Tier::host) - transfer_bytes_[index(Tier::host)];
-  return std::max<std::int64_t>(0, budgets_[index(Tier::host)] - working) / part;
+  return std::max<std::int64_t>(0, budgets_[index(Tier::host)] - working - bytes_of_transfers(Tier::host)) / part;
 }
 
 /// Slots as far as their sizes are known now, and the memory of transfers. The host comes last, because the tables of
@@ -203,25 +205,30 @@ std::int64_t Session::units_of(Tier tier) const {
   return most >= 0 ? std::min(units, most) : units;
 }
 
-/// Memory that transfers to the slow tiers in use take, and the tables of slots that lie elsewhere.
+/// Memory that transfers to the slow tiers in use take.
 std::int64_t Session::bytes_of_transfers(Tier memory) const {
   std::int64_t bytes = 0;
-  if (memory == Tier::host && inputs_.memory() == Tier::device)
-    bytes += inputs_.units[Tier::device] * Simulation::state_table_bytes;
   for (const Tier tier : slow_tiers) {
     if (!tiers_->is_asked_for(tier) || (tier == Tier::disk && does_without_disk_)) continue;
     if (memory == inputs_.memory()) bytes += tiers_->buffer_bytes(tier);
-    if (memory != Tier::host) continue;
-    bytes += tiers_->working_bytes(tier);
-    if (tier == Tier::disk) bytes += tiers_->table_bytes(tier, inputs_.units[tier], tier_bytes(tier));
+    if (memory == Tier::host) bytes += tiers_->working_bytes(tier);
   }
+  return bytes;
+}
+
+/// Host memory of the tables of slots that lie elsewhere.
+std::int64_t Session::bytes_of_tables() const {
+  std::int64_t bytes = 0;
+  if (inputs_.memory() == Tier::device) bytes += inputs_.units[Tier::device] * Simulation::state_table_bytes;
+  if (tiers_->is_asked_for(Tier::disk) && !does_without_disk_)
+    bytes += tiers_->table_bytes(Tier::disk, inputs_.units[Tier::disk], tier_bytes(Tier::disk));
   return bytes;
 }
 
 /// A budget in slots is for checkpoints alone, and as long as nothing is planned there is no limit.
 void Session::count_transfers() {
   for (const Tier tier : memories()) {
-    const std::int64_t bytes = bytes_of_transfers(tier);
+    const std::int64_t bytes = bytes_of_transfers(tier) + (tier == Tier::host ? bytes_of_tables() : 0);
     inputs_.working_bytes[index(tier)] += bytes - std::exchange(transfer_bytes_[index(tier)], bytes);
     if (!is_in_slots(tier)) continue;
     budgets_[index(tier)] = bytes_of_slots(*given(tier), inputs_.working(tier), taken_bytes(tier, inputs_));
@@ -271,10 +278,16 @@ void Session::measure_memory() {
   } while (wanted > 2 * sample);
 }
 
-void Session::measure_steps(int repeats, double batch) {
-  tiers_->close(Tier::host);  // its memory is needed
+/// The memory of checkpoints, and of what a schedule keeps, is needed otherwise.
+void Session::drop_plan() {
   simulation_->free_checkpoints();
+  tiers_->close(Tier::host);
+  plan_ = {};
   count_units();
+}
+
+void Session::measure_steps(int repeats, double batch) {
+  drop_plan();
   const Tier memory = inputs_.memory();
   const std::int64_t unit = inputs_.state_bytes + (memory == Tier::host ? Simulation::measured_table_bytes : 0);
   const std::int64_t units = -comm_.max(-tier_bytes(memory) / unit);
@@ -300,9 +313,7 @@ void Session::keep_in_memory() {
 }
 
 void Session::measure_transfers() {
-  tiers_->close(Tier::host);
-  simulation_->free_checkpoints();
-  count_units();
+  drop_plan();
   OperationSeconds& seconds = inputs_.seconds;
   seconds.write = seconds.read = seconds.write_delay = seconds.read_delay = {};
   keep_in_memory();
@@ -323,10 +334,7 @@ void Session::measure_transfers() {
 
 /// A plan that has no place yet, made with the memory of checkpoints free: schedules keep tables.
 CheckpointPlan Session::plan_alone() {
-  simulation_->free_checkpoints();
-  tiers_->close(Tier::host);
-  plan_ = {};
-  count_units();
+  drop_plan();
   require_working_memory();
   const CountMemory counted(simulation_->memory());
   return hindsight::make_plan(inputs_);

@@ -71,7 +71,7 @@ template <class Request, class Visit>
 void visit_request(Request& r, const Visit& visit) {
   visit(r.steps, r.capacities.slots, r.content, r.costs.forward, r.costs.reverse, r.costs.write, r.costs.read,
         r.costs.write_delay, r.costs.read_delay, r.record_units, r.record_gives_state, r.period, r.at_most,
-        r.roles.memory, r.roles.slow);
+        r.table_bytes, r.roles.memory, r.roles.slow);
 }
 
 template <class Lossy, class Visit>
@@ -84,6 +84,7 @@ void visit_lossy(Lossy& l, const Visit& visit) {
 /// Does the work, unless the log has it. Failures of the numerics are logged and thrown again.
 Session::Logged Session::once(const std::string& kind, std::int64_t steps, const std::function<void(Logged&)>& work) {
   Logged result;
+  has_failed_ = false;
   RunJournal* const journal = options_.journal;
   if (journal == nullptr) {
     work(result);
@@ -103,7 +104,8 @@ Session::Logged Session::once(const std::string& kind, std::int64_t steps, const
   }
   if (!is_recalled || journal->is_new_log()) journal->log([&](BlockWriter& to) { write(to, result, values); });
   if (!is_recalled) journal->pause();
-  if (!result.failure.empty()) throw NumericsError(result.failure);
+  has_failed_ = !result.failure.empty();
+  if (has_failed_) throw NumericsError(result.failure);
   return result;
 }
 

@@ -212,6 +212,12 @@ void SlowTiers::close(Tier tier) {
   if (tier == Tier::disk && scratch_) std::remove(file().c_str());
 }
 
+std::int64_t SlowTiers::places_bytes() const {
+  const SlotTier* const disk = (*this)[Tier::disk];
+  if (disk == nullptr) return 0;
+  return disk->settings().slots * SlotTier::place_bytes + disk->medium().pages() * SlotTier::page_place_bytes;
+}
+
 bool SlowTiers::is_lossless() const {
   return std::all_of(codecs_.begin(), codecs_.end(), [](const auto& codec) { return !codec || codec->is_lossless(); });
 }

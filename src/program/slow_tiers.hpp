@@ -67,6 +67,8 @@ class SlowTiers {
   /// that there is room for, less than asked for when a device is full (then it is closed). Collective.
   std::int64_t open(Tier tier, std::int64_t slots, std::int64_t bytes);
   void close(Tier tier);
+  /// What an epoch is told of where the slots of open tiers are, at most.
+  std::int64_t places_bytes() const;
   /// Whether no open or chosen codec loses anything.
   bool is_lossless() const;
   /// Closes all, and coded states get another tolerance; none: their codec is left out.

@@ -20,7 +20,7 @@ class PinnedMemory final : public HostMachine {
  public:
   explicit PinnedMemory(cuda::Device& device) : device_(device) {}
   void* allocate(std::int64_t bytes, std::int64_t) override { return device_.allocate_pinned(bytes); }  // pages
-  void free(void* memory) override { device_.free_pinned(memory); }
+  void free(void* memory, std::int64_t) override { device_.free_pinned(memory); }
 
  private:
   cuda::Device& device_;
@@ -37,7 +37,7 @@ class CudaMachine final : public Machine {
   bool is_host() const override { return false; }
   bool is_open_to_mpi() const override { return cuda::mpi_takes_devices(); }
   void* allocate(std::int64_t bytes, std::int64_t) override { return device_->allocate(bytes); }
-  void free(void* memory) override { device_->free(memory); }
+  void free(void* memory, std::int64_t) override { device_->free(memory); }
   void clear(double* at, std::int64_t count) override { device_->clear(at, bytes_of(count)); }
   void copy(double* to, const double* from, std::int64_t count) override { device_->copy(to, from, bytes_of(count)); }
   void finish() override { device_->finish(); }

@@ -46,7 +46,7 @@ class EmulatedDevice final : public Machine {
     return memory;
   }
   std::int64_t batches_replayed() const override { return batches_.replayed(); }
-  void free(void* memory) override {
+  void free(void* memory, std::int64_t) override {
     finish();
     const std::scoped_lock lock(mutex_);
     // Large pages that are this memory's alone; to give back parts of others would break them up.

@@ -1,0 +1,18 @@
+// The memory of this process as the operating system sees it.
+#pragma once
+
+#include <cstdint>
+
+namespace hindsight {
+
+/// Bytes.
+struct Resident {
+  std::int64_t now = 0;    ///< resident (VmRSS)
+  std::int64_t most = 0;   ///< since this program began (VmHWM); getrusage() may speak of the process that started it
+  std::int64_t files = 0;  ///< of what is resident now, pages of libraries and kernels (RssFile)
+};
+
+/// Zeros where the system does not say.
+Resident resident();
+
+}  // namespace hindsight
