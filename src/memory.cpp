@@ -95,13 +95,13 @@ double seconds_of_fresh_byte(std::int64_t bytes) {
   Machine& host = Machine::host();
   const std::int64_t all = 2 * half * static_cast<std::int64_t>(sizeof(double));
   if (current_account) current_account->take(all);
-  auto* const block =
-      static_cast<double*>(host.allocate(std::max(all, huge_page), is_large(2 * half) ? huge_page : 64));
+  const std::int64_t mapped = std::max(all, huge_page);
+  auto* const block = static_cast<double*>(host.allocate(mapped, is_large(2 * half) ? huge_page : 64));
   host.clear(block, half);
   const auto begin = std::chrono::steady_clock::now();
   host.clear(block + half, half);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  host.free(block);
+  host.free(block, mapped);
   if (current_account) current_account->give_back(all);
   return 2 * taken.count() / static_cast<double>(all);
 }

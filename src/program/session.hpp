@@ -169,6 +169,7 @@ class Session {
   std::unique_ptr<Simulation> simulation_;
   std::unique_ptr<SlowTiers> tiers_;
   std::vector<std::string> warnings_, notes_;
+  bool is_warned_of_budget_ = false;
   PlanInputs inputs_;
   PerTier budgets_{}, transfer_bytes_{};  // of memory; and what transfers take of it
   std::string host_source_;

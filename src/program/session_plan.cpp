@@ -225,13 +225,17 @@ std::int64_t Session::bytes_of_tables() const {
   return bytes;
 }
 
-/// A budget in slots is for checkpoints alone, and as long as nothing is planned there is no limit.
+/// A budget in slots is for checkpoints alone, and as long as nothing is planned there is no limit. Of the memory that
+/// states are made in, slots are as large as states, so more of coded ones fit.
 void Session::count_transfers() {
   for (const Tier tier : memories()) {
     const std::int64_t bytes = bytes_of_transfers(tier) + (tier == Tier::host ? bytes_of_tables() : 0);
     inputs_.working_bytes[index(tier)] += bytes - std::exchange(transfer_bytes_[index(tier)], bytes);
     if (!is_in_slots(tier)) continue;
-    budgets_[index(tier)] = bytes_of_slots(*given(tier), inputs_.working(tier), taken_bytes(tier, inputs_));
+    const std::int64_t taken = taken_bytes(tier, inputs_);
+    const std::int64_t slot =
+        tier == inputs_.memory() ? taken - unit_bytes(tier, inputs_) + inputs_.state_bytes : taken;
+    budgets_[index(tier)] = bytes_of_slots(*given(tier), inputs_.working(tier), slot);
     if (tier == Tier::host && plan_.kind != nullptr) budgets_[index(tier)] += plan_.schedule_bytes;
   }
   const bool is_open = is_in_slots(Tier::host) && plan_.kind == nullptr;
