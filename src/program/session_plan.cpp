@@ -226,16 +226,15 @@ std::int64_t Session::bytes_of_tables() const {
 }
 
 /// A budget in slots is for checkpoints alone, and as long as nothing is planned there is no limit. Of the memory that
-/// states are made in, slots are as large as states, so more of coded ones fit.
+/// states are made in, slots are as large as states at least, so more of coded ones fit.
 void Session::count_transfers() {
   for (const Tier tier : memories()) {
     const std::int64_t bytes = bytes_of_transfers(tier) + (tier == Tier::host ? bytes_of_tables() : 0);
     inputs_.working_bytes[index(tier)] += bytes - std::exchange(transfer_bytes_[index(tier)], bytes);
     if (!is_in_slots(tier)) continue;
-    const std::int64_t taken = taken_bytes(tier, inputs_);
-    const std::int64_t slot =
-        tier == inputs_.memory() ? taken - unit_bytes(tier, inputs_) + inputs_.state_bytes : taken;
-    budgets_[index(tier)] = bytes_of_slots(*given(tier), inputs_.working(tier), slot);
+    const std::int64_t coded = unit_bytes(tier, inputs_);
+    const std::int64_t larger = tier == inputs_.memory() ? std::max<std::int64_t>(0, inputs_.state_bytes - coded) : 0;
+    budgets_[index(tier)] = bytes_of_slots(*given(tier), inputs_.working(tier), taken_bytes(tier, inputs_) + larger);
     if (tier == Tier::host && plan_.kind != nullptr) budgets_[index(tier)] += plan_.schedule_bytes;
   }
   const bool is_open = is_in_slots(Tier::host) && plan_.kind == nullptr;

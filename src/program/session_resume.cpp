@@ -100,6 +100,9 @@ Session::Logged Session::once(const std::string& kind, std::int64_t steps, const
     } catch (const NumericsError& error) {
       progress_.finish();
       result.failure = error.what();
+    } catch (const InputError&) {  // to go on would end alike
+      has_failed_ = true;
+      throw;
     }
   }
   if (!is_recalled || journal->is_new_log()) journal->log([&](BlockWriter& to) { write(to, result, values); });
