@@ -84,9 +84,10 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   std::vector<double> landings = spec_.landings;
   for (MisfitSpec& misfit : spec_.misfits) {
     for (const PointObservation& o : misfit.observations) landings.push_back(o.time);
-    misfits_.emplace_back(model, active_, std::move(misfit));
+    MisfitSpec whole = std::move(misfit);
+    misfit = {whole.of, {}, whole.noise, whole.logarithmic, whole.weight, whole.name};  // tables are not kept twice
+    misfits_.emplace_back(model, active_, std::move(whole));
   }
-  spec_.misfits.clear();  // they would be kept twice
 
   Symbols& s = *symbols_;
   const auto field = [&](const std::string& name) { return int{graph.field(name).node().symbol}; };

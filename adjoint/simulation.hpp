@@ -66,8 +66,8 @@ struct SimulationSpec {
   std::vector<Expr> initial;  ///< parallel to model.fields; of scalars, parameter fields and coordinates
   std::vector<Unknown> unknowns;
   std::vector<IntegralSpec> integrals;
-  std::vector<MisfitSpec> misfits;
-  std::optional<StopSpec> until;  ///< then `to` is the latest end
+  std::vector<MisfitSpec> misfits;  ///< their observations are the misfits' own once a simulation is made
+  std::optional<StopSpec> until;    ///< then `to` is the latest end
 };
 
 /// Called with every state of the first sweep; `state` is the padded state (Tables::bind_state).

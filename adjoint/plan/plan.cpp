@@ -189,8 +189,12 @@ class Search {
 
   /// A family's plan with all host memory, then with half as much again and again: until its dynamic program can be
   /// afforded, and as long as making the memory takes a part of the time that counts and less of it is better.
-  /// @throws InputError when none fits.
+  /// Where the end is open no plan has a time: then with all memory. @throws InputError when none fits.
   void look_at(const Candidate& candidate) {
+    if (inputs_.steps == unknown_steps) {
+      price_with(candidate, inputs_, true);
+      return;
+    }
     constexpr int patience = 2;  // times cost steps with the memory
     PlanInputs fewer = inputs_;
     std::int64_t& units = fewer.units[Tier::host];
@@ -236,8 +240,8 @@ class Search {
   std::optional<Price> price_with(const Candidate& candidate, const PlanInputs& inputs, bool throws) {
     try {
       CheckpointPlan plan = request_with(candidate, inputs);
-      if (best_ && saturating_sum(best_->schedule_bytes, bytes_to_make(*plan.kind, plan.request, inputs)) >
-                       inputs_.host_bytes)
+      if (best_ &&
+          saturating_sum(best_->schedule_bytes, bytes_to_make(*plan.kind, plan.request, inputs)) > inputs_.host_bytes)
         best_->schedule.actions = nullptr;  // with its tables
       meet_request(plan, inputs);
       const Price price = price_of(plan);

@@ -19,75 +19,93 @@
 namespace hindsight {
 namespace {
 
-/// Checkpoints of the first sweep. Segment j begins at checkpoint j, to be reversed with slots() - j slots.
+/// Checkpoints of the first sweep, a list by step. Segment j begins at checkpoint j, to be reversed with slots() - j
+/// slots.
 class OnlineCheckpoints {
  public:
   struct Kept {
-    std::int64_t step;
-    std::int64_t slot;
+    std::int64_t step = 0;
+    std::int32_t before = none, behind = none;  ///< slots of its neighbours
   };
+  static constexpr std::int32_t none = -1;
 
   explicit OnlineCheckpoints(std::int64_t slots) : slots_(slots) { kept_.reserve(static_cast<std::size_t>(slots)); }
-  const CountedVector<Kept>& kept() const { return kept_; }
   std::int64_t slots() const { return slots_; }
+  std::int64_t count() const { return std::ssize(kept_); }
+  std::int32_t latest() const { return latest_; }
+  /// What is in a slot.
+  const Kept& operator[](std::int64_t slot) const { return kept_[static_cast<std::size_t>(slot)]; }
 
-  /// The run goes on after step x. @returns the index of the checkpoint to be given up for state x; -1 to keep it in a
+  /// The run goes on after step x. @returns the slot of the checkpoint to be given up for state x; -1 to keep it in a
   /// free slot; -2 not to keep it.
   std::int64_t choose(std::int64_t x) {
-    if (static_cast<std::int64_t>(kept_.size()) < slots_) return -1;
+    if (count() < slots_) return -1;
     if (slots_ == 1) return -2;
     return x + 2 <= beta(slots_, 2) ? by_lengths(x) : by_cost(x);
   }
 
   /// @returns the slot for state x.
   std::int64_t keep(std::int64_t x, std::int64_t instead_of) {
-    std::int64_t slot = static_cast<std::int64_t>(kept_.size());
+    const auto slot = static_cast<std::int32_t>(instead_of >= 0 ? instead_of : count());
     if (instead_of >= 0) {
-      slot = kept_[static_cast<std::size_t>(instead_of)].slot;
-      kept_.erase(kept_.begin() + instead_of);
+      take_out(slot);
+    } else {
+      kept_.emplace_back();
     }
-    kept_.push_back({x, slot});
+    at(slot) = {x, latest_, none};
+    if (latest_ != none) at(latest_).behind = slot;
+    latest_ = slot;
     ended_.reset();
     return slot;
   }
 
  private:
-  std::int64_t length(std::int64_t j, std::int64_t end) const {
-    const auto i = static_cast<std::size_t>(j);
-    return (i + 1 < kept_.size() ? kept_[i + 1].step : end) - kept_[i].step;
+  Kept& at(std::int32_t slot) { return kept_[static_cast<std::size_t>(slot)]; }
+  /// Never the first one.
+  void take_out(std::int32_t slot) {
+    const Kept gone = at(slot);
+    at(gone.before).behind = gone.behind;
+    (gone.behind == none ? latest_ : at(gone.behind).before) = gone.before;
   }
 
-  std::int64_t by_lengths(std::int64_t x) const {
-    for (std::int64_t j = 1; j < slots_; ++j)
-      if (length(j - 1, x) + length(j, x) <= slots_ - j + 2) return j;
+  /// Of the segment that begins there.
+  std::int64_t length(std::int64_t slot, std::int64_t end) const {
+    const Kept& own = (*this)[slot];
+    return (own.behind == none ? end : (*this)[own.behind].step) - own.step;
+  }
+
+  /// What did not fit into one segment never will, for segments only grow: those before are not looked at again.
+  std::int64_t by_lengths(std::int64_t x) {
+    for (std::int32_t slot = none; (slot = at(before_).behind) != none; before_ = slot, ++index_)
+      if (length(before_, x) + length(slot, x) <= slots_ - index_ + 2) return slot;
     return -2;
   }
 
   /// A checkpoint to be given up, and what its loss costs beyond what the last segment gains.
   struct Loss {
-    std::int64_t index = -2, steps = endless;
+    std::int64_t slot = -2, steps = endless;
   };
 
   /// What giving up checkpoint j adds, if no segment behind it gained from the slot that becomes free.
-  std::int64_t own_loss(std::int64_t j, std::int64_t x) const {
-    const std::int64_t before = length(j - 1, x), own = length(j, x), s = slots_ - j;
+  std::int64_t own_loss(std::int64_t slot, std::int64_t j, std::int64_t x) const {
+    const std::int64_t before = length((*this)[slot].before, x), own = length(slot, x), s = slots_ - j;
     return binomial_plain_steps(before + own, s + 1) - binomial_plain_steps(before, s + 1) -
            binomial_plain_steps(own, s);
   }
   /// What segment j gains from one slot more, as a cost.
-  std::int64_t gain(std::int64_t j, std::int64_t x) const {
-    const std::int64_t own = length(j, x), s = slots_ - j;
+  std::int64_t gain(std::int64_t slot, std::int64_t j, std::int64_t x) const {
+    const std::int64_t own = length(slot, x), s = slots_ - j;
     return binomial_plain_steps(own, s + 1) - binomial_plain_steps(own, s);
   }
 
   /// The least loss among checkpoints whose segments have both ended: it stays while the checkpoints stay.
   Loss least_of_ended() const {
     Loss least;
-    std::int64_t later = 0;
-    for (std::int64_t j = slots_ - 2; j >= 1; --j) {
-      const std::int64_t loss = own_loss(j, 0) + later;
-      if (loss <= least.steps) least = {j, loss};
-      later += gain(j, 0);
+    std::int64_t later = 0, slot = (*this)[latest_].before;
+    for (std::int64_t j = slots_ - 2; j >= 1; --j, slot = (*this)[slot].before) {
+      const std::int64_t loss = own_loss(slot, j, 0) + later;
+      if (loss <= least.steps) least = {slot, loss};
+      later += gain(slot, j, 0);
     }
     return least;
   }
@@ -95,19 +113,23 @@ class OnlineCheckpoints {
   /// Compares what the segments up to state x+1 cost; only differences to the checkpoints as they are matter.
   std::int64_t by_cost(std::int64_t x) {
     // Not keeping x: the last segment, with one slot, is one step longer.
-    const std::int64_t last = length(slots_ - 1, x);
+    const std::int64_t last = length(latest_, x);
     const std::int64_t skip = binomial_plain_steps(last + 1, 1) - binomial_plain_steps(last, 1);
     Loss best{-2, skip};
-    if (const std::int64_t loss = own_loss(slots_ - 1, x); loss <= best.steps) best = {slots_ - 1, loss};
+    if (const std::int64_t loss = own_loss(latest_, slots_ - 1, x); loss <= best.steps) best = {latest_, loss};
     if (!ended_) ended_ = least_of_ended();
-    if (ended_->index >= 0)
-      if (const std::int64_t loss = ended_->steps + gain(slots_ - 1, x); loss <= best.steps)
-        best = {ended_->index, loss};
-    return best.steps < skip ? best.index : -2;
+    if (ended_->slot >= 0)
+      if (const std::int64_t loss = ended_->steps + gain(latest_, slots_ - 1, x); loss <= best.steps)
+        best = {ended_->slot, loss};
+    return best.steps < skip ? best.slot : -2;
   }
 
   std::int64_t slots_;
-  CountedVector<Kept> kept_;   // by step
+  CountedVector<Kept> kept_;  // by slot
+  std::int32_t latest_ = none;
+  // The latest checkpoint that stays because of lengths, and the index of the one behind it.
+  std::int32_t before_ = 0;
+  std::int64_t index_ = 1;
   std::optional<Loss> ended_;  // of kept_ as it is
 };
 
@@ -121,10 +143,7 @@ ActionStream actions(std::int64_t slots) {
     if (n != unknown_steps) break;
     const std::int64_t instead_of = checkpoints.choose(x);
     if (instead_of == -2) continue;
-    if (instead_of >= 0) {
-      const Slot slot{Tier::host, checkpoints.kept()[static_cast<std::size_t>(instead_of)].slot};
-      co_yield Release{slot};
-    }
+    if (instead_of >= 0) co_yield Release{Slot{Tier::host, instead_of}};
     const Slot slot{Tier::host, checkpoints.keep(x, instead_of)};
     co_yield Save{slot, x, Content::state};
   }
@@ -132,18 +151,17 @@ ActionStream actions(std::int64_t slots) {
   co_yield Reverse{n - 1};
   CountedVector<Slot> free;
   free.reserve(static_cast<std::size_t>(slots));
-  for (std::int64_t i = static_cast<std::int64_t>(checkpoints.kept().size()); i < slots; ++i)
-    free.push_back({Tier::host, i});
-  std::int64_t end = n - 1;
-  for (std::size_t j = checkpoints.kept().size(); j-- > 0;) {
-    const OnlineCheckpoints::Kept own = checkpoints.kept()[j];
-    const Slot slot{Tier::host, own.slot};
-    BinomialSweep sweep({own.step, end, slots - static_cast<std::int64_t>(j), -1, false, true}, {slot, free.data()});
+  for (std::int64_t i = checkpoints.count(); i < slots; ++i) free.push_back({Tier::host, i});
+  std::int64_t end = n - 1, j = checkpoints.count();
+  for (std::int64_t i = checkpoints.latest(); i != OnlineCheckpoints::none; i = checkpoints[i].before) {
+    const std::int64_t begin = checkpoints[i].step;
+    const Slot slot{Tier::host, i};
+    BinomialSweep sweep({begin, end, slots - --j, -1, false, true}, {slot, free.data()});
     for (ActionBatch batch; sweep.next(batch);)
       for (const Action& action : batch) co_yield action;
     co_yield Release{slot};
     free.push_back(slot);
-    end = own.step;
+    end = begin;
   }
   co_yield Done{};
 }

@@ -25,18 +25,13 @@ std::string unused_text(const Case& c, const std::vector<bool>& used) {
       unused.size() == 1 ? "its derivative is" : "their derivatives are");
 }
 
-/// "t = 0.5, an observation"
+/// "t = 0.5 (an observation)": what steps end at that is nothing else.
 std::string time_text(double t, const Case& c, const SimulationSpec& spec) {
   const auto is_here = [&](double other) { return std::fabs(other - t) <= 1e-9 * spec.step; };
-  const bool is_observed = std::any_of(spec.misfits.begin(), spec.misfits.end(), [&](const MisfitSpec& misfit) {
-    return std::any_of(misfit.observations.begin(), misfit.observations.end(),
-                       [&](const PointObservation& o) { return is_here(o.time); });
-  });
-  const char* const what = is_here(spec.from)                                                 ? "the begin"
-                           : is_observed                                                      ? "an observation"
+  const char* const what = is_here(spec.from) ? "the begin"
+                           : is_here(spec.to) ? (c.time.until ? "the latest end" : "the end")
                            : std::any_of(spec.landings.begin(), spec.landings.end(), is_here) ? "an output"
-                           : is_here(spec.to) && !c.time.until                                ? "the end"
-                                                                                              : "the latest end";
+                                                                                              : "an observation";
   return fmt::format("t = {:.10g} ({})", t, what);
 }
 

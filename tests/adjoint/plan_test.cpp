@@ -48,6 +48,8 @@ TEST(Plan, ChoosesTheFastestFamily) {
   PlanInputs open = inputs(unknown_steps, 5, 4);
   open.at_most = 1000;
   EXPECT_EQ(make_plan(open).kind->name, "online");
+  open.seconds.touch = 1.0;  // as long as nobody knows what it gains, memory is worth its time
+  EXPECT_EQ(make_plan(open).request.capacities[Tier::host], 5);
 }
 
 /// Making memory takes time: of one gradient, more memory is only taken where it gains more than that. The smaller of

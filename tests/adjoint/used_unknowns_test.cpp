@@ -89,6 +89,13 @@ TEST(Notes, NameTheUnknownsThatNothingUses) {
   EXPECT_EQ(notes(decay, {"unknowns.b={}", "unknowns.c={}"})[0].find("the objective does not depend on b, c: "), 0U);
 }
 
+/// A session's simulation keeps its observations elsewhere.
+TEST(Notes, KnowWhatMisfitsDependOn) {
+  const std::string data = testing::TempDir() + "misfit.csv";
+  world().on_root([&] { std::ofstream(data) << "time,value\n0.5,1\n"; });
+  EXPECT_TRUE(notes(decay, {"objective=[{misfit: {of: u, data: " + data + "}}]"}).empty());
+}
+
 TEST(Notes, NameTheTimesThatMakeStepsShorter) {
   const std::string data = testing::TempDir() + "times.csv";
   world().on_root([&] { std::ofstream(data) << "time,value\n0.37,1\n0.38,1\n"; });

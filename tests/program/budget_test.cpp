@@ -131,6 +131,26 @@ TEST_F(Budget, RefusesInBytesAndLeavesNothing) {
   }
 }
 
+/// Slots are given as a number; a coded state of two numbers takes a page.
+TEST_F(Budget, InSlotsHoldsCodedStates) {
+  std::ofstream("oscillator.yaml") << oscillator;
+  EXPECT_EQ(run("gradient oscillator.yaml --out run --set time.to=4e-4 --set "
+                "checkpoints.host='{size: 7 slots, codec: zstd}'"),
+            0)
+      << output();
+}
+
+/// Its error is known after the first gradient only.
+TEST_F(Budget, LeavesNothingWhereACodecIsRefused) {
+  std::ofstream("tight.yaml") << tight;
+  EXPECT_EQ(run("gradient tight.yaml --out run --set time.to=0.02 --set checkpoints.schedule=stride --set "
+                "checkpoints.disk='{size: 4 MiB, codec: float32, accept: 1e-13}'"),
+            2)
+      << output();
+  EXPECT_NE(output().find("is accepted"), std::string::npos) << output();
+  EXPECT_FALSE(fs::exists("run/scratch"));
+}
+
 TEST_F(Budget, IsPlannedForAnyNumberOfSteps) {
   std::ofstream("oscillator.yaml") << oscillator;
   const auto begin = std::chrono::steady_clock::now();
