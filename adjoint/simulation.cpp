@@ -16,6 +16,7 @@
 #include "solvers/steppers/runge_kutta_kernels.hpp"
 #include "src/cores.hpp"
 #include "src/error.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -108,10 +109,10 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   require_memory(least_memory(), spec_.axes, comm, machine());
   grid_ = std::make_unique<Grid>(spec_.axes, comm, halo, machine());
   tables_ = std::make_unique<Tables>(graph, *grid_, sums);
-  tables_->allocate(s.parameter_fields);
-  tables_->allocate(s.bars);
-  tables_->allocate(s.dot_parameter_fields);
-  tables_->allocate({s.ones});
+  comm_.together([&] {
+    for (const std::vector<int>& fields : {s.parameter_fields, s.bars, s.dot_parameter_fields, {s.ones}})
+      tables_->allocate(fields);
+  });
   padded(std::vector<double>(static_cast<std::size_t>(grid_->interior().cells()), 1.0), tables_->field(s.ones));
   std::vector<KernelSpec> kernels{s.initial};
   for (const KernelSpec& k : s.fields) kernels.push_back(k);
@@ -149,8 +150,10 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   for (Integral& integral : integrals_) integral.prepare(*grid_, *plan_, *tables_, spec_.series, knots);
   if (stop_) stop_->prepare(*grid_, *plan_, *tables_, spec_.series, knots);
   for (Misfit& misfit : misfits_) misfit.prepare(*grid_, *plan_);
-  adjoint_pool_ = std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0,
-                                         state_doubles(*grid_, model.fields.size()), machine());
+  comm_.together([&] {
+    adjoint_pool_ = std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0,
+                                           state_doubles(*grid_, model.fields.size()), machine());
+  });
 
   // First values: parameters as given, unknown initial states from their expressions.
   for (std::size_t i = 0; i < model.scalars.size(); ++i)
@@ -161,7 +164,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     exchange_parameter_field(s.parameter_fields[i]);
   }
   stages_.resize(static_cast<std::size_t>(stepper_->record_states()), nullptr);
-  reserve(0);
+  comm_.together([&] { reserve(0); });
   const Buffer start = initial_state();
   tables_->bind_state(s.first, start.data());
   for (const Unknown& u : spec_.unknowns) {
@@ -649,23 +652,35 @@ Buffer Simulation::restore_state(BlockReader& from, std::int64_t k) {
   return state;
 }
 
+/// With the ghosts, which the step that made the record has filled and its reversal reads.
 void Simulation::save_record(BlockWriter& to, const StepRecord& record) const {
+  const std::int64_t doubles = state_doubles(*grid_, spec_.model.fields.size());
+  const auto write = [&](const double* buffer) {
+    const HostView view(machine(), buffer, doubles);
+    to.archive().write(std::span(view.data(), static_cast<std::size_t>(doubles)));
+  };
   to.archive().write(static_cast<bool>(record.stages));
-  write_cells(to, record.base.data());
+  write(record.base.data());
   std::vector<double*> stages(stages_.size());
   if (record.stages) record.stages.data(stages.data());
-  for (std::size_t i = 0; record.stages && i < stages.size(); ++i) write_cells(to, stages[i]);
+  for (std::size_t i = 0; record.stages && i < stages.size(); ++i) write(stages[i]);
 }
 
 StepRecord Simulation::restore_record(BlockReader& from) {
+  const auto read = [&](double* buffer) {
+    const std::vector<double> values = from.all<std::vector<double>>().front();
+    if (std::ssize(values) != state_doubles(*grid_, spec_.model.fields.size()))
+      throw ResourceError("a checkpoint in the file of checkpoints has another size");
+    machine().copy(buffer, values.data(), std::ssize(values));
+  };
   StepRecord record;
   const bool has_stages = from.get<bool>();
   record.base = states_->acquire();
-  read_cells(from, record.base.data());
+  read(record.base.data());
   if (!has_stages) return record;
   record.stages = states_->acquire(static_cast<int>(stages_.size()));
   double* const* const stages = stages_of(record);
-  for (std::size_t i = 0; i < stages_.size(); ++i) read_cells(from, stages[i]);
+  for (std::size_t i = 0; i < stages_.size(); ++i) read(stages[i]);
   return record;
 }
 
@@ -682,7 +697,7 @@ std::int64_t Simulation::kept_bytes() const {
 void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers) {
   std::int64_t buffers = tiers[static_cast<std::size_t>(memory_tier())] == nullptr ? units : 0;
   for (const SlotTier* tier : tiers) buffers += tier != nullptr ? tier->buffers() : 0;
-  reserve(buffers);
+  comm_.together([&] { reserve(buffers); });
   checkpoints_ = std::make_unique<Checkpoints>(memory_tier(), units, record_units(), *states_, tiers, comm_);
   reserve_adjoints();
 }
@@ -718,6 +733,7 @@ using Clock = std::chrono::steady_clock;
 double seconds_of(const Communicator& comm, Machine& machine, int repeats, double enough,
                   const std::function<void()>& work) {
   const auto seconds_of_batch = [&](std::int64_t calls) {
+    stop_if_asked(comm);
     machine.finish();
     const Clock::time_point begin = Clock::now();
     for (std::int64_t k = 0; k < calls; ++k) work();
@@ -751,7 +767,7 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   constexpr std::int64_t cold = std::int64_t{96} << 20, most = 4096;
   units = std::min({units, cold / state_bytes(), most, std::max<std::int64_t>(8, plan_->steps() / 20)});
   units = -comm_.max(-units);
-  reserve(units);
+  comm_.together([&] { reserve(units); });
   reserve_adjoints();
   StepSeconds seconds = measure_operations(repeats, batch, units);
   seconds.aside = measure_aside(seconds, repeats, batch, units);
@@ -838,7 +854,7 @@ double Simulation::measure_aside(const StepSeconds& seconds, int repeats, double
 }
 
 TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
-  reserve(tier.buffers());
+  comm_.together([&] { reserve(tier.buffers()); });
   // Of the steps' processor time; a device's steps take none.
   const double taken = machine().is_host() ? 1.0 - std::min(1.0, spare_cores(comm_)) : 0.0;
   const auto per_slot = [&](double seconds) { return comm_.max(seconds / static_cast<double>(slots)); };
@@ -851,6 +867,7 @@ TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
   Buffer state = initial_state();
   elapsed();
   for (std::int64_t i = 0; i < slots; ++i) {
+    stop_if_asked(comm_);
     state = advance(0, state, false);
     tier.save(i, state, i);
   }
@@ -860,6 +877,7 @@ TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
   seconds.write = per_slot(std::min(elapsed(), tier.traffic().write_busy));
   seconds.write_delay = taken * per_slot(tier.traffic().write_cpu);
   for (std::int64_t i = 0, next = 0; i < slots; ++i) {
+    stop_if_asked(comm_);
     while (next < slots && tier.prefetch(next, *states_)) ++next;
     next = std::max(next, i + 1);
     state.reset();

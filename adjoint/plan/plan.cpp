@@ -10,6 +10,7 @@
 #include "adjoint/schedule/roles.hpp"
 #include "src/error.hpp"
 #include "src/host_memory.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -108,6 +109,7 @@ double seconds_of(const ScheduleKind& kind, const Schedule& schedule, const Plan
 }
 
 CheckpointPlan plan_with(const Candidate& candidate, const PlanInputs& inputs) {
+  stop_if_asked();
   CheckpointPlan plan;
   plan.kind = &schedule_kind(candidate.name);
   plan.request = request_for(candidate, inputs);

@@ -11,6 +11,7 @@
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/kinds.hpp"
 #include "src/error.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -47,6 +48,7 @@ MixedProgram::MixedProgram(std::int64_t steps, std::int64_t units, std::int64_t 
     if (gives_state_) given_[at(s)].total[1] = 1;
     const std::vector<Row>& after_record = gives_state_ ? given_ : live_;
     for (std::int64_t n = 2; n <= steps; ++n) {
+      stop_if_asked();
       const std::int64_t by_record = s >= record_ ? 1 + after_record[at(s - record_)].total[at(n - 1)] : infeasible;
       std::pair<std::int64_t, std::int64_t> cut{infeasible, 0};
       if (s >= 1 && by_record > n) cut = best_cut(n, own.total.data(), live_[at(s - 1)].total.data());

@@ -35,7 +35,7 @@
 #include "io/results/run_folder.hpp"
 #include "src/program/run_manifest.hpp"
 #include "src/program/run_place.hpp"
-#include "src/program/stop_request.hpp"
+#include "src/program/time_limit.hpp"
 
 namespace hindsight {
 
@@ -87,6 +87,11 @@ class RunJournal final : public SweepKeeper {
   /// Between evaluations: may commit an epoch, and stop. Collective.
   void pause() {
     if (is_due()) keep({});
+  }
+  /// The same, whether it is time to look at clocks and signals or not. Collective.
+  void pause_now() {
+    look_at_ = 0;
+    pause();
   }
   /// Commits an epoch: what comes next is not to be worked out twice. Collective.
   void settle() { keep({}); }
@@ -155,7 +160,7 @@ class RunJournal final : public SweepKeeper {
 
   Communicator comm_;
   std::unique_ptr<FileSystem> files_;
-  StopRequest stop_request_;
+  TimeLimit time_limit_;
   std::unique_ptr<RunLock> lock_;
   RunManifest manifest_;
   std::unique_ptr<RunFolder> folder_;

@@ -126,6 +126,23 @@ TEST_F(Resume, SignalsStopWithExitCode5OnAllRanks) {
   }
 }
 
+/// Records in memory are kept too, with what their reversal reads around each block of cells.
+TEST_F(Resume, SignalsStopAmongStageRecords) {
+  const std::string records = "checkpoints: {schedule: cams, host: 40 MiB}\n";
+  for (const auto& [method, ranks] : {std::pair("rk4", 1), {"rk4", 2}, {"euler", 1}}) {
+    write_case(method == std::string("rk4") ? records : "checkpoints: {schedule: store-all, host: 1 GiB}\n", "800");
+    const std::string set = std::string(" --set time.method=") + method + " ";
+    ASSERT_EQ(run("gradient case.yaml --out whole" + set), 0) << output();
+    EXPECT_EQ(json("whole/result.json")["plan"]["content"], method == std::string("rk4") ? "state" : "record");
+    fs::remove_all("stopped");
+    const int code =
+        run_and_signal("gradient case.yaml --quiet --out stopped" + set, ranks, SIGUSR1, "stopped", "done", 9000);
+    EXPECT_EQ(code, 5) << output();
+    EXPECT_EQ(run("resume stopped", ranks), 0) << output();
+    EXPECT_EQ(answer("stopped"), answer("whole")) << method << " on " << ranks << " ranks";
+  }
+}
+
 TEST_F(Resume, GoesOnWithAnotherNumberOfRanksWhenAsked) {
   write_case("checkpoints: {host: 30 slots, disk: 20 slots}\noutput: {every: 500}\n", "2500");
   ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
