@@ -119,7 +119,14 @@ class Sweep {
     const bool keeps_all = keeper_->keeps_all();
     checkpoints_.save_table(to, [&](const StepRecord& record) -> std::int64_t {
       if (!keeps_all) return Checkpoints::not_kept;
-      return keeper_->keep_part([&](BlockWriter& part) { steps_.save_record(part, record); });
+      std::int64_t first = Checkpoints::not_kept;
+      steps_.save_record(
+          [&](const std::function<void(BlockWriter&)>& write) {
+            const std::int64_t place = keeper_->keep_part(write);
+            if (first == Checkpoints::not_kept) first = place;
+          },
+          record);
+      return first;
     });
     archive.end();
   }
@@ -134,9 +141,8 @@ class Sweep {
     steps_.restore(from, turned_);
     if (from.get<bool>()) live_ = steps_.restore_state(from, turned_ ? -1 : live_step_);
     checkpoints_.restore_table(from, [&](std::int64_t place) {
-      StepRecord record;
-      keeper_->read_part(place, [&](BlockReader& part) { record = steps_.restore_record(part); });
-      return record;
+      return steps_.restore_record(
+          [&](const std::function<void(BlockReader&)>& read) { keeper_->read_part(place, read); });
     });
     from.end();
     keeper_->resumed();

@@ -652,35 +652,67 @@ Buffer Simulation::restore_state(BlockReader& from, std::int64_t k) {
   return state;
 }
 
-/// With the ghosts, which the step that made the record has filled and its reversal reads.
-void Simulation::save_record(BlockWriter& to, const StepRecord& record) const {
-  const std::int64_t doubles = state_doubles(*grid_, spec_.model.fields.size());
-  const auto write = [&](const double* buffer) {
-    const HostView view(machine(), buffer, doubles);
-    to.archive().write(std::span(view.data(), static_cast<std::size_t>(doubles)));
-  };
-  to.archive().write(static_cast<bool>(record.stages));
-  write(record.base.data());
-  std::vector<double*> stages(stages_.size());
-  if (record.stages) record.stages.data(stages.data());
-  for (std::size_t i = 0; record.stages && i < stages.size(); ++i) write(stages[i]);
+namespace {
+
+/// The states that a record holds.
+std::vector<double*> buffers_of(const StepRecord& record, std::size_t stages) {
+  std::vector<double*> all{record.base.data()};
+  if (!record.stages) return all;
+  all.resize(1 + stages);
+  record.stages.data(all.data() + 1);
+  return all;
 }
 
-StepRecord Simulation::restore_record(BlockReader& from) {
-  const auto read = [&](double* buffer) {
-    const std::vector<double> values = from.all<std::vector<double>>().front();
-    if (std::ssize(values) != state_doubles(*grid_, spec_.model.fields.size()))
-      throw ResourceError("a checkpoint in the file of checkpoints has another size");
-    machine().copy(buffer, values.data(), std::ssize(values));
-  };
+/// Of arrays of `length` doubles each, one behind the other, what lies in [begin, end): visit(array, from, doubles).
+template <class Visit>
+void visit_arrays(std::int64_t begin, std::int64_t end, std::int64_t length, Visit visit) {
+  for (std::int64_t at = begin, next = 0; at < end; at = next) {
+    next = std::min(end, (at / length + 1) * length);
+    visit(static_cast<std::size_t>(at / length), at % length, next - at);
+  }
+}
+
+constexpr std::int64_t piece_of_record = 8192;  // doubles that an epoch is given at once
+
+}  // namespace
+
+/// With the ghosts, which the step that made the record has filled and its reversal reads.
+void Simulation::save_record(const KeepPiece& keep, const StepRecord& record) const {
+  const std::int64_t length = state_doubles(*grid_, spec_.model.fields.size());
+  const std::vector<double*> buffers = buffers_of(record, stages_.size());
+  const std::int64_t all = length * std::ssize(buffers);
+  for (std::int64_t begin = 0; begin < all; begin += piece_of_record)
+    keep([&](BlockWriter& to) {
+      to.archive().write(static_cast<bool>(record.stages));
+      visit_arrays(begin, std::min(all, begin + piece_of_record), length,
+                   [&](std::size_t i, std::int64_t from, std::int64_t doubles) {
+                     const HostView view(machine(), buffers[i] + from, doubles);
+                     to.archive().write(std::span(view.data(), static_cast<std::size_t>(doubles)));
+                   });
+    });
+}
+
+StepRecord Simulation::restore_record(const ReadPiece& read) {
+  const std::int64_t length = state_doubles(*grid_, spec_.model.fields.size());
   StepRecord record;
-  const bool has_stages = from.get<bool>();
-  record.base = states_->acquire();
-  read(record.base.data());
-  if (!has_stages) return record;
-  record.stages = states_->acquire(static_cast<int>(stages_.size()));
-  double* const* const stages = stages_of(record);
-  for (std::size_t i = 0; i < stages_.size(); ++i) read(stages[i]);
+  std::vector<double*> buffers;
+  for (std::int64_t begin = 0, all = 1; begin < all; begin += piece_of_record)
+    read([&](BlockReader& from) {
+      const bool has_stages = from.get<bool>();
+      if (begin == 0) {
+        record.base = states_->acquire();
+        if (has_stages) record.stages = states_->acquire(static_cast<int>(stages_.size()));
+        buffers = buffers_of(record, stages_.size());
+        all = length * std::ssize(buffers);
+      }
+      visit_arrays(begin, std::min(all, begin + piece_of_record), length,
+                   [&](std::size_t i, std::int64_t to, std::int64_t doubles) {
+                     const std::vector<double> values = from.all<std::vector<double>>().front();
+                     if (std::ssize(values) != doubles)
+                       throw ResourceError("a checkpoint in the file of checkpoints has another size");
+                     machine().copy(buffers[i] + to, values.data(), doubles);
+                   });
+    });
   return record;
 }
 

@@ -415,12 +415,11 @@ std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& writ
   });
 }
 
-void RunJournal::read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) {
+void RunJournal::read_part(std::int64_t& place, const std::function<void(BlockReader&)>& read) {
   std::vector<Bytes> entries;
   for (Part& part : parts_) {
     if (!part.host_slots) throw ResourceError("the file of checkpoints '" + path("slots") + "-*' is missing");
-    std::int64_t at = place;
-    entries.push_back(part.host_slots->read(at));
+    entries.push_back(part.host_slots->read(place));
   }
   read_entries(entries, "the file of checkpoints", *grid_, [&](BlockReader& from) {
     if (from.get<std::int64_t>() != epoch_) throw ResourceError("the file of checkpoints is of a later epoch");

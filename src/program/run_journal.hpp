@@ -121,7 +121,7 @@ class RunJournal final : public SweepKeeper {
   void resumed() override { forget_parts(); }
   bool keeps_all() const override { return keeps_parts_; }
   std::int64_t keep_part(const std::function<void(BlockWriter&)>& write) override;
-  void read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) override;
+  void read_part(std::int64_t& place, const std::function<void(BlockReader&)>& read) override;
 
  private:
   /// What one earlier rank wrote.
