@@ -80,8 +80,9 @@ class Signals : public ::testing::Test {
     }
     return false;
   }
+  /// Until something is in it.
   static void wait_for(const std::string& file, Process& process) {
-    while (!fs::exists(file) && !process.is_over()) std::this_thread::sleep_for(milliseconds(5));
+    while (contents(file).empty() && !process.is_over()) std::this_thread::sleep_for(milliseconds(5));
   }
   /// Sends a signal. @returns the exit code. It has to end within some seconds, on a busy machine too.
   static int ended_by(Process& process, int signal, pid_t id) {
@@ -180,7 +181,10 @@ class RandomMoments : public Signals {
     }
     EXPECT_TRUE(code == 0 || code == 5) << code << "\n" << output();
     if (code == 5) expect_no_litter();
-    if (code == 5 && !fs::exists("run/run.json")) return true;
+    if (code == 5 && !fs::exists("run/run.json")) {
+      EXPECT_FALSE(fs::exists("run")) << output();
+      return true;
+    }
     if (code == 5) {
       EXPECT_EQ(run_command(command("resume run --quiet", ranks, own)), 0) << output();
     }
@@ -188,18 +192,19 @@ class RandomMoments : public Signals {
     return code == 5;
   }
 
-  /// Over the time that a run takes here and now.
+  /// Spread over the time that a run takes here and now.
   void try_moments(int count, int ranks, bool is_cold) {
     std::mt19937 random(static_cast<unsigned>(17 * ranks + (is_cold ? 1 : 0)));
     const std::string own = "HINDSIGHT_CACHE=" + here_ + "/cache";
     if (!is_cold) run_command(command("gradient case.yaml --out warm", ranks, own));
     const auto begin = std::chrono::steady_clock::now();
     ASSERT_EQ(run_command(command("gradient case.yaml --out whole", ranks, own)), 0) << output();
-    auto longest = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin).count();
+    const auto longest = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin).count();
     int stopped = 0;
     for (int i = 0; i < count; ++i) {
       const int signal = ranks > 1 ? SIGUSR1 : std::array{SIGTERM, SIGINT, SIGUSR1}[random() % 3];
-      const milliseconds moment(random() % static_cast<unsigned>(longest));
+      const double part = (i + std::uniform_real_distribution<>()(random)) / count;
+      const milliseconds moment(static_cast<std::int64_t>(part * static_cast<double>(longest)));
       SCOPED_TRACE(std::to_string(moment.count()) + " of " + std::to_string(longest) + " ms, signal " +
                    std::to_string(signal) + ", " + std::to_string(ranks) + " ranks" + (is_cold ? ", compiling" : ""));
       if (try_at(moment, ranks, signal, is_cold)) ++stopped;
