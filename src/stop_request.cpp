@@ -11,6 +11,7 @@
 namespace hindsight {
 namespace {
 
+constexpr std::array<int, 3> signals{SIGTERM, SIGINT, SIGUSR1};
 constexpr long same_request = 500'000'000;  // ns
 
 // The one state that a signal's handler can have.
@@ -19,7 +20,7 @@ timespec received_at{};
 std::atomic<pid_t> started{0};
 static_assert(std::atomic<pid_t>::is_always_lock_free);
 
-bool stopped = false;
+bool stopped = false, is_caught = false;
 
 std::string& told() {
   static std::string what = "before anything was worked out; begin again with the same command";
@@ -40,13 +41,35 @@ extern "C" void on_signal(int number) {
   _exit(static_cast<int>(ExitCode::stopped));
 }
 
-}  // namespace
-
-void catch_stop_signals() {
+const struct sigaction catching = [] {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaction(signal, &action, nullptr);
+  return action;
+}();
+
+}  // namespace
+
+void catch_stop_signals() {
+  is_caught = true;
+  for (const int signal : signals) sigaction(signal, &catching, nullptr);
+}
+
+StopSignalsDelayed::StopSignalsDelayed() : is_needed_(!is_caught) {
+  if (!is_needed_) return;
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    sigaction(signals[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler != SIG_IGN) sigaction(signals[i], &catching, nullptr);
+  }
+}
+
+StopSignalsDelayed::~StopSignalsDelayed() {
+  if (!is_needed_) return;
+  for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before_[i], nullptr);
+  if (const int signal = received; signal != 0) {
+    received = 0;
+    raise(signal);
+  }
 }
 
 std::string stop_signal() {

@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <array>
+#include <csignal>
 #include <string>
 
 #include "src/communicator.hpp"
@@ -12,6 +14,20 @@ namespace hindsight {
 /// From here on SIGTERM, SIGINT and SIGUSR1 are requests to stop. A second one ends the process at once, and what it
 /// started, with the exit code of a stopped run; signals that follow the first within half a second count as the same.
 void catch_stop_signals();
+
+/// While it lives, they are requests to stop in verbs that write no run, too; in the end the process does what a signal
+/// asked for meanwhile, as if it came only then.
+class StopSignalsDelayed {
+ public:
+  StopSignalsDelayed();
+  ~StopSignalsDelayed();
+  StopSignalsDelayed(const StopSignalsDelayed&) = delete;
+  StopSignalsDelayed& operator=(const StopSignalsDelayed&) = delete;
+
+ private:
+  bool is_needed_;
+  std::array<struct sigaction, 3> before_{};
+};
 
 /// "SIGUSR1"; empty: this rank was not asked.
 std::string stop_signal();

@@ -155,6 +155,19 @@ TEST_F(Signals, EndOtherVerbsAtOnce) {
   }
 }
 
+/// They leave no compiler behind, and nothing in the cache.
+TEST_F(Signals, EndOtherVerbsThatCompile) {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    fs::remove("compiling");
+    Process process(command("plan case.yaml", 1, "HINDSIGHT_CACHE=" + here_ + "/cache " + slow_compiler()));
+    wait_for("compiling", process);
+    EXPECT_EQ(ended_by(process, signal, process.id()), -1) << output();
+    EXPECT_EQ(output(), "");
+    EXPECT_EQ(files_in("cache"), std::vector<std::string>{});
+    EXPECT_FALSE(runs_in_group(std::stoi(contents("compiling")))) << "the compiler, or what it started, is still there";
+  }
+}
+
 class RandomMoments : public Signals {
  protected:
   /// What there is of a run that was stopped, and not yet complete.

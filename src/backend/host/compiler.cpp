@@ -118,6 +118,7 @@ std::shared_ptr<void> compile_here(const std::string& kernels) {
   if (const auto found = cache.find())
     if (auto handle = open(*found)) return usable(handle, target);
   const std::string compiler = find_compiler_for(target);
+  const StopSignalsDelayed nothing_is_left;
   const fs::path object =
       cache.make([&](const fs::path& from, const fs::path& to) { run_compiler(compiler, target, from, to); });
   if (auto handle = open(object)) return usable(handle, target);
