@@ -69,7 +69,7 @@ Memory::Memory(std::int64_t doubles, std::int64_t offset, std::int64_t alignment
   try {
     block_ = static_cast<double*>(machine.allocate(std::max(bytes(), alignment), alignment));
     for (std::int64_t done = 0; done < size_; done += piece) {
-      stop_if_asked();
+      if (done > 0) stop_if_asked();  // what is small may be taken amid a step
       machine.clear(data() + done, std::min(piece, size_ - done));
     }
   } catch (...) {
