@@ -149,9 +149,11 @@ void RunJournal::require_ranks(const Options& options) const {
 RunJournal::~RunJournal() {
   try {
     const bool is_lost = lock_ && lock_->is_lost();
-    if (is_lost || (lock_ && !is_begun_ && !is_resumed_))  // nobody else has checkpoint files of this tag
+    if (is_lost || (lock_ && !is_begun_ && !is_resumed_)) {  // nobody else has checkpoint files of this tag
       remove_checkpoints(work_, manifest_, Communicator(MPI_COMM_SELF),
                          [&](const std::string& name) { return name.find(checkpoint_tag()) != std::string::npos; });
+      if (manifest_.scratch.empty()) rmdir((work_ + "/scratch").c_str());  // when it is empty
+    }
     if (lock_ && !is_lost && !is_finished_) lock_->hold_alone([&] { leave(); });
   } catch (const std::exception&) {  // then it looks as after a kill
   }

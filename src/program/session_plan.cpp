@@ -32,13 +32,6 @@ double seconds_of(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// All ranks have a plan, or all throw why one has none.
-CheckpointPlan plan_together(const PlanInputs& inputs, const Communicator& comm) {
-  CheckpointPlan plan;
-  comm.together([&] { plan = make_plan(inputs); });
-  return plan;
-}
-
 std::int64_t bytes_of_slots(const CaseBudget& budget, std::int64_t working, std::int64_t state) {
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(budget.amount, state, &bytes) || __builtin_add_overflow(bytes, working, &bytes))
@@ -228,7 +221,7 @@ void Session::plan_measured() {
   measure_transfers();
   if (options_.costs.empty()) {
     measure_memory();
-    const double seconds = comm_.max(plan_together(inputs_, comm_).seconds), batch = std::min(most, part * seconds);
+    const double seconds = comm_.max(hindsight::make_plan(inputs_).seconds), batch = std::min(most, part * seconds);
     if (seconds >= is_long && inputs_.seconds.forward <= batch) measure_steps(9, batch);
   }
   make_plan();
@@ -249,7 +242,7 @@ void Session::measure_memory() {
   do {
     sample = std::min(wanted, growth * sample);
     inputs_.seconds.touch = comm_.max(unit * seconds_of_fresh_byte(sample));
-    wanted = comm_.max(plan_together(inputs_, comm_).checkpoint_bytes(host, inputs_)) / part;
+    wanted = comm_.max(hindsight::make_plan(inputs_).checkpoint_bytes(host, inputs_)) / part;
   } while (wanted > 2 * sample);
 }
 
@@ -306,7 +299,7 @@ void Session::measure_transfers() {
 void Session::make_plan() {
   memory_seconds_ = 0.0;
   do {
-    plan_ = plan_together(inputs_, comm_);
+    plan_ = hindsight::make_plan(inputs_);
     planned_at_ = process_seconds() - memory_seconds_;
   } while (!options_.only_plan && !open_tiers());
   if (options_.only_plan) return tiers_->close(Tier::disk);
