@@ -118,12 +118,14 @@ class Sweep {
     archive.write(static_cast<bool>(live_));
     if (live_) steps_.save_state(to, live_);
     checkpoints_.save_places(to, keeper_->units_kept_at_once(), [&](std::span<const StepRecord> records) {
-      return keeper_->keep_part([&](BlockWriter& part) {
-        for (const StepRecord& record : records) {
-          part.archive().write(static_cast<bool>(record.base));
-          if (record.base) steps_.save_record(part, record);
-        }
-      });
+      std::int64_t first = -1;
+      steps_.save_records(
+          [&](const std::function<void(BlockWriter&)>& write) {
+            const std::int64_t place = keeper_->keep_part(write);
+            if (first < 0) first = place;
+          },
+          records);
+      return first;
     });
     archive.end();
   }
@@ -139,10 +141,8 @@ class Sweep {
     if (from.get<bool>()) live_ = steps_.restore_state(from, turned_ ? -1 : live_step_);
     pass_over(was_open, passed);
     checkpoints_.restore_places(from, [&](std::int64_t place, std::span<StepRecord> records) {
-      keeper_->read_part(place, [&](BlockReader& part) {
-        for (StepRecord& record : records)
-          if (part.get<bool>()) record = steps_.restore_record(part);
-      });
+      steps_.restore_records(
+          [&](const std::function<void(BlockReader&)>& read) { keeper_->read_part(place, read); }, records);
     });
     from.end();
     keeper_->resumed();

@@ -10,6 +10,9 @@
 
 namespace hindsight {
 
+using KeepPiece = std::function<void(const std::function<void(BlockWriter&)>& write)>;
+using ReadPiece = std::function<void(const std::function<void(BlockReader&)>& read)>;
+
 /// A problem whose steps can be repeated and reversed. States are passed in and returned.
 class ReversibleSteps {
  public:
@@ -32,8 +35,11 @@ class ReversibleSteps {
   virtual void save_state(BlockWriter& to, const Buffer& state) const = 0;
   /// @param k of the sweep's first way through it, else -1.
   virtual Buffer restore_state(BlockReader& from, std::int64_t k) = 0;
-  virtual void save_record(BlockWriter& to, const StepRecord& record) const = 0;
-  virtual StepRecord restore_record(BlockReader& from) = 0;
+  /// Records, some of them without base, in small pieces, each of which `keep` lets be written: for the same number of
+  /// ranks.
+  virtual void save_records(const KeepPiece& keep, std::span<const StepRecord> records) const = 0;
+  /// As many as were saved together. @param read lets the next piece be read.
+  virtual void restore_records(const ReadPiece& read, std::span<StepRecord> records) = 0;
 };
 
 /// Steps executed, transfers, and units used at most, per tier.

@@ -16,6 +16,7 @@
 #include "solvers/steppers/runge_kutta_kernels.hpp"
 #include "src/cores.hpp"
 #include "src/error.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -110,10 +111,10 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   require_memory(least_memory(), spec_.axes, comm, machine());
   grid_ = std::make_unique<Grid>(spec_.axes, comm, halo, machine());
   tables_ = std::make_unique<Tables>(graph, *grid_, sums);
-  tables_->allocate(s.parameter_fields);
-  tables_->allocate(s.bars);
-  tables_->allocate(s.dot_parameter_fields);
-  tables_->allocate({s.ones});
+  comm_.together([&] {
+    for (const std::vector<int>& fields : {s.parameter_fields, s.bars, s.dot_parameter_fields, {s.ones}})
+      tables_->allocate(fields);
+  });
   padded(std::vector<double>(static_cast<std::size_t>(grid_->interior().cells()), 1.0), tables_->field(s.ones));
   std::vector<KernelSpec> kernels{s.initial};
   for (const KernelSpec& k : s.fields) kernels.push_back(k);
@@ -151,8 +152,10 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   for (Integral& integral : integrals_) integral.prepare(*grid_, *plan_, *tables_, spec_.series, knots);
   if (stop_) stop_->prepare(*grid_, *plan_, *tables_, spec_.series, knots);
   for (Misfit& misfit : misfits_) misfit.prepare(*grid_, *plan_);
-  adjoint_pool_ = std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0,
-                                         state_doubles(*grid_, model.fields.size()), machine());
+  comm_.together([&] {
+    adjoint_pool_ = std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0,
+                                           state_doubles(*grid_, model.fields.size()), machine());
+  });
 
   // First values: parameters as given, unknown initial states from their expressions.
   for (std::size_t i = 0; i < model.scalars.size(); ++i)
@@ -163,7 +166,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     exchange_parameter_field(s.parameter_fields[i]);
   }
   stages_.resize(static_cast<std::size_t>(stepper_->record_states()), nullptr);
-  reserve(0);
+  comm_.together([&] { reserve(0); });
   const Buffer start = initial_state();
   tables_->bind_state(s.first, start.data());
   for (const Unknown& u : spec_.unknowns) {
@@ -656,24 +659,74 @@ Buffer Simulation::restore_state(BlockReader& from, std::int64_t k) {
   return state;
 }
 
-void Simulation::save_record(BlockWriter& to, const StepRecord& record) const {
-  to.archive().write(static_cast<bool>(record.stages));
-  write_cells(to, record.base.data());
-  std::vector<double*> stages(stages_.size());
-  if (record.stages) record.stages.data(stages.data());
-  for (std::size_t i = 0; record.stages && i < stages.size(); ++i) write_cells(to, stages[i]);
+namespace {
+
+/// The states that records hold.
+std::vector<double*> buffers_of(std::span<const StepRecord> records, std::size_t stages) {
+  std::vector<double*> all;
+  for (const StepRecord& record : records) {
+    if (record.base) all.push_back(record.base.data());
+    if (!record.stages) continue;
+    all.resize(all.size() + stages);
+    record.stages.data(all.data() + all.size() - stages);
+  }
+  return all;
 }
 
-StepRecord Simulation::restore_record(BlockReader& from) {
-  StepRecord record;
-  const bool has_stages = from.get<bool>();
-  record.base = states_->acquire();
-  read_cells(from, record.base.data());
-  if (!has_stages) return record;
-  record.stages = states_->acquire(static_cast<int>(stages_.size()));
-  double* const* const stages = stages_of(record);
-  for (std::size_t i = 0; i < stages_.size(); ++i) read_cells(from, stages[i]);
-  return record;
+/// Of arrays of `length` doubles each, one behind the other, what lies in [begin, end): visit(array, from, doubles).
+template <class Visit>
+void visit_arrays(std::int64_t begin, std::int64_t end, std::int64_t length, Visit visit) {
+  for (std::int64_t at = begin, next = 0; at < end; at = next) {
+    next = std::min(end, (at / length + 1) * length);
+    visit(static_cast<std::size_t>(at / length), at % length, next - at);
+  }
+}
+
+constexpr std::int64_t piece_of_records = 8192;  // doubles that an epoch is given at once
+
+}  // namespace
+
+/// With the ghosts, which the step that made a record has filled and its reversal reads.
+void Simulation::save_records(const KeepPiece& keep, std::span<const StepRecord> records) const {
+  const std::int64_t length = state_doubles(*grid_, spec_.model.fields.size());
+  const std::vector<double*> buffers = buffers_of(records, stages_.size());
+  const std::int64_t all = length * std::ssize(buffers);
+  for (std::int64_t begin = 0; begin == 0 || begin < all; begin += piece_of_records)
+    keep([&](BlockWriter& to) {
+      for (const StepRecord& record : records) {
+        if (begin > 0) break;  // the first piece says what there is
+        to.archive().write(static_cast<bool>(record.base));
+        to.archive().write(static_cast<bool>(record.stages));
+      }
+      visit_arrays(begin, std::min(all, begin + piece_of_records), length,
+                   [&](std::size_t i, std::int64_t from, std::int64_t doubles) {
+                     const HostView view(machine(), buffers[i] + from, doubles);
+                     to.archive().write(std::span(view.data(), static_cast<std::size_t>(doubles)));
+                   });
+    });
+}
+
+void Simulation::restore_records(const ReadPiece& read, std::span<StepRecord> records) {
+  const std::int64_t length = state_doubles(*grid_, spec_.model.fields.size());
+  std::vector<double*> buffers;
+  for (std::int64_t begin = 0, all = 0; begin == 0 || begin < all; begin += piece_of_records)
+    read([&](BlockReader& from) {
+      if (begin == 0) {
+        for (StepRecord& record : records) {
+          if (from.get<bool>()) record.base = states_->acquire();
+          if (from.get<bool>()) record.stages = states_->acquire(static_cast<int>(stages_.size()));
+        }
+        buffers = buffers_of(records, stages_.size());
+        all = length * std::ssize(buffers);
+      }
+      visit_arrays(begin, std::min(all, begin + piece_of_records), length,
+                   [&](std::size_t i, std::int64_t to, std::int64_t doubles) {
+                     const std::vector<double> values = from.all<std::vector<double>>().front();
+                     if (std::ssize(values) != doubles)
+                       throw ResourceError("a checkpoint in the file of checkpoints has another size");
+                     machine().copy(buffers[i] + to, values.data(), doubles);
+                   });
+    });
 }
 
 /// Of the owned cells of a field without padding.
@@ -701,7 +754,7 @@ std::int64_t Simulation::gradient_bytes() const {
 void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers) {
   std::int64_t buffers = tiers[static_cast<std::size_t>(memory_tier())] == nullptr ? units : 0;
   for (const SlotTier* tier : tiers) buffers += tier != nullptr ? tier->buffers() : 0;
-  reserve(buffers);
+  comm_.together([&] { reserve(buffers); });
   const CountMemory counted(memory_);
   checkpoints_ = std::make_unique<Checkpoints>(memory_tier(), units, record_units(), *states_, tiers, comm_);
   reserve_adjoints();
@@ -735,6 +788,7 @@ using Clock = std::chrono::steady_clock;
 double seconds_of(const Communicator& comm, Machine& machine, int repeats, double enough,
                   const std::function<void()>& work) {
   const auto seconds_of_batch = [&](std::int64_t calls) {
+    stop_if_asked(comm);
     machine.finish();
     const Clock::time_point begin = Clock::now();
     for (std::int64_t k = 0; k < calls; ++k) work();
@@ -769,7 +823,7 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   constexpr std::int64_t cold = std::int64_t{96} << 20, most = 4096;
   units = std::min({units, cold / state_bytes(), most, std::max<std::int64_t>(8, plan_->steps() / 20)});
   units = -comm_.max(-units);
-  reserve(units);
+  comm_.together([&] { reserve(units); });
   reserve_adjoints();
   StepSeconds seconds = measure_operations(repeats, batch, units);
   seconds.aside = measure_aside(seconds, repeats, batch, units);
@@ -853,7 +907,7 @@ double Simulation::measure_aside(const StepSeconds& seconds, int repeats, double
 }
 
 TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
-  reserve(tier.buffers());
+  comm_.together([&] { reserve(tier.buffers()); });
   // Of the steps' processor time; a device's steps take none.
   const double taken = machine().is_host() ? 1.0 - std::min(1.0, spare_cores(comm_)) : 0.0;
   const auto per_slot = [&](double seconds) { return comm_.max(seconds / static_cast<double>(slots)); };
@@ -866,6 +920,7 @@ TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
   Buffer state = initial_state();
   elapsed();
   for (std::int64_t i = 0; i < slots; ++i) {
+    stop_if_asked(comm_);
     state = advance(0, state, false);
     tier.save(i, state, i);
   }
@@ -875,6 +930,7 @@ TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
   seconds.write = per_slot(std::min(elapsed(), tier.traffic().write_busy));
   seconds.write_delay = taken * per_slot(tier.traffic().write_cpu);
   for (std::int64_t i = 0, next = 0; i < slots; ++i) {
+    stop_if_asked(comm_);
     while (next < slots && tier.prefetch(next, *states_)) ++next;
     next = std::max(next, i + 1);
     state.reset();

@@ -189,8 +189,8 @@ class Simulation final : private ReversibleSteps {
   void restore(BlockReader& from, bool turned) override;
   void save_state(BlockWriter& to, const Buffer& state) const override;
   Buffer restore_state(BlockReader& from, std::int64_t k) override;
-  void save_record(BlockWriter& to, const StepRecord& record) const override;
-  StepRecord restore_record(BlockReader& from) override;
+  void save_records(const KeepPiece& keep, std::span<const StepRecord> records) const override;
+  void restore_records(const ReadPiece& read, std::span<StepRecord> records) override;
 
   LeastMemory least_memory() const;
   void padded(const std::vector<double>& values, double* cell) const;

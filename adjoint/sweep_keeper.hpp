@@ -23,10 +23,11 @@ class SweepKeeper {
   /// Units of memory to be given to keep_part() at once, at most, the same on all ranks. 0: none, unless keep() will
   /// stop the process; then it is worth keeping what could be computed again.
   virtual std::int64_t units_kept_at_once() const = 0;
-  /// Within keep(): something large, outside of what `write` writes. @returns its place, for read_part().
+  /// Within keep(): a piece of something large, outside of what `write` writes. Pieces lie one behind the other.
+  /// @returns its place, for read_part().
   virtual std::int64_t keep_part(const std::function<void(BlockWriter&)>& write) = 0;
-  /// Collective.
-  virtual void read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) = 0;
+  /// What this rank has kept at a place, which moves to the next piece.
+  virtual void read_part(std::int64_t& place, const std::function<void(BlockReader&)>& read) = 0;
 
  protected:
   /// Looks at clocks and signals, and says after how many calls to look again. Collective.

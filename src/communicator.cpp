@@ -1,5 +1,7 @@
 #include "src/communicator.hpp"
 
+#include <new>
+
 #include "src/error.hpp"
 
 namespace hindsight {
@@ -64,6 +66,8 @@ void Communicator::together(const std::function<void()>& work) const {
   } catch (const Error& error) {
     failure = error.what();
     code = error.code();
+  } catch (const std::bad_alloc&) {
+    failure = "out of memory";
   } catch (const std::exception& error) {
     failure = error.what();
   }

@@ -1,5 +1,7 @@
 #include "src/error.hpp"
 
+#include "src/stop_request.hpp"
+
 namespace hindsight {
 
 std::string SourcePlace::text() const {
@@ -20,6 +22,8 @@ void throw_error(ExitCode code, const std::string& message) {
       throw InputError(message);
     case ExitCode::numerics:
       throw NumericsError(message);
+    case ExitCode::stopped:
+      throw_stopped(message);
     case ExitCode::resource:
       throw ResourceError(message);
     default:

@@ -8,12 +8,15 @@
 #include <utility>
 
 #include "src/error.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
 
 constexpr std::int64_t huge_page = std::int64_t{2} << 20U;
 constexpr std::int64_t page_bytes = 4096;
+/// Doubles that are touched before it is asked whether the process is to stop.
+constexpr std::int64_t piece = std::int64_t{4} << 20U;
 
 thread_local std::shared_ptr<MemoryAccount> current_account;
 
@@ -65,11 +68,14 @@ Memory::Memory(std::int64_t doubles, std::int64_t offset, std::int64_t alignment
   if (account_) account_->take(bytes());
   try {
     block_ = static_cast<double*>(machine.allocate(std::max(bytes(), alignment), alignment));
+    for (std::int64_t done = 0; done < size_; done += piece) {
+      if (done > 0) stop_if_asked();  // what is small may be taken amid a step
+      machine.clear(data() + done, std::min(piece, size_ - done));
+    }
   } catch (...) {
     release();
     throw;
   }
-  clear();
 }
 
 Memory& Memory::operator=(Memory&& other) noexcept {

@@ -80,7 +80,8 @@ class CountedAllocator {
 template <class T>
 using CountedVector = std::vector<T, CountedAllocator<T>>;
 
-/// Aligned memory, zeroed, that has been touched once (first touch is slow and must not fall into the time loop).
+/// Aligned memory, zeroed, that has been touched once (first touch is slow and must not fall into the time loop; where
+/// it takes a while, of more than 32 MiB, the process can be asked to stop meanwhile: Stopped is thrown).
 class Memory {
  public:
   Memory() = default;

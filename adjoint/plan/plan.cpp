@@ -11,6 +11,7 @@
 #include "adjoint/schedule/roles.hpp"
 #include "src/error.hpp"
 #include "src/host_memory.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -150,6 +151,7 @@ double memory_seconds(const CheckpointPlan& plan, const PlanInputs& inputs) {
 
 /// A plan as far as its request.
 CheckpointPlan request_with(const Candidate& candidate, const PlanInputs& inputs) {
+  stop_if_asked();
   CheckpointPlan plan;
   plan.kind = &schedule_kind(candidate.name);
   plan.request = request_for(candidate, inputs);

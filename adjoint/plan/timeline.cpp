@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "adjoint/prefetch.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
 
+constexpr std::int64_t look_interval = 1 << 16;  // actions
 constexpr double never = std::numeric_limits<double>::infinity();
 
 /// A tier that makes one transfer at a time.
@@ -101,9 +103,7 @@ class Clock {
     now_ += seconds_.record_last;
     is_kept_ = false;
   }
-  void operator()(const Reverse&) {
-    now_ += seconds_.aside + (is_kept_ ? seconds_.reverse_kept : seconds_.reverse);
-  }
+  void operator()(const Reverse&) { now_ += seconds_.aside + (is_kept_ ? seconds_.reverse_kept : seconds_.reverse); }
   void operator()(const Save& a) {
     if (a.content == Content::record) now_ += seconds_.record - seconds_.record_last;
     if (transfers(a.slot)) {
@@ -173,7 +173,8 @@ double overlapped_seconds(const Schedule& schedule, bool is_online, std::int64_t
   Clock clock(seconds, overlap);
   ActionStream stream = schedule.actions();
   bool has_ended = !is_online;
-  while (const Action* action = stream.next()) {
+  for (std::int64_t count = 1; const Action* action = stream.next(); ++count) {
+    if (count % look_interval == 0) stop_if_asked();
     if (overlap.prefetch > 0) prefetcher.before(*action, [&](Slot slot) { return clock.begin_read(slot); });
     std::visit(clock, *action);
     const auto* advance = std::get_if<Advance>(action);

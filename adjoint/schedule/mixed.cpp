@@ -12,6 +12,7 @@
 #include "adjoint/schedule/kinds.hpp"
 #include "adjoint/schedule/level_counts.hpp"
 #include "src/error.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -84,6 +85,7 @@ MixedProgram::MixedProgram(std::int64_t steps, std::int64_t units, std::int64_t 
     std::int64_t* const own_given = given.begin(s);
     const std::int64_t* const after_record = s < record_ ? nullptr : (gives_state_ ? given : live)[s - record_];
     for (std::int64_t n = 2; n <= steps; ++n) {
+      stop_if_asked();
       const std::int64_t by_record = after_record != nullptr ? 1 + after_record[n - 1] : infeasible;
       std::pair<std::int64_t, std::int64_t> cut{infeasible, 0};
       if (s >= 1 && by_record > n) cut = best_cut(n, own, live[s - 1]);

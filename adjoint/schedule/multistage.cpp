@@ -6,9 +6,13 @@
 
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/kinds.hpp"
+#include "src/error.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
+
+constexpr std::int64_t most_counted = 400'000'000;  // steps: about a minute
 
 struct Use {
   std::int64_t writes = 0, reads = 0;
@@ -18,11 +22,13 @@ struct Use {
 CountedVector<Use> count_use(std::int64_t steps, std::int64_t slots) {
   CountedVector<Use> use(static_cast<std::size_t>(slots));
   BinomialSweep sweep({0, steps, slots, steps - 1}, {{Tier::host, 0}, {Tier::host, 1}});
-  for (ActionBatch batch; sweep.next(batch);)
+  for (ActionBatch batch; sweep.next(batch);) {
+    stop_if_asked();
     for (const Action& action : batch) {
       if (const auto* save = std::get_if<Save>(&action)) ++use[static_cast<std::size_t>(save->slot.index)].writes;
       if (const auto* load = std::get_if<Load>(&action)) ++use[static_cast<std::size_t>(load->slot.index)].reads;
     }
+  }
   return use;
 }
 
@@ -46,6 +52,10 @@ Schedule make(const ScheduleRequest& request) {
     slots += given[t];
   }
   if (slots < 1) take_slots("multistage", request, Tier::host, 1, useful);
+  if (n > most_counted)
+    throw InputError("schedule multistage: to count how often each slot is used would take minutes for " +
+                     std::to_string(n) + " steps, at most " + std::to_string(most_counted) +
+                     " are counted; use revolve or hrevolve");
   const CountedVector<Use> use = count_use(n, slots);
   CountedVector<std::size_t> busiest(use.size());
   std::iota(busiest.begin(), busiest.end(), std::size_t{0});

@@ -23,8 +23,23 @@ std::string tier_name(std::size_t tier) {
 
 nlohmann::ordered_json per_tier(const PerTier& values) {
   nlohmann::ordered_json json;
-  for (std::size_t tier = 0; tier < tier_count; ++tier) json[tier_name(tier)] = values[tier];
+  for (std::size_t tier = 0; tier < tier_count; ++tier)
+    json[tier_name(tier)] =
+        values[tier] == unpredicted ? nlohmann::ordered_json() : nlohmann::ordered_json(values[tier]);
   return json;
+}
+
+std::string count_text(std::int64_t count) {
+  return count == unpredicted ? "not counted" : std::to_string(count);
+}
+
+/// Whether all is counted that has a price.
+bool has_cost(const ScheduleCounts& counts, const ScheduleCosts& costs) {
+  for (std::size_t tier = 0; tier < tier_count; ++tier)
+    if ((counts.writes[tier] == unpredicted && costs.write[tier] > 0) ||
+        (counts.reads[tier] == unpredicted && costs.read[tier] > 0))
+      return false;
+  return true;
 }
 
 struct Setting {
@@ -95,14 +110,15 @@ std::string counts_table(const std::string& name, const ScheduleRequest& request
   line("recorded steps", counts.recorded);
   line("reversed steps", counts.reversed);
   line("total forward steps", counts.total());
-  fmt::format_to(out, "  {:<22}{:>20}\n", "cost", fmt::format("{:.15g}", total_cost(counts, costs)));
+  fmt::format_to(out, "  {:<22}{:>20}\n", "cost",
+                 has_cost(counts, costs) ? fmt::format("{:.15g}", total_cost(counts, costs)) : "not counted");
   fmt::format_to(out, "  {:<8}{:>14}{:>14}{:>14}{:>14}\n", "tier", "slots", "peak", "writes", "reads");
   for (std::size_t tier = 0; tier < tier_count; ++tier) {
     const std::int64_t slots = request.capacities.slots[tier];
     if (slots == 0) continue;
     fmt::format_to(out, "  {:<8}{:>14}{:>14}{:>14}{:>14}\n", tier_name(tier),
-                   slots < 0 ? "unlimited" : std::to_string(slots), counts.peak[tier], counts.writes[tier],
-                   counts.reads[tier]);
+                   slots < 0 ? "unlimited" : std::to_string(slots), counts.peak[tier], count_text(counts.writes[tier]),
+                   count_text(counts.reads[tier]));
   }
   return text;
 }
@@ -114,17 +130,18 @@ std::string counts_json(const std::string& name, const ScheduleRequest& request,
     const std::int64_t given = request.capacities.slots[tier];
     slots[tier_name(tier)] = given < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(given);
   }
-  const nlohmann::ordered_json json{{"schedule", name},
-                                    {"steps", request.steps},
-                                    {"slots", slots},
-                                    {"plain", counts.plain},
-                                    {"recorded", counts.recorded},
-                                    {"reversed", counts.reversed},
-                                    {"total", counts.total()},
-                                    {"writes", per_tier(counts.writes)},
-                                    {"reads", per_tier(counts.reads)},
-                                    {"peak", per_tier(counts.peak)},
-                                    {"cost", total_cost(counts, costs)}};
+  const nlohmann::ordered_json json{
+      {"schedule", name},
+      {"steps", request.steps},
+      {"slots", slots},
+      {"plain", counts.plain},
+      {"recorded", counts.recorded},
+      {"reversed", counts.reversed},
+      {"total", counts.total()},
+      {"writes", per_tier(counts.writes)},
+      {"reads", per_tier(counts.reads)},
+      {"peak", per_tier(counts.peak)},
+      {"cost", has_cost(counts, costs) ? nlohmann::ordered_json(total_cost(counts, costs)) : nlohmann::ordered_json()}};
   return json.dump(2) + "\n";
 }
 

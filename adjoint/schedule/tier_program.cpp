@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "src/stop_request.hpp"
+
 namespace hindsight {
 namespace {
 
@@ -66,6 +68,7 @@ void TierProgram::fill(std::size_t k) {
   kept_[k] = live_[k];
   for (std::int64_t m = 0; m <= tiers_[k].slots; ++m)
     for (std::int64_t l = 0; l < steps_; ++l) {
+      stop_if_asked();
       double kept = lower(k, l);
       for (std::int64_t cut = 1; m > 0 && cut <= l; ++cut) kept = std::min(kept, cut_cost(k, l, m, cut));
       kept_[k][at(m)][at(l)] = kept;

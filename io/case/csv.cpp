@@ -7,6 +7,7 @@
 
 #include "io/case/text_file.hpp"
 #include "src/nearest_name.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -39,6 +40,7 @@ Table::Table(const std::string& path) : path_(path) {
   std::istringstream text(utf8_text(path, read_regular_file(path, "a table", most_bytes)));
   int number = 0;
   for (std::string line; std::getline(text, line);) {
+    stop_if_asked();
     ++number;
     if (line.size() > longest_line) throw InputError({path, number, 0}, "this line is longer than 1 MiB");
     if (trimmed(line).empty() || trimmed(line)[0] == '#') continue;

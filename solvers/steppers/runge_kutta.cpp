@@ -229,11 +229,13 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
     wants_array(StageNames::ghost(name));
   }
   for (const std::string& name : active_.parameter_fields) wants_array(StageNames::ghost(name));
-  tables.allocate(scratch);
-  if (!p.kernels.is_pointwise())
-    for (int i = 2; i <= s; ++i) p.stage_memory.emplace_back(p.state, machine);
-  if (wants_.tangent && !p.kernels.is_pointwise())
-    for (int i = 2; i <= s; ++i) p.dot_memory.emplace_back(p.state, machine);
+  comm.together([&] {
+    tables.allocate(scratch);
+    if (!p.kernels.is_pointwise())
+      for (int i = 2; i <= s; ++i) p.stage_memory.emplace_back(p.state, machine);
+    if (wants_.tangent && !p.kernels.is_pointwise())
+      for (int i = 2; i <= s; ++i) p.dot_memory.emplace_back(p.state, machine);
+  });
 
   const std::array<int, 3> ring = ring_depth(model_, model_.right_hand_sides);
   const auto walls_of = [&](std::vector<WallValues>& sets, int i) -> const std::vector<FieldWalls>* {

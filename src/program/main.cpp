@@ -13,10 +13,11 @@
 #include "src/program/launched_tasks.hpp"
 #include "src/program/report.hpp"
 #include "src/program/same_start.hpp"
-#include "src/program/stop_request.hpp"
+#include "src/program/time_limit.hpp"
 #include "src/program/verbs.hpp"
 #include "src/program/words.hpp"
 #include "src/standard_streams.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -173,6 +174,14 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
   return choice;
 }
 
+/// Whether what is asked for writes a run: a signal is then a request, and otherwise what it always is.
+bool writes_run(int argc, char** argv) {
+  const std::string word = argc > 1 ? argv[1] : "-";
+  for (const VerbEntry& entry : verbs())
+    if (word == entry.name) return entry.can_be_resumed || entry.run == resume_verb;
+  return word[0] != '-';
+}
+
 /// What is explained is compiled for devices, but run by none.
 void refuse_missing_backend(const Options& options) {
   if (options.backend != "cuda" || options.verb == "explain") return;
@@ -244,6 +253,7 @@ void do_without_launcher() {
 }  // namespace hindsight
 
 int main(int argc, char** argv) {
+  if (hindsight::writes_run(argc, argv)) hindsight::catch_stop_signals();
   hindsight::do_without_launcher();
   hindsight::do_without_shared_file_pointers();
   MPI_Init(&argc, &argv);

@@ -7,6 +7,7 @@
 
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/report.hpp"
+#include "adjoint/schedule/roles.hpp"
 #include "src/program/picture.hpp"
 #include "src/program/report.hpp"
 #include "src/program/same_start.hpp"
@@ -228,6 +229,24 @@ void write_picture(const Options& options, const Communicator& comm, const std::
   });
 }
 
+/// What the simulated machine executes within about a minute and 2 GiB.
+constexpr std::int64_t most_simulated_steps = 400'000'000, most_simulated_slots = 50'000'000;
+
+bool can_be_simulated(std::int64_t steps, const Schedule& schedule) {
+  const PerTier& peak = schedule.predicted.peak;
+  return steps <= most_simulated_steps &&
+         std::all_of(peak.begin(), peak.end(), [](std::int64_t units) { return units <= most_simulated_slots; });
+}
+
+/// Of a schedule that is too long to be executed. @throws InputError when it predicts nothing.
+ScheduleCounts predicted_counts(const ScheduleKind& kind, const Schedule& schedule) {
+  if (schedule.predicted.reversed != unpredicted) return schedule.predicted;
+  throw InputError(
+      fmt::format("schedule {}: only executing it tells its counts, which would take more than a minute or 2 GiB; at "
+                  "most {} steps and {} slots can be executed",
+                  kind.name, most_simulated_steps, most_simulated_slots));
+}
+
 }  // namespace
 
 ExitCode plan_verb(const Options& options, const Communicator& comm) {
@@ -258,15 +277,23 @@ ExitCode schedule_verb(const Options& options, const Communicator& comm) {
   request.record_gives_state = options.stiffly_accurate;
   request.period = options.period;
   request.costs = parse_costs(options.cost);
-  const ScheduleCounts counts = simulate(kind, request);
+  const Schedule schedule = make_schedule(kind, request);
+  const bool is_executed = can_be_simulated(options.steps, schedule);
+  const ScheduleCounts counts = is_executed ? simulate(kind, request) : predicted_counts(kind, schedule);
   const std::string title = fmt::format("{}, {} steps", kind.name, options.steps);
-  write_picture(options, comm, title, kind, kind.make(request), request, request.costs, "");
+  write_picture(options, comm, title, kind, schedule, request, request.costs, "");
   request.steps = options.steps;
   if (!options.json.empty()) {
-    write_json(options, comm, Json::parse(counts_json(kind.name, request, counts, request.costs)));
+    Json json = Json::parse(counts_json(kind.name, request, counts, request.costs));
+    json["executed"] = is_executed;
+    write_json(options, comm, json);
     if (options.json == "-") return ExitCode::done;
   }
   print(comm, counts_table(kind.name, request, counts, request.costs));
+  if (!is_executed)
+    print(comm, fmt::format("These counts were computed, not executed: that would take more than a minute or 2 GiB (at "
+                            "most {} steps and {} slots are executed).\n",
+                            most_simulated_steps, most_simulated_slots));
   return ExitCode::done;
 }
 

@@ -19,6 +19,7 @@
 #include "src/program/report.hpp"
 #include "src/program/run_generation.hpp"
 #include "src/standard_streams.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -82,7 +83,7 @@ void read_entries(const std::vector<Bytes>& entries, const std::string& source, 
 RunJournal::RunJournal(const Options& options, const Case& c, const Communicator& comm)
     : comm_(comm),
       files_(files_of(options, comm)),
-      stop_request_(options.stop_after.empty() ? std::nullopt : std::optional(parse_duration(options.stop_after))),
+      time_limit_(options.stop_after.empty() ? std::nullopt : std::optional(parse_duration(options.stop_after))),
       place_(fs::absolute(run_path(options, c)).string()),
       is_resumed_(options.resume),
       talks_(!options.quiet && options.json != "-") {
@@ -107,6 +108,8 @@ void RunJournal::begin_run(const Options& options, const Case& c) {
         static_cast<int>(comm_.max(std::int64_t{room.generation}));
     write_manifest(manifest_);
   });
+  say_when_stopped("before anything was worked out; begin it with: hindsight resume " + place_);
+  stop_if_asked(comm_);
 }
 
 void RunJournal::go_on(const Options& options, const Case& c) {
@@ -128,6 +131,8 @@ void RunJournal::go_on(const Options& options, const Case& c) {
   moves_ = manifest_.ranks != comm_.size();
   is_published_ = !moves_;
   written_generation_ = manifest_.generation + (moves_ ? 1 : 0);
+  say_when_stopped("before it went on; go on with: hindsight resume " + place_);
+  stop_if_asked(comm_);
 }
 
 void RunJournal::require_ranks(const Options& options) const {
@@ -144,18 +149,20 @@ void RunJournal::require_ranks(const Options& options) const {
 RunJournal::~RunJournal() {
   try {
     const bool is_lost = lock_ && lock_->is_lost();
-    if (is_lost || (lock_ && !is_begun_ && !is_resumed_))  // nobody else has checkpoint files of this tag
+    if (is_lost || (lock_ && !is_begun_ && !is_resumed_)) {  // nobody else has checkpoint files of this tag
       remove_checkpoints(work_, manifest_, Communicator(MPI_COMM_SELF),
                          [&](const std::string& name) { return name.find(checkpoint_tag()) != std::string::npos; });
+      if (manifest_.scratch.empty()) rmdir((work_ + "/scratch").c_str());  // when it is empty
+    }
     if (lock_ && !is_lost && !is_finished_) lock_->hold_alone([&] { leave(); });
   } catch (const std::exception&) {  // then it looks as after a kill
   }
 }
 
-/// In order: a run of which nothing is there has not begun; of another, whoever goes on with it knows that no process
-/// writes its files any more.
+/// In order: of a run that can be gone on with, or was asked to stop before it began, whoever does so knows that no
+/// process writes its files any more; another has not begun.
 void RunJournal::leave() const {
-  if (is_begun_ || is_resumed_) {
+  if (is_begun_ || is_resumed_ || has_stopped()) {
     RunManifest now = RunManifest::read(work_);
     now.writer.clear();
     write_text_file(*files_, RunManifest::file(work_), now.to_text());
@@ -274,6 +281,8 @@ void RunJournal::forget_parts() {
 }
 
 void RunJournal::begin(const Case& c, std::int64_t bytes) {
+  stop_if_asked(comm_);
+  say_when_stopped("between two evaluations; go on with: hindsight resume " + place_);
   expected_bytes_ = bytes;
   commit_seconds_ = 0.02 + static_cast<double>(bytes) / guessed_rate;
   lock_->hold([&] {
@@ -414,12 +423,11 @@ std::int64_t RunJournal::keep_part(const std::function<void(BlockWriter&)>& writ
   });
 }
 
-void RunJournal::read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) {
+void RunJournal::read_part(std::int64_t& place, const std::function<void(BlockReader&)>& read) {
   std::vector<Bytes> entries;
   for (Part& part : parts_) {
     if (!part.host_slots) throw ResourceError("the file of checkpoints '" + path("slots") + "-*' is missing");
-    std::int64_t at = place;
-    entries.push_back(part.host_slots->read(at));
+    entries.push_back(part.host_slots->read(place));
   }
   read_entries(entries, "the file of checkpoints", *grid_, [&](BlockReader& from) {
     if (from.get<std::int64_t>() != epoch_) throw ResourceError("the file of checkpoints is of a later epoch");
@@ -444,13 +452,13 @@ double RunJournal::seconds_of_parts() const {
 /// Else they are computed again.
 bool RunJournal::parts_are_worth_it() const {
   constexpr double most = 0.2, without_limit = 10.0;  // of the time that there is; seconds
-  return seconds_of_parts() <= (stop_request_.after() ? most * *stop_request_.after() : without_limit);
+  return seconds_of_parts() <= (time_limit_.after() ? most * *time_limit_.after() : without_limit);
 }
 
 bool RunJournal::look() {
   const double at = now();
-  const std::string signal = StopRequest::signal();
-  const bool is_late = stop_request_.is_late(seconds_to_stop());
+  const std::string signal = stop_signal();
+  const bool is_late = time_limit_.is_late(seconds_to_stop());
   double values[5] = {signal.empty() ? 0.0 : 1.0, is_late ? 1.0 : 0.0, at >= next_epoch_ ? 1.0 : 0.0, at - looked_at_,
                       is_lock_missed_ ? 1.0 : 0.0};
   MPI_Allreduce(MPI_IN_PLACE, values, 5, MPI_DOUBLE, MPI_MAX, comm_.handle());

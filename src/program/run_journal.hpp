@@ -35,7 +35,7 @@
 #include "io/results/run_folder.hpp"
 #include "src/program/run_manifest.hpp"
 #include "src/program/run_place.hpp"
-#include "src/program/stop_request.hpp"
+#include "src/program/time_limit.hpp"
 
 namespace hindsight {
 
@@ -88,6 +88,11 @@ class RunJournal final : public SweepKeeper {
   void pause() {
     if (is_due()) keep({});
   }
+  /// The same, whether it is time to look at clocks and signals or not. Collective.
+  void pause_now() {
+    look_at_ = 0;
+    pause();
+  }
   /// Commits an epoch: what comes next is not to be worked out twice. Collective.
   void settle() { keep({}); }
   /// The evaluation that comes next is in the log.
@@ -116,7 +121,7 @@ class RunJournal final : public SweepKeeper {
   void resumed() override { forget_parts(); }
   std::int64_t units_kept_at_once() const override;
   std::int64_t keep_part(const std::function<void(BlockWriter&)>& write) override;
-  void read_part(std::int64_t place, const std::function<void(BlockReader&)>& read) override;
+  void read_part(std::int64_t& place, const std::function<void(BlockReader&)>& read) override;
 
  private:
   /// What a record takes in a file beside its cells, about.
@@ -157,7 +162,7 @@ class RunJournal final : public SweepKeeper {
 
   Communicator comm_;
   std::unique_ptr<FileSystem> files_;
-  StopRequest stop_request_;
+  TimeLimit time_limit_;
   std::unique_ptr<RunLock> lock_;
   RunManifest manifest_;
   std::unique_ptr<RunFolder> folder_;

@@ -18,6 +18,7 @@
 #include "src/backend/host/compiler.hpp"
 #include "src/error.hpp"
 #include "src/program/report.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -37,6 +38,7 @@ std::string checksum_of_file(const std::string& path) {
   std::vector<char> piece(std::size_t{1} << 20);
   std::uint32_t sum = 0;
   while (file) {
+    stop_if_asked();
     file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
     sum = crc32c(piece.data(), file.gcount(), sum);
   }

@@ -57,7 +57,8 @@ void require_same_start(int argc, char** argv, const Communicator& comm) {
     return fmt::format("rank {} was started with '{}', rank 0 with '{}': all ranks of a run do the same", comm.rank(),
                        words, of_root);
   });
-  const std::string program = program_identity();
+  std::string program;
+  comm.together([&] { program = program_identity(); });
   require_same(program, comm, [&](const std::string& of_root) {
     return fmt::format("rank {} is another program than rank 0: {} in place of {}", comm.rank(), program, of_root);
   });

@@ -134,7 +134,10 @@ bool Session::goes_on() const {
 
 Evaluation Session::evaluate(const StateObserver& observer) {
   // Another plan would lose other bits in a codec.
-  if (drift_.wants_measuring() && tiers_->is_lossless()) plan_measured();
+  if (drift_.wants_measuring() && tiers_->is_lossless()) {
+    if (options_.journal != nullptr) options_.journal->pause_now();
+    plan_measured();
+  }
   const std::int64_t plain = std::max<std::int64_t>(0, plan_.schedule.predicted.plain);
   progress_.phase("gradient", plain + 2 * simulation_->plan().steps());
   simulation_->memory()->restart_peak();

@@ -10,7 +10,7 @@
 #include "adjoint/schedule/report.hpp"
 #include "src/error.hpp"
 #include "src/program/session.hpp"
-#include "src/program/stop_request.hpp"
+#include "src/program/time_limit.hpp"
 
 namespace hindsight {
 namespace {

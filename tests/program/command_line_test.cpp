@@ -141,6 +141,24 @@ TEST_F(CommandLine, VersionAndKindsAreTold) {
     EXPECT_NE(output().find(kind), std::string::npos) << output();
 }
 
+TEST_F(CommandLine, SchedulesTooLongToBeExecutedAreCounted) {
+  const auto counts = [&](const std::string& words) {
+    EXPECT_EQ(run("schedule revolve " + words + " --json counts.json"), 0) << output();
+    return nlohmann::json::parse(std::ifstream("counts.json"));
+  };
+  const nlohmann::json few = counts("--steps 10000 --slots host=10"),
+                       many = counts("--steps 1000000000000 --slots host=100");
+  EXPECT_TRUE(few["executed"]);
+  EXPECT_GT(few["writes"]["host"], 0);
+  EXPECT_FALSE(many["executed"]);
+  EXPECT_EQ(many["plain"], 8620091152461);
+  EXPECT_EQ(many["reversed"], 1000000000000);
+  EXPECT_TRUE(many["writes"]["host"].is_null());
+  EXPECT_NE(output().find("were computed, not executed"), std::string::npos) << output();
+  expect_refused("schedule online --steps 1000000000000 --slots host=10", "only executing it tells its counts");
+  expect_refused("schedule multistage --steps 1000000000000 --slots host=4,disk=4", "would take minutes");
+}
+
 TEST_F(CommandLine, WordsThatAreNotUtf8AreRefused) {
   expect_refused("run decay.yaml --set $(printf 'description=caf\\351')", "word 4 of the command line is not UTF-8");
   fs::create_directories("caf\xe9");

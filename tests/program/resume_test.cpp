@@ -1,5 +1,6 @@
 // starts: ranks
 // A run that is stopped goes on with the same bits; one that has changed, is complete or is in use is told apart.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -119,10 +120,37 @@ TEST_F(Resume, SignalsStopWithExitCode5OnAllRanks) {
   for (const auto& [ranks, signal] : {std::pair(1, SIGTERM), {1, SIGINT}, {1, SIGUSR1}, {2, SIGUSR1}, {3, SIGUSR1}}) {
     const std::string folder = "signalled" + std::to_string(ranks) + "-" + std::to_string(signal);
     const int code =
-        run_and_signal("gradient case.yaml --quiet --out " + folder, ranks, signal, folder, "done", 1 + 4000 * ranks);
+        run_and_signal("gradient case.yaml --quiet --epoch 0.2s --out " + folder, ranks, signal, folder, "done", 4000);
     EXPECT_EQ(code, 5) << ranks << " ranks, signal " << signal << "\n" << output();
     EXPECT_EQ(run("resume " + folder, ranks), 0) << output();
     EXPECT_EQ(answer(folder), answer("whole")) << ranks << " ranks, signal " << signal;
+  }
+}
+
+/// Records in memory are kept too, with what their reversal reads around each block of cells. Few steps that take long.
+TEST_F(Resume, SignalsStopAmongStageRecords) {
+  const std::string cams = "checkpoints: {schedule: cams, host: 60 slots}\n",
+                    all = "checkpoints: {schedule: store-all, host: 1 GiB}\n";
+  for (const auto& [method, ranks] : {std::pair("rk4", 1), {"rk4", 2}, {"rk4", 3}, {"euler", 1}, {"euler", 2}}) {
+    SCOPED_TRACE(fmt::format("{} on {} ranks", method, ranks));
+    const bool is_cams = method == std::string("rk4");
+    write_case(is_cams ? cams : all, is_cams ? "30" : "120");
+    std::string text = contents("case.yaml");
+    text.insert(text.find("D*lap(u)"), "1e-6*sin(1 + sin(2 + sin(3 + sin(4 + sin(5 + sin(6 + sin(7 + sin(u)))))))) + ");
+    std::ofstream("case.yaml") << text;
+    const std::string words = fmt::format("gradient case.yaml --epoch 0.1s --set time.method={} --out ", method);
+    if (ranks == 1) {
+      ASSERT_EQ(run(words + "whole"), 0) << output();
+    }
+    const auto whole = json("whole/result.json");
+    EXPECT_EQ(whole["plan"]["content"], is_cams ? "state" : "record");
+    const auto steps =
+        whole["steps"]["forward"].get<std::int64_t>() + whole["steps"]["recomputed"].get<std::int64_t>() / 2;
+    fs::remove_all("stopped");
+    ASSERT_EQ(run_and_signal(words + "stopped", ranks, SIGUSR1, "stopped", "done", steps + 1), 5) << output();
+    EXPECT_EQ(run("resume stopped", ranks), 0) << output();
+    EXPECT_EQ(output().find("computed again"), std::string::npos) << output();
+    EXPECT_EQ(answer("stopped"), answer("whole"));
   }
 }
 

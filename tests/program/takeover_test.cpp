@@ -1,8 +1,11 @@
 // A run that is taken over from a process that cannot be seen, and lives: that process ends, what it writes until then
 // and afterwards counts for nothing, and the taker's results have the right bits.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -41,11 +44,11 @@ grid: {x: {cells: 48, to: 1}, y: {cells: 32, to: 1}}
 parameters: {D: 1e-4, a: {field: "1 + 0.3*sin(2*pi*x)"}}
 state: {u: {initial: "0.5 + 0.4*sin(2*pi*x)*cos(2*pi*y)"}}
 equations: {dt(u): "D*lap(u) + a*u*(1 - u)*(u - 0.3)"}
-time: {method: rk4, step: 0.1, to: 1500}
+time: {method: rk4, step: 0.1, to: 150}
 objective: [{final: "u^2"}, {integral: "u^4"}]
 unknowns: {D: {}, a: {}}
 checkpoints: {schedule: hrevolve, host: 6 slots, disk: 20 slots}
-output: {every: 150}
+output: {every: 15}
 )yaml";
   }
   void SetUp() override {
@@ -65,12 +68,21 @@ output: {every: 150}
   static void wait_for(const std::string& file, Process& owner) {
     while (!fs::exists(file) && !owner.is_over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  static void wait_for_step(std::int64_t step, Process& owner) {
+  /// Until a part of the owner's steps is done.
+  static void wait_for_part(double part, Process& owner) {
     const auto done = [] {
       const auto status = nlohmann::json::parse(std::ifstream("R/status.json"), nullptr, false);
-      return status.is_object() ? status["done"].get<std::int64_t>() : -1;
+      return status.is_object() ? status["done"].get<double>() / status["total"].get<double>() : 0.0;
     };
-    while (done() < step && !owner.is_over()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (done() < part && !owner.is_over()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  /// What makes the case's gradient take so many seconds on this machine, or some more: an owner does not end before it
+  /// is taken from.
+  std::string lasting(double seconds, int ranks = 1) const {
+    EXPECT_EQ(run("gradient case.yaml --out probe", ranks), 0) << output();
+    const auto probe = nlohmann::json::parse(std::ifstream("probe/result.json"));
+    const double factor = std::ceil(std::max(1.0, seconds / probe["seconds"]["gradient"].get<double>()));
+    return fmt::format(" --set time.to={} --set output.every={}", 150 * factor, 15 * factor);
   }
   /// Takes the run over. An owner of one rank sleeps until the lock is taken, so that it does not end before. @returns
   /// the taker's exit code.
@@ -84,8 +96,8 @@ output: {every: 150}
     return taker.wait();
   }
   /// Those of a run that nobody disturbs.
-  void expect_right_results(const std::string& set = "") const {
-    const std::string words = "gradient case.yaml --out whole " + set;
+  void expect_right_results(const std::string& set) const {
+    const std::string words = "gradient case.yaml --out whole" + set;
     if (!fs::exists("whole") && run(words) != 0) FAIL() << output();
     const auto of = [](const std::string& folder) {
       const auto all = nlohmann::json::parse(std::ifstream(folder + "/result.json"));
@@ -114,23 +126,24 @@ output: {every: 150}
 };
 
 TEST_F(Takeover, TheOwnerEndsAndTheTakerGoesOn) {
-  Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s"));
-  wait_for_step(10000, owner);
+  const std::string set = lasting(1.5);
+  Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s" + set));
+  wait_for_part(0.1, owner);
   EXPECT_EQ(run("resume R"), 6);
   EXPECT_NE(output().find("say --take-lock"), std::string::npos) << output();
   ASSERT_EQ(take(owner, "resume R --take-lock"), 0) << output();
   EXPECT_NE(output().find("going on with epoch"), std::string::npos) << output();
   expect_told(owner.wait());
-  expect_right_results();
+  expect_right_results(set);
 }
 
 TEST_F(Takeover, AllRanksOfTheOwnerEnd) {
-  const std::string set = "--set time.to=300 --set output.every=30";
+  const std::string set = lasting(3.0, 3);
   for (const int ranks : {3, 1}) {  // of the taker
     SCOPED_TRACE(ranks);
     fs::remove_all("R");
-    Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s " + set, 3));
-    wait_for_step(1, owner);
+    Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s" + set, 3));
+    wait_for_part(0.01, owner);
     ASSERT_EQ(take(owner, "resume R --take-lock --ranks " + std::to_string(ranks), ranks), 0) << output();
     expect_told(owner.wait());
     expect_right_results(set);
@@ -139,9 +152,9 @@ TEST_F(Takeover, AllRanksOfTheOwnerEnd) {
 
 /// However late the owner writes on: it sleeps while the taker works, and wakes when all is done.
 TEST_F(Takeover, AnOwnerWhoWakesUpLateChangesNothing) {
-  const std::string set = "--set time.to=6000 --set output.every=600";
-  Process owner(owner_command("gradient case.yaml --out R --epoch 0.3s " + set));
-  wait_for_step(10000, owner);
+  const std::string set = lasting(1.5);
+  Process owner(owner_command("gradient case.yaml --out R --epoch 0.3s" + set));
+  wait_for_part(0.1, owner);
   int code = 6;
   for (int i = 0; i < 20 && code == 6; ++i) {  // again, if it sleeps in the middle of a change
     owner.send(SIGCONT);
@@ -157,48 +170,52 @@ TEST_F(Takeover, AnOwnerWhoWakesUpLateChangesNothing) {
 }
 
 TEST_F(Takeover, OfARunThatIsBeingPrepared) {
+  const std::string set = lasting(1.5);
   for (const char* const file : {"R/lock", "R/run.json", "R/journal-0.0"}) {
     SCOPED_TRACE(file);
     fs::remove_all("R");
-    Process owner(owner_command("gradient case.yaml --out R --epoch 1h"));
+    Process owner(owner_command("gradient case.yaml --out R --epoch 1h" + set));
     wait_for(file, owner);
-    ASSERT_EQ(take(owner, "gradient case.yaml --out R --take-lock"), 0) << output();
+    ASSERT_EQ(take(owner, "gradient case.yaml --out R --take-lock" + set), 0) << output();
     expect_told(owner.wait());
-    expect_right_results();
+    expect_right_results(set);
   }
 }
 
 /// The taker is killed before it has copied all; whoever goes on takes over from the first owner again.
 TEST_F(Takeover, ThatIsKilledIsDoneAgain) {
+  const std::string set = lasting(1.5);
   for (const int call : {4, 9, 14, 19}) {
     SCOPED_TRACE(call);
     fs::remove_all("R");
-    Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s"));
-    wait_for_step(10000, owner);
+    Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s" + set));
+    wait_for_part(0.1, owner);
     EXPECT_NE(take(owner, "resume R --take-lock --die-at " + std::to_string(call)), 0) << output();
     ASSERT_EQ(run("resume R"), 0) << output();
     expect_told(owner.wait());
-    expect_right_results();
+    expect_right_results(set);
   }
 }
 
 TEST_F(Takeover, NobodyIsDrivenOutForARunThatIsRefused) {
-  Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s"));
-  wait_for_step(5000, owner);
-  EXPECT_EQ(run("run case.yaml --out R --take-lock"), 2) << output();
+  const std::string set = lasting(1.5);
+  Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s" + set));
+  wait_for_part(0.05, owner);
+  EXPECT_EQ(run("run case.yaml --out R --take-lock" + set), 2) << output();
   EXPECT_EQ(owner.wait(), 0) << owner_output();
-  expect_right_results();
+  expect_right_results(set);
 }
 
 TEST_F(Takeover, OfASuccessorKeepsTheEarlierRunUntilItIsComplete) {
-  ASSERT_EQ(run("gradient case.yaml --out R --set time.to=150"), 0) << output();
+  const std::string set = lasting(1.5);
+  ASSERT_EQ(run("gradient case.yaml --out R"), 0) << output();
   const std::string earlier = contents("R/result.json");
-  Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s"));
-  wait_for_step(10000, owner);
+  Process owner(owner_command("gradient case.yaml --out R --epoch 0.05s" + set));
+  wait_for_part(0.1, owner);
   EXPECT_EQ(contents("R/result.json"), earlier);
   ASSERT_EQ(take(owner, "resume R --take-lock"), 0) << output();
   expect_told(owner.wait());
-  expect_right_results();
+  expect_right_results(set);
 }
 
 /// Open MPI makes them for files that ranks on several nodes open; here it is told to prefer that.

@@ -15,6 +15,7 @@
 #include "src/environment.hpp"
 #include "src/error.hpp"
 #include "src/nearest_name.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight::host {
 namespace {
@@ -66,21 +67,23 @@ std::shared_ptr<void> open(const fs::path& object) {
   return handle ? std::shared_ptr<void>(handle, dlclose) : nullptr;
 }
 
-/// @throws InputError when the compiler does not know what HINDSIGHT_MARCH names; ResourceError with its message.
+/// @throws InputError when the compiler does not know what HINDSIGHT_MARCH names; ResourceError with its message;
+/// Stopped.
 void run_compiler(const std::string& compiler, const Target& target, const fs::path& from, const fs::path& to) {
   std::vector<std::string> command = {compiler};
   const std::vector<std::string> flags = flags_for(target);
   command.insert(command.end(), flags.begin(), flags.end());
   command.insert(command.end(), {"-o", to.string(), from.string(), "-lm"});
-  const ProcessOutcome outcome = run_process(command);
+  const ProcessOutcome outcome = run_process(command, {from.parent_path(), [] { stop_if_asked(); }});
   if (outcome.status == 0) return;
   const ProcessOutcome alone =
       run_process({compiler, "-march=" + target.march, "-fsyntax-only", "-x", "c", "/dev/null"});
   if (target.march != "native" && alone.status != 0)
     throw InputError(fmt::format("HINDSIGHT_MARCH is '{}', for which the C compiler {} cannot compile: {}",
                                  target.march, compiler, alone.output.substr(0, 2000)));
-  throw ResourceError(fmt::format("the C compiler {} failed on the generated kernels (exit {}): {}", compiler,
-                                  outcome.status, outcome.output.substr(0, 2000)));
+  throw ResourceError(fmt::format("the C compiler {} failed on the generated kernels ({}): {}", compiler,
+                                  outcome.status < 0 ? "ended by a signal" : fmt::format("exit {}", outcome.status),
+                                  outcome.output.substr(0, 2000)));
 }
 
 /// Before any of it runs. @throws ResourceError when this processor lacks instructions that it may use.
@@ -107,6 +110,7 @@ std::string find_compiler_for(const Target& target) {
 }
 
 std::shared_ptr<void> compile_here(const std::string& kernels) {
+  stop_if_asked();
   const Target target = host::target();
   std::string key = environment("HINDSIGHT_CC") + "\n" + target.processor + "\n";
   for (const std::string& flag : flags_for(target)) key += flag + " ";
@@ -114,6 +118,7 @@ std::shared_ptr<void> compile_here(const std::string& kernels) {
   if (const auto found = cache.find())
     if (auto handle = open(*found)) return usable(handle, target);
   const std::string compiler = find_compiler_for(target);
+  const StopSignalsDelayed nothing_is_left;
   const fs::path object =
       cache.make([&](const fs::path& from, const fs::path& to) { run_compiler(compiler, target, from, to); });
   if (auto handle = open(object)) return usable(handle, target);

@@ -1,6 +1,7 @@
 // Another program, run to its end.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,14 @@ struct ProcessOutcome {
   std::string output;  ///< standard output and error, as they came
 };
 
-/// Runs a program without a shell. @param command its full path, and its words.
-ProcessOutcome run_process(const std::vector<std::string>& command);
+/// What a program is run with.
+struct ProcessSetting {
+  std::string temporaries;          ///< the folder for its temporary files (TMPDIR); empty: that of this process
+  std::function<void()> look = {};  ///< called every few milliseconds; what it throws ends the program too
+};
+
+/// Runs a program without a shell, in a process group of its own: what a terminal sends to this program does not reach
+/// it. @param command its full path, and its words.
+ProcessOutcome run_process(const std::vector<std::string>& command, const ProcessSetting& setting = {});
 
 }  // namespace hindsight::host

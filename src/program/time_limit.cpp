@@ -1,4 +1,4 @@
-#include "src/program/stop_request.hpp"
+#include "src/program/time_limit.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,24 +13,6 @@
 
 namespace hindsight {
 namespace {
-
-constexpr std::array<int, 3> signals{SIGTERM, SIGINT, SIGUSR1};
-constexpr long same_request = 500'000'000;  // ns
-
-volatile std::sig_atomic_t received = 0;
-timespec received_at{};
-
-extern "C" void on_signal(int number) {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  if (received == 0) {
-    received_at = now;
-    received = number;
-    return;
-  }
-  const long passed = (now.tv_sec - received_at.tv_sec) * 1'000'000'000L + (now.tv_nsec - received_at.tv_nsec);
-  if (passed > same_request) _exit(static_cast<int>(ExitCode::stopped));
-}
 
 double monotonic_seconds() {
   timespec now{};
@@ -52,32 +34,7 @@ double start_seconds() {
 
 }  // namespace
 
-StopRequest::StopRequest(std::optional<double> after) : after_(after) {
-  received = 0;
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
-  for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &action, &before_[i]);
-}
-
-StopRequest::~StopRequest() {
-  for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before_[i], nullptr);
-}
-
-std::string StopRequest::signal() {
-  switch (received) {
-    case 0:
-      return "";
-    case SIGTERM:
-      return "SIGTERM";
-    case SIGINT:
-      return "SIGINT";
-    default:
-      return "SIGUSR1";
-  }
-}
-
-bool StopRequest::is_late(double seconds_to_stop) const {
+bool TimeLimit::is_late(double seconds_to_stop) const {
   return after_ && process_seconds() + seconds_to_stop >= *after_;
 }
 
