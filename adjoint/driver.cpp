@@ -141,8 +141,8 @@ class Sweep {
     if (from.get<bool>()) live_ = steps_.restore_state(from, turned_ ? -1 : live_step_);
     pass_over(was_open, passed);
     checkpoints_.restore_places(from, [&](std::int64_t place, std::span<StepRecord> records) {
-      steps_.restore_records(
-          [&](const std::function<void(BlockReader&)>& read) { keeper_->read_part(place, read); }, records);
+      steps_.restore_records([&](const std::function<void(BlockReader&)>& read) { keeper_->read_part(place, read); },
+                             records);
     });
     from.end();
     keeper_->resumed();

@@ -98,24 +98,30 @@ std::int64_t bytes_to_make(const ScheduleKind& kind, const ScheduleRequest& requ
   return saturating_sum(bytes_kept(kind, request, inputs), memory_of(kind, request).making);
 }
 
-/// Takes units of host memory away until what the schedule keeps fits beside them. @throws InputError
+/// Takes units of host memory away, then of a device's, until what the schedule keeps fits beside those in host memory.
+/// @throws InputError
 void make_room(const ScheduleKind& kind, ScheduleRequest& request, const PlanInputs& inputs) {
-  const auto needed = [&](std::int64_t units) {
-    request.capacities[Tier::host] = units;
-    const std::int64_t slots = saturating_product(std::max<std::int64_t>(0, units), inputs.host_unit_bytes);
+  const auto needed = [&](Tier tier, std::int64_t units) {
+    request.capacities[tier] = units;
+    const std::int64_t in_host = std::max<std::int64_t>(0, request.capacities[Tier::host]);
+    const std::int64_t slots = saturating_product(in_host, inputs.host_unit_bytes);
     return std::max(saturating_sum(bytes_kept(kind, request, inputs), slots), bytes_to_make(kind, request, inputs));
   };
-  const std::int64_t given = request.capacities[Tier::host];
-  if (inputs.host_bytes == unlimited_bytes || needed(given) <= inputs.host_bytes) return;
-  std::int64_t low = 0, high = given;
-  if (given < 1 || needed(0) > inputs.host_bytes)
-    throw InputError(fmt::format("schedule {}: what it keeps while it runs takes {} of host memory, {} are free",
-                                 kind.name, bytes_text(needed(0)), bytes_text(inputs.host_bytes)));
-  while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (needed(middle) <= inputs.host_bytes ? low : high) = middle;
+  if (inputs.host_bytes == unlimited_bytes) return;
+  for (const Tier tier : {Tier::host, inputs.memory()}) {
+    std::int64_t low = 0, high = request.capacities[tier];
+    if (needed(tier, high) <= inputs.host_bytes) return;
+    if (high < 1 || needed(tier, 0) > inputs.host_bytes) continue;
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (needed(tier, middle) <= inputs.host_bytes ? low : high) = middle;
+    }
+    request.capacities[tier] = low;
+    return;
   }
-  request.capacities[Tier::host] = low;
+  throw InputError(fmt::format("schedule {}: what it keeps while it runs takes {} of host memory, {} are free",
+                               kind.name, bytes_text(bytes_kept(kind, request, inputs)),
+                               bytes_text(inputs.host_bytes)));
 }
 
 bool is_affordable(const Candidate& candidate, const PlanInputs& inputs) {
@@ -365,24 +371,25 @@ std::int64_t least_bytes_kept(const PlanInputs& inputs) {
   ScheduleRequest least;
   least.steps = inputs.steps;
   least.at_most = inputs.at_most;
-  least.capacities[Tier::host] = 1;
-  const ScheduleKind& kind = schedule_kind(inputs.steps == unknown_steps ? "online" : "revolve");
-  return inputs.memory() == Tier::host ? bytes_kept(kind, least, inputs) : 0;
+  least.roles = {inputs.memory(), Tier::disk};
+  least.capacities[inputs.memory()] = 1;
+  return bytes_kept(schedule_kind(inputs.steps == unknown_steps ? "online" : "revolve"), least, inputs);
 }
 
 bool has_a_checkpoint(const PlanInputs& inputs) {
-  return inputs.units[inputs.memory()] >= 1 &&
-         (inputs.memory() != Tier::host || inputs.host_unit_bytes + least_bytes_kept(inputs) <= inputs.host_bytes);
+  const std::int64_t checkpoint = inputs.memory() == Tier::host ? inputs.host_unit_bytes : 0;
+  return inputs.units[inputs.memory()] >= 1 && checkpoint + least_bytes_kept(inputs) <= inputs.host_bytes;
 }
 
 [[noreturn]] void refuse_memory(const PlanInputs& inputs) {
-  const Tier memory = inputs.memory();
-  const std::int64_t checkpoint = taken_bytes(memory, inputs) + least_bytes_kept(inputs);
+  const bool is_host = inputs.memory() == Tier::host || inputs.units[inputs.memory()] >= 1;
+  const Tier tier = is_host ? Tier::host : inputs.memory();
+  const std::int64_t checkpoint = tier == inputs.memory() ? taken_bytes(tier, inputs) : 0;
+  const std::int64_t needed = checkpoint + (is_host ? least_bytes_kept(inputs) : 0);
   throw InputError(fmt::format(
-      "checkpoints.{}: too little memory: a gradient needs {} of working memory and at least one checkpoint of {}, "
-      "together {}",
-      to_text(memory), bytes_text(inputs.working(memory)), bytes_text(checkpoint),
-      enough_text(inputs.working(memory) + checkpoint)));
+      "checkpoints.{}: too little memory: a gradient needs {} of working memory and {}{}, together {}", to_text(tier),
+      bytes_text(inputs.working(tier)), checkpoint > 0 ? "at least one checkpoint of " : "for its schedule ",
+      bytes_text(needed), enough_text(inputs.working(tier) + needed)));
 }
 
 }  // namespace
