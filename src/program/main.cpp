@@ -217,11 +217,13 @@ int run(int argc, char** argv) {
 }
 
 /// A process that no launcher has started needs no daemon of MPI's either, which would take as long as the program's
-/// own start.
+/// own start. All such processes have one folder for shared memory in common, and the first that ends removes it, so
+/// the MPI-IO that uses it is the second choice.
 void do_without_launcher() {
   for (const char* mark : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (std::getenv(mark) != nullptr) return;
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  setenv("OMPI_MCA_io_ompio_priority", "1", 0);
 }
 
 /// Ends all ranks. When every rank fails alike, rank 0 speaks for all; when one fails alone it speaks for itself and

@@ -213,6 +213,16 @@ TEST_F(CommandLine, UnusedUnknownsAndShorterStepsAreWarnedOf) {
   EXPECT_EQ(output(), "");
 }
 
+/// Processes of their own share what MPI keeps for all of them.
+TEST_F(CommandLine, ProcessesBesideEachOtherAreQuiet) {
+  const std::string one = command_line("run decay.yaml --quiet --out R", 1);
+  for (int i = 0; i < 10; ++i) {
+    run_command("(for k in 1 2 3; do " + one + "$k --overwrite & done; wait) > " + here_ + "/output.txt 2>&1");
+    EXPECT_EQ(output(), "");
+  }
+  EXPECT_TRUE(fs::exists("R3/result.json"));
+}
+
 TEST_F(CommandLine, OneOfSeveralTasksThatIsAloneIsRefused) {
   EXPECT_EQ(run("run decay.yaml", 1, "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=2 "), 6);
   EXPECT_NE(output().find("srun --mpi=pmix -n 2 or mpirun -n 2"), std::string::npos) << output();
