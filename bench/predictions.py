@@ -27,7 +27,7 @@ unknowns: {mu: {}, initial(a): {}}
 PDE = """case: gray-scott
 grid: {x: {cells: CELLS, to: 2.5}, y: {cells: CELLS, to: 2.5}}
 parameters: {Du: 8e-5, Dv: 4e-5, F: 0.024, k: 0.06}
-functions: {bump(x, y): "where(abs(x - 1.25) < 0.25 and abs(y - 1.25) < 0.25, sin(4*pi*x)^2*sin(4*pi*y)^2, 0)"}
+functions: {"bump(x, y)": "where(abs(x - 1.25) < 0.25 and abs(y - 1.25) < 0.25, sin(4*pi*x)^2*sin(4*pi*y)^2, 0)"}
 state: {u: {initial: "1 - 0.5*bump(x, y)"}, v: {initial: "0.25*bump(x, y)"}}
 equations: {dt(u): "Du*lap(u) - u*v^2 + F*(1 - u)", dt(v): "Dv*lap(v) + u*v^2 - (F + k)*v"}
 time: {method: rk4, step: 1e-3, to: 0.1}
@@ -53,7 +53,8 @@ class Bench:
 
     def planned(self, problem, steps, settings):
         out = self.folder / "plan.json"
-        subprocess.run(self.command("plan", problem, steps, settings) + ["--json", out], check=True)
+        subprocess.run(self.command("plan", problem, steps, settings) + ["--json", out], check=True,
+                       stdout=subprocess.DEVNULL)
         return json.loads(out.read_text())
 
     def run(self, problem, steps, settings):

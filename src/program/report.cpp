@@ -191,7 +191,7 @@ Json traffic_result(const SlotTier& tier, const DriverCounts& counts, const Comm
 }  // namespace
 
 double predicted_total(const Options& options, const Session& session) {
-  constexpr double end_over_start = 0.7;  // results reach the disk, MPI ends
+  constexpr double end_over_start = 0.1;  // results reach the disk, MPI ends
   const CheckpointPlan& plan = session.plan();
   return session.planned_at() + plan.memory_seconds + plan.seconds + end_over_start * options.started;
 }
