@@ -348,6 +348,10 @@ std::int64_t schedule_bytes(const CheckpointPlan& plan, const PlanInputs& inputs
   return bytes_kept(*plan.kind, plan.request, inputs);
 }
 
+std::int64_t bytes_to_make(const CheckpointPlan& plan, const PlanInputs& inputs) {
+  return bytes_to_make(*plan.kind, plan.request, inputs);
+}
+
 double predicted_seconds(const Schedule& schedule, const OperationSeconds& seconds) {
   const ScheduleCounts& counts = schedule.predicted;
   if (counts.reversed == unpredicted) return 0.0;
@@ -440,14 +444,14 @@ std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs) {
 }
 
 std::string bytes_text(std::int64_t bytes) {
-  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
+  return bytes_text(static_cast<double>(bytes));
+}
+
+std::string bytes_text(double bytes) {
+  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   int unit = 0;
-  while (value >= 1024 && unit < 4) {
-    value /= 1024;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.4g} {}", value, units[unit]);
+  for (; bytes >= 1024 && unit < 6; ++unit) bytes /= 1024;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.4g} {}", bytes, units[unit]);
 }
 
 std::string enough_text(std::int64_t bytes) {

@@ -86,6 +86,8 @@ CheckpointPlan make_plan(const PlanInputs& inputs);
 
 /// Host memory that a plan's schedule keeps while it runs, of its own actions and those that are looked at ahead.
 std::int64_t schedule_bytes(const CheckpointPlan& plan, const PlanInputs& inputs);
+/// The same while it is made, when no checkpoints are there.
+std::int64_t bytes_to_make(const CheckpointPlan& plan, const PlanInputs& inputs);
 
 /// @throws InputError when not even one checkpoint fits.
 void require_memory(const PlanInputs& inputs);
@@ -112,6 +114,7 @@ std::string warning_of_budget(std::int64_t bytes, const Communicator& comm);
 
 /// "1.5 GiB"
 std::string bytes_text(std::int64_t bytes);
+std::string bytes_text(double bytes);
 /// The same, rounded up where it is rounded: who gives so much gives enough.
 std::string enough_text(std::int64_t bytes);
 /// "25 ns", "12 ms", "3.4 s", "2 h 05 min"

@@ -28,6 +28,7 @@ class OnlineCheckpoints {
     std::int32_t before = none, behind = none;  ///< slots of its neighbours
   };
   static constexpr std::int32_t none = -1;
+  static constexpr std::int64_t most_slots = (std::int64_t{1} << 31U) - 1;
 
   explicit OnlineCheckpoints(std::int64_t slots) : slots_(slots) { kept_.reserve(static_cast<std::size_t>(slots)); }
   std::int64_t slots() const { return slots_; }
@@ -169,7 +170,8 @@ ActionStream actions(std::int64_t slots) {
 Schedule make(const ScheduleRequest& request) {
   const std::int64_t most = request.steps == unknown_steps ? request.at_most : request.steps;
   if (request.steps != unknown_steps) require_known_steps("online", request);
-  const std::int64_t slots = take_host_slots("online", request, 1, std::max<std::int64_t>(1, most - 1));
+  const std::int64_t slots =
+      take_host_slots("online", request, 1, std::clamp<std::int64_t>(most - 1, 1, OnlineCheckpoints::most_slots));
   Schedule schedule{{}, [slots] { return actions(slots); }};
   schedule.predicted.plain = schedule.predicted.recorded = schedule.predicted.reversed = unpredicted;
   schedule.predicted.writes = schedule.predicted.reads = only_host(unpredicted);
@@ -179,7 +181,7 @@ Schedule make(const ScheduleRequest& request) {
 
 ScheduleMemory memory(const ScheduleRequest& request) {
   const std::int64_t most = request.steps == unknown_steps ? request.at_most : request.steps;
-  const std::int64_t slots = useful_of(request.capacities[Tier::host], most);
+  const std::int64_t slots = useful_of(request.capacities[Tier::host], std::min(most, OnlineCheckpoints::most_slots));
   constexpr auto each = static_cast<std::int64_t>(sizeof(OnlineCheckpoints::Kept) + sizeof(Slot));
   return {slots * each + BinomialSweep::bytes(most, slots), 0};
 }

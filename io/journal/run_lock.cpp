@@ -14,6 +14,7 @@
 
 #include "io/files/file_system.hpp"
 #include "src/error.hpp"
+#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {
@@ -63,6 +64,11 @@ class Draft {
                                 : "; whether it still runs cannot be seen from here: if it does not, " + remedy));
 }
 
+/// Whether flock() failed because the file system has no such locks.
+bool has_no_locks(int error) {
+  return error == ENOLCK || error == ENOTSUP || error == ENOSYS || error == EINVAL;
+}
+
 [[noreturn]] void refuse_to_take(const std::string& folder, const std::optional<ProcessIdentity>& owner) {
   throw ResourceError("the run folder '" + folder + "' cannot be taken: " +
                       (owner ? "process " + std::to_string(owner->process) + " on host " + owner->host : "its owner") +
@@ -94,13 +100,15 @@ class FolderLock::Opened {
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
   bool is_there() const { return file_ >= 0; }
-  /// Waits until no other process owns the file; lasts until the end, or the process's death. @returns false when the
-  /// time is up.
+  /// Waits until no other process owns the file; lasts until the end, or the process's death. Where the file system has
+  /// no such locks it is nobody's. @returns false when the time is up.
   bool own_within(Seconds patience) const {
     constexpr auto pause = std::chrono::milliseconds(5);
     const auto end = std::chrono::steady_clock::now() + patience;
     while (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      if (has_no_locks(errno)) return true;
       if (errno != EWOULDBLOCK && errno != EINTR) fail("replace the lock", path_);
+      stop_if_asked();
       if (std::chrono::steady_clock::now() > end) return false;
       std::this_thread::sleep_for(pause);
     }
@@ -110,7 +118,7 @@ class FolderLock::Opened {
   /// may know before its name is.
   bool own_if_possible() const {
     while (flock(file_, LOCK_EX) != 0)
-      if (errno != EINTR) return errno == ENOLCK || errno == ENOTSUP || errno == ENOSYS || errno == EINVAL;
+      if (errno != EINTR) return has_no_locks(errno);
     return true;
   }
   /// Whether the file still has its name.

@@ -104,7 +104,8 @@ std::string plan_text(const Options& options, const Session& session, const std:
       "{}: {}{} steps. One state takes {}, all of them {}.\n"
       "A step takes {}, recording and reversing one {} ({}).\n\n",
       session.source().name, plan.is_open() ? "at most " : "", n, bytes_text(inputs.state_bytes),
-      bytes_text(inputs.state_bytes * n), seconds_text(cost.forward), seconds_text(cost.record_last + cost.reverse),
+      bytes_text(static_cast<double>(inputs.state_bytes) * static_cast<double>(n)), seconds_text(cost.forward),
+      seconds_text(cost.record_last + cost.reverse),
       options.cost.empty() ? "measured" : "as --cost says, the rest measured");
   text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
   text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", "tier", "budget", "used", "checkpoints",
@@ -114,8 +115,9 @@ std::string plan_text(const Options& options, const Session& session, const std:
     const std::int64_t used = inputs.working(tier) + plan.checkpoint_bytes(tier, inputs);
     const std::int64_t budget = session.budget(tier);
     const bool is_counted = counts.writes[t] != unpredicted && counts.reads[t] != unpredicted;
-    const std::string moved =
-        is_counted ? bytes_text((counts.writes[t] + counts.reads[t]) * unit_bytes(tier, inputs)) : "-";
+    const std::string moved = is_counted ? bytes_text(static_cast<double>(counts.writes[t] + counts.reads[t]) *
+                                                      static_cast<double>(unit_bytes(tier, inputs)))
+                                         : "-";
     text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", to_text(tier), bytes_text(budget),
                         bytes_text(used), counts.peak[t], count_text(counts.writes[t]), count_text(counts.reads[t]),
                         tier != Tier::disk && !session.tiers().is_asked_for(tier) ? "no copies" : moved);

@@ -234,8 +234,9 @@ Json counts_result(const Options& options, const Session& session, const DriverC
                                  {"recorded", predicted.recorded},
                                  {"seconds", plan.seconds},
                                  {"memory_seconds", plan.memory_seconds},
-                                 {"total_seconds", predicted_total(options, session)},
                                  {"peak", inputs.working(Tier::host) + plan.checkpoint_bytes(Tier::host, inputs)}};
+  if (plan.is_predicted() && !options.resume)  // of a process that has all to do
+    json["plan"]["predicted"]["total_seconds"] = predicted_total(options, session);
   return json;
 }
 

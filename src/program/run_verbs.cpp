@@ -273,10 +273,11 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
                       json["steps"]["reversed"].get<std::int64_t>(), seconds_text(evaluation.seconds), predicted,
                       plan.kind->name, bytes_text(session.peak_bytes(memory)), bytes_text(session.budget(memory)),
                       to_text(memory));
-  text += fmt::format(
-      "{} in all{}: {} to start and plan, {} for memory\n", seconds_text(process_seconds()),
-      plan.is_predicted() ? fmt::format(" (predicted: {})", seconds_text(predicted_total(options, session))) : "",
-      seconds_text(session.planned_at()), seconds_text(session.memory_seconds()));
+  text += fmt::format("{} in all{}: {} to start and plan, {} for memory\n", seconds_text(process_seconds()),
+                      plan.is_predicted() && !options.resume
+                          ? fmt::format(" (predicted: {})", seconds_text(predicted_total(options, session)))
+                          : "",
+                      seconds_text(session.planned_at()), seconds_text(session.memory_seconds()));
   print(comm, text + misfit_text(session) + "results in " + run.journal.place() + "\n");
   return ExitCode::done;
 }

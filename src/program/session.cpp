@@ -43,8 +43,9 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
   counted_at_start_ = simulation_->memory()->used();
   if (options_.journal != nullptr) {
     options_.journal->bind(simulation_->grid());
-    simulation_->memory()->take(simulation_->kept_bytes() + 2 * simulation_->gradient_bytes());  // it is logged too
   }
+  if (options_.journal != nullptr || options_.only_plan)  // it is logged too
+    simulation_->memory()->take(simulation_->kept_bytes() + 2 * simulation_->gradient_bytes());
   if (!adjoint) return;
   try {
     tiers_ = std::make_unique<SlowTiers>(case_, comm_, options_.disk, *simulation_,

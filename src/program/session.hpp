@@ -121,6 +121,8 @@ class Session {
   void save_plan(ArchiveWriter& to) const;
   CheckpointPlan read_plan(ArchiveReader& from);
   bool restore_plan();
+  bool fits_here() const;
+  bool make_room();
   bool goes_on() const;
   Evaluation gradient_now(const StateObserver& observer);
   double add_priors(UnknownValues* gradient) const;
@@ -148,6 +150,7 @@ class Session {
   CheckpointPlan plan_alone();
   void make_plan();
   void drop_plan();
+  void make_checkpoints();
   bool open_tiers();
   void shrink(const TierIsFull& full, double seconds);
   void foresee_sizes();

@@ -352,6 +352,10 @@ void Session::make_plan() {
     planned_at_ = process_seconds() - memory_seconds_;
   } while (!options_.only_plan && !open_tiers());
   if (options_.only_plan) return tiers_->close(Tier::disk);
+  make_checkpoints();
+}
+
+void Session::make_checkpoints() {
   memory_seconds_ +=
       seconds_of([&] { simulation_->reserve_checkpoints(plan_.request.capacities[inputs_.memory()], tiers_->all()); });
 }

@@ -237,26 +237,39 @@ bool Session::restore_plan() {
   if (journal == nullptr || !journal->read_attached("plan", read)) return false;
   count_units();
   plan.schedule_bytes = schedule_bytes(plan, inputs_);
-  {
-    const CountMemory counted(simulation_->memory());
-    plan.schedule = make_schedule(*plan.kind, plan.request);
-  }
+  plan.schedule.predicted.peak = plan.request.capacities.slots;
   plan_ = std::move(plan);
   count_transfers();
-  bool fits = plan_.request.roles.memory == inputs_.memory();
-  for (const Tier tier : {Tier::device, Tier::host})
-    fits = fits && plan_.checkpoint_bytes(tier, inputs_) + inputs_.working(tier) <= budget(tier);
-  if (!comm_.any(!fits) && open_tiers()) {
-    simulation_->reserve_checkpoints(plan_.request.capacities[inputs_.memory()], tiers_->all());
-    return true;
-  }
+  if (fits_here() && make_room()) return true;
   if (journal->has_sweep()) warn("checkpoints do not fit here as they were planned; the gradient begins again");
   journal->drop_sweep();
   for (const Tier tier : {Tier::host, Tier::disk})
     if (tiers_->is_asked_for(tier)) tiers_->restore_codec(tier);
   lossy_error_.reset();  // it was measured on the plan
-  count_units();
+  drop_plan();
   return false;
+}
+
+/// Whether the plan's checkpoints and its schedule, which is not made yet, fit the budgets of all ranks. Collective.
+bool Session::fits_here() const {
+  bool fits = plan_.request.roles.memory == inputs_.memory() &&
+              inputs_.working(Tier::host) + bytes_to_make(plan_, inputs_) <= budget(Tier::host);
+  for (const Tier tier : {Tier::device, Tier::host})
+    fits = fits && plan_.checkpoint_bytes(tier, inputs_) + inputs_.working(tier) <= budget(tier);
+  return !comm_.any(!fits);
+}
+
+/// Makes a plan's schedule and the memory of its checkpoints. @returns false when another plan is needed.
+bool Session::make_room() {
+  {
+    const CountMemory counted(simulation_->memory());
+    plan_.schedule = make_schedule(*plan_.kind, plan_.request);
+  }
+  planned_at_ = process_seconds();
+  memory_seconds_ = 0.0;
+  if (!open_tiers()) return false;
+  make_checkpoints();
+  return true;
 }
 
 }  // namespace hindsight

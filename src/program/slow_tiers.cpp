@@ -8,6 +8,7 @@
 
 #include "adjoint/plan/plan.hpp"
 #include "adjoint/prefetch.hpp"
+#include "adjoint/schedule/level_counts.hpp"
 #include "adjoint/store/checkpoints.hpp"
 #include "io/checkpoints/checkpoint_file.hpp"
 #include "src/error.hpp"
@@ -198,7 +199,7 @@ std::int64_t SlowTiers::table_bytes(Tier tier, std::int64_t slots, std::int64_t 
 
 std::int64_t SlowTiers::bytes_of_table(Tier tier, std::int64_t table) const {
   const std::int64_t pages = slot_bytes(tier) / page_bytes(tier);  // of a slot
-  return table / (pages * page_table_bytes(tier) + slot_table_bytes(tier)) * slot_bytes(tier);
+  return saturating_product(table / (pages * page_table_bytes(tier) + slot_table_bytes(tier)), slot_bytes(tier));
 }
 
 /// The disk's, of this rank.
