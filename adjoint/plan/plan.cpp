@@ -183,10 +183,14 @@ CheckpointPlan plan_with(const Candidate& candidate, const PlanInputs& inputs) {
 /// The part of a gradient's time below which nobody asks how much memory was made for it.
 constexpr double next_to_nothing = 0.01;
 
+/// How much more than its time memory is taken to cost: a sample tells what pages take that lie ready, and others may
+/// take twenty times as long, as on virtual machines that have to ask for them.
+constexpr double caution = 4;
+
 /// Whether keeping all records would take next to no time for making the memory.
 bool is_memory_free(const PlanInputs& inputs) {
   const OperationSeconds& s = inputs.seconds;
-  return s.touch * static_cast<double>(inputs.record_units) <=
+  return caution * s.touch * static_cast<double>(inputs.record_units) <=
          next_to_nothing * (s.record + s.reverse_kept) * static_cast<double>(inputs.gradients);
 }
 
@@ -236,7 +240,7 @@ class Search {
     double all() const { return gradients + memory; }
   };
   Price price_of(const CheckpointPlan& plan) const {
-    return {plan.seconds * static_cast<double>(inputs_.gradients), plan.memory_seconds,
+    return {plan.seconds * static_cast<double>(inputs_.gradients), caution * plan.memory_seconds,
             plan.schedule.predicted.peak[static_cast<std::size_t>(Tier::host)]};
   }
   /// The faster one; of two that take next to the same time, the smaller one.
