@@ -119,9 +119,8 @@ void make_room(const ScheduleKind& kind, ScheduleRequest& request, const PlanInp
     request.capacities[tier] = low;
     return;
   }
-  throw InputError(fmt::format("schedule {}: what it keeps while it runs takes {} of host memory, {} are free",
-                               kind.name, bytes_text(bytes_kept(kind, request, inputs)),
-                               bytes_text(inputs.host_bytes)));
+  throw InputError(fmt::format("schedule {}: what it keeps takes {} of host memory, {} are free", kind.name,
+                               bytes_text(needed(inputs.memory(), 0)), bytes_text(inputs.host_bytes)));
 }
 
 bool is_affordable(const Candidate& candidate, const PlanInputs& inputs) {
