@@ -1,6 +1,7 @@
 // Command lines: what is wrong with them is said before anything runs, and what is printed has arrived or is told.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -59,6 +60,31 @@ TEST_F(CommandLine, PicturesAreSvg) {
     EXPECT_FALSE(fs::exists("p.png"));
     EXPECT_EQ(run(std::string(verb) + " --picture p.svg"), 0) << output();
   }
+}
+
+/// As all errors are, once, on any number of ranks.
+TEST_F(CommandLine, WhatCannotBeParsedIsSaidWithTheNearestName) {
+  const std::map<std::string, std::string> messages{
+      {"", "a verb or a case is needed: hindsight VERB ... or hindsight CASE ... (verbs: run, gradient, "},
+      {"--quiet", "a verb or a case is needed"},
+      {"--versio", "unknown option '--versio'; did you mean '--version'?; a verb or a case is needed"},
+      {"run", "run: CASE is required (hindsight run --help tells what there is)"},
+      {"run --quite decay.yaml", "run: unknown option '--quite'; did you mean '--quiet'?"},
+      {"run decay.yaml other.yaml", "run: 'other.yaml' is one word too many"},
+      {"run decay.yaml -q", "run: unknown option '-q' (hindsight"},
+      {"decay.yaml --jsn file", "unknown option '--jsn'; did you mean '--json'? (hindsight --help"},
+      {"run decay.yaml --backend cud", "run: --backend: cud not in {auto,host,cuda,emulated}"},
+      {"schedule revolve", "schedule: --steps is required"},
+      {"resume R --ranks 0", "resume: --ranks: '0' is no whole number above 0"},
+  };
+  for (const auto& [arguments, message] : messages) {
+    expect_refused(arguments, "hindsight: " + message);
+    EXPECT_EQ(output().find("Run with --help"), std::string::npos) << output();
+    const std::string text = output();
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  }
+  EXPECT_EQ(run("run --quite decay.yaml", 2), 2);
+  EXPECT_NE(output().find("hindsight: run: unknown option '--quite'"), std::string::npos) << output();
 }
 
 TEST_F(CommandLine, DurationsHaveAUnit) {
@@ -230,6 +256,16 @@ TEST_F(CommandLine, OneOfSeveralTasksThatIsAloneIsRefused) {
   EXPECT_EQ(run("run decay.yaml", 1, "PMI_SIZE=2 "), 6);
   EXPECT_EQ(run("run decay.yaml", 1, "SLURM_NTASKS=8 SLURM_JOB_ID=7 "), 0) << output();  // in a job's script
   EXPECT_EQ(run("run decay.yaml", 2, "SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 "), 0) << output();
+  for (const char* arguments : {"decay.yaml", "resume runs/decay/run", "plan decay.yaml", "explain decay.yaml"})
+    EXPECT_EQ(run(arguments, 1, "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 "), 6) << arguments << "\n" << output();
+}
+
+/// What each task can say by itself.
+TEST_F(CommandLine, VerbsThatReadNoCaseMayBeAlone) {
+  ASSERT_EQ(run("run decay.yaml"), 0) << output();
+  for (const char* arguments : {"info", "status runs/decay/run", "schedule revolve --steps 10", "schema", "init ode",
+                                "--version", "--help", "run --help"})
+    EXPECT_EQ(run(arguments, 1, "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 "), 0) << arguments << "\n" << output();
 }
 
 TEST(LaunchedTasks, AreWhatTheLauncherSays) {
