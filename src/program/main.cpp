@@ -228,7 +228,7 @@ int run(int argc, char** argv) {
   if (choice.verb != nullptr) {
     if (choice.reads_case) refuse_to_be_alone(comm);
     refuse_missing_backend(options);
-    for (const std::string& path : {options.json, options.picture}) require_writable(path, comm);
+    for (const std::string& path : {options.json, options.picture}) require_writable(path, options.out, comm);
     code = choice.verb(options, comm);
   }
   require_printed(code, comm);

@@ -87,6 +87,20 @@ TEST_F(CommandLine, WhatCannotBeParsedIsSaidWithTheNearestName) {
   EXPECT_NE(output().find("hindsight: run: unknown option '--quite'"), std::string::npos) << output();
 }
 
+/// The run makes its folder, and what --json has written there is not the run's.
+TEST_F(CommandLine, ResultsMayGoIntoAFolderThatTheRunMakes) {
+  for (const char* arguments : {"run decay.yaml --out R --json R/x.json", "run decay.yaml --out S/ --json ./S/x.json",
+                                "run decay.yaml --out R --json R/x.json"})
+    EXPECT_EQ(run(arguments), 0) << arguments << "\n" << output();
+  EXPECT_TRUE(fs::exists("R/x.json"));
+  EXPECT_TRUE(fs::exists("S/x.json"));
+  EXPECT_EQ(run("run decay.yaml --out R"), 2);
+  EXPECT_NE(output().find("/R' holds files that are not a run's own: 'x.json'"), std::string::npos) << output();
+  EXPECT_EQ(run("run decay.yaml --out T --json T/of/x.json"), 6);
+  EXPECT_NE(output().find("cannot write 'T/of/x.json': No such file or directory"), std::string::npos) << output();
+  EXPECT_FALSE(fs::exists("T"));
+}
+
 TEST_F(CommandLine, DurationsHaveAUnit) {
   expect_refused("run decay.yaml --stop-after 5", "--stop-after: '5' has no unit: write 5s, 5min or 5h");
   expect_refused("run decay.yaml --epoch 5", "--epoch: '5' has no unit: write 5s, 5min or 5h");
@@ -132,7 +146,9 @@ TEST_F(CommandLine, AFullFileOfResultsExitsWith6) {
        {"run decay.yaml", "status runs/decay/run", "plan decay.yaml", "info", "schema", "schedule revolve --steps 10"})
     for (const int ranks : {1, 2}) {
       EXPECT_EQ(run(std::string(arguments) + " --json /dev/full", ranks), 6) << arguments << "\n" << output();
-      EXPECT_NE(output().find("cannot write '/dev/full'"), std::string::npos) << arguments << "\n" << output();
+      EXPECT_NE(output().find("cannot write '/dev/full': No space left on device"), std::string::npos)
+          << arguments << "\n"
+          << output();
     }
 }
 
