@@ -16,6 +16,7 @@
 #include "solvers/steppers/runge_kutta_kernels.hpp"
 #include "src/cores.hpp"
 #include "src/error.hpp"
+#include "src/nearest_name.hpp"
 #include "src/stop_request.hpp"
 
 namespace hindsight {
@@ -979,7 +980,6 @@ UnknownValues Simulation::collect_gradient() {
   });
   const Sums sums = add_up();
   UnknownValues gradient;
-  bool finite = true;
   for (const Unknown& u : spec_.unknowns) {
     switch (u.kind) {
       case Kind::scalar:
@@ -996,10 +996,22 @@ UnknownValues Simulation::collect_gradient() {
         break;
     }
     if (broken_) break_unknown(u, gradient.back());
-    for (const double value : gradient.back()) finite = finite && std::isfinite(value);
   }
-  if (comm_.any(!finite)) throw NumericsError("the adjoint overflowed: the gradient is not finite");
+  require_finite(gradient);
   return gradient;
+}
+
+void Simulation::require_finite(const UnknownValues& gradient) const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    const bool is_finite =
+        std::all_of(gradient[i].begin(), gradient[i].end(), [](double g) { return std::isfinite(g); });
+    if (comm_.any(!is_finite)) names.push_back("'" + spec_.unknowns[i].label() + "'");
+  }
+  if (names.empty()) return;
+  throw NumericsError("the gradient is not finite in " + join(names) +
+                      ": at these values the objective has no derivative, as sqrt(x) has none at x = 0, or one that is "
+                      "too large for a number");
 }
 
 void Simulation::set_directions(const UnknownValues& direction) {

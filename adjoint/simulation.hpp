@@ -227,6 +227,8 @@ class Simulation final : private ReversibleSteps {
   void break_unknown(const Unknown& unknown, std::vector<double>& derivatives) const;
   void reset_sums();
   UnknownValues collect_gradient();
+  /// @throws NumericsError that names the unknowns by which a derivative is infinite or no number. Collective.
+  void require_finite(const UnknownValues& gradient) const;
   void reserve(std::int64_t units);
   void reserve_adjoints();
   StepSeconds measure_operations(int repeats, double batch, std::int64_t units);

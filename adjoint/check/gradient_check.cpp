@@ -65,6 +65,14 @@ Verdict DirectionCheck::verdict() const {
   return Verdict::right;
 }
 
+bool DirectionCheck::is_between_sides() const {
+  constexpr double near = 0.01;  // as a part of what lies between the sides
+  if (with_differences.verdict != Verdict::kink || !has_kink(samples)) return false;
+  const double ahead = derivative_ahead(samples).value, behind = derivative_behind(samples).value;
+  const double part = (slope - behind) / (ahead - behind);
+  return part > near && part < 1 - near;
+}
+
 GradientCheck::GradientCheck(CheckedProgram program, UnknownValues at, double objective, UnknownValues gradient,
                              UnknownValues around)
     : program_(std::move(program)),
@@ -148,8 +156,14 @@ void GradientCheck::compare_with_differences(const Place& place, const UnknownVa
   check.with_differences = compared(best_derivative(check.samples));
   if (size == 0.0 && check.with_differences.verdict != Verdict::wrong)
     check.with_differences = {0.0, 0.0, changes(check.samples) ? Verdict::hidden : Verdict::right};
-  if (check.with_differences.verdict != Verdict::wrong) return;
-  look.contradicts = !has_kink(check.samples);
+  const bool is_kink = has_kink(check.samples);
+  if (check.with_differences.verdict != Verdict::wrong) {
+    // Central differences tend to the mean of both sides, and so may the adjoint: sign(0) is 0.
+    const bool agrees = size == 0.0 || check.with_differences.verdict == Verdict::right;
+    if (is_kink && agrees) check.with_differences.verdict = Verdict::kink;
+    return;
+  }
+  look.contradicts = !is_kink;
   for (const DerivativeEstimate& side : {derivative_ahead(check.samples), derivative_behind(check.samples)}) {
     const Comparison one = compared(side);
     if (!look.contradicts && one.verdict == Verdict::right)

@@ -28,7 +28,7 @@ struct CheckedProgram {
 
 enum class Verdict {
   right,
-  kink,    ///< the objective has no derivative there, but the gradient is that of one side, or right nearby
+  kink,    ///< the objective has no derivative there, but the gradient is that of one side, the mean, or right nearby
   hidden,  ///< cannot be told: round-off hides it
   wrong
 };
@@ -47,6 +47,8 @@ struct DirectionCheck {
   LineSamples samples;        ///< of the objective at the point
   RemainderOrder remainders;  ///< there
   Verdict verdict() const;
+  /// At the point the objective has a kink, and the adjoint's derivative is neither side's but lies between them.
+  bool is_between_sides() const;
 };
 
 /// **Tangent against adjoint.** Both are made from the same states, so they differ by what linear sweeps round off. As

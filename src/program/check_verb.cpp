@@ -107,8 +107,9 @@ std::string differences_text(const DirectionCheck& c) {
   if (of.verdict == Verdict::kink)
     return fmt::format(
         "the objective has a kink here: differences of runs tend to {:.9g} ahead and {:.9g} behind, the "
-        "adjoint gives {:.9g}, the derivative of the branches taken",
-        derivative_ahead(c.samples).value, derivative_behind(c.samples).value, c.slope);
+        "adjoint gives {:.9g}, {}",
+        derivative_ahead(c.samples).value, derivative_behind(c.samples).value, c.slope,
+        c.is_between_sides() ? "which lies between the two" : "the derivative of the branches taken");
   const std::string seen = fmt::format("{:.1e} apart, {:.1e} is allowed", of.seen, of.allowed);
   if (of.away != 0.0) return place_text(of) + "the adjoint and differences of runs are " + seen;
   return fmt::format("the adjoint gives {:.12g}, differences of runs {:.12g}: {}", c.slope,
@@ -134,6 +135,8 @@ std::string summary(const std::vector<CheckedUnknown>& rows) {
   }
   if (any(Verdict::wrong)) return text + "the gradient is WRONG\n";
   if (any(Verdict::hidden)) return text + "the gradient is right as far as it can be told here\n";
+  if (std::any_of(rows.begin(), rows.end(), [](const CheckedUnknown& row) { return row.check.is_between_sides(); }))
+    return text + "the gradient is right where the objective has one; at kinks it may lie between both sides\n";
   return text + (any(Verdict::kink) ? "the gradient is right, at kinks that of the branches taken\n"
                                     : "the gradient is right\n");
 }

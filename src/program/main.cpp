@@ -11,6 +11,7 @@
 #include "src/backend/cuda/device.hpp"
 #include "src/nearest_name.hpp"
 #include "src/program/launched_tasks.hpp"
+#include "src/program/refused_words.hpp"
 #include "src/program/report.hpp"
 #include "src/program/same_start.hpp"
 #include "src/program/time_limit.hpp"
@@ -90,8 +91,21 @@ void check_options(const Options& options) {
 /// Fills `options`; returns the chosen verb, or an exit code when there is nothing to run.
 struct Choice {
   Verb verb = nullptr;
+  bool reads_case = false;
   ExitCode code = ExitCode::done;
 };
+
+/// Of options that count something.
+const CLI::Validator& at_least_one() {
+  static const CLI::Validator check(
+      [](const std::string& text) {
+        std::int64_t number = 0;
+        const bool is_whole = CLI::detail::lexical_cast(text, number);
+        return is_whole && number > 0 ? std::string() : "'" + text + "' is no whole number above 0";
+      },
+      "");
+  return check;
+}
 
 Choice parse(int argc, char** argv, Options& options, bool is_root) {
   CLI::App app{"Hindsight: simulations and their exact gradients", "hindsight"};
@@ -108,10 +122,12 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
     if (entry.target != nullptr) sub->add_option(entry.target, options.target)->required();
     sub->add_option("--json", options.json, "write the result as JSON to a file, - for standard output");
     sub->add_flag("--quiet", options.quiet, "print nothing but errors");
-    if (std::string(entry.target ? entry.target : "") == "CASE") add_case_options(*sub, options);
+    const bool takes_case = std::string(entry.target ? entry.target : "") == "CASE";
+    const bool reads_case = takes_case || entry.run == resume_verb;
+    if (takes_case) add_case_options(*sub, options);
     if (entry.run == resume_verb)
       sub->add_option("--ranks", options.ranks, "go on with another number of ranks: as many as there are")
-          ->check(CLI::PositiveNumber);
+          ->check(at_least_one());
     if (entry.can_be_resumed) add_overwrite_option(*sub, options);
     if (entry.can_be_resumed || entry.run == resume_verb) add_stop_options(*sub, options);
     if (entry.run == clean_verb) add_lock_option(*sub, options);
@@ -123,10 +139,10 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
       sub->add_option("--content", options.content, "store-all: keep states or records")
           ->check(CLI::IsMember({"state", "record"}));
       sub->add_option("--stages", options.stages, "units that a stage record takes (cams, store-all)")
-          ->check(CLI::PositiveNumber);
+          ->check(at_least_one());
       sub->add_flag("--stiffly-accurate", options.stiffly_accurate, "a record also gives the state after its step");
       sub->add_option("--period", options.period, "steps between checkpoints (uniform, periodic, twolevel, stride)")
-          ->check(CLI::PositiveNumber);
+          ->check(at_least_one());
       sub->add_flag("--unknown", options.steps_unknown,
                     "the schedule is not told the number of steps (online, twolevel)");
       sub->add_option("--picture", options.picture, "draw the schedule: time against step, as SVG");
@@ -138,8 +154,9 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
     if (entry.run == gradient_verb || entry.run == invert_verb)
       sub->add_option("--emulate-disk", options.emulate_disk)->expected(2)->group("");
     if (entry.run == check_verb) sub->add_option("--break-gradient", options.break_gradient)->group("");
-    sub->callback([&choice, &options, &entry] {
+    sub->callback([&choice, &options, &entry, reads_case] {
       choice.verb = entry.run;
+      choice.reads_case = reads_case;
       options.verb = entry.name;
     });
   }
@@ -150,7 +167,10 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
   add_case_options(*automatic, options);
   add_overwrite_option(*automatic, options);
   add_stop_options(*automatic, options);
-  automatic->callback([&choice] { choice.verb = default_verb; });
+  automatic->callback([&choice] {
+    choice.verb = default_verb;
+    choice.reads_case = true;
+  });
 
   // hindsight CASE ... stands for hindsight auto CASE ...
   std::vector<std::string> words = with_each_setting_named({argv + 1, argv + argc});
@@ -161,13 +181,12 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
     words.insert(words.begin(), "auto");
   const bool is_verb_wrong = !has_verb && !words.empty() && words[0] != "auto" && words[0][0] != '-';
   if (is_verb_wrong) throw InputError(unknown_verb(words[0]));
-  std::reverse(words.begin(), words.end());
   try {
-    app.parse(words);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) throw InputError(refusal(app, error, words, automatic->get_name()));
     if (is_root) app.exit(error);
     choice.verb = nullptr;
-    choice.code = error.get_exit_code() == 0 ? ExitCode::done : ExitCode::bad_input;
     return choice;
   }
   check_options(options);
@@ -207,9 +226,9 @@ int run(int argc, char** argv) {
   const Choice choice = parse(argc, argv, options, comm.is_root());
   ExitCode code = choice.code;
   if (choice.verb != nullptr) {
-    refuse_to_be_alone(comm);
+    if (choice.reads_case) refuse_to_be_alone(comm);
     refuse_missing_backend(options);
-    for (const std::string& path : {options.json, options.picture}) require_writable(path, comm);
+    for (const std::string& path : {options.json, options.picture}) require_writable(path, options.out, comm);
     code = choice.verb(options, comm);
   }
   require_printed(code, comm);

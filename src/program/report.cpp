@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "src/backend/host/compiler.hpp"
 #include "src/error.hpp"
@@ -292,23 +294,40 @@ std::string misfit_text(const Session& session) {
   return text;
 }
 
+namespace {
+
+/// For the reason that errno gives.
+ResourceError cannot_write(const std::string& path) {
+  const int reason = errno;
+  return ResourceError("cannot write '" + path + "'" +
+                       (reason != 0 ? ": " + std::generic_category().message(reason) : ""));
+}
+
+}  // namespace
+
 void write_json(const Options& options, const Communicator& comm, const Json& json) {
   if (options.json.empty()) return;
   if (options.json == "-") return print(comm, json.dump(2) + "\n");
   comm.on_root([&] {
+    errno = 0;
     std::ofstream file(options.json);
     file << json.dump(2) << "\n";
     file.close();
-    if (!file) throw ResourceError("cannot write '" + options.json + "'");
+    if (!file) throw cannot_write(options.json);
   });
 }
 
-void require_writable(const std::string& path, const Communicator& comm) {
+void require_writable(const std::string& path, const std::string& run_folder, const Communicator& comm) {
+  namespace fs = std::filesystem;
   if (path.empty() || path == "-") return;
   comm.on_root([&] {
-    const bool is_new = !std::filesystem::exists(path);
-    if (!std::ofstream(path, std::ios::app)) throw ResourceError("cannot write '" + path + "'");
-    if (is_new) std::filesystem::remove(path);
+    const auto named = [](const fs::path& folder) { return (fs::absolute(folder) / "").lexically_normal(); };
+    const bool is_in_run = !run_folder.empty() && named(fs::absolute(path).parent_path()) == named(run_folder);
+    if (is_in_run && !fs::exists(run_folder)) return;
+    const bool is_new = !fs::exists(path);
+    errno = 0;
+    if (!std::ofstream(path, std::ios::app)) throw cannot_write(path);
+    if (is_new) fs::remove(path);
   });
 }
 

@@ -80,7 +80,8 @@ Json resident_result(const Session& session);
 std::string misfit_text(const Session& session);
 /// A JSON text to --json's file or standard output, by rank 0. Collective. @throws ResourceError.
 void write_json(const Options& options, const Communicator& comm, const Json& json);
-/// Asked before anything is computed. Collective. @throws ResourceError when a file cannot be written.
-void require_writable(const std::string& path, const Communicator& comm);
+/// Asked before anything is computed. Collective. @param run_folder as the command line names it; "" where it does not.
+/// @throws ResourceError when a file cannot be written, unless it lies in a run's folder that the run has yet to make.
+void require_writable(const std::string& path, const std::string& run_folder, const Communicator& comm);
 
 }  // namespace hindsight

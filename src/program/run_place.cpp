@@ -121,7 +121,7 @@ void refuse_files(const RoomWanted& wanted, const Found& found) {
   names.insert(names.end(), found.foreign.begin(), found.foreign.end());
   if (names.empty()) return;
   throw InputError(fmt::format(
-      "'{}' holds files that no run has written there: {}; choose another folder with --out, or "
+      "'{}' holds files that are not a run's own: {}; choose another folder with --out, or "
       "say --overwrite: {}",
       wanted.folder, quoted(names),
       found.replaceable.empty() ? "they stay beside those of the run" : "the run replaces those whose names it needs"));

@@ -76,6 +76,19 @@ TEST(Failures, AnObjectiveThatIsNotFiniteNamesItsTerm) {
   EXPECT_NE(numerics_message([&] { session.gradient({}); }).find(wanted), std::string::npos);
 }
 
+/// The value is 0 and finite, its derivative is not: nothing has overflowed.
+TEST(Failures, AGradientThatIsNotFiniteNamesItsUnknowns) {
+  for (const std::string& text : {growth, plate}) {
+    Session session(test::text_case(text, {"parameters.b=0.5", "objective=[{final: u + sqrt(b - 0.5)}]",
+                                           "unknowns={a: {}, b: {}}"}),
+                    test::world(), true, false, true);
+    const std::string message = numerics_message([&] { session.gradient({}); });
+    EXPECT_EQ(message.find("the gradient is not finite in 'b': at these values the objective has no derivative"), 0U)
+        << message;
+    EXPECT_EQ(message.find("overflowed"), std::string::npos) << message;
+  }
+}
+
 /// One rank's error has its class on all of them.
 TEST(Failures, RanksAgreeOnTheClassOfAnError) {
   const Communicator world = test::world();

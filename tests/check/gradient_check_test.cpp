@@ -170,6 +170,37 @@ TEST(GradientCheck, KinksAreToldFromMistakes) {
   }
 }
 
+/// The derivative of |x| at 0 is taken to be 0: differences from both sides tend to just that.
+TEST(GradientCheck, KinksAreSeenWhereTheAdjointGivesTheMeanOfBothSides) {
+  for (const double slope : {0.5, 0.0}) {
+    Toy toy{[=](const Point& x) { return std::fabs(x[0] - 1) + slope * x[0]; },
+            [=](const Point& x) { return Point{static_cast<double>((x[0] > 1) - (x[0] < 1)) + slope}; }};
+    const DirectionCheck check = toy.check({1.0}, {1.0});
+    EXPECT_EQ(check.verdict(), Verdict::kink) << slope;
+    EXPECT_TRUE(check.is_between_sides()) << slope;
+    EXPECT_EQ(toy.gradients, 0) << slope;
+    toy.common_error = 1e-2;
+    EXPECT_EQ(toy.check({1.0}, {1.0}).verdict(), slope == 0.0 ? Verdict::kink : Verdict::wrong) << slope;
+  }
+  EXPECT_FALSE(corner(1.0).check({1.0}, {1.0}).is_between_sides());
+  EXPECT_FALSE(smooth().check(here, there).is_between_sides());
+}
+
+/// Bends that are sharp, but smooth: the second derivative is as large as steps are small.
+TEST(GradientCheck, SharpBendsAreNoKinks) {
+  for (double width = 1.0; width > 1e-6; width /= 3) {
+    Toy toy{[=](const Point& x) { return std::hypot(x[0] - 1, width) + 0.5 * x[0]; },
+            [=](const Point& x) { return Point{(x[0] - 1) / std::hypot(x[0] - 1, width) + 0.5}; }};
+    for (const double offset : {0.0, 0.1, 1.0, 10.0}) {
+      const DirectionCheck check = toy.check({1.0 + offset * width}, {1.0});
+      EXPECT_NE(check.verdict(), Verdict::wrong) << width << " " << offset;
+      if (width > 1e-3) {
+        EXPECT_NE(check.verdict(), Verdict::kink) << width << " " << offset;
+      }
+    }
+  }
+}
+
 /// As in a limiter where all slopes are zero: both sides agree, but not with a derivative that is linear.
 TEST(GradientCheck, KinksInEveryDirectionAreSeenNearby) {
   const auto limited = [](double a, double b) { return a * b > 0 ? (std::fabs(a) < std::fabs(b) ? a : b) : 0.0; };

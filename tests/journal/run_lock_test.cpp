@@ -2,6 +2,7 @@
 // A run folder belongs to one run at a time; whoever died gives it back.
 #include "io/journal/run_lock.hpp"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,6 +52,11 @@ class Child {
   Child& operator=(const Child&) = delete;
   pid_t process() const { return process_; }
   void begin() const { [[maybe_unused]] const ssize_t n = write(to_child_, "b", 1); }
+  /// Its work is over, or it died.
+  bool has_said_something() const {
+    pollfd pipe{from_child_, POLLIN, 0};
+    return poll(&pipe, 1, 0) != 0;
+  }
   /// What it said; 0 when it died.
   char answer() const { return wait_for_a_letter(from_child_); }
   void kill() const {
@@ -263,7 +269,9 @@ std::function<char()> gripper(const std::string& folder, std::chrono::millisecon
 TEST_F(FolderLocks, WhoTakesWaitsForAGrip) {
   const Child child(gripper(folder_, std::chrono::milliseconds(1500)));
   child.begin();
-  while (!std::filesystem::exists(folder_ + "/ready")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!std::filesystem::exists(folder_ + "/ready") && !child.has_said_something())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(std::filesystem::exists(folder_ + "/ready"));
   try {
     const FolderLock taker(folder_, true, FolderLock::Seconds(0.1));
     ADD_FAILURE() << "taken";

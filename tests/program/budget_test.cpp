@@ -1,7 +1,6 @@
 // The budget holds for the whole program, as the operating system sees it: small states, many steps, tiers on disk.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -160,11 +159,10 @@ TEST_F(Budget, OfFewerRanksMayBeTooSmallForTheSchedule) {
   EXPECT_TRUE(code == 0 || code == 6) << code << output();
 }
 
+/// What took time for every step would never end.
 TEST_F(Budget, IsPlannedForAnyNumberOfSteps) {
   std::ofstream("oscillator.yaml") << oscillator;
-  const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(run("plan oscillator.yaml --set time.step=1e-12 --set checkpoints.host='64 MiB'"), 0) << output();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 }  // namespace

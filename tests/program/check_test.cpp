@@ -191,6 +191,28 @@ unknowns: {p: {}}
   EXPECT_TRUE(says("the gradient is right, at kinks that of the branches taken")) << output();
 }
 
+/// The derivative of |x| at 0 is taken to be 0, the mean of both sides.
+TEST(Check, AGradientBetweenTheSidesOfAKinkIsNotCalledRight) {
+  const std::string file = written("corner", R"yaml(
+case: corner
+parameters: {a: 0.5}
+state: {u: {initial: a}}
+equations: {dt(u): "-u"}
+time: {step: 0.1, to: 1}
+objective: [{final: "abs(a - 0.5) + u^2"}]
+unknowns: {a: {}}
+)yaml");
+  EXPECT_EQ(check(file), 0) << output();
+  EXPECT_EQ(row("a")["verdict"], "kink") << output();
+  EXPECT_NEAR(row("a")["ahead"].get<double>() + row("a")["behind"].get<double>(), 2 * row("a")["adjoint"].get<double>(),
+              1e-6);
+  EXPECT_TRUE(says("a: the objective has a kink here")) << output();
+  EXPECT_TRUE(says("which lies between the two")) << output();
+  EXPECT_TRUE(says("the gradient is right where the objective has one")) << output();
+  EXPECT_EQ(check(file + " --set parameters.a=0.6"), 0) << output();
+  EXPECT_EQ(row("a")["verdict"], "ok") << output();
+}
+
 /// An objective whose round-off is larger than what the unknown changes.
 TEST(Check, WhatCannotBeToldIsSaidWithItsFigure) {
   const std::string file = written("hidden", R"yaml(

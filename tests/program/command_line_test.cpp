@@ -1,6 +1,7 @@
 // Command lines: what is wrong with them is said before anything runs, and what is printed has arrived or is told.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -61,6 +62,45 @@ TEST_F(CommandLine, PicturesAreSvg) {
   }
 }
 
+/// As all errors are, once, on any number of ranks.
+TEST_F(CommandLine, WhatCannotBeParsedIsSaidWithTheNearestName) {
+  const std::map<std::string, std::string> messages{
+      {"", "a verb or a case is needed: hindsight VERB ... or hindsight CASE ... (verbs: run, gradient, "},
+      {"--quiet", "a verb or a case is needed"},
+      {"--versio", "unknown option '--versio'; did you mean '--version'?; a verb or a case is needed"},
+      {"run", "run: CASE is required (hindsight run --help tells what there is)"},
+      {"run --quite decay.yaml", "run: unknown option '--quite'; did you mean '--quiet'?"},
+      {"run decay.yaml other.yaml", "run: 'other.yaml' is one word too many"},
+      {"run decay.yaml -q", "run: unknown option '-q' (hindsight"},
+      {"decay.yaml --jsn file", "unknown option '--jsn'; did you mean '--json'? (hindsight --help"},
+      {"run decay.yaml --backend cud", "run: --backend: cud not in {auto,host,cuda,emulated}"},
+      {"schedule revolve", "schedule: --steps is required"},
+      {"resume R --ranks 0", "resume: --ranks: '0' is no whole number above 0"},
+  };
+  for (const auto& [arguments, message] : messages) {
+    expect_refused(arguments, "hindsight: " + message);
+    EXPECT_EQ(output().find("Run with --help"), std::string::npos) << output();
+    const std::string text = output();
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  }
+  EXPECT_EQ(run("run --quite decay.yaml", 2), 2);
+  EXPECT_NE(output().find("hindsight: run: unknown option '--quite'"), std::string::npos) << output();
+}
+
+/// The run makes its folder, and what --json has written there is not the run's.
+TEST_F(CommandLine, ResultsMayGoIntoAFolderThatTheRunMakes) {
+  for (const char* arguments : {"run decay.yaml --out R --json R/x.json", "run decay.yaml --out S/ --json ./S/x.json",
+                                "run decay.yaml --out R --json R/x.json"})
+    EXPECT_EQ(run(arguments), 0) << arguments << "\n" << output();
+  EXPECT_TRUE(fs::exists("R/x.json"));
+  EXPECT_TRUE(fs::exists("S/x.json"));
+  EXPECT_EQ(run("run decay.yaml --out R"), 2);
+  EXPECT_NE(output().find("/R' holds files that are not a run's own: 'x.json'"), std::string::npos) << output();
+  EXPECT_EQ(run("run decay.yaml --out T --json T/of/x.json"), 6);
+  EXPECT_NE(output().find("cannot write 'T/of/x.json': No such file or directory"), std::string::npos) << output();
+  EXPECT_FALSE(fs::exists("T"));
+}
+
 TEST_F(CommandLine, DurationsHaveAUnit) {
   expect_refused("run decay.yaml --stop-after 5", "--stop-after: '5' has no unit: write 5s, 5min or 5h");
   expect_refused("run decay.yaml --epoch 5", "--epoch: '5' has no unit: write 5s, 5min or 5h");
@@ -106,7 +146,9 @@ TEST_F(CommandLine, AFullFileOfResultsExitsWith6) {
        {"run decay.yaml", "status runs/decay/run", "plan decay.yaml", "info", "schema", "schedule revolve --steps 10"})
     for (const int ranks : {1, 2}) {
       EXPECT_EQ(run(std::string(arguments) + " --json /dev/full", ranks), 6) << arguments << "\n" << output();
-      EXPECT_NE(output().find("cannot write '/dev/full'"), std::string::npos) << arguments << "\n" << output();
+      EXPECT_NE(output().find("cannot write '/dev/full': No space left on device"), std::string::npos)
+          << arguments << "\n"
+          << output();
     }
 }
 
@@ -230,6 +272,16 @@ TEST_F(CommandLine, OneOfSeveralTasksThatIsAloneIsRefused) {
   EXPECT_EQ(run("run decay.yaml", 1, "PMI_SIZE=2 "), 6);
   EXPECT_EQ(run("run decay.yaml", 1, "SLURM_NTASKS=8 SLURM_JOB_ID=7 "), 0) << output();  // in a job's script
   EXPECT_EQ(run("run decay.yaml", 2, "SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 "), 0) << output();
+  for (const char* arguments : {"decay.yaml", "resume runs/decay/run", "plan decay.yaml", "explain decay.yaml"})
+    EXPECT_EQ(run(arguments, 1, "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 "), 6) << arguments << "\n" << output();
+}
+
+/// What each task can say by itself.
+TEST_F(CommandLine, VerbsThatReadNoCaseMayBeAlone) {
+  ASSERT_EQ(run("run decay.yaml"), 0) << output();
+  for (const char* arguments : {"info", "status runs/decay/run", "schedule revolve --steps 10", "schema", "init ode",
+                                "--version", "--help", "run --help"})
+    EXPECT_EQ(run(arguments, 1, "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 "), 0) << arguments << "\n" << output();
 }
 
 TEST(LaunchedTasks, AreWhatTheLauncherSays) {

@@ -300,7 +300,8 @@ TEST_F(Resume, OtherFilesInTheFolderStay) {
 TEST_F(Resume, ASecondProcessIsRefusedWithTheOwner) {
   write_case("", "30000");
   Process first(command_line("gradient case.yaml --quiet --out run", 1) + " > first.txt 2>&1");
-  while (!fs::exists("run/status.json")) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (!fs::exists("run/status.json") && !first.is_over()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ASSERT_FALSE(first.is_over()) << contents("first.txt");
   EXPECT_EQ(run("gradient case.yaml --out run"), 6);
   char host[256] = "";
   gethostname(host, sizeof host - 1);

@@ -2,7 +2,9 @@
 // A request to stop is heeded whatever the program does: while kernels are compiled, checkpoints are planned, memory is
 // taken, steps are taken. Exit code 5, nothing left behind that is not needed, and resume ends with the same bits.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -84,6 +86,38 @@ class Signals : public ::testing::Test {
   static void wait_for(const std::string& file, Process& process) {
     while (contents(file).empty() && !process.is_over()) std::this_thread::sleep_for(milliseconds(5));
   }
+  /// Processor time of a command that is over, its kernels compiled before.
+  static double seconds_of(const std::string& arguments, int ranks) {
+    EXPECT_EQ(run_command(command(arguments, ranks)), 0) << output();
+    const auto used = [] {
+      rusage all{};
+      getrusage(RUSAGE_CHILDREN, &all);
+      return static_cast<double>(all.ru_utime.tv_sec + all.ru_stime.tv_sec) +
+             1e-6 * static_cast<double>(all.ru_utime.tv_usec + all.ru_stime.tv_usec);
+    };
+    const double before = used();
+    EXPECT_EQ(run_command(command(arguments, ranks)), 0) << output();
+    return used() - before;
+  }
+  /// Until a process has had so much processor time, however busy the machine is. It must not be over by then.
+  static void wait_for_seconds(double seconds, pid_t id, Process& process) {
+    const auto had = [&] {
+      std::string stat = contents("/proc/" + std::to_string(id) + "/stat"), word;
+      if (const std::size_t name = stat.rfind(')'); name != std::string::npos) stat.erase(0, name + 1);
+      std::istringstream words(stat);
+      for (int field = 3; field < 14; ++field) words >> word;
+      double user = 0.0, system = 0.0;
+      words >> user >> system;
+      return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    };
+    while (had() < seconds && !process.is_over()) std::this_thread::sleep_for(milliseconds(20));
+    EXPECT_FALSE(process.is_over()) << output();
+  }
+  static pid_t child_of(pid_t id, int index) {
+    std::ifstream children("/proc/" + std::to_string(id) + "/task/" + std::to_string(id) + "/children");
+    for (int i = 0; i <= index; ++i) children >> id;
+    return id;
+  }
   /// Sends a signal. @returns the exit code. It has to end within some seconds, on a busy machine too.
   static int ended_by(Process& process, int signal, pid_t id) {
     const auto begin = std::chrono::steady_clock::now();
@@ -127,19 +161,16 @@ TEST_F(Signals, OfATerminal) {
 /// A dynamic program of minutes. One rank alone may be asked, too.
 TEST_F(Signals, WhileCheckpointsArePlanned) {
   write_case("case.yaml", "checkpoints: {schedule: cams, host: 30 slots}\n", "10000");
-  ASSERT_EQ(run_command(command("run case.yaml --set time.to=1 --out warm", 1)), 0) << output();
   for (const auto& [ranks, asked] : {std::pair(1, 0), {2, -1}, {2, 0}, {3, 2}}) {
     SCOPED_TRACE(std::to_string(ranks) + " ranks, asked: " + std::to_string(asked));
+    const double all_else = seconds_of("gradient case.yaml --set time.to=1 --overwrite --out warm", ranks);
     fs::remove_all("run");
     Process process(command("gradient case.yaml --out run", ranks));
     wait_for("run/run.json", process);
-    std::this_thread::sleep_for(std::chrono::seconds(2));
-    pid_t id = process.id();
-    if (ranks > 1 && asked >= 0) {
-      std::ifstream children("/proc/" + std::to_string(id) + "/task/" + std::to_string(id) + "/children");
-      for (int i = 0; i <= asked; ++i) children >> id;
-    }
-    EXPECT_EQ(ended_by(process, SIGUSR1, id), 5) << output();
+    const pid_t rank = ranks > 1 ? child_of(process.id(), std::max(asked, 0)) : process.id();
+    wait_for_seconds(all_else + 1, rank, process);
+    EXPECT_EQ(files_in("run"), (std::vector<std::string>{"lock", "run.json"}));
+    EXPECT_EQ(ended_by(process, SIGUSR1, asked < 0 ? process.id() : rank), 5) << output();
     EXPECT_NE(output().find("before anything was worked out"), std::string::npos) << output();
     EXPECT_EQ(files_in("run"), std::vector<std::string>{"run.json"});
   }
@@ -147,11 +178,13 @@ TEST_F(Signals, WhileCheckpointsArePlanned) {
 
 /// Where nothing is written, signals are what they always are.
 TEST_F(Signals, EndOtherVerbsAtOnce) {
-  for (const std::string words : {"schedule cams --steps 100000 --slots host=30", "plan slow.yaml"}) {
-    write_case("slow.yaml", "checkpoints: {schedule: cams, host: 30 slots}\n", "10000");
-    Process process(command(words, 1));
-    std::this_thread::sleep_for(std::chrono::seconds(2));
-    EXPECT_EQ(ended_by(process, SIGTERM, process.id()), -1) << words << output();
+  write_case("slow.yaml", "checkpoints: {schedule: cams, host: 30 slots}\n", "10000");
+  const std::string schedule = "schedule cams --slots host=30 --steps ", plan = "plan slow.yaml --set time.to=";
+  for (const auto& [slow, quick] : {std::pair(schedule + "100000", schedule + "10"), {plan + "10000", plan + "1"}}) {
+    const double all_else = seconds_of(quick, 1);
+    Process process(command(slow, 1));
+    wait_for_seconds(all_else + 1, process.id(), process);
+    EXPECT_EQ(ended_by(process, SIGTERM, process.id()), -1) << slow << output();
   }
 }
 

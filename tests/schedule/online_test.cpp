@@ -1,8 +1,8 @@
 // The online schedule against the optimum with the number of steps known.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/schedule.hpp"
@@ -69,7 +69,7 @@ TEST(Online, SlotsThatStayFreeCostNothing) {
   ScheduleRequest request{unknown_steps, {{0, 1'000'000, 0}}};
   request.at_most = 100'000'000;
   ActionStream stream = schedule_kind("online").make(request).actions();
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of this process: a busy machine changes nothing
   constexpr std::int64_t steps = 20'000;
   std::int64_t reversed = 0;
   while (const Action* action = stream.next()) {
@@ -78,7 +78,7 @@ TEST(Online, SlotsThatStayFreeCostNothing) {
     if (std::holds_alternative<Reverse>(*action)) ++reversed;
   }
   EXPECT_EQ(reversed, steps);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_LT(std::clock() - begin, 2 * CLOCKS_PER_SEC);
 }
 
 }  // namespace
