@@ -1,10 +1,16 @@
 #include "src/resident.hpp"
 
+#include <malloc.h>
+
 #include <fstream>
 #include <string>
 #include <utility>
 
 namespace hindsight {
+
+void give_back_freed() {
+  malloc_trim(0);
+}
 
 Resident resident() {
   Resident found;

@@ -12,6 +12,9 @@ struct Resident {
   std::int64_t files = 0;  ///< of what is resident now, pages of libraries and kernels (RssFile)
 };
 
+/// What was freed goes back to the system, where the heap would keep it: Open MPI lets it never shrink.
+void give_back_freed();
+
 /// Zeros where the system does not say.
 Resident resident();
 

@@ -39,6 +39,7 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
       Simulation::Wants{adjoint, tangent, options_.machine ? options_.machine.get() : &Machine::host()});
   notes_ = notes_on(case_, *simulation_);
   for (const std::string& note : notes_) progress_.warn(note);
+  give_back_freed();  // tables that were read
   resident_at_start_ = resident();
   counted_at_start_ = simulation_->memory()->used();
   if (options_.journal != nullptr) {

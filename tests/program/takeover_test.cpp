@@ -218,12 +218,15 @@ TEST_F(Takeover, OfASuccessorKeepsTheEarlierRunUntilItIsComplete) {
   expect_right_results(set);
 }
 
-/// Open MPI makes them for files that ranks on several nodes open; here it is told to prefer that.
+/// Open MPI makes them for files that ranks on several nodes open; here it is told to prefer that, and to write files
+/// of a process on its own as it does those of many.
 TEST(SharedFilePointers, LeaveNoFiles) {
   fs::current_path(testing::TempDir());
   std::ofstream("case.yaml") << "case: decay\ngrid: {x: {cells: 8}}\nstate: {u: {initial: 1}}\nequations: {dt(u): -u}\n"
                                 "time: {step: 1e-5, to: 2}\noutput: {every: 0.5}\n";
-  const std::string wish = "OMPI_MCA_sharedfp_lockedfile_priority=90 ", choice = "OMPI_MCA_sharedfp=lockedfile ";
+  const std::string as_many = "OMPI_MCA_io_ompio_priority=90 ";
+  const std::string wish = as_many + "OMPI_MCA_sharedfp_lockedfile_priority=90 ";
+  const std::string choice = as_many + "OMPI_MCA_sharedfp=lockedfile ";
   const auto command = [](const std::string& setting, const std::string& arguments) {
     std::string line = command_line(arguments, 1);
     return line.insert(line.find("PATH="), setting) + " > output.txt 2>&1";
