@@ -34,7 +34,9 @@ struct OperationSeconds : StepSeconds {
   /// By which such a transfer delays the steps beside it.
   std::array<double, tier_count> write_delay{}, read_delay{};
   Tier memory = Tier::host;  ///< where states are made and kept by reference
-  double touch = 0.0;        ///< of one unit of host memory that is written for the first time
+  /// Of an action that is looked at before it comes, because loads are read ahead.
+  double look = 0.0;
+  double touch = 0.0;  ///< of one unit of host memory that is written for the first time
 
   ScheduleCosts of_schedule() const { return {forward, record_last + reverse, write, read, write_delay, read_delay}; }
 };

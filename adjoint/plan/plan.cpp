@@ -129,6 +129,15 @@ bool is_affordable(const Candidate& candidate, const PlanInputs& inputs) {
          kind.operations(seen_by(kind, request_of(inputs, candidate.roles))) <= affordable_operations(inputs);
 }
 
+/// About as many as a schedule has: a load or a save comes with an advance or a release.
+double actions_of(const ScheduleCounts& counts) {
+  std::int64_t transfers = 0;
+  for (const PerTier* of : {&counts.writes, &counts.reads})
+    for (const std::int64_t n : *of) transfers += std::max<std::int64_t>(0, n);
+  return static_cast<double>(counts.recorded) + static_cast<double>(counts.reversed) +
+         2.0 * static_cast<double>(transfers);
+}
+
 /// What a schedule takes with transfers as they will be made.
 double seconds_of(const ScheduleKind& kind, const Schedule& schedule, const PlanInputs& inputs) {
   constexpr std::int64_t followed = 3'000'000;  // steps; longer runs are bounded from below
@@ -143,7 +152,8 @@ double seconds_of(const ScheduleKind& kind, const Schedule& schedule, const Plan
   free.write = free.read = {};
   beside.write = beside.write_delay;
   beside.read = beside.read_delay;
-  return std::max(predicted_seconds(schedule, beside), one_by_one - predicted_seconds(schedule, free));
+  const double looks = inputs.overlap.prefetch > 0 ? inputs.seconds.look * actions_of(schedule.predicted) : 0.0;
+  return looks + std::max(predicted_seconds(schedule, beside), one_by_one - predicted_seconds(schedule, free));
 }
 
 /// Of making the memory of a plan's checkpoints and of what its schedule keeps. Memory of devices takes no time worth
@@ -388,11 +398,20 @@ bool has_a_checkpoint(const PlanInputs& inputs) {
   return inputs.units[inputs.memory()] >= 1 && checkpoint + least_bytes_kept(inputs) <= inputs.host_bytes;
 }
 
+}  // namespace
+
+std::int64_t least_checkpoint_bytes(Tier tier, const PlanInputs& inputs) {
+  const std::int64_t checkpoint = tier == inputs.memory() ? taken_bytes(tier, inputs) : 0;
+  return checkpoint + (tier == Tier::host ? least_bytes_kept(inputs) : 0);
+}
+
+namespace {
+
 [[noreturn]] void refuse_memory(const PlanInputs& inputs) {
   const bool is_host = inputs.memory() == Tier::host || inputs.units[inputs.memory()] >= 1;
   const Tier tier = is_host ? Tier::host : inputs.memory();
   const std::int64_t checkpoint = tier == inputs.memory() ? taken_bytes(tier, inputs) : 0;
-  const std::int64_t needed = checkpoint + (is_host ? least_bytes_kept(inputs) : 0);
+  const std::int64_t needed = least_checkpoint_bytes(tier, inputs);
   throw InputError(fmt::format(
       "checkpoints.{}: too little memory: a gradient needs {} of working memory and {}{}, together {}", to_text(tier),
       bytes_text(inputs.working(tier)), checkpoint > 0 ? "at least one checkpoint of " : "for its schedule ",

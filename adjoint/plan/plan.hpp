@@ -92,6 +92,10 @@ std::int64_t bytes_to_make(const CheckpointPlan& plan, const PlanInputs& inputs)
 /// @throws InputError when not even one checkpoint fits.
 void require_memory(const PlanInputs& inputs);
 
+/// What a gradient needs of a tier beside its working memory, when no slower one has slots: one checkpoint and what a
+/// schedule keeps about it.
+std::int64_t least_checkpoint_bytes(Tier tier, const PlanInputs& inputs);
+
 /// Every family that meets the request, by predicted time.
 std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs);
 

@@ -1,11 +1,14 @@
 #include "adjoint/plan/timeline.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <limits>
 #include <variant>
 #include <vector>
 
 #include "adjoint/prefetch.hpp"
+#include "adjoint/schedule/roles.hpp"
 #include "src/stop_request.hpp"
 
 namespace hindsight {
@@ -126,6 +129,8 @@ class Clock {
   }
   template <class Other>
   void operator()(const Other&) {}
+  /// For what is to be read ahead.
+  void look() { now_ += seconds_.look; }
   double now() {
     for (Channel& channel : channels_) now_ = std::max(now_, channel.finish_all());
     return now_;
@@ -175,7 +180,10 @@ double overlapped_seconds(const Schedule& schedule, bool is_online, std::int64_t
   bool has_ended = !is_online;
   for (std::int64_t count = 1; const Action* action = stream.next(); ++count) {
     if (count % look_interval == 0) stop_if_asked();
-    if (overlap.prefetch > 0) prefetcher.before(*action, [&](Slot slot) { return clock.begin_read(slot); });
+    if (overlap.prefetch > 0) {
+      clock.look();
+      prefetcher.before(*action, [&](Slot slot) { return clock.begin_read(slot); });
+    }
     std::visit(clock, *action);
     const auto* advance = std::get_if<Advance>(action);
     const auto* record = std::get_if<Record>(action);
@@ -184,6 +192,27 @@ double overlapped_seconds(const Schedule& schedule, bool is_online, std::int64_t
     has_ended = true;
   }
   return clock.now();
+}
+
+double measure_look() {
+  constexpr int repeats = 5;
+  ScheduleRequest request;
+  request.steps = 2000;
+  request.capacities[Tier::host] = 12;
+  const Schedule schedule = make_schedule(schedule_kind("revolve"), request);
+  std::array<double, repeats> taken{};
+  for (double& seconds : taken) {
+    PerTier none{};
+    std::int64_t actions = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    Prefetcher prefetcher(schedule.actions(), 1, none);
+    ActionStream stream = schedule.actions();
+    for (; const Action* action = stream.next(); ++actions) prefetcher.before(*action, [](Slot) { return true; });
+    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
+    seconds = all.count() / static_cast<double>(std::max<std::int64_t>(1, actions));
+  }
+  std::sort(taken.begin(), taken.end());
+  return taken[repeats / 2];
 }
 
 }  // namespace hindsight

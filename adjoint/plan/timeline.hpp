@@ -16,4 +16,7 @@ namespace hindsight {
 double overlapped_seconds(const Schedule& schedule, bool is_online, std::int64_t steps, const OperationSeconds& seconds,
                           Overlap overlap);
 
+/// Measures the seconds of looking at one action of a checkpoint schedule: of walking through it and reading ahead.
+double measure_look();
+
 }  // namespace hindsight

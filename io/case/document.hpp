@@ -31,7 +31,6 @@ class Value {
   [[noreturn]] void fail(const std::string& message) const;
 
   bool is_map() const { return node_.IsMap(); }
-  bool is_list() const { return node_.IsSequence(); }
   bool is_null() const { return node_.IsNull(); }
   bool is_scalar() const { return node_.IsScalar(); }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "adjoint/plan/timeline.hpp"
 #include "adjoint/schedule/mixed.hpp"
 #include "adjoint/schedule/report.hpp"
 #include "src/error.hpp"
@@ -125,13 +126,19 @@ bool Session::has_working_memory(Tier tier) const {
 
 void Session::require_working_memory() const {
   for (const Tier tier : memories()) {
+    if (has_working_memory(tier)) continue;
     const std::int64_t transfers = comm_.max(transfer_bytes_[index(tier)]);
-    if (!has_working_memory(tier))
-      throw InputError(fmt::format("checkpoints.{}: {}{} is too little: a gradient needs {} of working memory{}",
-                                   to_text(tier), bytes_text(budgets_[index(tier)]),
-                                   tier == Tier::host && !host_source_.empty() ? " (" + host_source_ + ")" : "",
-                                   enough_text(comm_.max(inputs_.working(tier))),
-                                   transfers > 0 ? ", " + bytes_text(transfers) + " of it for slow tiers" : ""));
+    const std::int64_t checkpoint = comm_.max(inputs_.at_most > 1 ? least_checkpoint_bytes(tier, inputs_) : 0);
+    std::string and_more;
+    if (transfers > 0)
+      and_more = ", " + bytes_text(transfers) + " of it for slow tiers";
+    else if (checkpoint > 0)
+      and_more = fmt::format(" and {} for one checkpoint, together {}", bytes_text(checkpoint),
+                             enough_text(comm_.max(inputs_.working(tier)) + checkpoint));
+    throw InputError(fmt::format("checkpoints.{}: {}{} is too little: a gradient needs {} of working memory{}",
+                                 to_text(tier), bytes_text(budgets_[index(tier)]),
+                                 tier == Tier::host && !host_source_.empty() ? " (" + host_source_ + ")" : "",
+                                 enough_text(comm_.max(inputs_.working(tier))), and_more));
   }
 }
 
@@ -252,6 +259,7 @@ void Session::plan_measured() {
   measure_steps(repeats, options_.only_plan ? 5e-3 : 1e-3);
   measure_transfers();
   if (options_.costs.empty()) {
+    inputs_.seconds.look = comm_.max(measure_look());
     measure_memory();
     const double seconds = comm_.max(plan_alone().seconds), batch = std::min(most, part * seconds);
     if (seconds >= is_long && inputs_.seconds.forward <= batch) measure_steps(9, batch);
