@@ -5,7 +5,7 @@
 #include <span>
 
 #include "adjoint/prefetch.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

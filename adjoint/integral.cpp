@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
+#include "runtime/ordered_sum.hpp"
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/parser.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/runge_kutta_kernels.hpp"
-#include "src/ordered_sum.hpp"
 
 namespace hindsight {
 namespace {

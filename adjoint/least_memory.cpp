@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "adjoint/plan/plan.hpp"
-#include "src/error.hpp"
-#include "src/host_memory.hpp"
+#include "runtime/error.hpp"
+#include "runtime/host_memory.hpp"
 
 namespace hindsight {
 namespace {

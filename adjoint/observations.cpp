@@ -4,11 +4,11 @@
 #include <cmath>
 #include <map>
 
+#include "runtime/error.hpp"
+#include "runtime/ordered_sum.hpp"
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/interpret.hpp"
 #include "solvers/steppers/runge_kutta_kernels.hpp"
-#include "src/error.hpp"
-#include "src/ordered_sum.hpp"
 
 namespace hindsight {
 

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/memory.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/block_archive.hpp"
 #include "solvers/steppers/tables.hpp"
 #include "solvers/steppers/time_plan.hpp"
-#include "src/memory.hpp"
 
 namespace hindsight {
 
@@ -31,7 +31,7 @@ struct MisfitSpec {
 
 /// Values between cell centres are interpolated linearly per axis (beyond the outermost centres: extrapolated). One
 /// message per observation time in the forward sweep, none backward. Memory made by the constructor and prepare()
-/// counts (src/memory.hpp), so both are called with the same account.
+/// counts (runtime/memory.hpp), so both are called with the same account.
 class Misfit {
  public:
   Misfit(const Model& model, const Active& active, MisfitSpec spec);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "adjoint/schedule/schedule.hpp"
-#include "src/memory.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 

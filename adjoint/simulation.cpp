@@ -11,13 +11,13 @@
 
 #include "adjoint/divergence.hpp"
 #include "adjoint/schedule/roles.hpp"
+#include "runtime/cores.hpp"
+#include "runtime/error.hpp"
+#include "runtime/nearest_name.hpp"
+#include "runtime/stop_request.hpp"
 #include "solvers/equations/derive.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/runge_kutta_kernels.hpp"
-#include "src/cores.hpp"
-#include "src/error.hpp"
-#include "src/nearest_name.hpp"
-#include "src/stop_request.hpp"
 
 namespace hindsight {
 namespace {

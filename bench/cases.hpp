@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/program/session.hpp"
+#include "src/session.hpp"
 
 namespace hindsight::bench {
 

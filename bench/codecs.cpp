@@ -6,7 +6,7 @@
 
 #include "bench/lossy_cases.hpp"
 #include "bench/measure.hpp"
-#include "src/program/session.hpp"
+#include "src/session.hpp"
 
 namespace hindsight::bench {
 namespace {

@@ -11,9 +11,11 @@
 
 #include "bench/cases.hpp"
 #include "bench/measure.hpp"
+#include "runtime/cuda/cuda_machine.hpp"
+#include "runtime/cuda/device.hpp"
+#include "runtime/emulated/emulated_device.hpp"
+#include "runtime/error.hpp"
 #include "solvers/steppers/reads.hpp"
-#include "src/backend/cuda/device.hpp"
-#include "src/error.hpp"
 
 namespace hindsight::bench {
 namespace {
@@ -163,10 +165,10 @@ void history(Report& report, const Sizes& sizes, const MakeMachine& make) {
 
 void measure(int argc, char** argv) {
   Sizes sizes;
-  MakeMachine make = [] { return cuda_device(Communicator(MPI_COMM_SELF)); };
+  MakeMachine make = [] { return cuda::open_machine(Communicator(MPI_COMM_SELF)); };
   if (std::getenv("HINDSIGHT_EMULATED") != nullptr) {
     sizes = {64, 16, 16, 32, 60, 1 << 16};
-    make = [] { return emulated_device(); };
+    make = [] { return emulated::open_machine(); };
   } else if (const cuda::DeviceReport found = cuda::report(); found.devices == 0) {
     throw ResourceError(found.sentence);
   }

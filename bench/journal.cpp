@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "bench/measure.hpp"
-#include "src/program/session.hpp"
+#include "src/session.hpp"
 
 namespace hindsight::bench {
 namespace {

@@ -2,7 +2,7 @@
 #include <mpi.h>
 
 #include "bench/measure.hpp"
-#include "src/program/session.hpp"
+#include "src/session.hpp"
 
 namespace hindsight::bench {
 

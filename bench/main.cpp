@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "bench/measure.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

@@ -1,19 +1,13 @@
-# hindsight_cuda: what the program knows of CUDA. With the toolkit it links the static runtime, without it a stub;
-# nothing outside src/backend/cuda sees the difference.
-set(use_cuda OFF)
+# What the runtime's room takes in of CUDA: with the toolkit its static runtime, without it a stub. Nothing outside
+# runtime/cuda sees the difference.
+set(HINDSIGHT_DEVICE_LIBRARIES "")
+set(HINDSIGHT_NOT_BUILT "/runtime/cuda/device.cpp")
 if(NOT HINDSIGHT_CUDA STREQUAL "OFF")
   find_package(CUDAToolkit 12.8 QUIET)
   if(CUDAToolkit_FOUND)
-    set(use_cuda ON)
+    set(HINDSIGHT_DEVICE_LIBRARIES CUDA::cudart_static)
+    set(HINDSIGHT_NOT_BUILT "/runtime/cuda/device_absent.cpp")
   elseif(HINDSIGHT_CUDA STREQUAL "ON")
     message(FATAL_ERROR "HINDSIGHT_CUDA=ON, but no CUDA toolkit was found")
   endif()
 endif()
-set(backend ${CMAKE_SOURCE_DIR}/src/backend/cuda)
-if(use_cuda)
-  add_library(hindsight_cuda STATIC ${backend}/device.cpp ${backend}/launch_batches.cpp)
-  target_link_libraries(hindsight_cuda PRIVATE CUDA::cudart_static)
-else()
-  add_library(hindsight_cuda STATIC ${backend}/device_absent.cpp ${backend}/launch_batches.cpp)
-endif()
-target_link_libraries(hindsight_cuda PRIVATE hindsight_flags MPI::MPI_C)

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "io/case/case.hpp"
-#include "src/backend/cuda/device.hpp"
-#include "src/backend/cuda/nvrtc.hpp"
-#include "src/program/session.hpp"
+#include "runtime/cuda/cuda_machine.hpp"
+#include "runtime/cuda/device.hpp"
+#include "runtime/cuda/nvrtc.hpp"
+#include "runtime/emulated/emulated_device.hpp"
+#include "src/session.hpp"
 
 namespace hindsight::test {
 
@@ -36,7 +38,7 @@ inline Communicator self() {
 /// A CUDA device where there is one, else an emulated one. Collective.
 inline std::unique_ptr<Machine> device(const Communicator& comm = world()) {
   const bool is_there = cuda::report().devices > 0 && cuda::compiler_report().is_there;
-  std::unique_ptr<Machine> machine = is_there ? cuda_device(comm) : emulated_device();
+  std::unique_ptr<Machine> machine = is_there ? cuda::open_machine(comm) : emulated::open_machine();
   static const bool said = std::printf("on: %s\n", machine->description().c_str()) > 0;
   (void)said;
   return machine;

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

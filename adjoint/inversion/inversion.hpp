@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/communicator.hpp"
+#include "runtime/communicator.hpp"
 
 namespace hindsight {
 

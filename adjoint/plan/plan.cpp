@@ -9,9 +9,9 @@
 #include "adjoint/schedule/level_counts.hpp"
 #include "adjoint/schedule/levels.hpp"
 #include "adjoint/schedule/roles.hpp"
-#include "src/error.hpp"
-#include "src/host_memory.hpp"
-#include "src/stop_request.hpp"
+#include "runtime/error.hpp"
+#include "runtime/host_memory.hpp"
+#include "runtime/stop_request.hpp"
 
 namespace hindsight {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/schedule/schedule.hpp"
-#include "src/communicator.hpp"
-#include "src/memory.hpp"
+#include "runtime/communicator.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 
@@ -108,7 +108,7 @@ struct HostBudget {
   std::string source;  ///< "half of 23.1 GiB available, shared by 2 ranks"
 };
 
-/// Half of the memory that there is (src/host_memory.hpp), shared by the ranks of a node; the least of all ranks.
+/// Half of the memory that there is (runtime/host_memory.hpp), shared by the ranks of a node; the least of all ranks.
 /// Collective.
 HostBudget default_host_budget(const Communicator& comm);
 

@@ -9,7 +9,7 @@
 
 #include "adjoint/prefetch.hpp"
 #include "adjoint/schedule/roles.hpp"
-#include "src/stop_request.hpp"
+#include "runtime/stop_request.hpp"
 
 namespace hindsight {
 namespace {

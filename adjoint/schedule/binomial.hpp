@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "adjoint/schedule/action.hpp"
-#include "src/memory.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 

@@ -8,7 +8,7 @@
 #include "adjoint/schedule/kinds.hpp"
 #include "adjoint/schedule/levels.hpp"
 #include "adjoint/schedule/tier_program.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

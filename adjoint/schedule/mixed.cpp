@@ -11,8 +11,8 @@
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/kinds.hpp"
 #include "adjoint/schedule/level_counts.hpp"
-#include "src/error.hpp"
-#include "src/stop_request.hpp"
+#include "runtime/error.hpp"
+#include "runtime/stop_request.hpp"
 
 namespace hindsight {
 namespace {

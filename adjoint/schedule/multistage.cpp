@@ -6,8 +6,8 @@
 
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/kinds.hpp"
-#include "src/error.hpp"
-#include "src/stop_request.hpp"
+#include "runtime/error.hpp"
+#include "runtime/stop_request.hpp"
 
 namespace hindsight {
 namespace {

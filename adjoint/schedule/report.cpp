@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/error.hpp"
-#include "src/nearest_name.hpp"
+#include "runtime/error.hpp"
+#include "runtime/nearest_name.hpp"
 
 namespace hindsight {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/kinds.hpp"
-#include "src/error.hpp"
-#include "src/nearest_name.hpp"
+#include "runtime/error.hpp"
+#include "runtime/nearest_name.hpp"
 
 namespace hindsight {
 

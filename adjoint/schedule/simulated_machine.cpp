@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "adjoint/schedule/roles.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

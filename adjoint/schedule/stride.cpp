@@ -9,7 +9,7 @@
 
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/kinds.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 

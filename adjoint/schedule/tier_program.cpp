@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "src/stop_request.hpp"
+#include "runtime/stop_request.hpp"
 
 namespace hindsight {
 namespace {

@@ -6,12 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "src/memory.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 
 /// A slot gets a chain of pages, anywhere: nothing is ever too scattered to be used, and of each slot less than one
-/// page is wasted. Thread-safe; allocates memory only when it is made, and that counts (src/memory.hpp).
+/// page is wasted. Thread-safe; allocates memory only when it is made, and that counts (runtime/memory.hpp).
 class PageArena {
  public:
   static constexpr std::int64_t none = -1;

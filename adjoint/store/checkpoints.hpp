@@ -12,9 +12,9 @@
 #include "adjoint/schedule/schedule.hpp"
 #include "adjoint/store/pool.hpp"
 #include "adjoint/store/slot_tier.hpp"
+#include "runtime/communicator.hpp"
+#include "runtime/error.hpp"
 #include "solvers/grid/block_archive.hpp"
-#include "src/communicator.hpp"
-#include "src/error.hpp"
 
 namespace hindsight {
 

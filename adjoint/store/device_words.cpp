@@ -69,7 +69,7 @@ CONVERSION(to_multiples64) { EACH_WORD WORD(integer) = (integer)NEAREST(CELL * L
 CONVERSION(of_multiples64) { EACH_WORD CELL = (double)WORD(integer) * L.of.scale; }
 )";
 
-const std::vector<cuda::KernelName> names = {
+const std::vector<device::KernelName> names = {
     {"largest_of", threads},     {"to_float32", threads},     {"of_float32", threads},
     {"to_bfloat16", threads},    {"of_bfloat16", threads},    {"to_multiples32", threads},
     {"of_multiples32", threads}, {"to_multiples64", threads}, {"of_multiples64", threads}};
@@ -112,11 +112,11 @@ std::int64_t parts_of(const StateShape& shape) {
 
 }  // namespace
 
-cuda::ProgramText words_program() {
+device::ProgramText words_program() {
   return {text, names};
 }
 
-DeviceWords::DeviceWords(Words kind, const StateShape& shape, Machine& machine, cuda::Program& program, Link& link)
+DeviceWords::DeviceWords(Words kind, const StateShape& shape, Machine& machine, device::Program& program, Link& link)
     : kind_(kind),
       shape_(shape),
       program_(program),
@@ -147,7 +147,7 @@ const double* DeviceWords::largest_magnitudes(const double* state) {
     double* const first = const_cast<double*>(state) + shape_.origin + f * shape_.field_stride;  // it only reads
     const LargestArguments arguments{shape_.cells, shape_.stride_y, shape_.stride_z,
                                      parts,        first,           device_parts_.data() + f * parts};
-    link_.run(program_, 0, cuda::Arguments(arguments), parts);
+    link_.run(program_, 0, device::Arguments(arguments), parts);
   }
   link_.copy(parts_.data(), device_parts_.data(), device_parts_.size());
   for (std::int64_t f = 0; f < shape_.fields; ++f)
@@ -162,7 +162,7 @@ void DeviceWords::convert(std::size_t kernel, double* state, const double* scale
     const Conversion arguments{
         shape_.cells, shape_.stride_y, shape_.stride_z, state + shape_.origin + f * shape_.field_stride,
         words,        scales[f],       1 / scales[f]};
-    link_.run(program_, kernel, cuda::Arguments(arguments), blocks_of(shape_));
+    link_.run(program_, kernel, device::Arguments(arguments), blocks_of(shape_));
   }
 }
 

@@ -5,21 +5,21 @@
 
 #include "adjoint/store/codec.hpp"
 #include "adjoint/store/state_shape.hpp"
-#include "src/backend/cuda/program.hpp"
-#include "src/machine.hpp"
-#include "src/memory.hpp"
+#include "runtime/device_program.hpp"
+#include "runtime/machine.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 
 /// What devices run for DeviceWords.
-cuda::ProgramText words_program();
+device::ProgramText words_program();
 
 /// Of one transfer thread. Traffic on the device: a state read twice and its words written once, and back both once;
 /// over the link the words.
 class DeviceWords {
  public:
   /// @param machine a device. @param program words_program(), loaded there. @param link the thread's. All outlive it.
-  DeviceWords(Words kind, const StateShape& shape, Machine& machine, cuda::Program& program, Link& link);
+  DeviceWords(Words kind, const StateShape& shape, Machine& machine, device::Program& program, Link& link);
   /// Of each field; infinity where a cell is not finite.
   const double* largest_magnitudes(const double* state);
   /// The owned cells' words come into words().
@@ -41,7 +41,7 @@ class DeviceWords {
 
   Words kind_;
   StateShape shape_;
-  cuda::Program& program_;
+  device::Program& program_;
   Link& link_;
   Memory host_, device_, device_parts_;  // parts: magnitudes of the blocks
   CountedVector<double> parts_, largest_, scales_;

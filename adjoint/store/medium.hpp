@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "src/memory.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 

@@ -1,6 +1,6 @@
 #include "adjoint/store/pool.hpp"
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "src/memory.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "adjoint/store/slot_jobs.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {
@@ -22,7 +22,7 @@ double since(Clock::time_point begin) {
 
 SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_ptr<Medium> medium,
                    std::shared_ptr<const Codec> codec, std::shared_ptr<TransferThreads> threads, Machine& machine,
-                   std::shared_ptr<cuda::Program> words)
+                   std::shared_ptr<device::Program> words)
     : settings_(settings),
       shape_(shape),
       medium_(std::move(medium)),

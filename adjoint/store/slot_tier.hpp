@@ -71,7 +71,7 @@ class SlotTier {
   /// that makes the codec's words (has_device_words()): words_program(), loaded there.
   SlotTier(TierSettings settings, const StateShape& shape, std::unique_ptr<Medium> medium,
            std::shared_ptr<const Codec> codec, std::shared_ptr<TransferThreads> threads,
-           Machine& machine = Machine::host(), std::shared_ptr<cuda::Program> words = nullptr);
+           Machine& machine = Machine::host(), std::shared_ptr<device::Program> words = nullptr);
   ~SlotTier();
   SlotTier(const SlotTier&) = delete;
   SlotTier& operator=(const SlotTier&) = delete;
@@ -179,7 +179,7 @@ class SlotTier {
   std::shared_ptr<const Codec> codec_;
   std::shared_ptr<TransferThreads> threads_;
   Machine& machine_;
-  std::shared_ptr<cuda::Program> words_;
+  std::shared_ptr<device::Program> words_;
   bool is_direct_;  // between a device and slots in the host's memory
   PageArena arena_;
   CountedVector<Place> places_;

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "adjoint/store/medium.hpp"
-#include "src/memory.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 

@@ -10,8 +10,8 @@
 #include "io/case/document.hpp"
 #include "io/case/sections.hpp"
 #include "io/case/text_file.hpp"
+#include "runtime/nearest_name.hpp"
 #include "solvers/equations/parser.hpp"
-#include "src/nearest_name.hpp"
 
 namespace hindsight {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "io/case/text_file.hpp"
-#include "src/nearest_name.hpp"
-#include "src/stop_request.hpp"
+#include "runtime/nearest_name.hpp"
+#include "runtime/stop_request.hpp"
 
 namespace hindsight {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 

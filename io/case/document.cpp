@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "runtime/nearest_name.hpp"
 #include "solvers/equations/parser.hpp"
-#include "src/nearest_name.hpp"
 
 namespace hindsight {
 namespace {

@@ -1,6 +1,6 @@
 #include "io/case/case.hpp"
-#include "src/error.hpp"
-#include "src/nearest_name.hpp"
+#include "runtime/error.hpp"
+#include "runtime/nearest_name.hpp"
 
 namespace hindsight {
 

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "src/error.hpp"
-#include "src/utf8.hpp"
+#include "runtime/error.hpp"
+#include "runtime/utf8.hpp"
 
 namespace hindsight {
 namespace {

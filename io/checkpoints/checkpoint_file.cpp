@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "io/hdf5/hdf5_handle.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

@@ -1,6 +1,6 @@
 #include "io/checkpoints/scratch_folder.hpp"
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 

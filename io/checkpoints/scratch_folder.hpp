@@ -4,7 +4,7 @@
 #include <string>
 
 #include "io/files/made_folder.hpp"
-#include "src/communicator.hpp"
+#include "runtime/communicator.hpp"
 
 namespace hindsight {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "io/files/posix_file.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "io/files/file_system.hpp"
-#include "src/bytes.hpp"
+#include "runtime/bytes.hpp"
 
 namespace hindsight {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "adjoint/store/state_shape.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "io/files/file_system.hpp"
-#include "src/error.hpp"
-#include "src/stop_request.hpp"
+#include "runtime/error.hpp"
+#include "runtime/stop_request.hpp"
 
 namespace hindsight {
 namespace {

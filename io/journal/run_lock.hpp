@@ -9,7 +9,7 @@
 
 #include "io/files/made_folder.hpp"
 #include "io/journal/process_identity.hpp"
-#include "src/communicator.hpp"
+#include "runtime/communicator.hpp"
 
 namespace hindsight {
 

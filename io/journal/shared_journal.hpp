@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "io/journal/journal.hpp"
-#include "src/communicator.hpp"
+#include "runtime/communicator.hpp"
 
 namespace hindsight {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

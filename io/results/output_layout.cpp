@@ -7,7 +7,7 @@
 #include <map>
 
 #include "io/results/datasets.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "src/standard_streams.hpp"
+#include "runtime/standard_streams.hpp"
 
 namespace hindsight {
 

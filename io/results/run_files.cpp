@@ -5,7 +5,7 @@
 #include <regex>
 
 #include "io/results/successor.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

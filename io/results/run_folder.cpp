@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "io/results/run_files.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "io/journal/run_lock.hpp"
-#include "src/communicator.hpp"
+#include "runtime/communicator.hpp"
 
 namespace hindsight {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/results/run_files.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

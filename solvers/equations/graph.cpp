@@ -6,8 +6,8 @@
 #include <bit>
 #include <cmath>
 
+#include "runtime/error.hpp"
 #include "solvers/equations/simplify.hpp"
-#include "src/error.hpp"
 
 namespace hindsight {
 namespace {

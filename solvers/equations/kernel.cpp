@@ -1,6 +1,6 @@
 #include "solvers/equations/kernel.hpp"
 
-#include "solvers/equations/emit_cuda.hpp"
+#include "solvers/equations/emit_device.hpp"
 #include "solvers/equations/simplify.hpp"
 
 namespace hindsight {
@@ -25,7 +25,7 @@ namespace {
 /// A kernel of a program for devices.
 class DeviceKernel final : public Kernel::Launcher {
  public:
-  DeviceKernel(cuda::Program& program, std::size_t number, CudaKernel kernel)
+  DeviceKernel(device::Program& program, std::size_t number, DeviceKernelPlan kernel)
       : program_(program), number_(number), kernel_(std::move(kernel)) {}
   void run(const Launch& launch) override {
     launch_.set(kernel_, launch);
@@ -33,10 +33,10 @@ class DeviceKernel final : public Kernel::Launcher {
   }
 
  private:
-  cuda::Program& program_;
+  device::Program& program_;
   std::size_t number_;
-  CudaKernel kernel_;
-  CudaLaunch launch_;
+  DeviceKernelPlan kernel_;
+  DeviceLaunch launch_;
 };
 
 }  // namespace
@@ -51,7 +51,7 @@ KernelLibrary::KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes
       kernels_.emplace_back(reinterpret_cast<Kernel::Function>(module_.function(kernel.name)));
     return;
   }
-  const CudaSource source = emit_cuda(kernels, boxes);
+  const DeviceSource source = emit_device(kernels, boxes);
   program_ = machine.load(source.text, source.names(), comm);
   for (std::size_t i = 0; i < source.kernels.size(); ++i) {
     launchers_.push_back(std::make_unique<DeviceKernel>(*program_, i, source.kernels[i]));

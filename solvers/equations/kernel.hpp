@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/host/compiler.hpp"
+#include "runtime/machine.hpp"
 #include "solvers/equations/graph.hpp"
-#include "src/backend/host/compiler.hpp"
-#include "src/machine.hpp"
 
 namespace hindsight {
 
@@ -97,7 +97,7 @@ class KernelLibrary {
   std::vector<KernelSpec> specs_;
   Boxes boxes_ = Boxes::rows;
   host::Module module_;
-  std::unique_ptr<cuda::Program> program_;
+  std::unique_ptr<device::Program> program_;
   std::vector<std::unique_ptr<Kernel::Launcher>> launchers_;
   std::vector<Kernel> kernels_;
 };

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

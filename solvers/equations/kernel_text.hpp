@@ -1,4 +1,4 @@
-// What a kernel computes, written in the C that hosts and devices share. Wrappers (emit.cpp, emit_cuda.cpp) put loops
+// What a kernel computes, written in the C that hosts and devices share. Wrappers (emit.cpp, emit_device.cpp) put loops
 // or threads around it.
 //
 // The text refers to these names, which wrappers define: i, j, k the cell; row, so that cells are at row + i; f0, f1,

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "src/utf8.hpp"
+#include "runtime/utf8.hpp"
 
 namespace hindsight {
 namespace {

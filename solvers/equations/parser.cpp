@@ -9,9 +9,9 @@
 #include <optional>
 #include <set>
 
+#include "runtime/nearest_name.hpp"
 #include "solvers/equations/interpret.hpp"
 #include "solvers/equations/lexer.hpp"
-#include "src/nearest_name.hpp"
 
 namespace hindsight {
 namespace {

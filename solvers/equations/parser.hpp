@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/error.hpp"
 #include "solvers/equations/graph.hpp"
-#include "src/error.hpp"
 
 namespace hindsight {
 

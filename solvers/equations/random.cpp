@@ -144,7 +144,7 @@ std::string random_c() {
   return std::string(host::c_names) + host_names + functions + rows;
 }
 
-cuda::ProgramText random_program() {
+device::ProgramText random_program() {
   return {std::string(device_names) + functions + device_fields, {{"uniform_field", 128}, {"normal_field", 128}}};
 }
 

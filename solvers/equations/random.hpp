@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <string>
 
-#include "src/backend/cuda/program.hpp"
-#include "src/backend/host/compiler.hpp"
+#include "runtime/device_program.hpp"
+#include "runtime/host/compiler.hpp"
 
 namespace hindsight {
 
@@ -21,7 +21,7 @@ namespace hindsight {
 std::string random_c();
 
 /// What devices run: uniform_field and normal_field, which take a RandomField and a thread per number, 128 in a block.
-cuda::ProgramText random_program();
+device::ProgramText random_program();
 
 /// An array to be filled on a device, in words of 8 bytes: number (i,j,k), at first[i + stride_y j + stride_z k], is
 /// that of cell x[i] + cells_x (y[j] + cells_y z[k]).

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "src/error.hpp"
-#include "src/memory.hpp"
+#include "runtime/error.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/archive.hpp"
 #include "solvers/grid/grid.hpp"
-#include "src/archive.hpp"
 
 namespace hindsight {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "src/machine.hpp"
+#include "runtime/machine.hpp"
 
 namespace hindsight {
 
@@ -62,9 +62,9 @@ class CellOperations {
 };
 
 /// What devices run for them.
-cuda::ProgramText device_operations_program();
+device::ProgramText device_operations_program();
 
-/// On machines that run programs (src/backend/cuda/program.hpp). Collective.
+/// On machines that run programs (runtime/device_program.hpp). Collective.
 std::shared_ptr<const CellOperations> device_operations(Machine& machine, const Communicator& comm);
 
 }  // namespace hindsight

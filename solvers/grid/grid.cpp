@@ -4,9 +4,9 @@
 #include <limits>
 #include <tuple>
 
-#include "src/error.hpp"
-#include "src/memory.hpp"
-#include "src/ordered_sum.hpp"
+#include "runtime/error.hpp"
+#include "runtime/memory.hpp"
+#include "runtime/ordered_sum.hpp"
 
 namespace hindsight {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/communicator.hpp"
 #include "solvers/grid/cell_operations.hpp"
-#include "src/communicator.hpp"
 
 namespace hindsight {
 
@@ -86,7 +86,8 @@ class Grid {
   std::int64_t total_cells() const { return global_[0] * global_[1] * global_[2]; }
   double cell_volume() const;
 
-  /// Rows: the units of ordered sums (src/ordered_sum.hpp). Local row of cell (i,j,k): in 1D i, else j + cells[1]*k.
+  /// Rows: the units of ordered sums (runtime/ordered_sum.hpp). Local row of cell (i,j,k): in 1D i, else j +
+  /// cells[1]*k.
   std::int64_t local_rows() const;
   std::int64_t global_rows() const;
   /// Global row index of a local row.

@@ -32,7 +32,7 @@ NoiseFields::NoiseFields(std::vector<NoiseField> fields, const Grid& grid)
   if (grid.machine().is_host()) {
     kernels_ = std::make_unique<RandomKernels>(grid.communicator());
   } else {
-    const cuda::ProgramText program = random_program();
+    const device::ProgramText program = random_program();
     program_ = grid.machine().load(program.text, program.kernels, grid.communicator());
     for (std::size_t a = 0; a < 3; ++a) {  // integers are as long as doubles
       const auto count = static_cast<std::int64_t>(cell_[a].size());
@@ -88,7 +88,7 @@ void NoiseFields::run_program(const NoiseField& field, std::uint64_t counter) co
   f.step = counter;
   f.seed = noise.seed;
   f.stream = noise.stream;
-  program_->run(noise.is_normal ? 1 : 0, cuda::Arguments(f), (count + 127) / 128);
+  program_->run(noise.is_normal ? 1 : 0, device::Arguments(f), (count + 127) / 128);
 }
 
 }  // namespace hindsight

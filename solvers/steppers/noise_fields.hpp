@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/memory.hpp"
 #include "solvers/equations/graph.hpp"
 #include "solvers/equations/random.hpp"
 #include "solvers/grid/grid.hpp"
-#include "src/memory.hpp"
 
 namespace hindsight {
 
@@ -34,7 +34,7 @@ class NoiseFields {
   const Grid& grid_;
   std::array<std::vector<std::int64_t>, 3> cell_;  ///< per axis: global indices of local cells, ghosts included
   std::unique_ptr<RandomKernels> kernels_;         // on the host
-  std::unique_ptr<cuda::Program> program_;         // on a device, which has its cell_:
+  std::unique_ptr<device::Program> program_;       // on a device, which has its cell_:
   std::array<Memory, 3> places_;
   std::vector<NoiseField> fields_;
   std::vector<std::int64_t> step_;  ///< that each array holds

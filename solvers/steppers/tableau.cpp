@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "src/error.hpp"
-#include "src/nearest_name.hpp"
+#include "runtime/error.hpp"
+#include "runtime/nearest_name.hpp"
 
 namespace hindsight {
 

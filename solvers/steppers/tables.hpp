@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/memory.hpp"
 #include "solvers/equations/kernel.hpp"
 #include "solvers/grid/grid.hpp"
 #include "solvers/steppers/noise_fields.hpp"
-#include "src/memory.hpp"
 
 namespace hindsight {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/memory.hpp"
 #include "solvers/steppers/runge_kutta.hpp"
-#include "src/memory.hpp"
 
 namespace hindsight {
 
 /// Steps of equal length between landing times (observations, outputs, the end), none longer than asked for: each
 /// stretch is divided into ceil(length/step) steps. State k belongs to time(k); step k leads from state k to k+1.
-/// Memory made by the constructor grows with the landings, not with the steps, and counts (src/memory.hpp).
+/// Memory made by the constructor grows with the landings, not with the steps, and counts (runtime/memory.hpp).
 class TimePlan {
  public:
   /// @param landings any order; those outside (from, to) are ignored; ones closer than 1e-9 steps are merged.

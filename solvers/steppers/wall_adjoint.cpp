@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <span>
 
+#include "runtime/ordered_sum.hpp"
 #include "solvers/equations/derive.hpp"
 #include "solvers/steppers/wall_values.hpp"
-#include "src/ordered_sum.hpp"
 
 namespace hindsight {
 namespace {

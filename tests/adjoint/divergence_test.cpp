@@ -1,5 +1,6 @@
 // A state that is not finite is blamed on the operation that has no value, where it stands in the case, and where and
 // when it happened. ranks: 1 2 3
+#include "runtime/emulated/emulated_device.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -10,7 +11,7 @@ using namespace test;
 /// What a run of the case says, on every rank.
 std::string message_of(const std::string& text, bool on_device = false) {
   PlanOptions options;
-  if (on_device) options.machine = emulated_device();
+  if (on_device) options.machine = emulated::open_machine();
   try {
     Session session(text_case(text), world(), false, false, true, std::move(options));
     session.objective({});

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "runtime/emulated/emulated_device.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -57,9 +58,9 @@ class NoisyCase : public ::testing::TestWithParam<const char*> {};
 TEST_P(NoisyCase, HasTheHostsBitsOnADevice) {
   const Case c = noisy(GetParam());
   const Evaluation expected = Session(c, test::world(), true, false, true).gradient({});
-  for (const EmulatedOrder order : {EmulatedOrder::forwards, EmulatedOrder::backwards}) {
+  for (const emulated::Order order : {emulated::Order::forwards, emulated::Order::backwards}) {
     PlanOptions options;
-    options.machine = emulated_device({.order = order});
+    options.machine = emulated::open_machine({.order = order});
     const Evaluation found = Session(c, test::world(), true, false, true, options).gradient({});
     EXPECT_EQ(found.objective, expected.objective);
     EXPECT_EQ(found.gradient, expected.gradient);

@@ -3,8 +3,8 @@
 
 #include <fstream>
 
-#include "src/program/assemble.hpp"
-#include "src/program/notes.hpp"
+#include "src/assemble.hpp"
+#include "src/notes.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {

@@ -7,7 +7,7 @@
 
 #include "io/case/case.hpp"
 #include "solvers/equations/print.hpp"
-#include "src/program/assemble.hpp"
+#include "src/assemble.hpp"
 
 namespace hindsight {
 namespace {

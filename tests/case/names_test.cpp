@@ -10,7 +10,7 @@
 #include "io/case/csv.hpp"
 #include "solvers/equations/parser.hpp"
 #include "solvers/equations/print.hpp"
-#include "src/program/assemble.hpp"
+#include "src/assemble.hpp"
 
 namespace hindsight {
 namespace {

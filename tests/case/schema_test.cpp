@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "io/case/case.hpp"
-#include "src/program/assemble.hpp"
+#include "src/assemble.hpp"
 
 namespace hindsight {
 namespace {

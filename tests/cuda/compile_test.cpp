@@ -1,8 +1,8 @@
 // Every kernel of every shipped case, and of every derivative, compiles for devices without spilling registers.
 #include "adjoint/store/device_words.hpp"
-#include "solvers/equations/emit_cuda.hpp"
+#include "runtime/cuda/nvrtc.hpp"
+#include "solvers/equations/emit_device.hpp"
 #include "solvers/equations/random.hpp"
-#include "src/backend/cuda/nvrtc.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -16,12 +16,12 @@ TEST_P(Compiles, ForAmpereAndHopper) {
   std::size_t kernels = 0;
   int registers = 0;
   for (const KernelLibrary* library : session.simulation().libraries()) {
-    const CudaSource source = emit_cuda(library->specs(), library->boxes());
+    const DeviceSource source = emit_device(library->specs(), library->boxes());
     for (const char* architecture : {"sm_80", "sm_90"}) {
       const cuda::Cubin cubin = cuda::compile(cuda::device_text(source.text), architecture);
       ASSERT_EQ(cubin.kernels.size(), source.kernels.size());
       EXPECT_EQ(cubin.code.substr(1, 3), "ELF");
-      for (const cuda::KernelResources& kernel : cubin.kernels) {
+      for (const device::KernelResources& kernel : cubin.kernels) {
         EXPECT_LE(kernel.spilled_bytes, 64) << kernel.name << " for " << architecture;  // rare paths of sin and pow
         EXPECT_GT(kernel.registers, 0) << kernel.name;
         registers = std::max(registers, kernel.registers);
@@ -34,11 +34,11 @@ TEST_P(Compiles, ForAmpereAndHopper) {
 
 TEST(CompilesAlone, WhatNoCaseGenerates) {
   if (const cuda::CompilerReport report = cuda::compiler_report(); !report.is_there) GTEST_SKIP() << report.sentence;
-  for (const cuda::ProgramText& program : {device_operations_program(), random_program(), words_program()})
+  for (const device::ProgramText& program : {device_operations_program(), random_program(), words_program()})
     for (const char* architecture : {"sm_80", "sm_90"}) {
       const cuda::Cubin cubin = cuda::compile(cuda::device_text(program.text), architecture);
       EXPECT_EQ(cubin.kernels.size(), program.kernels.size());
-      for (const cuda::KernelResources& kernel : cubin.kernels) EXPECT_EQ(kernel.spilled_bytes, 0) << kernel.name;
+      for (const device::KernelResources& kernel : cubin.kernels) EXPECT_EQ(kernel.spilled_bytes, 0) << kernel.name;
     }
 }
 

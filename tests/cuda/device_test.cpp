@@ -1,7 +1,8 @@
 // ranks: 1 2
 // Gradients on a CUDA device, beside those of the host. Skipped where there is none.
-#include "src/backend/cuda/device.hpp"
-#include "src/backend/cuda/nvrtc.hpp"
+#include "runtime/cuda/device.hpp"
+#include "runtime/cuda/cuda_machine.hpp"
+#include "runtime/cuda/nvrtc.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -27,7 +28,7 @@ TEST(Device, GivesTheHostsGradients) {
       std::vector<std::string> all = set;
       all.push_back(std::string("checkpoints.device=") + slots);
       PlanOptions on_device;
-      on_device.machine = cuda_device(test::world());
+      on_device.machine = cuda::open_machine(test::world());
       Session device(test::shipped_case(name, all), test::world(), true, true, true, on_device);
       const std::int64_t before = on_device.machine->batches_replayed();
       const Evaluation b = device.gradient({});
@@ -61,7 +62,7 @@ checkpoints: {host: 10 slots}
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
     PlanOptions on_device;
-    on_device.machine = cuda_device(test::world());
+    on_device.machine = cuda::open_machine(test::world());
     Session host(c, test::world(), true, false, true), device(c, test::world(), true, false, true, on_device);
     const Evaluation a = host.gradient({}), b = device.gradient({});
     EXPECT_NEAR(b.objective, a.objective, 1e-12 * std::fabs(a.objective));
@@ -76,7 +77,7 @@ TEST(Device, MissingOnesAreNamed) {
   }
   if (cuda::report().devices > 0) return;
   EXPECT_THROW(cuda::open_device(0), ResourceError);
-  EXPECT_THROW(cuda_device(test::self()), ResourceError);
+  EXPECT_THROW(cuda::open_machine(test::self()), ResourceError);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // forward, tangent and adjoint, in every dimension, with odd sizes and all kinds of boundaries.
 #include <fmt/format.h>
 
+#include "runtime/emulated/emulated_device.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -26,18 +27,18 @@ equations: {dt(u): "b*lap(u) - u*v^2 + a*(1 - u)", dt(v): "a*lap(v) + u*v^2 - up
 unknowns: {a: {}, b: {}, initial(u): {}}
 )yaml";
 
-const EmulatedTraits forwards{.order = EmulatedOrder::forwards}, backwards{.order = EmulatedOrder::backwards},
+const emulated::Traits forwards{.order = emulated::Order::forwards}, backwards{.order = emulated::Order::backwards},
     open_to_mpi{.is_open_to_mpi = true};
 
 /// Whatever the order of blocks and threads, and the way of ghosts to other ranks.
-void expect_the_same(const Case& c, const std::vector<EmulatedTraits>& devices = {forwards, backwards, open_to_mpi}) {
+void expect_the_same(const Case& c, const std::vector<emulated::Traits>& devices = {forwards, backwards, open_to_mpi}) {
   Session host(c, test::world(), true, true, true);
   const Evaluation a = host.gradient({});
   const UnknownValues direction = test::some_direction(host, 0.3);
   const auto tangent = host.simulation().tangent(direction);
-  for (const EmulatedTraits& traits : devices) {
+  for (const emulated::Traits& traits : devices) {
     PlanOptions emulated;
-    emulated.machine = emulated_device(traits);
+    emulated.machine = emulated::open_machine(traits);
     Session device(c, test::world(), true, true, true, emulated);
     const Evaluation b = device.gradient({});
     EXPECT_EQ(a.objective, b.objective);
@@ -79,7 +80,7 @@ unknowns: {alpha: {}}
   const Case ensemble = test::text_case(members + "\"0.5 + 0.001*x\"}}" + equations);
   expect_the_same(ensemble);
   PlanOptions emulated;
-  emulated.machine = emulated_device();
+  emulated.machine = emulated::open_machine();
   Session session(ensemble, test::world(), true, false, true, emulated);
   const UnknownValues mine = session.gradient({}).gradient;
   const Grid& grid = session.simulation().grid();
@@ -96,7 +97,7 @@ TEST(Emulation, StepsThatComeAgain) {
   if (test::world().size() > 1) GTEST_SKIP() << "messages come between kernels";
   for (const char* slots : {"3 slots", "100 slots"}) {
     PlanOptions options;
-    options.machine = emulated_device();
+    options.machine = emulated::open_machine();
     const Case c =
         test::shipped_case("gray-scott", {"grid.x.cells=20", "grid.y.cells=16", "time.to=40",
                                           "checkpoints.schedule=revolve", std::string("checkpoints.device=") + slots});

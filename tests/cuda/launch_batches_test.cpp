@@ -1,11 +1,11 @@
 // Launches that come again go as one graph; what was asked is done once, in order, with its own arguments.
-#include "src/backend/cuda/launch_batches.hpp"
+#include "runtime/launch_batches.hpp"
 
 #include <gtest/gtest.h>
 
 #include <tuple>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight::cuda {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "adjoint/store/codecs/codecs.hpp"
 #include "adjoint/store/slot_tier.hpp"
+#include "runtime/emulated/emulated_device.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -54,7 +55,7 @@ Kept through_a_slot(const CodecSettings& settings, const StateShape& shape, cons
   const auto codec = make_codec(settings);
   const bool has_words = SlotTier::has_device_words(shape, codec.get(), machine);
   EXPECT_EQ(has_words, !machine.is_host() && !settings.difference);
-  std::shared_ptr<cuda::Program> program;
+  std::shared_ptr<device::Program> program;
   if (has_words) program = machine.load(words_program().text, words_program().kernels, test::self());
   std::vector<double> state(static_cast<std::size_t>(shape.padded_doubles()));
   for (std::size_t i = 0; i < state.size(); ++i) state[i] = fill(static_cast<std::int64_t>(i));
@@ -85,8 +86,8 @@ Kept through_a_slot(const CodecSettings& settings, const StateShape& shape, cons
 /// Emulated ones, and one that is there.
 std::vector<std::unique_ptr<Machine>> machines() {
   std::vector<std::unique_ptr<Machine>> all;
-  all.push_back(emulated_device());
-  all.push_back(emulated_device({.order = EmulatedOrder::backwards}));
+  all.push_back(emulated::open_machine());
+  all.push_back(emulated::open_machine({.order = emulated::Order::backwards}));
   if (cuda::report().devices > 0) all.push_back(test::device(test::self()));
   return all;
 }

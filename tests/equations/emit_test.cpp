@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "runtime/emulated/emulated_device.hpp"
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/discretise.hpp"
 #include "solvers/equations/kernel.hpp"
@@ -99,7 +100,7 @@ bool same(double a, double b) {
 }
 
 std::array<Machine*, 2> machines() {
-  static const std::unique_ptr<Machine> device = emulated_device();
+  static const std::unique_ptr<Machine> device = emulated::open_machine();
   return {&Machine::host(), device.get()};
 }
 

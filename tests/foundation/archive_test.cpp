@@ -1,10 +1,10 @@
 // Archives give back what was written, or say what was not.
-#include "src/archive.hpp"
+#include "runtime/archive.hpp"
 
 #include <cmath>
 #include <random>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {

@@ -1,5 +1,5 @@
 // Who has cores to spare: bound ranks, ranks that share, ranks alone.
-#include "src/cores.hpp"
+#include "runtime/cores.hpp"
 
 #include <gtest/gtest.h>
 

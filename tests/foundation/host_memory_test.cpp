@@ -1,5 +1,5 @@
 // What bounds the host memory, read from trees of /proc and of cgroups that are made up here.
-#include "src/host_memory.hpp"
+#include "runtime/host_memory.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What kernels are compiled for, told from what Linux says of processors.
-#include "src/backend/host/target.hpp"
+#include "runtime/host/target.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What is UTF-8, and where it ends to be.
-#include "src/utf8.hpp"
+#include "runtime/utf8.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "io/case/case.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

@@ -6,10 +6,11 @@
 #include <functional>
 #include <memory>
 
+#include "runtime/emulated/emulated_device.hpp"
+#include "runtime/error.hpp"
+#include "runtime/memory.hpp"
+#include "runtime/ordered_sum.hpp"
 #include "solvers/grid/halo_exchange.hpp"
-#include "src/error.hpp"
-#include "src/memory.hpp"
-#include "src/ordered_sum.hpp"
 
 namespace hindsight {
 namespace {
@@ -140,7 +141,7 @@ TEST(Ghosts, AreWhatTheRulesSay) {
 /// Through the host's memory, and from the device's own.
 TEST(Ghosts, OfDevicesAreTheSame) {
   for (const bool is_open : {false, true}) {
-    const auto device = emulated_device({.is_open_to_mpi = is_open});
+    const auto device = emulated::open_machine({.is_open_to_mpi = is_open});
     for (const Domain& s : domains())
       for (const bool corners : {true, false}) check_ghosts(s, corners, *device);
   }

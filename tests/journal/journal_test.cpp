@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 #include "tests/journal/payloads.hpp"
 #include "tests/journal/power_loss.hpp"
 #include "tests/support.hpp"

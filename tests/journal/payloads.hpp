@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "src/bytes.hpp"
+#include "runtime/bytes.hpp"
 
 namespace hindsight::test {
 

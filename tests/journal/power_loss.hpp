@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "io/files/file_system.hpp"
-#include "src/bytes.hpp"
+#include "runtime/bytes.hpp"
 
 namespace hindsight::test {
 

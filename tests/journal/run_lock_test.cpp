@@ -14,7 +14,7 @@
 #include <iterator>
 #include <thread>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {

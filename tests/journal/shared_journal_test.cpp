@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 #include "tests/journal/payloads.hpp"
 #include "tests/journal/power_loss.hpp"
 #include "tests/support.hpp"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "src/backend/cuda/device.hpp"
+#include "runtime/cuda/device.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {

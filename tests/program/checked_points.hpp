@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "adjoint/inversion/inversion.hpp"
-#include "src/error.hpp"
-#include "src/program/checked_session.hpp"
+#include "runtime/error.hpp"
+#include "src/checked_session.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight::test {

@@ -7,9 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "src/error.hpp"
-#include "src/program/launched_tasks.hpp"
-#include "src/program/words.hpp"
+#include "runtime/error.hpp"
+#include "src/launched_tasks.hpp"
+#include "src/words.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {

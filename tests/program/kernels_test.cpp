@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "src/backend/host/target.hpp"
+#include "runtime/host/target.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {

@@ -1,7 +1,7 @@
 // What stops a run from being gone on with, and what does not.
 #include <gtest/gtest.h>
 
-#include "src/program/run_manifest.hpp"
+#include "src/run_manifest.hpp"
 
 namespace hindsight {
 namespace {

@@ -2,8 +2,8 @@
 // The outputs and the log of a run that another process goes on with.
 #include <fstream>
 
-#include "src/error.hpp"
-#include "src/program/report.hpp"
+#include "runtime/error.hpp"
+#include "src/report.hpp"
 #include "tests/results/outputs.hpp"
 #include "tests/support.hpp"
 

@@ -3,7 +3,7 @@
 // process left is gone on with or refused.
 #include <gtest/gtest.h>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 #include "tests/results/outputs.hpp"
 
 namespace hindsight {

@@ -9,7 +9,7 @@
 
 #include "io/results/field_writer.hpp"
 #include "io/results/progress.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

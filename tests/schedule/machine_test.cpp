@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "adjoint/schedule/simulated_machine.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "adjoint/schedule/schedule.hpp"
-#include "src/error.hpp"
-#include "src/memory.hpp"
+#include "runtime/error.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 namespace {

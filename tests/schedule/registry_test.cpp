@@ -10,7 +10,7 @@
 #include "adjoint/schedule/roles.hpp"
 #include "adjoint/schedule/schedule.hpp"
 #include "adjoint/schedule/simulated_machine.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

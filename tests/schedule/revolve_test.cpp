@@ -11,7 +11,7 @@
 
 #include "adjoint/schedule/schedule.hpp"
 #include "adjoint/schedule/simulated_machine.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

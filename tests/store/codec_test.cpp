@@ -15,8 +15,8 @@
 #include <random>
 
 #include "adjoint/store/codecs/codecs.hpp"
-#include "src/error.hpp"
-#include "src/memory.hpp"
+#include "runtime/error.hpp"
+#include "runtime/memory.hpp"
 
 namespace {
 std::atomic<long> allocations{0};

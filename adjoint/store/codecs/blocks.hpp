@@ -6,7 +6,7 @@
 
 #include "adjoint/store/codecs/compressor.hpp"
 #include "adjoint/store/codecs/differences.hpp"
-#include "src/memory.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 

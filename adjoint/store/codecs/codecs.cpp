@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "adjoint/store/codecs/state_codec.hpp"
-#include "src/error.hpp"
-#include "src/memory.hpp"
+#include "runtime/error.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 namespace {

@@ -1,7 +1,7 @@
 #include <lz4.h>
 
 #include "adjoint/store/codecs/compressor.hpp"
-#include "src/memory.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "adjoint/store/codecs/field_coder.hpp"
-#include "src/error.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {

@@ -2,8 +2,8 @@
 #include <zstd.h>
 
 #include "adjoint/store/codecs/compressor.hpp"
-#include "src/error.hpp"
-#include "src/memory.hpp"
+#include "runtime/error.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
 namespace {

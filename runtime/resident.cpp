@@ -1,0 +1,26 @@
+#include "runtime/resident.hpp"
+
+#include <malloc.h>
+
+#include <fstream>
+#include <string>
+#include <utility>
+
+namespace hindsight {
+
+void give_back_freed() {
+  malloc_trim(0);
+}
+
+Resident resident() {
+  Resident found;
+  const std::pair<std::string, std::int64_t*> names[] = {
+      {"VmRSS:", &found.now}, {"VmHWM:", &found.most}, {"RssFile:", &found.files}};
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    for (const auto& [name, bytes] : names)
+      if (line.rfind(name, 0) == 0) *bytes = 1024 * std::stoll(line.substr(name.size()));
+  return found;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,65 @@
+#include "src/notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "adjoint/used_unknowns.hpp"
+#include "runtime/nearest_name.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr double noted_part = 0.01;  // of time.step that steps are shorter
+
+std::string unused_text(const Case& c, const std::vector<bool>& used) {
+  std::vector<std::string> unused;
+  for (std::size_t i = 0; i < used.size(); ++i)
+    if (!used[i]) unused.push_back(c.unknowns[i].label());
+  if (unused.empty()) return "";
+  return fmt::format(
+      "the objective does not depend on {}: no equation, initial state, wall or term that leads to it "
+      "reads {}, so {} zero",
+      join(unused), unused.size() == 1 ? "it" : "them",
+      unused.size() == 1 ? "its derivative is" : "their derivatives are");
+}
+
+/// "t = 0.5 (an observation)": what steps end at that is nothing else.
+std::string time_text(double t, const Case& c, const SimulationSpec& spec) {
+  const auto is_here = [&](double other) { return std::fabs(other - t) <= 1e-9 * spec.step; };
+  const char* const what = is_here(spec.from) ? "the begin"
+                           : is_here(spec.to) ? (c.time.until ? "the latest end" : "the end")
+                           : std::any_of(spec.landings.begin(), spec.landings.end(), is_here) ? "an output"
+                                                                                              : "an observation";
+  return fmt::format("t = {:.10g} ({})", t, what);
+}
+
+std::string uneven_text(const Case& c, const Simulation& simulation) {
+  const SimulationSpec& spec = simulation.spec();
+  const TimePlan::Stretch shortest = simulation.plan().shortest(), longest = simulation.plan().longest();
+  if (shortest.step >= (1 - noted_part) * spec.step) return "";
+  const std::string lengths = shortest.step >= (1 - 1e-9) * longest.step
+                                  ? fmt::format("{:.6g}", shortest.step)
+                                  : fmt::format("between {:.6g} and {:.6g}", shortest.step, longest.step);
+  return fmt::format(
+      "steps are {} long where time.step asks for {:.6g}, because they land on the times of observations "
+      "and outputs and on the end; the shortest lead from {} to {}",
+      lengths, spec.step, time_text(shortest.from, c, spec), time_text(shortest.to, c, spec));
+}
+
+}  // namespace
+
+std::vector<bool> used_unknowns(const Case& c, const SimulationSpec& spec) {
+  std::vector<bool> used = used_unknowns(spec);
+  for (std::size_t i = 0; i < used.size(); ++i) used[i] = used[i] || c.unknowns[i].prior.has_value();
+  return used;
+}
+
+std::vector<std::string> notes_on(const Case& c, const Simulation& simulation) {
+  std::vector<std::string> notes{unused_text(c, used_unknowns(c, simulation.spec())), uneven_text(c, simulation)};
+  std::erase(notes, "");
+  return notes;
+}
+
+}  // namespace hindsight

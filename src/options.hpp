@@ -1,0 +1,51 @@
+// The command line as a plain struct.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/backends.hpp"
+
+namespace hindsight {
+
+struct Options {
+  std::string verb;    ///< empty: chosen from the case
+  std::string target;  ///< case file; kind of schedule; kind of template
+  std::vector<std::string> set;
+  std::string out;   ///< run folder; empty: runs/CASE/VERB
+  std::string json;  ///< file, or - for standard output
+  bool quiet = false;
+  std::string backend = "auto";
+  std::string petsc;
+  double started = 0.0;           ///< seconds that the process had taken until it could look at these words
+  bool resume = false;            ///< go on with what is in the run folder
+  bool overwrite = false;         ///< give up what is in the run folder
+  bool take_lock = false;         ///< though it cannot be seen whether its owner lives
+  int ranks = 0;                  ///< resume: as many are meant; 0: as before
+  std::string stop_after, epoch;  ///< durations: of the process, between epochs; empty: none, measured
+  // schedule
+  std::int64_t steps = 0;
+  std::string slots = "host=1", cost;
+  std::string content = "state";
+  std::int64_t stages = 1;
+  bool stiffly_accurate = false, steps_unknown = false;
+  std::int64_t period = 0;
+  std::string picture;
+  /// Hidden developer option of gradients: memory in place of a disk, seconds per write and per read of a state.
+  std::vector<double> emulate_disk;
+  // check
+  std::string break_gradient;  ///< hidden developer option: a part of the adjoint and its relative error, steps:1e-6
+  /// Hidden developer options: the call that changes a file of the journal, from 1, at which a process is to kill
+  /// itself; 0: none. Only one rank, or each by its own count.
+  std::int64_t die_at = 0;
+  std::optional<int> die_on_rank;
+};
+
+/// The backend that was asked for; `auto` is the first one.
+inline const Backend& chosen_backend(const Options& options) {
+  return options.backend == "auto" ? *backends().front() : find_backend(options.backend);
+}
+
+}  // namespace hindsight

@@ -1,0 +1,302 @@
+// plan and schedule: what checkpointing will do and what it costs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "adjoint/schedule/binomial.hpp"
+#include "adjoint/schedule/report.hpp"
+#include "adjoint/schedule/roles.hpp"
+#include "src/picture.hpp"
+#include "src/report.hpp"
+#include "src/same_start.hpp"
+#include "src/session.hpp"
+#include "src/verbs.hpp"
+
+namespace hindsight {
+namespace {
+
+/// A plan with another budget, or why there is none.
+struct Variant {
+  std::string name;
+  std::int64_t bytes = 0;  ///< of the tier that is varied, working memory included
+  std::optional<CheckpointPlan> plan;
+};
+
+Variant vary(const PlanInputs& inputs, const std::string& name, Tier tier, std::int64_t bytes) {
+  PlanInputs changed = inputs;
+  const std::int64_t working = inputs.working(tier);
+  changed.units[tier] = std::max<std::int64_t>(0, (bytes - working) / taken_bytes(tier, inputs));
+  if (tier == Tier::host) changed.host_bytes = std::max<std::int64_t>(0, bytes - working);
+  Variant variant{name, bytes, {}};
+  try {
+    if (bytes > working) variant.plan = make_plan(changed);
+  } catch (const InputError&) {
+    variant.plan.reset();
+  }
+  return variant;
+}
+
+std::vector<Variant> variants(const Session& session) {
+  const PlanInputs& inputs = session.plan_inputs();
+  std::vector<Variant> all;
+  const Tier memory = inputs.memory();
+  for (const auto& [name, factor] : {std::pair{"half", 0.5}, {"this", 1.0}, {"double", 2.0}})
+    all.push_back(vary(inputs, fmt::format("{} {} memory", name, to_text(memory)), memory,
+                       static_cast<std::int64_t>(factor * static_cast<double>(session.budget(memory)))));
+  if (inputs.units[Tier::disk] == 0) return all;
+  const std::int64_t disk = inputs.units[Tier::disk] * unit_bytes(Tier::disk, inputs);
+  all.push_back(vary(inputs, "half disk", Tier::disk, disk / 2));
+  all.push_back(vary(inputs, "double disk", Tier::disk, disk * 2));
+  return all;
+}
+
+/// Memory with which at most factor * n forward steps are taken: by Revolve; below twice by keeping the stage
+/// records of some steps and the states of the others.
+std::int64_t bytes_for(double factor, std::int64_t n, const PlanInputs& inputs) {
+  if (factor < 2) {
+    const double records = (2 - factor) * static_cast<double>(n), states = static_cast<double>(n) - records;
+    const double units = std::ceil(records) * static_cast<double>(inputs.record_units) + std::ceil(states);
+    return inputs.working(inputs.memory()) + static_cast<std::int64_t>(units) * taken_bytes(inputs.memory(), inputs);
+  }
+  std::int64_t low = 0, high = std::max<std::int64_t>(1, n - 1);
+  while (high - low > 1) {
+    const std::int64_t slots = low + (high - low) / 2;
+    const std::int64_t plain = binomial_plain_steps(n, slots);
+    (static_cast<double>(plain) + static_cast<double>(n) <= factor * static_cast<double>(n) ? high : low) = slots;
+  }
+  return inputs.working(inputs.memory()) + high * taken_bytes(inputs.memory(), inputs);
+}
+
+std::string count_text(std::int64_t count) {
+  return count == unpredicted ? "-" : std::to_string(count);
+}
+
+/// What moving a state to and from the slow tiers in use takes.
+std::string transfers_text(const Session& session) {
+  const PlanInputs& inputs = session.plan_inputs();
+  std::string text;
+  for (const Tier tier : {Tier::host, Tier::disk}) {
+    const auto t = static_cast<std::size_t>(tier);
+    if (!session.tiers().is_asked_for(tier) || session.plan().schedule.predicted.peak[t] == 0) continue;
+    const Codec* const codec = session.tiers().codec(tier);
+    text += fmt::format("  A state takes {} to the {} and {} back{}, {}.\n", seconds_text(inputs.seconds.write[t]),
+                        tier == Tier::disk ? "disk" : "host slots", seconds_text(inputs.seconds.read[t]),
+                        codec != nullptr
+                            ? fmt::format(", coded ({}) into {}", codec->name(), bytes_text(unit_bytes(tier, inputs)))
+                            : "",
+                        inputs.overlap.is_on() ? "beside the steps" : "while the steps wait");
+    const double delay = std::max(inputs.seconds.write_delay[t], inputs.seconds.read_delay[t]);
+    if (inputs.overlap.is_on() && delay > 0)
+      text += fmt::format("  No core is free for that: the steps get up to {} later each time.\n", seconds_text(delay));
+  }
+  return text;
+}
+
+std::string plan_text(const Options& options, const Session& session, const std::vector<Variant>& all) {
+  const CheckpointPlan& plan = session.plan();
+  const PlanInputs& inputs = session.plan_inputs();
+  const OperationSeconds& cost = inputs.seconds;
+  const std::int64_t n = inputs.at_most;
+  const ScheduleCounts& counts = plan.schedule.predicted;
+  std::string text = fmt::format(
+      "{}: {}{} steps. One state takes {}, all of them {}.\n"
+      "A step takes {}, recording and reversing one {} ({}).\n\n",
+      session.source().name, plan.is_open() ? "at most " : "", n, bytes_text(inputs.state_bytes),
+      bytes_text(static_cast<double>(inputs.state_bytes) * static_cast<double>(n)), seconds_text(cost.forward),
+      seconds_text(cost.record_last + cost.reverse),
+      options.cost.empty() ? "measured" : "as --cost says, the rest measured");
+  text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
+  text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", "tier", "budget", "used", "checkpoints",
+                      "writes", "reads", "moved");
+  for (const Tier tier : tiers_in_use(inputs)) {
+    const auto t = static_cast<std::size_t>(tier);
+    const std::int64_t used = inputs.working(tier) + plan.checkpoint_bytes(tier, inputs);
+    const std::int64_t budget = session.budget(tier);
+    const bool is_counted = counts.writes[t] != unpredicted && counts.reads[t] != unpredicted;
+    const std::string moved = is_counted ? bytes_text(static_cast<double>(counts.writes[t] + counts.reads[t]) *
+                                                      static_cast<double>(unit_bytes(tier, inputs)))
+                                         : "-";
+    text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", to_text(tier), bytes_text(budget),
+                        bytes_text(used), counts.peak[t], count_text(counts.writes[t]), count_text(counts.reads[t]),
+                        tier != Tier::disk && !session.tiers().is_asked_for(tier) ? "no copies" : moved);
+  }
+  for (const Tier tier : {Tier::device, Tier::host})
+    if (inputs.working(tier) > 0)
+      text +=
+          fmt::format("  ({} of the {} memory is working memory.)\n", bytes_text(inputs.working(tier)), to_text(tier));
+  if (!session.source_of_host_budget().empty())
+    text += fmt::format("  (The budget of host memory is {}.)\n", session.source_of_host_budget());
+  text += transfers_text(session);
+  if (!plan.is_open() && !plan.is_predicted())
+    return text + "An online schedule does not use the number of steps, so nothing is predicted.\n";
+  if (plan.is_open()) return text + "The run ends by a condition, so the number of forward steps is known only then.\n";
+  text += fmt::format(
+      "Each step is taken {:.2f} times on average; the gradient will take about {}, and {} in all: with start, "
+      "planning\n"
+      "and {} for making the memory of checkpoints.\n",
+      plan.recomputation(), seconds_text(plan.seconds), seconds_text(predicted_total(options, session)),
+      seconds_text(plan.memory_seconds));
+  text +=
+      fmt::format("After a kill, checkpoints in host memory are computed again, in one pass that takes {} at most.\n",
+                  seconds_text(static_cast<double>(inputs.steps) * inputs.seconds.forward));
+  if (plan.proven_least_seconds)
+    text +=
+        fmt::format("No schedule for these budgets takes less than {} (proven; this one is within {:.2f} %).\n",
+                    seconds_text(*plan.proven_least_seconds), 100 * (plan.seconds / *plan.proven_least_seconds - 1));
+  text += fmt::format("\nWhat memory buys\n  {:<20}{:>14}{:>14}{:>22}{:>14}\n", "", "budget", "schedule",
+                      "times a step is taken", "gradient");
+  for (const Variant& v : all)
+    text += v.plan ? fmt::format("  {:<20}{:>14}{:>14}{:>22.2f}{:>14}\n", v.name, bytes_text(v.bytes),
+                                 v.plan->kind->name, v.plan->recomputation(), seconds_text(v.plan->seconds))
+                   : fmt::format("  {:<20}{:>14}{:>14}\n", v.name, bytes_text(v.bytes), "too little");
+  text += fmt::format("\n{} memory with which each step is taken at most ... times\n ",
+                      inputs.memory() == Tier::host ? "Host" : "Device");
+  for (const double factor : {1.5, 2.0, 3.0, 5.0})
+    text += fmt::format("  {:g}: {}", factor, bytes_text(bytes_for(factor, n, inputs)));
+  return text + "\n";
+}
+
+Json plan_json(const Options& options, const Session& session, const std::vector<Variant>& all) {
+  const CheckpointPlan& plan = session.plan();
+  const PlanInputs& inputs = session.plan_inputs();
+  const ScheduleCounts& counts = plan.schedule.predicted;
+  const Tier memory = inputs.memory();
+  Json json = {{"case", session.source().name},
+               {"schedule", plan.kind->name},
+               {"content", plan.request.content == Content::record ? "record" : "state"},
+               {"steps", inputs.at_most},
+               {"steps_known", !plan.is_open()},
+               {"slots", counts.peak[static_cast<std::size_t>(memory)]},
+               {"memory",
+                {{"budget", session.budget(memory)},
+                 {"peak", inputs.working(memory) + plan.checkpoint_bytes(memory, inputs)},
+                 {"working", inputs.working(memory)},
+                 {"state", inputs.state_bytes},
+                 {"record", inputs.state_bytes * inputs.record_units}}},
+               {"costs",
+                {{"forward", inputs.seconds.forward},
+                 {"record", inputs.seconds.record},
+                 {"record_last", inputs.seconds.record_last},
+                 {"reverse", inputs.seconds.reverse}}}};
+  if (!session.source_of_host_budget().empty()) json["memory"]["budget_source"] = session.source_of_host_budget();
+  if (!plan.is_predicted()) return json;
+  json["plain"] = counts.plain;
+  json["recorded"] = counts.recorded;
+  json["recomputation"] = plan.recomputation();
+  json["seconds"] = plan.seconds;
+  json["memory_seconds"] = plan.memory_seconds;
+  json["total_seconds"] = predicted_total(options, session);
+  for (const Tier tier : tiers_in_use(inputs)) {
+    const auto t = static_cast<std::size_t>(tier);
+    const auto count = [](std::int64_t c) { return c == unpredicted ? Json() : Json(c); };
+    json["tiers"][to_text(tier)] = {{"slots", counts.peak[t]},
+                                    {"bytes", plan.checkpoint_bytes(tier, inputs)},
+                                    {"writes", count(counts.writes[t])},
+                                    {"reads", count(counts.reads[t])},
+                                    {"write_seconds", inputs.seconds.write[t]},
+                                    {"read_seconds", inputs.seconds.read[t]},
+                                    {"write_delay_seconds", inputs.seconds.write_delay[t]},
+                                    {"read_delay_seconds", inputs.seconds.read_delay[t]},
+                                    {"slot_bytes", unit_bytes(tier, inputs)}};
+    if (!session.tiers().is_asked_for(tier)) continue;
+    const Codec* const codec = session.tiers().codec(tier);
+    json["tiers"][to_text(tier)].update({{"codec", codec != nullptr ? codec->name() : "none"},
+                                         {"queue", inputs.overlap.queue},
+                                         {"prefetch", inputs.overlap.prefetch}});
+  }
+  if (plan.proven_least_seconds) json["proven_least_seconds"] = *plan.proven_least_seconds;
+  for (const Variant& v : all) {
+    Json row = {{"name", v.name}, {"bytes", v.bytes}};
+    if (v.plan)
+      row.update(
+          {{"schedule", v.plan->kind->name}, {"recomputation", v.plan->recomputation()}, {"seconds", v.plan->seconds}});
+    json["variants"].push_back(row);
+  }
+  for (const double factor : {1.5, 2.0, 3.0, 5.0})
+    json[to_text(memory) + "_bytes_for"][fmt::format("{:g}", factor)] = bytes_for(factor, inputs.at_most, inputs);
+  return json;
+}
+
+void write_picture(const Options& options, const Communicator& comm, const std::string& title, const ScheduleKind& kind,
+                   const Schedule& schedule, const ScheduleRequest& request, const ScheduleCosts& costs,
+                   const std::string& time_unit) {
+  if (options.picture.empty()) return;
+  comm.on_root([&] {
+    const std::string picture = schedule_picture(title, kind, schedule, request, costs, time_unit);
+    std::ofstream file(options.picture);
+    file << picture;
+    if (!file.flush()) throw ResourceError("cannot write the picture " + options.picture);
+  });
+}
+
+/// What the simulated machine executes within about a minute and 2 GiB.
+constexpr std::int64_t most_simulated_steps = 400'000'000, most_simulated_slots = 50'000'000;
+
+bool can_be_simulated(std::int64_t steps, const Schedule& schedule) {
+  const PerTier& peak = schedule.predicted.peak;
+  return steps <= most_simulated_steps &&
+         std::all_of(peak.begin(), peak.end(), [](std::int64_t units) { return units <= most_simulated_slots; });
+}
+
+/// Of a schedule that is too long to be executed. @throws InputError when it predicts nothing.
+ScheduleCounts predicted_counts(const ScheduleKind& kind, const Schedule& schedule) {
+  if (schedule.predicted.reversed != unpredicted) return schedule.predicted;
+  throw InputError(
+      fmt::format("schedule {}: only executing it tells its counts, which would take more than a minute or 2 GiB; at "
+                  "most {} steps and {} slots can be executed",
+                  kind.name, most_simulated_steps, most_simulated_slots));
+}
+
+}  // namespace
+
+ExitCode plan_verb(const Options& options, const Communicator& comm) {
+  const Case source = read_same_case(options, comm);
+  PlanOptions plan_from = plan_options(options, source, comm);
+  plan_from.only_plan = true;
+  const Session session(source, comm, true, false, options.quiet, plan_from);
+  const CheckpointPlan& plan = session.plan();
+  const std::vector<Variant> all = plan.is_predicted() ? variants(session) : std::vector<Variant>{};
+  write_json(options, comm, plan_json(options, session, all));
+  const OperationSeconds& s = session.plan_inputs().seconds;
+  const ScheduleCosts costs{s.forward, s.record_last + s.reverse, s.write, s.read};
+  write_picture(options, comm, session.source().name + ", " + plan.kind->name, *plan.kind, plan.schedule, plan.request,
+                costs, " in seconds");
+  if (options.json != "-") print(comm, plan_text(options, session, all));
+  return ExitCode::done;
+}
+
+ExitCode schedule_verb(const Options& options, const Communicator& comm) {
+  const ScheduleKind& kind = schedule_kind(options.target);
+  ScheduleRequest request;
+  if (options.steps < 1) throw InputError("--steps: at least 1 step is needed");
+  request.steps = options.steps_unknown ? unknown_steps : options.steps;
+  request.at_most = options.steps;
+  request.capacities = parse_slots(options.slots);
+  request.content = options.content == "record" ? Content::record : Content::state;
+  request.record_units = options.stages;
+  request.record_gives_state = options.stiffly_accurate;
+  request.period = options.period;
+  request.costs = parse_costs(options.cost);
+  const Schedule schedule = make_schedule(kind, request);
+  const bool is_executed = can_be_simulated(options.steps, schedule);
+  const ScheduleCounts counts = is_executed ? simulate(kind, request) : predicted_counts(kind, schedule);
+  const std::string title = fmt::format("{}, {} steps", kind.name, options.steps);
+  write_picture(options, comm, title, kind, schedule, request, request.costs, "");
+  request.steps = options.steps;
+  if (!options.json.empty()) {
+    Json json = Json::parse(counts_json(kind.name, request, counts, request.costs));
+    json["executed"] = is_executed;
+    write_json(options, comm, json);
+    if (options.json == "-") return ExitCode::done;
+  }
+  print(comm, counts_table(kind.name, request, counts, request.costs));
+  if (!is_executed)
+    print(comm, fmt::format("These counts were computed, not executed: that would take more than a minute or 2 GiB (at "
+                            "most {} steps and {} slots are executed).\n",
+                            most_simulated_steps, most_simulated_slots));
+  return ExitCode::done;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,334 @@
+#include "src/report.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "runtime/error.hpp"
+#include "runtime/host/compiler.hpp"
+#include "src/verbs.hpp"
+
+namespace hindsight {
+namespace {
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+/// What a process wrote before it died in the middle of a line is removed.
+void remove_torn_line(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return;
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::filesystem::resize_file(path, text.rfind('\n') + 1);  // none: npos + 1 is 0
+}
+
+}  // namespace
+
+std::string run_path(const Options& options, const Case& c) {
+  return !options.out.empty() ? options.out : "runs/" + c.name + "/" + options.verb;
+}
+
+RunLog::RunLog(const RunFolder& folder, const std::string& verb, const Session& session) {
+  const std::string path = folder.file("log.jsonl");
+  folder.hold([&] {
+    session.communicator().on_root([&] {
+      if (folder.is_resumed()) remove_torn_line(path);
+      file_.open(path, folder.is_resumed() ? std::ios::app : std::ios::trunc);
+    });
+  });
+  Json details = {{"verb", verb},
+                  {"case", session.source().name},
+                  {"ranks", session.communicator().size()},
+                  {"steps", session.simulation().plan().steps()}};
+  if (session.plan().kind != nullptr) details["schedule"] = session.plan().kind->name;
+  event(folder.is_resumed() ? "resumed" : "started", details);
+}
+
+void RunLog::event(const std::string& name, Json details) {
+  if (!file_.is_open()) return;
+  Json line = {{"time", utc_now()}, {"event", name}};
+  line.update(details);
+  file_ << line.dump() << std::endl;
+}
+
+namespace {
+
+/// The states that are output, and the last that can be: where the run ends, if nothing ends it sooner.
+std::vector<std::int64_t> output_states(const Simulation& simulation) {
+  const SimulationSpec& spec = simulation.spec();
+  std::vector<std::int64_t> at;
+  if (!spec.landings.empty()) at.push_back(0);
+  for (const double t : spec.landings) at.push_back(simulation.plan().state_at(t));
+  at.push_back(simulation.plan().state_at(spec.to));
+  return at;
+}
+
+std::vector<std::string> output_fields(const Case& c) {
+  std::vector<std::string> names = c.output.fields;
+  if (names.empty())
+    for (const CaseState& s : c.state) names.push_back(s.name);
+  return names;
+}
+
+std::vector<std::size_t> indices_in_state(const std::vector<std::string>& names, const Case& c) {
+  std::vector<std::size_t> indices;
+  indices.reserve(names.size());
+  for (const std::string& name : names)
+    indices.push_back(static_cast<std::size_t>(
+        std::find_if(c.state.begin(), c.state.end(), [&](const CaseState& s) { return s.name == name; }) -
+        c.state.begin()));
+  return indices;
+}
+
+FieldWriter output_writer(const Session& session, const RunFolder& folder, std::int64_t most,
+                          std::optional<OutputsWritten> written) {
+  const Grid& grid = session.simulation().grid();
+  std::vector<std::string> fields = output_fields(session.source());
+  if (written) return {folder, grid, std::move(fields), most, *std::move(written)};
+  return {folder, grid, std::move(fields), most};
+}
+
+}  // namespace
+
+OutputObserver::OutputObserver(const Session& session, const RunFolder& folder, std::optional<OutputsWritten> written)
+    : session_(session),
+      shown_(indices_in_state(output_fields(session.source()), session.source())),
+      at_(output_states(session.simulation())),
+      last_(written && !written->steps.empty() ? written->steps.back() : -1),
+      writer_(output_writer(session, folder, static_cast<std::int64_t>(at_.size()), std::move(written))) {}
+
+StateObserver OutputObserver::observer() {
+  return [this](std::int64_t k, double t, double* state) {
+    const bool is_end = k == session_.simulation().plan().steps();
+    if (k <= last_ || (!is_end && !std::binary_search(at_.begin(), at_.end(), k))) return;
+    last_ = k;
+    const Layout& layout = session_.simulation().grid().layout();
+    std::vector<const double*> cells;
+    for (const std::size_t f : shown_)
+      cells.push_back(state + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+    writer_.write(k, t, cells);
+  };
+}
+
+void OutputObserver::finish() {
+  writer_.finish(session_.source().name);
+}
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string words((std::istreambuf_iterator<char>(file)), {});
+  while (!words.empty() && words.back() == '\0') words.pop_back();
+  std::replace(words.begin(), words.end(), '\0', ' ');
+  return words;
+}
+
+Json base_result(const std::string& verb, const Session& session, double objective) {
+  const Simulation& simulation = session.simulation();
+  Json json;
+  json["case"] = session.source().name;
+  json["verb"] = verb;
+  json["objective"] = objective;
+  for (const Misfit& misfit : simulation.misfits())
+    json["misfit"].push_back({{"values", misfit.count()},
+                              {"sum_of_squares", misfit.sum_of_squares()},
+                              {"rms", std::sqrt(misfit.sum_of_squares() / static_cast<double>(misfit.count()))},
+                              {"noise", misfit.noise()}});
+  json["steps"]["forward"] = simulation.plan().steps();
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  json["provenance"] = {{"program", "hindsight " + program_version()},
+                        {"commit", build_commit()},
+                        {"command", session.communicator().broadcast(command_line())},
+                        {"date", utc_now()},
+                        {"host", host},
+                        {"ranks", session.communicator().size()},
+                        {"kernels", host::compiler_report()}};
+  return json;
+}
+
+namespace {
+
+/// Counts and bytes of all ranks together, the longest stalls; rates in bytes per second of rank 0's transfers.
+/// Collective.
+Json traffic_result(const SlotTier& tier, const DriverCounts& counts, const Communicator& comm) {
+  const TierTraffic& t = tier.traffic();
+  std::vector<double> sums{static_cast<double>(t.bytes_written), static_cast<double>(t.bytes_read),
+                           static_cast<double>(t.damaged), static_cast<double>(t.lost)};
+  comm.sum(sums);
+  const auto count = [&](std::size_t i) { return static_cast<std::int64_t>(sums[i]); };
+  const auto rate = [](std::int64_t bytes, double seconds) {
+    return seconds > 0 ? static_cast<double>(bytes) / seconds : 0.0;
+  };
+  return {{"where", tier.medium().description()},
+          {"codec", tier.codec() != nullptr ? tier.codec()->name() : "none"},
+          {"ratio", t.bytes_written > 0
+                        ? static_cast<double>(t.writes * tier.state_bytes()) / static_cast<double>(t.bytes_written)
+                        : 1.0},
+          {"differences", t.differences},
+          {"bytes_written", count(0)},
+          {"bytes_read", count(1)},
+          {"write_rate", rate(t.bytes_written, t.write_busy)},
+          {"read_rate", rate(t.bytes_read, t.read_busy)},
+          {"write_stall_seconds", comm.max(t.write_stall)},
+          {"read_stall_seconds", comm.max(t.read_stall)},
+          {"queue", tier.settings().queue},
+          {"longest_queue", t.longest_queue},
+          {"prefetch", tier.settings().prefetch},
+          {"read_ahead", t.ahead},
+          {"damaged", count(2)},
+          {"lost", count(3)},
+          {"repaired", counts.repaired},
+          {"repairing_steps", counts.repairing_steps}};
+}
+
+}  // namespace
+
+double predicted_total(const Options& options, const Session& session) {
+  constexpr double end_over_start = 0.1;  // results reach the disk, MPI ends
+  const CheckpointPlan& plan = session.plan();
+  return session.planned_at() + plan.memory_seconds + plan.seconds + end_over_start * options.started;
+}
+
+Json counts_result(const Options& options, const Session& session, const DriverCounts& counts, double seconds) {
+  const Simulation& simulation = session.simulation();
+  const CheckpointPlan& plan = session.plan();
+  const PlanInputs& inputs = session.plan_inputs();
+  const std::int64_t n = simulation.plan().steps();
+  Json json;
+  json["steps"] = {{"forward", n}, {"recomputed", counts.total() - n}, {"reversed", counts.reversed}};
+  for (const Tier tier : tiers_in_use(inputs)) {
+    const auto t = static_cast<std::size_t>(tier);
+    json["memory"][to_text(tier)] = {
+        {"budget", session.budget(tier)}, {"peak", session.peak_bytes(tier)},       {"working", inputs.working(tier)},
+        {"slots", counts.peak[t]},        {"slot_bytes", unit_bytes(tier, inputs)}, {"writes", counts.writes[t]},
+        {"reads", counts.reads[t]}};
+  }
+  if (!session.source_of_host_budget().empty())
+    json["memory"]["host"]["budget_source"] = session.source_of_host_budget();
+  for (const Tier tier : {Tier::host, Tier::disk})
+    if (const SlotTier* slow = session.tiers()[tier])
+      json["memory"][to_text(tier)].update(traffic_result(*slow, counts, session.communicator()));
+  if (const auto& lossy = session.lossy_error())
+    json["codec_error"] = {{"accepted", lossy->accepted},
+                           {"predicted", lossy->predicted},
+                           {"measured", lossy->measured},
+                           {"tolerance", lossy->tolerance},
+                           {"gradients", lossy->gradients}};
+  const ScheduleCounts& predicted = plan.schedule.predicted;
+  json["plan"] = {{"schedule", plan.kind->name},
+                  {"content", plan.request.content == Content::record ? "record" : "state"},
+                  {"actual",
+                   {{"plain", counts.plain},
+                    {"recorded", counts.recorded},
+                    {"seconds", seconds},
+                    {"memory_seconds", session.memory_seconds()}}}};
+  if (plan.is_predicted())
+    json["plan"]["predicted"] = {{"plain", predicted.plain},
+                                 {"recorded", predicted.recorded},
+                                 {"seconds", plan.seconds},
+                                 {"memory_seconds", plan.memory_seconds},
+                                 {"peak", inputs.working(Tier::host) + plan.checkpoint_bytes(Tier::host, inputs)}};
+  if (plan.is_predicted() && !options.resume)  // of a process that has all to do
+    json["plan"]["predicted"]["total_seconds"] = predicted_total(options, session);
+  return json;
+}
+
+Json values_result(const Session& session, const RunFolder& folder, const std::string& file,
+                   const UnknownValues& values) {
+  const Simulation& simulation = session.simulation();
+  const auto& unknowns = simulation.spec().unknowns;
+  Json json = Json::object();
+  const bool needs_file =
+      std::any_of(unknowns.begin(), unknowns.end(), [](const Unknown& u) { return u.kind != Unknown::Kind::scalar; });
+  std::optional<FieldFile> output;
+  if (needs_file) output.emplace(folder, file, simulation.grid());
+  for (std::size_t i = 0; i < unknowns.size(); ++i) {
+    const Unknown& u = unknowns[i];
+    if (u.kind == Unknown::Kind::scalar || (u.is_field() && simulation.grid().dimensions() == 0)) {
+      json[u.label()] = values[i][0];
+    } else {
+      UnknownValues only(values.size());
+      only[i] = values[i];
+      json[u.label()] = {{"norm", std::sqrt(session.dot(only, only))}, {"dataset", file + ":/" + u.label()}};
+    }
+    if (u.is_field()) {
+      output->write_field("/" + u.label(), values[i]);
+    } else if (u.kind == Unknown::Kind::series) {
+      output->write_numbers("/" + u.label(), values[i]);
+    }
+  }
+  if (output) output->finish();
+  return json;
+}
+
+Json resident_result(const Session& session) {
+  const ResidentBytes resident = session.resident_bytes();
+  return {{"start", resident.start}, {"peak", resident.peak}, {"growth", resident.growth}};
+}
+
+std::string misfit_text(const Session& session) {
+  std::string text;
+  std::size_t i = 0;
+  double total = 0.0;
+  for (const CaseTerm& term : session.source().objective) {
+    if (term.kind != CaseTerm::Kind::misfit) continue;
+    const Misfit& misfit = session.simulation().misfits()[i++];
+    const double squares = misfit.sum_of_squares();
+    total += squares;
+    text += fmt::format("misfit of {}{}: {} values, sum of squares {:.7g}, root mean square {:.4g}",
+                        term.expression.text, term.log ? " (logarithms)" : "", misfit.count(), squares,
+                        std::sqrt(squares / static_cast<double>(misfit.count())));
+    if (misfit.noise() != 1.0) text += fmt::format(" (noise {:.4g})", misfit.noise());
+    text += "\n";
+  }
+  if (i > 1) text += fmt::format("sum of squares, all together: {:.7g}\n", total);
+  return text;
+}
+
+namespace {
+
+/// For the reason that errno gives.
+ResourceError cannot_write(const std::string& path) {
+  const int reason = errno;
+  return ResourceError("cannot write '" + path + "'" +
+                       (reason != 0 ? ": " + std::generic_category().message(reason) : ""));
+}
+
+}  // namespace
+
+void write_json(const Options& options, const Communicator& comm, const Json& json) {
+  if (options.json.empty()) return;
+  if (options.json == "-") return print(comm, json.dump(2) + "\n");
+  comm.on_root([&] {
+    errno = 0;
+    std::ofstream file(options.json);
+    file << json.dump(2) << "\n";
+    file.close();
+    if (!file) throw cannot_write(options.json);
+  });
+}
+
+void require_writable(const std::string& path, const std::string& run_folder, const Communicator& comm) {
+  namespace fs = std::filesystem;
+  if (path.empty() || path == "-") return;
+  comm.on_root([&] {
+    const auto named = [](const fs::path& folder) { return (fs::absolute(folder) / "").lexically_normal(); };
+    const bool is_in_run = !run_folder.empty() && named(fs::absolute(path).parent_path()) == named(run_folder);
+    if (is_in_run && !fs::exists(run_folder)) return;
+    const bool is_new = !fs::exists(path);
+    errno = 0;
+    if (!std::ofstream(path, std::ios::app)) throw cannot_write(path);
+    if (is_new) fs::remove(path);
+  });
+}
+
+}  // namespace hindsight

@@ -1,0 +1,87 @@
+// result.json and what a person reads after a run.
+#pragma once
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "io/results/field_writer.hpp"
+#include "src/options.hpp"
+#include "src/session.hpp"
+
+namespace hindsight {
+
+using Json = nlohmann::ordered_json;
+
+/// Names the folder: --out, or runs/CASE/VERB.
+std::string run_path(const Options& options, const Case& c);
+
+/// Seconds since construction.
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// log.jsonl: what happened when, one JSON object a line, each on disk before the next. Rank 0 writes. A resumed run
+/// goes on with the earlier one's.
+class RunLog {
+ public:
+  RunLog(const RunFolder& folder, const std::string& verb, const Session& session);
+  void event(const std::string& name, Json details = Json::object());
+
+ private:
+  std::ofstream file_;
+};
+
+/// Writes states to fields.h5 at the case's output times.
+class OutputObserver {
+ public:
+  /// @param written goes on with the file of an earlier process after these outputs.
+  /// @throws ResourceError, on every rank, when it cannot.
+  OutputObserver(const Session& session, const RunFolder& folder, std::optional<OutputsWritten> written = {});
+  StateObserver observer();
+  const OutputsWritten& written() const { return writer_.written(); }
+  /// What was written has reached the device. Collective.
+  void flush() { writer_.flush(); }
+  void finish();
+
+ private:
+  const Session& session_;
+  std::vector<std::size_t> shown_;
+  std::vector<std::int64_t> at_;  // states that are output, with the latest end
+  std::int64_t last_ = -1;        // state written; a sweep that begins again shows the same once more
+  FieldWriter writer_;
+};
+
+/// "0.1.0"
+std::string program_version();
+/// The commit that this program was built from, with "+changes" where files differed from it; "unknown" outside a
+/// checkout.
+std::string build_commit();
+/// The words that started this process.
+std::string command_line();
+/// Objective, misfits, memory, provenance: what every result.json begins with.
+Json base_result(const std::string& verb, const Session& session, double objective);
+/// Of the whole process, from its start to its end: what it had taken when it planned, the memory and the gradient as
+/// planned, and its end, which takes about as long as its start.
+double predicted_total(const Options& options, const Session& session);
+Json counts_result(const Options& options, const Session& session, const DriverCounts& counts, double seconds);
+/// Per unknown: a value, or {norm, dataset}; writes `file` with fields and series. Collective.
+Json values_result(const Session& session, const RunFolder& folder, const std::string& file,
+                   const UnknownValues& values);
+/// The `memory.resident` of result.json. Collective.
+Json resident_result(const Session& session);
+/// "misfit of u: 21 values, sum of squares 1.23, ..." one line per misfit term.
+std::string misfit_text(const Session& session);
+/// A JSON text to --json's file or standard output, by rank 0. Collective. @throws ResourceError.
+void write_json(const Options& options, const Communicator& comm, const Json& json);
+/// Asked before anything is computed. Collective. @param run_folder as the command line names it; "" where it does not.
+/// @throws ResourceError when a file cannot be written, unless it lies in a run's folder that the run has yet to make.
+void require_writable(const std::string& path, const std::string& run_folder, const Communicator& comm);
+
+}  // namespace hindsight

@@ -1,0 +1,129 @@
+// resume, status and clean: the verbs that work on a run folder.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "io/results/progress.hpp"
+#include "src/report.hpp"
+#include "src/run_journal.hpp"
+#include "src/verbs.hpp"
+
+namespace hindsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a file of rank 0 says of a run; empty where it does not.
+Json status_of(const std::string& run) {
+  Json status = Json::parse(std::ifstream(run + "/status.json"), nullptr, false);
+  return status.is_object() ? status : Json::object();
+}
+
+/// "running", "stopped", "unknown" (on another host), with the owner.
+std::string owner_text(const std::string& run, Json& json) {
+  const std::optional<std::string> lock = FolderLock::text(run);
+  const std::optional<ProcessIdentity> owner = parse_identity(lock.value_or(""));
+  if (lock && !owner) {
+    json["state"] = "unknown";
+    return "has a lock that cannot be read; if no run uses the folder: hindsight resume --take-lock " + run;
+  }
+  if (!owner || liveness(*owner) == Liveness::dead) {
+    json["state"] = "stopped";
+    return "stopped; go on with: hindsight resume " + run;
+  }
+  const bool is_alive = liveness(*owner) == Liveness::alive;
+  json["state"] = is_alive ? "running" : "unknown";
+  json["host"] = owner->host;
+  json["process"] = owner->process;
+  return fmt::format("{} process {} on host {} since {}",
+                     is_alive ? "running:" : "cannot be seen from here:", owner->process, owner->host, owner->date);
+}
+
+/// How far the sweep under way is, in words; adds to what the status has what follows from it.
+std::string progress_text(Json& json) {
+  if (!json.contains("done")) return "no step has been taken yet\n";
+  const auto done = json["done"].get<double>(), total = json["total"].get<double>();
+  const auto seconds = json["seconds"].get<double>();
+  const double rate = seconds > 0 ? done / seconds : 0.0;
+  json["percent"] = total > 0 ? 100.0 * done / total : 0.0;
+  json["rate"] = rate;
+  if (rate > 0) json["eta_seconds"] = (total - done) / rate;
+  std::string text = progress_line(json["phase"], "steps", static_cast<std::int64_t>(done),
+                                   static_cast<std::int64_t>(total), seconds) +
+                     "\n";
+  if (json["evaluations"] > 0) text += fmt::format("{} evaluations before this one\n", json["evaluations"].get<int>());
+  return text + fmt::format("last epoch: {}, as of {}\n", json["epoch"].get<int>(), json["date"].get<std::string>());
+}
+
+/// "complete", or who is in it and how far it is.
+std::string state_text(const RunPlace& run, Json& json) {
+  if (run.is_complete) {
+    json["state"] = "complete";
+    return run.is_in_place ? "complete\n"
+                           : "complete; its files are put in place by: hindsight resume " + run.folder + "\n";
+  }
+  const std::string owner = owner_text(run.folder, json);
+  json.update(status_of(run.folder));
+  const std::string earlier = run.work != run.folder ? "an earlier run's results stay until it is complete\n" : "";
+  return owner + "\n" + progress_text(json) + earlier;
+}
+
+}  // namespace
+
+ExitCode resume_verb(const Options& options, const Communicator& comm) {
+  const RunPlace place = RunPlace::from_root(options.target, comm);
+  const RunManifest manifest = RunManifest::from_root(comm, [&] { return place.manifest(); });
+  if (place.is_complete) {
+    const std::string result = fs::absolute(options.target) / manifest.result();
+    RunJournal::clean_up(place, options.take_lock, comm);
+    print(comm, options.quiet ? "" : fmt::format("{} is complete: see {}\n", options.target, result));
+    return ExitCode::done;
+  }
+  Options begun = manifest.options;
+  begun.out = fs::absolute(options.target);
+  begun.resume = true;
+  begun.take_lock = options.take_lock;
+  begun.ranks = options.ranks;
+  begun.quiet = options.quiet;
+  begun.stop_after = options.stop_after;
+  begun.die_at = options.die_at;
+  begun.die_on_rank = options.die_on_rank;
+  if (!options.epoch.empty()) begun.epoch = options.epoch;
+  if (!options.json.empty()) begun.json = options.json == "-" ? "-" : fs::absolute(options.json).string();
+  comm.together([&] {
+    std::error_code error;
+    fs::current_path(manifest.folder, error);
+    if (error) throw ResourceError("cannot go to '" + manifest.folder + "', where the run began: " + error.message());
+  });
+  return begin_run(begun, comm);
+}
+
+ExitCode status_verb(const Options& options, const Communicator& comm) {
+  Json json;
+  std::string text;
+  comm.on_root([&] {
+    const std::string run = options.target;
+    const RunPlace place = RunPlace::of(run);
+    const RunManifest manifest = place.manifest();
+    json = {
+        {"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
+    text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target, manifest.ranks,
+                       manifest.ranks == 1 ? "rank" : "ranks") +
+           state_text(place, json);
+  });
+  write_json(options, comm, json);
+  if (!options.quiet && options.json != "-") print(comm, text);
+  return ExitCode::done;
+}
+
+ExitCode clean_verb(const Options& options, const Communicator& comm) {
+  const RunPlace place = RunPlace::from_root(options.target, comm);
+  RunJournal::clean(options.target, options.take_lock, comm);
+  const std::string gone = place.work != place.folder ? "; the run after its results cannot be gone on with any more\n"
+                                                      : "; the run cannot be gone on with any more\n";
+  if (!options.quiet) print(comm, options.target + " is clean" + (place.is_complete ? "\n" : gone));
+  return ExitCode::done;
+}
+
+}  // namespace hindsight

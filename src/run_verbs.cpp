@@ -1,0 +1,351 @@
+// run, gradient and invert: the verbs that write a run folder.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "adjoint/inversion/inversion.hpp"
+#include "runtime/nearest_name.hpp"
+#include "runtime/standard_streams.hpp"
+#include "src/report.hpp"
+#include "src/same_start.hpp"
+#include "src/session.hpp"
+#include "src/verbs.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Maps between the unknowns (replicated scalars, fields by owner) and the optimiser's variables (each on one rank;
+/// logarithms where the case says so).
+class Variables {
+ public:
+  explicit Variables(Session& session) : session_(session) {
+    const auto& unknowns = session.source().unknowns;
+    for (std::size_t i = 0; i < unknowns.size(); ++i) {
+      // An ODE is replicated: its "fields" are numbers too.
+      const bool by_owner =
+          session.simulation().spec().unknowns[i].is_field() && session.simulation().grid().dimensions() > 0;
+      here_.push_back(by_owner || session.communicator().is_root());
+      replicated_.push_back(!by_owner);
+    }
+  }
+
+  /// Collective.
+  std::vector<double> to_variables(const UnknownValues& values) const {
+    std::vector<double> all;
+    std::string failure;
+    for_each([&](std::size_t i, std::size_t k) {
+      const double v = values[i][k];
+      if (log(i) && !(v > 0))
+        failure = session_.source().unknowns[i].place.prefix() + "scale: log needs positive values";
+      all.push_back(log(i) ? std::log(v) : v);
+    });
+    session_.communicator().agree(failure, static_cast<int>(ExitCode::bad_input));
+    return all;
+  }
+
+  UnknownValues to_unknowns(const std::vector<double>& variables) const {
+    UnknownValues values = session_.simulation().values();
+    std::size_t next = 0;
+    for_each([&](std::size_t i, std::size_t k) {
+      values[i][k] = log(i) ? std::exp(variables[next]) : variables[next];
+      ++next;
+    });
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (replicated_[i])
+        MPI_Bcast(values[i].data(), static_cast<int>(values[i].size()), MPI_DOUBLE, 0,
+                  session_.communicator().handle());
+    return values;
+  }
+
+  /// Derivatives with respect to the variables: of logarithms p dJ/dp.
+  std::vector<double> gradient(const UnknownValues& values, const UnknownValues& gradient) const {
+    std::vector<double> all;
+    for_each([&](std::size_t i, std::size_t k) { all.push_back(gradient[i][k] * (log(i) ? values[i][k] : 1.0)); });
+    return all;
+  }
+
+  std::vector<double> bounds(bool upper) const {
+    std::vector<double> all;
+    const double infinity = std::numeric_limits<double>::infinity();
+    for_each([&](std::size_t i, std::size_t) {
+      const CaseUnknown& u = session_.source().unknowns[i];
+      const auto& bound = upper ? u.upper : u.lower;
+      all.push_back(!bound ? (upper ? infinity : -infinity) : log(i) ? std::log(*bound) : *bound);
+    });
+    return all;
+  }
+
+ private:
+  bool log(std::size_t i) const { return session_.source().unknowns[i].log_scale; }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    const UnknownValues& values = session_.simulation().values();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (std::size_t k = 0; here_[i] && k < values[i].size(); ++k) visit(i, k);
+  }
+
+  Session& session_;
+  std::vector<bool> here_, replicated_;
+};
+
+std::string table_line(const InversionIteration& now) {
+  return fmt::format("{:>9} {:>18.10g} {:>13.4e} {:>11.3e} {:>12}\n", now.iteration, now.objective, now.gradient_norm,
+                     now.step, now.evaluations);
+}
+
+std::string estimates_text(const Session& session, const UnknownValues& start, const UnknownValues& estimate) {
+  std::string text = fmt::format("{:<16} {:>14} {:>14}\n", "unknown", "start", "estimate");
+  for (std::size_t i = 0; i < estimate.size(); ++i) {
+    const std::string label = session.source().unknowns[i].label();
+    const bool single =
+        !session.simulation().spec().unknowns[i].is_field() || session.simulation().grid().dimensions() == 0;
+    if (single && estimate[i].size() == 1) {
+      text += fmt::format("{:<16} {:>14.8g} {:>14.8g}\n", label, start[i][0], estimate[i][0]);
+    } else {
+      text += fmt::format("{:<16} {:>14} {:>14}\n", label, "field", "in estimate.h5");
+    }
+  }
+  return text;
+}
+
+void write_outputs(ArchiveWriter& to, const OutputsWritten& written) {
+  to.write(written.steps);
+  to.write(written.times);
+  to.write(static_cast<std::int64_t>(written.values.size()));
+  for (const std::vector<double>& values : written.values) to.write(values);
+}
+
+OutputsWritten read_outputs(ArchiveReader& from) {
+  OutputsWritten written;
+  from.read(written.steps);
+  from.read(written.times);
+  for (auto n = from.get<std::int64_t>(); n > 0; --n) written.values.push_back(from.get<std::vector<double>>());
+  return written;
+}
+
+/// Whether the process before has finished the output and was ended before it said so.
+bool has_output(const RunFolder& folder) {
+  return folder.communicator().any(folder.communicator().is_root() &&
+                                   std::filesystem::exists(folder.file("fields.h5")));
+}
+
+/// Output that goes on where the journal has it; null when it is finished. Where it cannot go on, what would write it
+/// is evaluated again.
+std::unique_ptr<OutputObserver> begin_output(const Session& session, RunJournal& journal) {
+  std::optional<OutputsWritten> written;
+  const bool is_kept = journal.read_attached("output", [&](ArchiveReader& from) { written = read_outputs(from); });
+  if (is_kept && journal.has_next() && has_output(journal.folder())) return nullptr;
+  std::unique_ptr<OutputObserver> output;
+  try {
+    output = std::make_unique<OutputObserver>(session, journal.folder(), std::move(written));
+  } catch (const ResourceError&) {
+    if (!is_kept) throw;
+    journal.evaluate_again();
+    output = std::make_unique<OutputObserver>(session, journal.folder());
+  }
+  journal.attach("output", [&o = *output](ArchiveWriter& to) { write_outputs(to, o.written()); });
+  journal.before_epoch([&o = *output] { o.flush(); });
+  return output;
+}
+
+StateObserver observer_of(const std::unique_ptr<OutputObserver>& output) {
+  return output ? output->observer() : StateObserver();
+}
+
+/// Nothing is evaluated again because the process is killed from here on.
+void finish_output(const std::unique_ptr<OutputObserver>& output, RunJournal& journal) {
+  if (!output) return;
+  journal.settle();
+  output->finish();
+}
+
+/// A run from its begin to its result.
+class Run {
+ public:
+  Run(const Options& options, const Case& source, const Communicator& comm, bool adjoint)
+      : journal(options, source, comm),
+        session(source, comm, adjoint, false, options.quiet, plan_options(options, source, comm, &journal)),
+        log(begin(), options.verb, session),
+        options_(options) {}
+  const RunFolder& folder() const { return journal.folder(); }
+  /// Whether it says on standard output, for people, what it does.
+  bool talks() const { return !options_.quiet && options_.json != "-"; }
+  /// Adds the warnings and what was resident to the result. Collective. @param seconds that the result took.
+  void finish(Json result, double seconds) {
+    result["memory"]["resident"] = resident_result(session);
+    for (const auto* texts : {&session.notes(), &session.warnings()})
+      for (const std::string& text : *texts) {
+        result["warnings"].push_back(text);
+        log.event("warning", {{"text", text}});
+      }
+    folder().write_text("result.json", result.dump(2) + "\n");
+    log.event("finished", {{"seconds", seconds}, {"objective", result["objective"]}});
+    journal.finish();
+    write_json(options_, session.communicator(), result);
+  }
+
+  RunJournal journal;
+  Session session;
+  RunLog log;
+
+ private:
+  const RunFolder& begin() {
+    journal.begin(session.source(), session.epoch_bytes());
+    folder().write_text("case.yaml", session.source().resolved);
+    return folder();
+  }
+
+  const Options& options_;
+};
+
+}  // namespace
+
+PlanOptions plan_options(const Options& options, const Case& c, const Communicator& comm, RunJournal* journal) {
+  PlanOptions plan;
+  plan.machine = chosen_backend(options).open(comm);
+  plan.costs = options.cost;
+  if (options.verb == "invert")
+    plan.gradients = std::max<std::int64_t>(1, c.inversion.value_or(CaseInversion{}).iterations);
+  plan.disk.scratch = (journal != nullptr ? journal->work() : run_path(options, c)) + "/scratch";
+  if (journal != nullptr) {
+    plan.journal = journal;
+    plan.disk.tag = journal->checkpoint_tag();
+    plan.disk.keeps = true;
+    plan.disk.reopens = journal->is_resumed();
+  }
+  if (options.emulate_disk.size() == 2) plan.disk.emulated = {options.emulate_disk[0], options.emulate_disk[1]};
+  return plan;
+}
+
+ExitCode run_verb(const Options& options, const Communicator& comm) {
+  const Case source = read_same_case(options, comm);
+  Run run(options, source, comm, false);
+  Session& session = run.session;
+  const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
+  const Stopwatch watch;
+  const double objective = session.objective(observer_of(output));
+  const double seconds = watch.seconds();
+  finish_output(output, run.journal);
+  Json json = base_result("run", session, objective);
+  json["seconds"] = {{"forward", seconds}};
+  run.finish(json, watch.seconds());
+  if (run.talks())
+    print(comm, fmt::format("{}: {} steps in {:.3g} s, objective {:.10g}\n{}results in {}\n", session.source().name,
+                            session.simulation().plan().steps(), seconds, objective, misfit_text(session),
+                            run.journal.place()));
+  return ExitCode::done;
+}
+
+ExitCode gradient_verb(const Options& options, const Communicator& comm) {
+  const Case source = read_same_case(options, comm);
+  if (source.unknowns.empty())
+    throw InputError({options.target, 0, 0}, "a gradient needs unknowns: add them to the case");
+  Run run(options, source, comm, true);
+  Session& session = run.session;
+  const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
+  const Stopwatch watch;
+  const Evaluation evaluation = session.gradient(observer_of(output));
+  const double seconds = watch.seconds();
+  finish_output(output, run.journal);
+  Json json = base_result("gradient", session, evaluation.objective);
+  json["gradient"] = values_result(session, run.folder(), "gradient.h5", evaluation.gradient);
+  json.merge_patch(counts_result(options, session, evaluation.counts, evaluation.seconds));
+  json["seconds"] = {{"start", session.planned_at()},
+                     {"memory", session.memory_seconds()},
+                     {"gradient", seconds},
+                     {"total", process_seconds()}};
+  run.finish(json, watch.seconds());
+  if (!run.talks()) return ExitCode::done;
+  std::string text = fmt::format("{}: objective {:.10g}\n", session.source().name, evaluation.objective);
+  for (const auto& [name, value] : json["gradient"].items())
+    text += value.is_number() ? fmt::format("  dJ/d{:<14} {:.10g}\n", name, value.get<double>())
+                              : fmt::format("  dJ/d{:<14} norm {:.10g}, in {}\n", name, value["norm"].get<double>(),
+                                            value["dataset"].get<std::string>());
+  const CheckpointPlan& plan = session.plan();
+  const Tier memory = session.plan_inputs().memory();
+  const std::string predicted = plan.is_predicted() ? fmt::format(" (predicted: {})", seconds_text(plan.seconds)) : "";
+  text += fmt::format("{} steps forward, {} recomputed, {} reversed in {}{}; schedule {}, {} of {} {} memory\n",
+                      json["steps"]["forward"].get<std::int64_t>(), json["steps"]["recomputed"].get<std::int64_t>(),
+                      json["steps"]["reversed"].get<std::int64_t>(), seconds_text(evaluation.seconds), predicted,
+                      plan.kind->name, bytes_text(session.peak_bytes(memory)), bytes_text(session.budget(memory)),
+                      to_text(memory));
+  text += fmt::format("{} in all{}: {} to start and plan, {} for memory\n", seconds_text(process_seconds()),
+                      plan.is_predicted() && !options.resume
+                          ? fmt::format(" (predicted: {})", seconds_text(predicted_total(options, session)))
+                          : "",
+                      seconds_text(session.planned_at()), seconds_text(session.memory_seconds()));
+  print(comm, text + misfit_text(session) + "results in " + run.journal.place() + "\n");
+  return ExitCode::done;
+}
+
+ExitCode invert_verb(const Options& options, const Communicator& comm) {
+  const Case source = read_same_case(options, comm);
+  if (source.unknowns.empty())
+    throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
+  Run run(options, source, comm, true);
+  Session& session = run.session;
+  const RunFolder& folder = run.folder();
+  const Variables variables(session);
+  const UnknownValues start = session.simulation().values();
+  DriverCounts counts;
+  double gradient_seconds = 0.0;
+  InversionProblem problem{variables.to_variables(start), variables.bounds(false), variables.bounds(true), {}};
+  problem.evaluate = [&](const std::vector<double>& at, std::vector<double>& gradient) {
+    const UnknownValues values = variables.to_unknowns(at);
+    session.simulation().set_values(values);
+    const Evaluation e = session.gradient({});
+    gradient = variables.gradient(values, e.gradient);
+    counts = e.counts;
+    gradient_seconds = e.seconds;
+    return e.objective;
+  };
+  const CaseInversion settings = source.inversion.value_or(CaseInversion{});
+  const std::string head = fmt::format("{:>9} {:>18} {:>13} {:>11} {:>12}\n", "iteration", "objective", "gradient norm",
+                                       "step", "evaluations");
+  if (run.talks()) print(comm, source.name + "\n" + head);
+  const Stopwatch watch;
+  const InversionResult result =
+      invert(problem, {settings.method, settings.iterations, settings.gradient, settings.relative, options.petsc}, comm,
+             [&](const InversionIteration& now) {
+               if (now.evaluations > run.journal.recalled())
+                 run.log.event("iteration", {{"iteration", now.iteration},
+                                             {"objective", now.objective},
+                                             {"gradient_norm", now.gradient_norm},
+                                             {"evaluations", now.evaluations}});
+               if (run.talks()) print(comm, table_line(now));
+             });
+  const double seconds = watch.seconds();
+  const UnknownValues estimate = variables.to_unknowns(result.variables);
+  session.simulation().set_values(estimate);
+  const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
+  const double objective = session.objective(observer_of(output));
+  finish_output(output, run.journal);
+
+  std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
+  for (const InversionIteration& i : result.history)
+    table += fmt::format("{},{:.17g},{:.17g},{:.17g},{}\n", i.iteration, i.objective, i.gradient_norm, i.step,
+                         i.evaluations);
+  folder.write_text("convergence.csv", table);
+  Json json = base_result("invert", session, objective);
+  json["estimate"] = values_result(session, folder, "estimate.h5", estimate);
+  json["inversion"] = {{"iterations", result.history.empty() ? 0 : result.history.back().iteration},
+                       {"evaluations", result.evaluations},
+                       {"converged", result.converged},
+                       {"gave_up", result.gave_up},
+                       {"reason", result.reason}};
+  json.merge_patch(counts_result(options, session, counts, gradient_seconds));
+  json["seconds"] = {{"inversion", seconds}};
+  run.finish(json, watch.seconds());
+  if (run.talks())
+    print(comm, fmt::format("stopped: {} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n", result.reason,
+                            result.evaluations, seconds, estimates_text(session, start, estimate), misfit_text(session),
+                            run.journal.place()));
+  if (!result.unused_options.empty() && comm.is_root())
+    print_error("warning: --petsc: nothing asked for " + join(result.unused_options) + "\n");
+  return result.gave_up ? ExitCode::numerics : ExitCode::done;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,53 @@
+// What the program can be asked to do; each returns the exit code. Errors are thrown.
+#pragma once
+
+#include <vector>
+
+#include "runtime/communicator.hpp"
+#include "runtime/error.hpp"
+#include "src/options.hpp"
+#include "src/session.hpp"
+
+namespace hindsight {
+
+ExitCode run_verb(const Options& options, const Communicator& comm);
+ExitCode gradient_verb(const Options& options, const Communicator& comm);
+ExitCode check_verb(const Options& options, const Communicator& comm);
+ExitCode invert_verb(const Options& options, const Communicator& comm);
+ExitCode resume_verb(const Options& options, const Communicator& comm);
+ExitCode status_verb(const Options& options, const Communicator& comm);
+ExitCode clean_verb(const Options& options, const Communicator& comm);
+ExitCode plan_verb(const Options& options, const Communicator& comm);
+ExitCode explain_verb(const Options& options, const Communicator& comm);
+ExitCode schedule_verb(const Options& options, const Communicator& comm);
+ExitCode info_verb(const Options& options, const Communicator& comm);
+ExitCode init_verb(const Options& options, const Communicator& comm);
+ExitCode schema_verb(const Options& options, const Communicator& comm);
+
+using Verb = ExitCode (*)(const Options&, const Communicator&);
+
+struct VerbEntry {
+  const char* name;
+  const char* summary;
+  const char* target;  ///< what its argument is, or nullptr
+  Verb run;
+  bool can_be_resumed = false;
+};
+
+const std::vector<VerbEntry>& verbs();
+
+/// Begins, or goes on with, a run of options.verb. @throws ResourceError when no verb that can be resumed has this
+/// name.
+ExitCode begin_run(const Options& options, const Communicator& comm);
+
+/// What a case asks for when no verb is given: invert with an inversion, gradient with unknowns, else run.
+ExitCode default_verb(const Options& options, const Communicator& comm);
+
+/// What the command line says about the plan of checkpoints, and the machine. Collective.
+PlanOptions plan_options(const Options& options, const Case& c, const Communicator& comm,
+                         RunJournal* journal = nullptr);
+
+/// Prints on rank 0.
+void print(const Communicator& comm, const std::string& text);
+
+}  // namespace hindsight
