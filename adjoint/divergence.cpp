@@ -8,11 +8,10 @@
 
 #include "solvers/equations/not_finite.hpp"
 #include "solvers/equations/parser.hpp"
+#include "solvers/steppers/methods.hpp"
 
 namespace hindsight {
 namespace {
-
-constexpr const char* advice = "; the methods are explicit: a smaller time.step may be stable";
 
 std::size_t index_of(const std::vector<std::string>& names, const std::string& name) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
@@ -76,7 +75,7 @@ std::string DivergenceFinder::cause_in(const Expr& e, const std::string& where, 
   if (!found) return "";
   const std::string behind = found->at.node().op == Op::field ? cause_behind(found->at.node(), stage, cell) : "";
   if (!behind.empty()) return behind + ", which " + where + " reads";
-  return found->text() + " of " + where + (found->is_overflow() ? advice : "");
+  return found->text() + " of " + where + (found->is_overflow() ? find_method(spec_.method).advice : "");
 }
 
 /// Why a field that an expression reads is not finite: a parameter's expression, or a wall's; empty where it is
@@ -117,20 +116,16 @@ std::string DivergenceFinder::initial(const BadValue& bad) const {
                      cause.empty() ? "" : ": " + cause);
 }
 
-/// The cell's stages one after another, as the step takes them in one kernel.
-std::string DivergenceFinder::cause_pointwise(StepTime time, double* before, const Index3& cell) const {
-  const Tableau& method = tableau(spec_.method);
+/// The evaluations one after another at one cell, whose inputs depend on that cell alone.
+std::string DivergenceFinder::cause_at_cell(StepTime time, double* before, const Index3& cell) const {
   const Layout& layout = grid_.layout();
   std::vector<double> start;
   for (std::size_t f = 0; f < model_.fields.size(); ++f)
     start.push_back(value(before + layout.origin + layout.field_stride * static_cast<std::int64_t>(f), cell, {}));
   std::vector<std::vector<double>> slopes;
-  for (std::size_t i = 0; i < method.b.size(); ++i) {
-    std::vector<double> input = start;
-    for (std::size_t j = 0; j < i; ++j)
-      for (std::size_t f = 0; f < input.size(); ++f) input[f] += time.h * method.a[i][j] * slopes[j][f];
-    const Stage stage{time.t + method.c[i] * time.h, time.h,
-                      [&](std::size_t f, const Index3&, const Offset&) { return input[f]; }};
+  for (const Stepper::Evaluation& evaluation : stepper_.evaluations(time)) {
+    const std::vector<double> input = stepper_.input_at_cell(slopes.size(), time, start, slopes);
+    const Stage stage{evaluation.t, time.h, [&](std::size_t f, const Index3&, const Offset&) { return input[f]; }};
     for (std::size_t f = 0; f < input.size(); ++f)
       if (std::string cause = cause_in(model_.right_hand_sides[f], spec_.names.equations[f], stage, cell);
           !cause.empty())
@@ -140,14 +135,14 @@ std::string DivergenceFinder::cause_pointwise(StepTime time, double* before, con
   return "";
 }
 
-/// Of the slopes that the bad value followed from, which were evaluated at stages that are finite.
-std::string DivergenceFinder::cause_in_stages(StepTime time, int stages, const BadValue& bad) const {
-  const Tableau& method = tableau(spec_.method);
-  for (int i = 1; i <= stages; ++i) {
+/// Of the slopes that the bad value followed from, which were evaluated on inputs that are finite.
+std::string DivergenceFinder::cause_in_evaluations(StepTime time, std::size_t count, const BadValue& bad) const {
+  const std::vector<Stepper::Evaluation> all = stepper_.evaluations(time);
+  for (std::size_t i = 0; i < count; ++i) {
     const StateValues state = [&](std::size_t f, const Index3& cell, const Offset& offset) {
-      return value(tables_.field(graph_.field_index(staged(model_.fields[f], std::to_string(i)))), cell, offset);
+      return value(tables_.field(all[i].input[f]), cell, offset);
     };
-    const Stage stage{time.t + method.c[static_cast<std::size_t>(i - 1)] * time.h, time.h, state};
+    const Stage stage{all[i].t, time.h, state};
     const auto f = static_cast<std::size_t>(bad.field);
     if (std::string cause = cause_in(model_.right_hand_sides[f], spec_.names.equations[f], stage, bad.cell);
         !cause.empty())
@@ -157,24 +152,24 @@ std::string DivergenceFinder::cause_in_stages(StepTime time, int stages, const B
 }
 
 std::string DivergenceFinder::step(StepTime time, double* before, double end, const BadValue& bad) const {
-  const bool is_pointwise = model_.is_pointwise();
+  const std::vector<Stepper::Evaluation> all = stepper_.evaluations(time);
+  const bool keeps_inputs = !all.empty() && !all.front().input.empty();
   BadValue first = bad;
-  int stages = tableau(spec_.method).stages();
-  for (int i = 2; i <= stages && !is_pointwise; ++i) {
+  std::size_t count = all.size();
+  for (std::size_t i = 1; i < count && keeps_inputs; ++i) {
     std::vector<double*> cells;
-    for (const std::string& name : model_.fields)
-      cells.push_back(tables_.field(graph_.field_index(staged(name, std::to_string(i)))));
-    const BadValue of_stage = find_bad_value(grid_, cells);
-    if (!grid_.communicator().any(of_stage.field >= 0)) continue;
-    first = of_stage;
-    stages = i - 1;
+    for (const int symbol : all[i].input) cells.push_back(tables_.field(symbol));
+    const BadValue of_input = find_bad_value(grid_, cells);
+    if (!grid_.communicator().any(of_input.field >= 0)) continue;
+    first = of_input;
+    count = i;
   }
   if (first.field < 0) return "";
   const std::string cause =
-      is_pointwise ? cause_pointwise(time, before, first.cell) : cause_in_stages(time, stages, first);
+      keeps_inputs ? cause_in_evaluations(time, count, first) : cause_at_cell(time, before, first.cell);
   return fmt::format("diverged: field '{}' is not finite after step {} (t = {:.6g}){}: {}",
                      model_.fields[static_cast<std::size_t>(first.field)], time.index + 1, end, place(first.cell),
-                     cause.empty() ? std::string("its values overflowed") + advice : cause);
+                     cause.empty() ? "its values overflowed" + find_method(spec_.method).advice : cause);
 }
 
 }  // namespace hindsight

@@ -6,6 +6,7 @@
 
 #include "adjoint/simulation.hpp"
 #include "solvers/equations/interpret.hpp"
+#include "solvers/steppers/stepper.hpp"
 #include "solvers/steppers/tables.hpp"
 
 namespace hindsight {
@@ -22,8 +23,8 @@ BadValue find_bad_value(const Grid& grid, const std::vector<double*>& cells);
 /// Evaluates the case's expressions again, at one cell, by the interpreter.
 class DivergenceFinder {
  public:
-  DivergenceFinder(const SimulationSpec& spec, const Grid& grid, Tables& tables)
-      : spec_(spec), model_(spec.model), graph_(*spec.model.graph), grid_(grid), tables_(tables) {}
+  DivergenceFinder(const SimulationSpec& spec, const Stepper& stepper, const Grid& grid, Tables& tables)
+      : spec_(spec), model_(spec.model), graph_(*spec.model.graph), stepper_(stepper), grid_(grid), tables_(tables) {}
 
   /// Of the initial state, in a sentence; empty on ranks where it is finite.
   std::string initial(const BadValue& bad) const;
@@ -44,13 +45,14 @@ class DivergenceFinder {
   std::string cause_in(const Expr& e, const std::string& where, const Stage& stage, const Index3& cell) const;
   std::string cause_behind(const Node& read, const Stage& stage, const Index3& cell) const;
   std::string cause_beyond_wall(std::size_t field, const Offset& offset, const Stage& stage, const Index3& cell) const;
-  std::string cause_in_stages(StepTime time, int stages, const BadValue& bad) const;
-  std::string cause_pointwise(StepTime time, double* before, const Index3& cell) const;
+  std::string cause_in_evaluations(StepTime time, std::size_t count, const BadValue& bad) const;
+  std::string cause_at_cell(StepTime time, double* before, const Index3& cell) const;
   double value(const double* cells, const Index3& cell, const Offset& offset) const;
 
   const SimulationSpec& spec_;
   const Model& model_;
   Graph& graph_;
+  const Stepper& stepper_;
   const Grid& grid_;
   Tables& tables_;
 };

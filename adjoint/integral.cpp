@@ -8,7 +8,7 @@
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/parser.hpp"
 #include "solvers/steppers/reads.hpp"
-#include "solvers/steppers/runge_kutta_kernels.hpp"
+#include "solvers/steppers/stage_names.hpp"
 
 namespace hindsight {
 namespace {

@@ -8,7 +8,7 @@
 #include "runtime/ordered_sum.hpp"
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/interpret.hpp"
-#include "solvers/steppers/runge_kutta_kernels.hpp"
+#include "solvers/steppers/stage_names.hpp"
 
 namespace hindsight {
 

@@ -16,8 +16,9 @@
 #include "runtime/nearest_name.hpp"
 #include "runtime/stop_request.hpp"
 #include "solvers/equations/derive.hpp"
+#include "solvers/steppers/methods.hpp"
 #include "solvers/steppers/reads.hpp"
-#include "solvers/steppers/runge_kutta_kernels.hpp"
+#include "solvers/steppers/stage_names.hpp"
 
 namespace hindsight {
 namespace {
@@ -68,8 +69,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   Graph& graph = *model.graph;
   active_ = {names_of(spec_.unknowns, Kind::scalar), names_of(spec_.unknowns, Kind::series),
              names_of(spec_.unknowns, Kind::field)};
-  stepper_ = std::make_unique<RungeKutta>(model, tableau(spec_.method), active_,
-                                          RungeKutta::Wants{wants.adjoint, wants.tangent});
+  stepper_ = find_method(spec_.method).make(model, active_, {wants.adjoint, wants.tangent});
   int sums = stepper_->sums();
   std::array<int, 3> halo = stepper_->halo();
   for (std::size_t i = 0; i < spec_.integrals.size(); ++i) {
@@ -194,11 +194,9 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
 LeastMemory Simulation::least_memory() const {
   const Model& model = spec_.model;
   const bool differentiates = wants_.adjoint || wants_.tangent;
-  const std::int64_t stages = model.is_pointwise() ? 0 : stepper_->stages() - 1;
   const auto active = static_cast<std::int64_t>(active_.parameter_fields.size());
   LeastMemory least;
-  least.states = pool_states(0) + stages + (differentiates ? 2 : 0) + (wants_.tangent ? stages : 0) +
-                 (stepper_->keeps_slopes() ? stages : 0);
+  least.states = pool_states(0) + stepper_->working_states() + (differentiates ? 2 : 0);
   least.state_fields = static_cast<std::int64_t>(model.fields.size());
   least.other_fields = static_cast<std::int64_t>(model.parameter_fields.size() + model.graph->noises().size()) +
                        2 * active + 1;  // and the ones
@@ -616,7 +614,7 @@ void Simulation::save(BlockWriter& to, bool turned) const {
   for (const Memory& rows : scalar_sums_) to.rows(rows.data());
   for (const Memory& sums : series_sums_) to.rows(sums.data(), sums.size() / grid_->local_rows());
   for (const int bar : symbols_->bars) to.cells(tables_->field(bar));
-  stepper_->save_sums(to, *grid_);
+  stepper_->save_sums(to);
   save_state(to, lambda_);
   to.archive().end();
 }
@@ -631,7 +629,7 @@ void Simulation::restore(BlockReader& from, bool turned) {
   for (Memory& rows : scalar_sums_) from.rows(rows.data());
   for (Memory& sums : series_sums_) from.rows(sums.data(), sums.size() / grid_->local_rows());
   for (const int bar : symbols_->bars) from.cells(tables_->field(bar));
-  stepper_->restore_sums(from, *grid_);
+  stepper_->restore_sums(from);
   read_cells(from, lambda_.data());
   from.end();
 }
@@ -961,7 +959,7 @@ Simulation::Sums Simulation::add_up() {
       sums.knots.back().push_back(grid_sum(*grid_, rows.data() + k * grid_->local_rows()));
   }
   contribute("walls", sums, [&] {
-    stepper_->add_wall_sums(*grid_, sums.scalars, sums.knots);
+    stepper_->add_sums(sums.scalars, sums.knots);
     for (const Integral& integral : integrals_) integral.add_wall_sums(sums.scalars, sums.knots);
   });
   contribute("misfits", sums, [&] {
@@ -1129,7 +1127,8 @@ void Simulation::check_finite(std::int64_t k, const Buffer& state) {
   const BadValue bad = find_bad_value(*grid_, fields_of(state));
   if (comm_.any(bad.field >= 0)) {
     if (k > 0) report_divergence(k);
-    comm_.agree(DivergenceFinder(spec_, *grid_, *tables_).initial(bad), static_cast<int>(ExitCode::numerics));
+    comm_.agree(DivergenceFinder(spec_, *stepper_, *grid_, *tables_).initial(bad),
+                static_cast<int>(ExitCode::numerics));
   }
   last_good_ = state;
   last_good_step_ = k;
@@ -1143,7 +1142,7 @@ void Simulation::report_divergence(std::int64_t k) {
     stepper_->step(*tables_, plan_->step(step), before.data(), next.data());
     const BadValue bad = find_bad_value(*grid_, fields_of(next));
     if (comm_.any(bad.field >= 0)) {
-      const DivergenceFinder finder(spec_, *grid_, *tables_);
+      const DivergenceFinder finder(spec_, *stepper_, *grid_, *tables_);
       comm_.agree(finder.step(plan_->step(step), before.data(), plan_->time(step + 1), bad),
                   static_cast<int>(ExitCode::numerics));
     }

@@ -18,7 +18,7 @@
 #include "adjoint/unknown_values.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/grid.hpp"
-#include "solvers/steppers/runge_kutta.hpp"
+#include "solvers/steppers/stepper.hpp"
 #include "solvers/steppers/time_plan.hpp"
 
 namespace hindsight {
@@ -101,7 +101,7 @@ class Simulation final : private ReversibleSteps {
   const Grid& grid() const { return *grid_; }
   const TimePlan& plan() const { return *plan_; }
   const SimulationSpec& spec() const { return spec_; }
-  const RungeKutta& stepper() const { return *stepper_; }
+  const Stepper& stepper() const { return *stepper_; }
   const std::vector<Misfit>& misfits() const { return misfits_; }
   const std::vector<Integral>& integrals() const { return integrals_; }
   /// All kernels, by what they belong to.
@@ -250,7 +250,7 @@ class Simulation final : private ReversibleSteps {
   Communicator comm_;
   std::unique_ptr<Grid> grid_;
   std::unique_ptr<TimePlan> plan_;
-  std::unique_ptr<RungeKutta> stepper_;
+  std::unique_ptr<Stepper> stepper_;
   std::vector<Integral> integrals_;
   std::vector<Misfit> misfits_;
   std::unique_ptr<Tables> tables_;

@@ -53,7 +53,7 @@ double seconds_on(Machine& machine, int times, const std::function<void()>& work
 /// Bytes of a plain step per cell: every array of every kernel read or written once.
 double step_bytes(const Session& session) {
   double bytes = 0.0;
-  for (const RungeKutta::Described& d : session.simulation().stepper().describe())
+  for (const Stepper::Described& d : session.simulation().stepper().describe())
     if (d.role == "forward") bytes += 8.0 * (traffic(*d.kernel).first + traffic(*d.kernel).second);
   return bytes;
 }

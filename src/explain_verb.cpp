@@ -13,7 +13,7 @@
 namespace hindsight {
 namespace {
 
-std::string kernel_text(const RungeKutta::Described& described) {
+std::string kernel_text(const Stepper::Described& described) {
   const KernelSpec& kernel = *described.kernel;
   const auto [reads, writes] = traffic(kernel);
   std::string text = fmt::format("{} kernel {}: {} flops, {} bytes read and {} written per cell\n", described.role,
@@ -23,7 +23,7 @@ std::string kernel_text(const RungeKutta::Described& described) {
   return text;
 }
 
-Json kernel_json(const RungeKutta::Described& described) {
+Json kernel_json(const Stepper::Described& described) {
   const KernelSpec& kernel = *described.kernel;
   const auto [reads, writes] = traffic(kernel);
   return {{"role", described.role},
@@ -78,19 +78,17 @@ std::string noise_text(const Graph& graph) {
 
 std::string memory_text(const Session& session) {
   const Simulation& s = session.simulation();
-  const RungeKutta& stepper = s.stepper();
+  const Stepper& stepper = s.stepper();
   const auto& halo = s.grid().layout().halo;
   return fmt::format(
       "\nMemory plan (per rank, ghosts included; halo {} x {} x {})\n"
       "  stored per checkpoint of a state     {}\n"
       "  stored per checkpoint of a record    {}  (the state and {} stage inputs)\n"
       "  working memory of a gradient         {}  (states in flight, one record, two adjoints, scratch)\n"
-      "  slopes: {}; stage adjoints: {}\n"
+      "  {}\n"
       "  shared: a checkpoint and the live state are one buffer until the next step is taken\n",
       halo[0], halo[1], halo[2], bytes_text(s.state_bytes()), bytes_text(s.record_bytes()), stepper.record_states(),
-      bytes_text(s.working_bytes(s.memory_tier())),
-      stepper.keeps_slopes() ? "stored" : "not stored, recomputed from stage inputs",
-      stepper.keeps_stage_adjoints() ? "stored" : "not stored, recomputed from multipliers");
+      bytes_text(s.working_bytes(s.memory_tier())), stepper.describe_memory());
 }
 
 /// A kernel as a backend's compiler made it.
@@ -160,7 +158,7 @@ ExitCode explain_verb(const Options& options, const Communicator& comm) {
   const std::string equations = equations_text(spec, active);
   std::string kernels;
   Json json = {{"case", session.source().name}, {"method", spec.method}, {"equations", equations}};
-  for (const RungeKutta::Described& d : session.simulation().stepper().describe()) {
+  for (const Stepper::Described& d : session.simulation().stepper().describe()) {
     kernels += kernel_text(d);
     json["kernels"].push_back(kernel_json(d));
   }

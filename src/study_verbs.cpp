@@ -7,6 +7,7 @@
 #include "runtime/host/target.hpp"
 #include "runtime/kernel_cache.hpp"
 #include "runtime/standard_streams.hpp"
+#include "solvers/steppers/methods.hpp"
 #include "src/report.hpp"
 #include "src/session.hpp"
 #include "src/verbs.hpp"
@@ -21,7 +22,7 @@ ExitCode info_verb(const Options& options, const Communicator& comm) {
   const host::Target target = host::target();
   const HostBudget memory = default_host_budget(comm);
   std::vector<std::string> methods, kinds;
-  for (const Tableau& t : tableaux()) methods.push_back(fmt::format("{} (order {})", t.name, t.order));
+  for (const Method& m : hindsight::methods()) methods.push_back(fmt::format("{} (order {})", m.name, m.order));
   for (const ScheduleKind& k : schedules()) kinds.push_back(k.name);
   const auto list = [](const std::vector<std::string>& names) {
     std::string text;

@@ -12,6 +12,7 @@
 #include "io/case/text_file.hpp"
 #include "runtime/nearest_name.hpp"
 #include "solvers/equations/parser.hpp"
+#include "solvers/steppers/methods.hpp"
 
 namespace hindsight {
 namespace {
@@ -158,7 +159,7 @@ void read_equations(Value equations, Case& result) {
 void read_time(Value time, Case& result) {
   CaseTime& t = result.time;
   t.place = time.place();
-  if (auto v = time.find("method")) t.method = v->one_of({"euler", "midpoint", "heun", "ssprk3", "rk4", "dopri5"});
+  if (auto v = time.find("method")) t.method = v->one_of(method_names());
   if (auto v = time.find("from")) t.from = v->number();
   Value step = time.at("step");
   t.step = step.number();

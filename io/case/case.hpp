@@ -76,7 +76,7 @@ struct CaseEquation {
 };
 
 struct CaseTime {
-  std::string method = "rk4";  ///< euler, midpoint, heun, ssprk3, rk4, dopri5
+  std::string method = "rk4";  ///< one of methods() (solvers/steppers/methods.hpp)
   double from = 0.0, step = 0.0, to = 0.0;
   std::optional<Text> until;  ///< ends the run; then `to` is from + at_most * step
   SourcePlace place;

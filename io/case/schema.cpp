@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/case/case.hpp"
+#include "solvers/steppers/methods.hpp"
 
 namespace hindsight {
 namespace {
@@ -143,7 +144,7 @@ std::string case_schema() {
        {"functions", map_of(expression)},
        {"equations",
         {{"type", "object"}, {"patternProperties", {{"^dt\\(\\w+\\)$", expression}}}, {"additionalProperties", false}}},
-       {"time", object({{"method", choice({"euler", "midpoint", "heun", "ssprk3", "rk4", "dopri5"})},
+       {"time", object({{"method", choice(method_names())},
                         {"from", number()},
                         {"step", positive},
                         {"to", number()},

@@ -32,9 +32,9 @@ int row_threads(std::size_t sums) {
   return threads;
 }
 
-class CudaWriter {
+class DeviceWriter {
  public:
-  CudaWriter(const KernelSpec& kernel, Boxes boxes) : kernel_(kernel) {
+  DeviceWriter(const KernelSpec& kernel, Boxes boxes) : kernel_(kernel) {
     facts_.name = kernel.name;
     facts_.boxes = boxes;
     facts_.sums_rows = boxes == Boxes::rows && !kernel.sums.empty();
@@ -181,7 +181,7 @@ struct Shape {
 DeviceSource emit_device(const std::vector<KernelSpec>& kernels, Boxes boxes) {
   DeviceSource source{"#define S L.scalars\n", {}};
   for (const KernelSpec& kernel : kernels) {
-    CudaWriter writer(kernel, boxes);
+    DeviceWriter writer(kernel, boxes);
     source.text += writer.text();
     source.kernels.push_back(writer.facts());
   }

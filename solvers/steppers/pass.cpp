@@ -34,24 +34,24 @@ Pass::Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> group
   rest_ = shell(interior_, ready_);
 }
 
-void Pass::start(const Tables& tables) const {
-  for (const Exchange& e : exchanges_) {
+void Pass::start(const Tables& tables) {
+  for (Exchange& e : exchanges_) {
     for (std::size_t i = 0; i < e.cells.size(); ++i) e.cells[i] = tables.field(e.group.symbols[i]);
     e.halo.start(e.cells, *e.group.walls);
   }
 }
 
-void Pass::fill_ghosts(const Tables& tables) const {
+void Pass::fill_ghosts(const Tables& tables) {
   start(tables);
   finish();
 }
 
-void Pass::finish() const {
-  for (const Exchange& e : exchanges_) e.halo.send();
-  for (const Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);
+void Pass::finish() {
+  for (Exchange& e : exchanges_) e.halo.send();
+  for (Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);
 }
 
-void Pass::run(const Tables& tables) const {
+void Pass::run(const Tables& tables) {
   if (exchanges_.empty() && border_.empty()) {
     if (block_of_ != &tables) {
       block_ = tables.launch_block(ready_);

@@ -32,22 +32,22 @@ class Pass {
   /// Groups without depth are dropped. Collective.
   Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> groups, BorderKernel border = {});
   /// Allocates nothing.
-  void run(const Tables& tables) const;
+  void run(const Tables& tables);
   /// Only fills the ghosts.
-  void fill_ghosts(const Tables& tables) const;
+  void fill_ghosts(const Tables& tables);
 
  private:
-  void start(const Tables& tables) const;
-  void finish() const;
+  void start(const Tables& tables);
+  void finish();
   struct Exchange {
     GhostGroup group;
-    mutable HaloExchange halo;
-    mutable std::vector<double*> cells;
+    HaloExchange halo;
+    std::vector<double*> cells;
   };
   Kernel kernel_, border_kernel_;
   // Without exchanges the launch block never changes; it is kept, because a step of a small ODE takes nanoseconds.
-  mutable const Tables* block_of_ = nullptr;
-  mutable Launch block_{};
+  const Tables* block_of_ = nullptr;
+  Launch block_{};
   std::vector<Exchange> exchanges_;
   Box interior_, ready_;
   std::vector<Box> rest_, border_;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/memory.hpp"
-#include "solvers/steppers/runge_kutta.hpp"
+#include "solvers/steppers/step_time.hpp"
 
 namespace hindsight {
 

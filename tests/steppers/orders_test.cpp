@@ -1,7 +1,7 @@
 // Each Runge-Kutta method converges at its order; so do its adjoint gradients.
 #include <cmath>
 
-#include "solvers/steppers/tableau.hpp"
+#include "solvers/steppers/explicit/tableau.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {

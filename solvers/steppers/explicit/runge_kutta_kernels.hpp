@@ -8,25 +8,18 @@
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/kernel.hpp"
 #include "solvers/equations/model.hpp"
-#include "solvers/steppers/tableau.hpp"
+#include "solvers/steppers/explicit/tableau.hpp"
+#include "solvers/steppers/stage_names.hpp"
 
 namespace hindsight {
 
-/// Names of the arrays and scalars that kernels refer to. Stages count from 1; u@1 is the old state itself.
-struct StageNames {
-  static std::string stage(const std::string& field, int i) { return staged(field, std::to_string(i)); }
+/// Names of arrays that its kernels alone refer to. u@1 is the old state itself.
+struct RungeKuttaNames : StageNames {
   static std::string next(const std::string& field) { return field + "@next"; }
   static std::string slope(const std::string& field, int i) { return "k" + std::to_string(i) + "(" + field + ")"; }
-  static std::string lambda(const std::string& field) { return "lambda(" + field + ")"; }
   static std::string lambda_next(const std::string& field) { return "lambda_next(" + field + ")"; }
   static std::string mu(const std::string& field, int i) { return "mu" + std::to_string(i) + "(" + field + ")"; }
   static std::string ybar(const std::string& field, int i) { return "ybar" + std::to_string(i) + "(" + field + ")"; }
-  static std::string ghost(const std::string& field) { return "ghost(" + field + ")"; }
-  static std::string bar(const std::string& parameter) { return "bar(" + parameter + ")"; }
-  static std::string dot(const std::string& name) { return "d(" + name + ")"; }
-  static std::string weight(const std::string& series, int i, int knot) {
-    return staged("w" + std::to_string(knot) + "(" + series + ")", std::to_string(i));
-  }
 };
 
 /// Indices of the sums that the reverse kernels accumulate.

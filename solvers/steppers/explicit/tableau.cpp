@@ -1,4 +1,4 @@
-#include "solvers/steppers/tableau.hpp"
+#include "solvers/steppers/explicit/tableau.hpp"
 
 #include <cmath>
 

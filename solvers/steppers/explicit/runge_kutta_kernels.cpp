@@ -1,4 +1,4 @@
-#include "solvers/steppers/runge_kutta_kernels.hpp"
+#include "solvers/steppers/explicit/runge_kutta_kernels.hpp"
 
 #include <fmt/format.h>
 
@@ -59,7 +59,7 @@ Expr RungeKuttaKernels::combine_forward(int i, const std::string& field, Expr sl
     return h_ * row[at(i - 1)] * slope + (others + own * u);
   }
   Expr sum = row[at(i - 1)] * slope;
-  for (int j = i - 1; j >= 1; --j) sum = sum + row[at(j - 1)] * array(StageNames::slope(field, j));
+  for (int j = i - 1; j >= 1; --j) sum = sum + row[at(j - 1)] * array(RungeKuttaNames::slope(field, j));
   return h_ * sum + u;
 }
 
@@ -72,9 +72,9 @@ std::vector<KernelSpec> RungeKuttaKernels::forward() const {
     const std::vector<Expr> slopes = at_stage(model_, model_.right_hand_sides, std::to_string(i));
     for (std::size_t f = 0; f < model_.fields.size(); ++f) {
       const std::string& name = model_.fields[f];
-      kernel.outputs.push_back({i < s ? StageNames::stage(name, i + 1) : StageNames::next(name),
+      kernel.outputs.push_back({i < s ? StageNames::stage(name, i + 1) : RungeKuttaNames::next(name),
                                 combine_forward(i, name, slopes[f], false)});
-      if (!forward_elimination_.useful && i < s) kernel.outputs.push_back({StageNames::slope(name, i), slopes[f]});
+      if (!forward_elimination_.useful && i < s) kernel.outputs.push_back({RungeKuttaNames::slope(name, i), slopes[f]});
     }
     kernels.push_back(fused(kernel));
   }
@@ -110,7 +110,8 @@ std::vector<Expr> RungeKuttaKernels::whole_step() const {
 KernelSpec RungeKuttaKernels::step_pointwise() const {
   KernelSpec kernel{"step", {}, {}};
   const std::vector<Expr> next = whole_step();
-  for (std::size_t f = 0; f < next.size(); ++f) kernel.outputs.push_back({StageNames::next(model_.fields[f]), next[f]});
+  for (std::size_t f = 0; f < next.size(); ++f)
+    kernel.outputs.push_back({RungeKuttaNames::next(model_.fields[f]), next[f]});
   return fused(kernel);
 }
 
@@ -152,16 +153,16 @@ KernelSpec RungeKuttaKernels::reverse_main(int row, const Adjoint& gather) const
       for (int c = 0; c < row; ++c) {
         const double g = reverse_elimination_.g[at(row)][at(c)];
         own -= g * base(c);
-        others = others + g * graph_.field(StageNames::mu(name, s - 1 - c));
+        others = others + g * graph_.field(RungeKuttaNames::mu(name, s - 1 - c));
       }
       result = own_ybar + (others + own * lambda);
     } else {
       Expr sum = own_ybar;
-      for (int c = row - 1; c >= 0; --c) sum = sum + factors[at(c)] * graph_.field(StageNames::ybar(name, s - c));
+      for (int c = row - 1; c >= 0; --c) sum = sum + factors[at(c)] * graph_.field(RungeKuttaNames::ybar(name, s - c));
       result = sum + base(row) * lambda;
-      if (i > 1) kernel.outputs.push_back({StageNames::ybar(name, i), h_ * gather.fields[f]});
+      if (i > 1) kernel.outputs.push_back({RungeKuttaNames::ybar(name, i), h_ * gather.fields[f]});
     }
-    kernel.outputs.push_back({i > 1 ? StageNames::mu(name, i - 1) : StageNames::lambda_next(name), result});
+    kernel.outputs.push_back({i > 1 ? RungeKuttaNames::mu(name, i - 1) : RungeKuttaNames::lambda_next(name), result});
   }
   for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
     const std::string bar = StageNames::bar(active_.parameter_fields[k]);
@@ -182,9 +183,9 @@ void RungeKuttaKernels::reverse_walls(ReverseStage& stage, int row, const Adjoin
     const std::string& name = model_.fields[f];
     stage.ring.outputs.push_back({StageNames::ghost(name), gather.fields[f]});
     const Expr ybar = h_ * graph_.field(StageNames::ghost(name));
-    add(stage.stage > 1 ? StageNames::mu(name, stage.stage - 1) : StageNames::lambda_next(name),
+    add(stage.stage > 1 ? RungeKuttaNames::mu(name, stage.stage - 1) : RungeKuttaNames::lambda_next(name),
         reverse_rows_[at(row)][at(row)] * ybar);
-    if (!reverse_elimination_.useful && stage.stage > 1) add(StageNames::ybar(name, stage.stage), ybar);
+    if (!reverse_elimination_.useful && stage.stage > 1) add(RungeKuttaNames::ybar(name, stage.stage), ybar);
   }
   for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
     const std::string& name = active_.parameter_fields[k];
@@ -207,7 +208,7 @@ std::vector<ReverseStage> RungeKuttaKernels::reverse() const {
     const int i = s - row;
     std::vector<Expr> seeds, multipliers;
     for (const std::string& name : model_.fields) {
-      multipliers.push_back(graph_.field(i == s ? StageNames::lambda(name) : StageNames::mu(name, i)));
+      multipliers.push_back(graph_.field(i == s ? StageNames::lambda(name) : RungeKuttaNames::mu(name, i)));
       seeds.push_back(i == s ? tableau_.b[at(s - 1)] * multipliers.back() : multipliers.back());
     }
     const Adjoint own = gather(i, seeds);
@@ -243,7 +244,7 @@ KernelSpec RungeKuttaKernels::reverse_pointwise() const {
   const Adjoint own = adjoint(whole_step(), lambdas, fields, scalars);
   KernelSpec kernel{"reverse", {}, {}};
   for (std::size_t f = 0; f < n; ++f)
-    kernel.outputs.push_back({StageNames::lambda_next(model_.fields[f]), own.fields[f]});
+    kernel.outputs.push_back({RungeKuttaNames::lambda_next(model_.fields[f]), own.fields[f]});
   for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
     const std::string bar = StageNames::bar(active_.parameter_fields[k]);
     if (!own.fields[n + k].is_constant(0.0)) kernel.outputs.push_back({bar, graph_.field(bar) + own.fields[n + k]});
@@ -278,7 +279,7 @@ KernelSpec RungeKuttaKernels::tangent_pointwise() const {
   const std::vector<Expr> dots = hindsight::tangent(whole_step(), tangent_seeds(stages));
   KernelSpec kernel{"tangent", {}, {}};
   for (std::size_t f = 0; f < dots.size(); ++f)
-    kernel.outputs.push_back({StageNames::dot(StageNames::next(model_.fields[f])), dots[f]});
+    kernel.outputs.push_back({StageNames::dot(RungeKuttaNames::next(model_.fields[f])), dots[f]});
   return fused(kernel);
 }
 
@@ -292,10 +293,10 @@ std::vector<KernelSpec> RungeKuttaKernels::tangent() const {
     KernelSpec kernel{fmt::format("tangent{}", i), {}, {}};
     for (std::size_t f = 0; f < model_.fields.size(); ++f) {
       const std::string& name = model_.fields[f];
-      const std::string target = i < s ? StageNames::stage(name, i + 1) : StageNames::next(name);
+      const std::string target = i < s ? StageNames::stage(name, i + 1) : RungeKuttaNames::next(name);
       kernel.outputs.push_back({StageNames::dot(target), combine_forward(i, name, slopes[f], true)});
       if (!forward_elimination_.useful && i < s)
-        kernel.outputs.push_back({StageNames::dot(StageNames::slope(name, i)), slopes[f]});
+        kernel.outputs.push_back({StageNames::dot(RungeKuttaNames::slope(name, i)), slopes[f]});
     }
     kernels.push_back(fused(kernel));
   }

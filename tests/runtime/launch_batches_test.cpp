@@ -7,7 +7,7 @@
 
 #include "runtime/error.hpp"
 
-namespace hindsight::cuda {
+namespace hindsight::device {
 namespace {
 
 using Done = std::vector<std::tuple<std::size_t, double, std::int64_t>>;  // kernel, argument, blocks
@@ -148,4 +148,4 @@ TEST(LaunchBatches, PauseWhereNothingComesAgain) {
 }
 
 }  // namespace
-}  // namespace hindsight::cuda
+}  // namespace hindsight::device

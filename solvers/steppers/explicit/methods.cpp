@@ -1,0 +1,24 @@
+#include "solvers/steppers/explicit/methods.hpp"
+
+#include "solvers/steppers/explicit/runge_kutta.hpp"
+#include "solvers/steppers/explicit/tableau.hpp"
+
+namespace hindsight {
+
+std::vector<Method> explicit_methods() {
+  std::vector<Method> all;
+  for (const Tableau& tableau : tableaux()) {
+    Method method;
+    method.name = tableau.name;
+    method.family = "explicit Runge-Kutta";
+    method.order = tableau.order;
+    method.advice = "; the methods are explicit: a smaller time.step may be stable";
+    method.make = [&tableau](const Model& model, const Active& active, Stepper::Wants wants) {
+      return std::make_unique<RungeKutta>(model, tableau, active, wants);
+    };
+    all.push_back(method);
+  }
+  return all;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,92 @@
+// Explicit Runge-Kutta steps, their tangents and their adjoints, stage by stage in fused kernels.
+//
+// Forward, stage i of s: one pass computes K_i = F(Y_i) and writes the next stage's input (or the new state) at once.
+// Adjoint, stage i = s..1, with lambda the adjoint of the new state: mu_i = b_i lambda + sum_{j>i} a_ji ybar_j,
+// ybar_i = h J(Y_i)^T mu_i, lambda' = lambda + sum_i ybar_i, and pbar += h mu_i dF/dp(Y_i). (Hager 2000; Sandu 2006.)
+// Slopes K and ybar are not kept where they follow from what is (tableau.hpp, Elimination).
+// A model that reads no neighbours takes its whole step in one kernel, forward and backward.
+//
+// Memory per cell and field for RK4: forward 26 doubles read or written, adjoint 34 (8 bytes each).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "solvers/equations/model.hpp"
+#include "solvers/steppers/explicit/tableau.hpp"
+#include "solvers/steppers/pass.hpp"
+#include "solvers/steppers/stepper.hpp"
+#include "solvers/steppers/wall_values.hpp"
+
+namespace hindsight {
+
+/// Steps by a tableau. Scalars' sums come first, then two per stage and active series.
+class RungeKutta final : public Stepper {
+ public:
+  RungeKutta(const Model& model, const Tableau& tableau, const Active& active, Wants wants);
+  ~RungeKutta() override;
+  RungeKutta(const RungeKutta&) = delete;
+  RungeKutta& operator=(const RungeKutta&) = delete;
+
+  std::array<int, 3> halo() const override;
+  /// The inputs of stages 2 to s; none for a model that reads no neighbours, which recomputes them in registers.
+  int record_states() const override;
+  std::int64_t working_states() const override;
+  int sums() const override;
+
+  void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
+  void bind_series_sums(std::size_t active_series, double* knots) override { series_sums_[active_series] = knots; }
+  void set_series(std::size_t series, const std::vector<double>& values) override;
+  void set_series_directions(std::vector<Series> directions) override { series_directions_ = std::move(directions); }
+  void parameters_changed(Tables& tables, bool tangent) override;
+
+  /// Exchanges ghosts of every stage's input.
+  void step(Tables& tables, StepTime time, double* u, double* next) override;
+  /// Keeps the stage inputs Y_2..Y_s.
+  void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
+               double* lambda_next) override;
+  void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
+
+  void clear_sums() override;
+  void save_sums(BlockWriter& to) const override;
+  void restore_sums(BlockReader& from) override;
+  void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const override;
+
+  std::vector<Described> describe() const override;
+  std::string describe_memory() const override;
+  std::vector<const KernelLibrary*> libraries() const override;
+  std::vector<Evaluation> evaluations(StepTime time) const override;
+  std::vector<double> input_at_cell(std::size_t i, StepTime time, const std::vector<double>& start,
+                                    const std::vector<std::vector<double>>& slopes) const override;
+
+ private:
+  struct Parts;
+  int stages() const { return tableau_.stages(); }
+  /// Whether slopes and stage adjoints are kept in arrays of their own.
+  bool keeps_slopes() const;
+  bool keeps_stage_adjoints() const;
+  void make_libraries(const Grid& grid, Tables& tables);
+  void allocate(const Grid& grid, Tables& tables);
+  void make_forward_passes(const Grid& grid);
+  void make_reverse_passes(const Grid& grid, Tables& tables);
+  void make_tangent_passes(const Grid& grid);
+  const std::vector<FieldWalls>* walls_of(const std::vector<WallValues>& sets, int stage) const;
+  void begin_forward(Tables& tables, StepTime time);
+  void bind_stages(Tables& tables, double* u, double* const* stages);
+  void set_stage_scalars(Tables& tables, StepTime time);
+  void bind_knots(Tables& tables, StepTime time);
+
+  const Model& model_;
+  const Tableau& tableau_;
+  Active active_;
+  Wants wants_;
+  std::unique_ptr<Parts> parts_;
+  std::vector<double*> series_sums_;
+  std::vector<Series> series_directions_;
+};
+
+}  // namespace hindsight

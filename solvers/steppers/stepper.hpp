@@ -1,0 +1,91 @@
+// What a family of time-stepping methods is to all others: steps that are taken, recorded and reversed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "solvers/equations/kernel.hpp"
+#include "solvers/equations/model.hpp"
+#include "solvers/grid/block_archive.hpp"
+#include "solvers/steppers/step_time.hpp"
+#include "solvers/steppers/tables.hpp"
+
+namespace hindsight {
+
+/// Steps of one model by one method. It owns no state: states are blocks of state_doubles() that it is given, their
+/// ghost cells are scratch, and scalars and parameter fields are bound in Tables before it steps. Making one needs no
+/// grid; it tells the halo that a grid must have.
+class Stepper {
+ public:
+  struct Wants {
+    bool adjoint = false, tangent = false;
+  };
+  virtual ~Stepper() = default;
+
+  /// Ghost layers that its kernels read.
+  virtual std::array<int, 3> halo() const = 0;
+  /// States that a record holds beside the state it starts from.
+  virtual int record_states() const = 0;
+  /// States that it allocates for itself when it is prepared.
+  virtual std::int64_t working_states() const = 0;
+  /// Number of sums (Tables): first the active scalars, in order; the rest belongs to the series.
+  virtual int sums() const = 0;
+
+  /// Compiles and allocates for a grid. Collective. @param series run parallel to model.series.
+  virtual void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) = 0;
+  /// Says where derivatives with respect to a series go: knots x local rows, one array per active series.
+  virtual void bind_series_sums(std::size_t active_series, double* knots) = 0;
+  /// Takes new values of the knots of a series (index into model.series).
+  virtual void set_series(std::size_t series, const std::vector<double>& values) = 0;
+  /// Takes directions of the active series, for tangent().
+  virtual void set_series_directions(std::vector<Series> directions) = 0;
+  /// To be called after parameters have changed.
+  virtual void parameters_changed(Tables& tables, bool tangent) = 0;
+
+  /// u(t) -> u(t+h).
+  virtual void step(Tables& tables, StepTime time, double* u, double* next) = 0;
+  /// The same step, bit for bit; keeps in `stages` (record_states() pointers to states) what reversing needs. With next
+  /// null the new state is not computed.
+  virtual void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) = 0;
+  /// The adjoint of the recorded step: lambda of the new state -> lambda of the old one. Adds to the sums.
+  virtual void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
+                       double* lambda_next) = 0;
+  /// The tangent of the recorded step.
+  virtual void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) = 0;
+
+  /// Before a reverse sweep: clears what it sums up itself (sums in Tables and series' knots are the caller's).
+  virtual void clear_sums() = 0;
+  /// What it sums up itself, for a journal.
+  virtual void save_sums(BlockWriter& to) const = 0;
+  virtual void restore_sums(BlockReader& from) = 0;
+  /// After a reverse sweep: adds what it has summed up itself to the derivatives of the active scalars and of series'
+  /// knots; the same on every rank. Collective.
+  virtual void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const = 0;
+
+  /// A kernel and what it is for.
+  struct Described {
+    std::string role;
+    const KernelSpec* kernel;
+  };
+  virtual std::vector<Described> describe() const = 0;
+  /// What it keeps and what it computes again, in a line for people.
+  virtual std::string describe_memory() const = 0;
+  /// Once prepared: all its kernels.
+  virtual std::vector<const KernelLibrary*> libraries() const = 0;
+
+  /// An evaluation of the equations within a step.
+  struct Evaluation {
+    double t = 0.0;
+    std::vector<int> input;  ///< symbols of the arrays that hold its input once the step is taken; empty: none do
+  };
+  /// Those of a step in their order, for messages on states that are not finite.
+  virtual std::vector<Evaluation> evaluations(StepTime time) const = 0;
+  /// What evaluation i has as input at a cell, of steps that keep none in arrays. @param start the state there.
+  /// @param slopes of the evaluations before.
+  virtual std::vector<double> input_at_cell(std::size_t i, StepTime time, const std::vector<double>& start,
+                                            const std::vector<std::vector<double>>& slopes) const = 0;
+};
+
+}  // namespace hindsight
