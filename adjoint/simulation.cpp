@@ -19,6 +19,7 @@
 #include "solvers/steppers/methods.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/stage_names.hpp"
+#include "solvers/time/step_sources.hpp"
 
 namespace hindsight {
 namespace {
@@ -72,24 +73,18 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   stepper_ = find_method(spec_.method).make(model, active_, {wants.adjoint, wants.tangent});
   int sums = stepper_->sums();
   std::array<int, 3> halo = stepper_->halo();
-  for (std::size_t i = 0; i < spec_.integrals.size(); ++i) {
-    integrals_.emplace_back(model, active_, spec_.integrals[i], static_cast<int>(i), sums);
-    sums += integrals_.back().sums();
-    halo = deeper(halo, integrals_.back().halo());
-  }
+  objective_ = std::make_unique<Objective>(spec_.terms, TermPlace{model, active_, 0, sums});
+  sums += objective_->sums();
+  halo = deeper(halo, objective_->halo());
   if (spec_.until) {
-    const IntegralSpec square{spec_.until->quantity * spec_.until->quantity, IntegralSpec::When::end, 1.0};
-    stop_.emplace(model, active_, square, static_cast<int>(spec_.integrals.size()), sums);
+    const int number = static_cast<int>(spec_.terms.size());
+    stop_.emplace(*spec_.until, TermPlace{model, active_, number, sums});
     sums += stop_->sums();
     halo = deeper(halo, stop_->halo());
   }
-  std::vector<double> landings = spec_.landings;
-  for (MisfitSpec& misfit : spec_.misfits) {
-    for (const PointObservation& o : misfit.observations) landings.push_back(o.time);
-    MisfitSpec whole = std::move(misfit);
-    misfit = {whole.of, {}, whole.noise, whole.logarithmic, whole.weight, whole.name};  // tables are not kept twice
-    misfits_.emplace_back(model, active_, std::move(whole));
-  }
+  TimeSpan span{spec_.from, spec_.to, spec_.step, spec_.landings};
+  for (const auto& term : spec_.terms)
+    for (const double t : term->landings()) span.landings.push_back(t);
 
   Symbols& s = *symbols_;
   const auto field = [&](const std::string& name) { return int{graph.field(name).node().symbol}; };
@@ -108,7 +103,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   s.ones = field("@ones");
   build_parameters();
 
-  plan_ = std::make_unique<TimePlan>(spec_.from, spec_.to, spec_.step, landings);
+  time_ = std::make_unique<TimeLine>(span, find_step_source(spec_.steps).make());
   require_memory(least_memory(), spec_.axes, comm, machine());
   grid_ = std::make_unique<Grid>(spec_.axes, comm, halo, machine());
   tables_ = std::make_unique<Tables>(graph, *grid_, sums);
@@ -150,9 +145,9 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     knots.push_back(series_sums_.back().data());
     stepper_->bind_series_sums(q, knots.back());
   }
-  for (Integral& integral : integrals_) integral.prepare(*grid_, *plan_, *tables_, spec_.series, knots);
-  if (stop_) stop_->prepare(*grid_, *plan_, *tables_, spec_.series, knots);
-  for (Misfit& misfit : misfits_) misfit.prepare(*grid_, *plan_);
+  const TermSetting setting{*grid_, *time_, *tables_, spec_.series, knots};
+  objective_->prepare(setting);
+  if (stop_) stop_->prepare(setting);
   comm_.together([&] {
     adjoint_pool_ = std::make_unique<Pool>(wants.adjoint || wants.tangent ? 2 : 0,
                                            state_doubles(*grid_, model.fields.size()), machine());
@@ -297,7 +292,7 @@ void Simulation::set_values(const UnknownValues& values) {
         const std::size_t q = index_of(model.series, u.name);
         spec_.series[q].values = values[i];
         stepper_->set_series(q, values[i]);
-        for (Integral& integral : integrals_) integral.set_series(q, values[i]);
+        objective_->set_series(q, values[i]);
         if (stop_) stop_->set_series(q, values[i]);
         break;
       }
@@ -346,7 +341,7 @@ std::int64_t Simulation::working_bytes(Tier tier) const {
   const Layout& layout = grid_->layout();
   for (std::size_t a = 0; a < 3 && !machine().is_host() && !spec_.model.walls.empty(); ++a)  // a wall's sums
     passing = std::max(passing, layout.size / (grid_->cells()[a] + 2 * layout.halo[a]) * std::int64_t{sizeof(double)});
-  for (const Misfit& misfit : misfits_) passing = std::max(passing, misfit.passing_bytes());
+  passing = std::max(passing, objective_->passing_bytes());
   return bytes + passing + Memory::most_stagger;  // of a pool that becomes large
 }
 
@@ -408,35 +403,24 @@ Buffer Simulation::initial_state() {
   return state;
 }
 
-/// Whether the run ends with state k.
-void Simulation::look_for_end(std::int64_t k, const Buffer& state) {
-  if (k == 0 || has_fixed_end_) return;
+/// Decides what follows state k: the next step, or the end.
+void Simulation::reach(std::int64_t k, const Buffer& state) {
+  if (has_fixed_end_) return;
+  time_->reach(k, {*grid_, state.data()});
+  if (!stop_ || k == 0) return;
   const CountMemory counted(memory_);
   tables_->bind_state(symbols_->objective, state.data());
-  const double norm = std::sqrt(stop_->alone_at(*tables_, k));
-  if (spec_.until->below ? norm < spec_.until->limit : norm > spec_.until->limit) plan_->end_at(k);
+  if (stop_->is_met(time_->moment(k))) time_->end_at(k);
 }
 
 void Simulation::observe(std::int64_t k, const Buffer& state) {
-  if (stop_) look_for_end(k, state);
-  if (k % finite_check_interval == 0 || k == plan_->steps()) check_finite(k, state);
-  bool bound = false;
-  const auto bind = [&] {
-    if (!bound) tables_->bind_state(symbols_->objective, state.data());
-    bound = true;
-  };
-  for (Integral& integral : integrals_)
-    if (integral.counts_at(k)) {
-      bind();
-      integral.observe(*tables_, k);
-    }
-  for (Misfit& misfit : misfits_)
-    if (misfit.counts_at(k)) {
-      const CountMemory counted(memory_);
-      bind();
-      misfit.observe(*tables_, k);
-    }
-  if (observer_ != nullptr && *observer_) (*observer_)(k, plan_->time(k), state.data());
+  reach(k, state);
+  if (k % finite_check_interval == 0 || k == time_->steps()) check_finite(k, state);
+  if (objective_->may_count_at(k, *time_)) {
+    const CountMemory counted(memory_);
+    objective_->observe(time_->moment(k), [&] { tables_->bind_state(symbols_->objective, state.data()); });
+  }
+  if (observer_ != nullptr && *observer_) (*observer_)(k, time_->time(k), state.data());
 }
 
 /// On a device, where launches take long beside what they do and no messages come between them.
@@ -451,7 +435,7 @@ void Simulation::batched(Work work) {
 Buffer Simulation::advance(std::int64_t k, const Buffer& state, bool first) {
   if (first && k == 0) observe(0, state);
   Buffer next = states_->acquire();
-  batched([&] { stepper_->step(*tables_, plan_->step(k), state.data(), next.data()); });
+  batched([&] { stepper_->step(*tables_, time_->step(k), state.data(), next.data()); });
   if (first) observe(k + 1, next);
   return next;
 }
@@ -463,7 +447,7 @@ Buffer Simulation::record(std::int64_t k, const Buffer& state, bool first, bool 
   record.base = state;
   if (!stages_.empty()) record.stages = states_->acquire(static_cast<int>(stages_.size()));
   batched([&] {
-    stepper_->record(*tables_, plan_->step(k), state.data(), next ? next.data() : nullptr, stages_of(record));
+    stepper_->record(*tables_, time_->step(k), state.data(), next ? next.data() : nullptr, stages_of(record));
   });
   if (first) observe(k + 1, next);
   return next;
@@ -490,23 +474,12 @@ void Simulation::contribute(const char* part, Sums& sums, Work work) {
 }
 
 void Simulation::add_objective_adjoint(std::int64_t k, double* state) {
-  bool bound = false;
+  if (!objective_->may_count_at(k, *time_)) return;
   const auto bind = [&] {
-    if (bound) return;
     tables_->bind_state(symbols_->objective, state);
     tables_->bind_state(symbols_->lambda, lambda_.data());
-    bound = true;
   };
-  for (Integral& integral : integrals_)
-    if (integral.counts_at(k)) {
-      bind();
-      contribute("integrals", [&] { integral.add_adjoint(*tables_, k); });
-    }
-  for (Misfit& misfit : misfits_)
-    if (misfit.counts_at(k)) {
-      bind();
-      contribute("misfits", [&] { misfit.add_adjoint(*tables_, k); });
-    }
+  objective_->add_adjoint(time_->moment(k), bind, [&](const char* kind, const auto& work) { contribute(kind, work); });
 }
 
 void Simulation::turn(std::int64_t steps, const Buffer& last) {
@@ -517,7 +490,7 @@ void Simulation::turn(std::int64_t steps, const Buffer& last) {
 void Simulation::reverse(std::int64_t k, const StepRecord& record) {
   batched([&] {
     contribute("steps", [&] {
-      stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(),
+      stepper_->reverse(*tables_, time_->step(k), record.base.data(), stages_of(record), lambda_.data(),
                         lambda_next_.data());
       std::swap(lambda_, lambda_next_);
     });
@@ -531,24 +504,10 @@ void Simulation::reset_sums() {
   const CountMemory counted(memory_);
   const CountedVector<double> zeros(symbols_->bars.empty() ? 0 : static_cast<std::size_t>(grid_->interior().cells()));
   for (const int bar : symbols_->bars) unpack_cells(*grid_, zeros.data(), tables_->field(bar));
-  for (Integral& integral : integrals_) integral.reset();
-  for (Misfit& misfit : misfits_) misfit.reset();
+  objective_->reset();
   stepper_->clear_sums();
   last_good_.reset();
-  if (!has_fixed_end_) plan_->reopen();
-}
-
-double Simulation::objective() const {
-  const CountMemory counted(memory_);
-  double sum = 0.0;
-  const auto add = [&](const std::string& name, double value) {
-    sum += value;
-    if (!std::isfinite(sum))
-      throw NumericsError(fmt::format("the objective is not finite: the term '{}' is {}", name, value));
-  };
-  for (const Integral& integral : integrals_) add(integral.name(), integral.value());
-  for (const Misfit& misfit : misfits_) add(misfit.name(), misfit.value());
-  return sum;
+  if (!has_fixed_end_) time_->reopen();
 }
 
 namespace {
@@ -580,7 +539,7 @@ double Simulation::run(const SweepOptions& options) {
   } else {
     state = initial_state();
   }
-  for (; k < plan_->steps(); ++k) {
+  for (; k < time_->steps(); ++k) {
     if (options.keeper != nullptr && options.keeper->is_due())
       options.keeper->keep([&](BlockWriter& to) {
         to.archive().write(k);
@@ -591,23 +550,24 @@ double Simulation::run(const SweepOptions& options) {
     if (options.progress) options.progress(k + 1, 0);
   }
   last_good_.reset();
-  return objective();
+  const CountMemory counted(memory_);
+  return objective_->value();
 }
 
 void Simulation::save_observed(BlockWriter& to) const {
-  to.archive().write(plan_->steps());
-  for (const Misfit& misfit : misfits_) misfit.save(to);
+  time_->save(to);
+  objective_->save_observed(to);
 }
 
 void Simulation::restore_observed(BlockReader& from) {
-  plan_->end_at(from.get<std::int64_t>());
-  for (Misfit& misfit : misfits_) misfit.restore(from);
+  time_->restore(from);
+  objective_->restore_observed(from);
 }
 
 void Simulation::save(BlockWriter& to, bool turned) const {
   to.archive().begin("sums");
-  save_observed(to);
-  for (const Integral& integral : integrals_) integral.save(to);
+  time_->save(to);
+  objective_->save(to);
   to.archive().end();
   if (!turned) return;
   to.archive().begin("adjoint");
@@ -621,8 +581,8 @@ void Simulation::save(BlockWriter& to, bool turned) const {
 
 void Simulation::restore(BlockReader& from, bool turned) {
   from.begin("sums");
-  restore_observed(from);
-  for (Integral& integral : integrals_) integral.restore(from);
+  time_->restore(from);
+  objective_->restore(from);
   from.end();
   if (!turned) return;
   from.begin("adjoint");
@@ -739,8 +699,7 @@ std::int64_t Simulation::kept_bytes() const {
   std::int64_t sums = 0;
   for (const auto* all : {&scalar_sums_, &series_sums_})
     for (const Memory& m : *all) sums += m.bytes();
-  sums += 16 * static_cast<std::int64_t>(integrals_.size()) * grid_->local_rows();
-  for (const Misfit& misfit : misfits_) sums += misfit.kept_bytes();
+  sums += objective_->kept_bytes();
   return (2 * fields + 1) * cells + sums;
 }
 
@@ -772,7 +731,7 @@ GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, co
   GradientResult result;
   result.counts = drive(schedule, *this, *checkpoints_, {is_online, options.keeper, options.kept, options.progress});
   last_good_.reset();
-  result.objective = objective();
+  result.objective = objective_->value();
   result.gradient = collect_gradient();
   return result;
 }
@@ -820,7 +779,7 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
   const CountMemory counted(memory_);
   // As much as no cache holds, but no more steps than a few per cent of the run; the same on all ranks.
   constexpr std::int64_t cold = std::int64_t{96} << 20, most = 4096;
-  units = std::min({units, cold / state_bytes(), most, std::max<std::int64_t>(8, plan_->steps() / 20)});
+  units = std::min({units, cold / state_bytes(), most, std::max<std::int64_t>(8, time_->steps() / 20)});
   units = -comm_.max(-units);
   comm_.together([&] { reserve(units); });
   reserve_adjoints();
@@ -836,14 +795,15 @@ StepSeconds Simulation::measure_operations(int repeats, double batch, std::int64
   machine().copy(lambda_.data(), state.data(), state_doubles(*grid_, spec_.model.fields.size()));
   StepRecord live;
   // Two steps in turn: random numbers that are there already would cost nothing.
-  const std::int64_t steps = std::min<std::int64_t>(2, plan_->steps());
+  time_->reach(0, {*grid_, state.data()});
+  const std::int64_t steps = std::min<std::int64_t>(2, time_->recorded());
   std::int64_t step = 0;
   const auto other = [&] { return step = (step + 1) % steps; };
   std::size_t next = 0;
   const auto turn = [&](const auto& ring) { return next = (next + 1) % ring.size(); };
   const auto reverse_one = [&](const StepRecord& record, std::int64_t k) {
     batched([&] {
-      stepper_->reverse(*tables_, plan_->step(k), record.base.data(), stages_of(record), lambda_.data(),
+      stepper_->reverse(*tables_, time_->step(k), record.base.data(), stages_of(record), lambda_.data(),
                         lambda_next_.data());
     });
   };
@@ -877,9 +837,9 @@ StepSeconds Simulation::measure_operations(int repeats, double batch, std::int64
 /// By gradients over the first steps of the run, of two lengths, so that what comes once in a gradient does not count.
 double Simulation::measure_aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
   // These steps could be found to be the last ones; and a device would learn to expect what comes but once.
-  if (stop_ || !machine().is_host()) return 0.0;
+  if (stop_ || !time_->is_known() || !machine().is_host()) return 0.0;
   const double each = seconds.record + seconds.reverse_kept;
-  const std::int64_t most = std::min(plan_->steps(), units / record_units() + 1) / 3;
+  const std::int64_t most = std::min(time_->steps(), units / record_units() + 1) / 3;
   const std::int64_t length = std::min(most, 1 + static_cast<std::int64_t>(std::min(1e6, batch / each)));
   const std::int64_t steps = -comm_.max(-length);
   if (steps < 1) return 0.0;
@@ -946,7 +906,11 @@ TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
 
 void Simulation::walk(const std::function<bool(std::int64_t k, const double* state)>& visit) {
   Buffer state = initial_state();
-  for (std::int64_t k = 0; visit(k, state.data()) && k < plan_->steps(); ++k) state = advance(k, state, false);
+  time_->reopen();
+  for (std::int64_t k = 0; visit(k, state.data()) && k < time_->steps(); ++k) {
+    time_->reach(k, {*grid_, state.data()});
+    state = advance(k, state, false);
+  }
 }
 
 /// Derivatives with respect to the active scalars and the knots of the active series.
@@ -958,13 +922,9 @@ Simulation::Sums Simulation::add_up() {
     for (std::int64_t k = 0; k < rows.size() / grid_->local_rows(); ++k)
       sums.knots.back().push_back(grid_sum(*grid_, rows.data() + k * grid_->local_rows()));
   }
-  contribute("walls", sums, [&] {
-    stepper_->add_sums(sums.scalars, sums.knots);
-    for (const Integral& integral : integrals_) integral.add_wall_sums(sums.scalars, sums.knots);
-  });
-  contribute("misfits", sums, [&] {
-    for (const Misfit& misfit : misfits_) misfit.add_scalar_sums(sums.scalars);
-  });
+  contribute("walls", sums, [&] { stepper_->add_sums(sums.scalars, sums.knots); });
+  for (const auto& term : objective_->terms())
+    contribute(term->kind(), sums, [&] { term->add_sums(sums.scalars, sums.knots); });
   return sums;
 }
 
@@ -1054,10 +1014,8 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction, co
   Pool dots(2, state_doubles(*grid_, spec_.model.fields.size()), machine());
   Buffer state, dot = dots.acquire();
   std::int64_t k = 0;
-  double misfit_derivative = 0.0;
   if (options.kept != nullptr) {
     k = options.kept->get<std::int64_t>();
-    options.kept->read(misfit_derivative);
     restore(*options.kept, false);
     state = restore_state(*options.kept, k);
     read_cells(*options.kept, dot.data());
@@ -1072,15 +1030,13 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction, co
     for (const Series& s : series_directions_)
       if (const int symbol = spec_.model.graph->scalar_index(StageNames::dot(StageNames::stage(s.name, 0)));
           symbol >= 0)
-        tables_->scalar(symbol) = s.at(plan_->time(at));
-    for (Integral& integral : integrals_) integral.tangent(*tables_, at);
-    for (Misfit& misfit : misfits_) misfit_derivative += misfit.tangent(*tables_, at);
+        tables_->scalar(symbol) = s.at(time_->time(at));
+    objective_->tangent(time_->moment(at));
   };
-  for (; k < plan_->steps(); ++k) {
+  for (; k < time_->steps(); ++k) {
     if (options.keeper != nullptr && options.keeper->is_due())
       options.keeper->keep([&](BlockWriter& to) {
         to.archive().write(k);
-        to.archive().write(misfit_derivative);
         save(to, false);
         save_state(to, state);
         save_state(to, dot);
@@ -1090,16 +1046,15 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction, co
     differentiate(k);
     Buffer next_dot = dots.acquire();
     batched([&] {
-      stepper_->tangent(*tables_, plan_->step(k), record.base.data(), stages_of(record), dot.data(), next_dot.data());
+      stepper_->tangent(*tables_, time_->step(k), record.base.data(), stages_of(record), dot.data(), next_dot.data());
     });
     state = next;
     dot = next_dot;
   }
-  differentiate(plan_->steps());
-  double derivative = misfit_derivative;
-  for (const Integral& integral : integrals_) derivative += integral.tangent_value();
+  differentiate(time_->steps());
+  const double derivative = objective_->tangent_value();
   last_good_.reset();
-  return {objective(), derivative};
+  return {objective_->value(), derivative};
 }
 
 std::vector<const KernelLibrary*> Simulation::libraries() const {
@@ -1107,7 +1062,7 @@ std::vector<const KernelLibrary*> Simulation::libraries() const {
   const auto add = [&](const std::vector<const KernelLibrary*>& more) {
     all.insert(all.end(), more.begin(), more.end());
   };
-  for (const Integral& integral : integrals_) add(integral.libraries());
+  add(objective_->libraries());
   if (stop_) add(stop_->libraries());
   all.push_back(&first_library_);
   all.push_back(&initial_library_);
@@ -1139,11 +1094,11 @@ void Simulation::report_divergence(std::int64_t k) {
   Buffer before = last_good_;
   for (std::int64_t step = last_good_step_; before && step < k; ++step) {
     Buffer next = states_->acquire();
-    stepper_->step(*tables_, plan_->step(step), before.data(), next.data());
+    stepper_->step(*tables_, time_->step(step), before.data(), next.data());
     const BadValue bad = find_bad_value(*grid_, fields_of(next));
     if (comm_.any(bad.field >= 0)) {
       const DivergenceFinder finder(spec_, *stepper_, *grid_, *tables_);
-      comm_.agree(finder.step(plan_->step(step), before.data(), plan_->time(step + 1), bad),
+      comm_.agree(finder.step(time_->step(step), before.data(), time_->time(step + 1), bad),
                   static_cast<int>(ExitCode::numerics));
     }
     before = next;

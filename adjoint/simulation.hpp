@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "adjoint/driver.hpp"
-#include "adjoint/integral.hpp"
 #include "adjoint/least_memory.hpp"
-#include "adjoint/observations.hpp"
+#include "adjoint/objective/end_condition.hpp"
+#include "adjoint/objective/objective.hpp"
 #include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/schedule/schedule.hpp"
 #include "adjoint/unknown_values.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/grid.hpp"
 #include "solvers/steppers/stepper.hpp"
-#include "solvers/steppers/time_plan.hpp"
+#include "solvers/time/time_line.hpp"
 
 namespace hindsight {
 
@@ -44,14 +44,6 @@ struct Unknown {
   bool is_field() const { return kind == Kind::field || kind == Kind::initial; }
 };
 
-/// The run ends with the first state (not the initial one) whose norm, the root of the integral of the square, is below
-/// (or above) the limit.
-struct StopSpec {
-  Expr quantity;  ///< discretised; of fields, parameters, series, t and coordinates
-  double limit = 0.0;
-  bool below = true;
-};
-
 /// Everything about a simulation except where it runs. Plain data.
 struct SimulationSpec {
   Model model;
@@ -59,15 +51,15 @@ struct SimulationSpec {
   std::string method = "rk4";
   std::vector<Axis> axes;
   double from = 0.0, to = 1.0, step = 1.0;
+  std::string steps = "fixed";                   ///< who decides them (solvers/time/step_sources.hpp)
   std::vector<double> landings;                  ///< times that states must land on: outputs (observations are added)
   std::vector<double> scalar_values;             ///< parallel to model.scalars
   std::vector<Series> series;                    ///< parallel to model.series
   std::vector<ParameterField> parameter_fields;  ///< parallel to model.parameter_fields
   std::vector<Expr> initial;  ///< parallel to model.fields; of scalars, parameter fields and coordinates
   std::vector<Unknown> unknowns;
-  std::vector<IntegralSpec> integrals;
-  std::vector<MisfitSpec> misfits;  ///< their observations are the misfits' own once a simulation is made
-  std::optional<StopSpec> until;    ///< then `to` is the latest end
+  TermSpecs terms;                ///< of the objective, in the order in which they are added up
+  std::optional<StopSpec> until;  ///< then `to` is the latest end
 };
 
 /// Called with every state of the first sweep; `state` is the padded state (Tables::bind_state).
@@ -99,11 +91,10 @@ class Simulation final : private ReversibleSteps {
   ~Simulation() override;
 
   const Grid& grid() const { return *grid_; }
-  const TimePlan& plan() const { return *plan_; }
+  const TimeLine& time() const { return *time_; }
   const SimulationSpec& spec() const { return spec_; }
   const Stepper& stepper() const { return *stepper_; }
-  const std::vector<Misfit>& misfits() const { return misfits_; }
-  const std::vector<Integral>& integrals() const { return integrals_; }
+  const Objective& objective() const { return *objective_; }
   /// All kernels, by what they belong to.
   std::vector<const KernelLibrary*> libraries() const;
 
@@ -180,7 +171,7 @@ class Simulation final : private ReversibleSteps {
   Buffer initial_state() override;
   Buffer advance(std::int64_t k, const Buffer& state, bool first) override;
   Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override;
-  bool is_last(std::int64_t k) const override { return k == plan_->steps(); }
+  bool is_last(std::int64_t k) const override { return k == time_->steps(); }
   template <class Work>
   void batched(Work work);
   void turn(std::int64_t steps, const Buffer& last) override;
@@ -202,7 +193,6 @@ class Simulation final : private ReversibleSteps {
   const std::vector<double*>& fields_of(const Buffer& state);
   void check_finite(std::int64_t k, const Buffer& state);
   [[noreturn]] void report_divergence(std::int64_t k);
-  double objective() const;
   /// Derivatives summed up on the host: one per active scalar, and per knot of each active series.
   struct Sums {
     std::vector<double> scalars;
@@ -237,7 +227,7 @@ class Simulation final : private ReversibleSteps {
   void make_pool(std::int64_t count);
   std::int64_t cells_bytes() const;
   double* const* stages_of(const StepRecord& record);
-  void look_for_end(std::int64_t k, const Buffer& state);
+  void reach(std::int64_t k, const Buffer& state);
   void write_cells(BlockWriter& to, const double* state) const;
   void read_cells(BlockReader& from, double* state) const;
   void set_directions(const UnknownValues& direction);
@@ -249,10 +239,9 @@ class Simulation final : private ReversibleSteps {
   Active active_;
   Communicator comm_;
   std::unique_ptr<Grid> grid_;
-  std::unique_ptr<TimePlan> plan_;
+  std::unique_ptr<TimeLine> time_;
   std::unique_ptr<Stepper> stepper_;
-  std::vector<Integral> integrals_;
-  std::vector<Misfit> misfits_;
+  std::unique_ptr<Objective> objective_;
   std::unique_ptr<Tables> tables_;
   UnknownValues values_;
 
@@ -271,7 +260,7 @@ class Simulation final : private ReversibleSteps {
   std::unique_ptr<Checkpoints> checkpoints_;
   std::vector<double*> stages_;  // of the record in use
   std::vector<double*> fields_;  // of a state that is looked at
-  std::optional<Integral> stop_;
+  std::optional<EndCondition> stop_;
   bool has_fixed_end_ = false;
   Buffer lambda_, lambda_next_;
   std::unique_ptr<Pool> adjoint_pool_;

@@ -13,10 +13,8 @@ class Dependence {
  public:
   explicit Dependence(const SimulationSpec& spec)
       : spec_(spec), graph_(*spec.model.graph), has_wall_(spec.model.fields.size()) {
-    for (const IntegralSpec& term : spec.integrals)
-      if (term.weight != 0) look_at(term.integrand);
-    for (const MisfitSpec& term : spec.misfits)
-      if (term.weight != 0) look_at(term.of);
+    for (const auto& term : spec.terms)
+      for (const Expr& e : term->reads()) look_at(e);
   }
 
   bool reads(const Unknown& unknown) const {

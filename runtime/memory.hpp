@@ -46,6 +46,25 @@ class CountMemory {
   std::shared_ptr<MemoryAccount> outer_;
 };
 
+/// Bytes that count in the account that was current when this was made, wherever they are.
+class CountedBytes {
+ public:
+  CountedBytes() = default;
+  /// @throws Error(bug) beyond the account's limit.
+  explicit CountedBytes(std::int64_t bytes) : account_(CountMemory::current()), bytes_(bytes) {
+    if (account_) account_->take(bytes_);
+  }
+  ~CountedBytes() {
+    if (account_) account_->give_back(bytes_);
+  }
+  CountedBytes(const CountedBytes&) = delete;
+  CountedBytes& operator=(const CountedBytes&) = delete;
+
+ private:
+  std::shared_ptr<MemoryAccount> account_;
+  std::int64_t bytes_ = 0;
+};
+
 /// Of containers that count, in the account that was current when the container was made.
 template <class T>
 class CountedAllocator {

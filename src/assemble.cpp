@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "adjoint/objective/misfit.hpp"
 #include "io/results/datasets.hpp"
 #include "solvers/equations/discretise.hpp"
 #include "solvers/equations/parser.hpp"
@@ -49,6 +50,7 @@ class Assembler {
     spec_.step = case_.time.step;
     if (case_.time.until) read_stop(*case_.time.until);
     for (const CaseTerm& term : case_.objective) read_term(term);
+    spec_.terms.insert(spec_.terms.end(), misfits_.begin(), misfits_.end());
     for (const CaseUnknown& u : case_.unknowns) spec_.unknowns.push_back({u.name, kind_of(u)});
     return std::move(spec_);
   }
@@ -161,17 +163,20 @@ class Assembler {
 
   void read_term(const CaseTerm& term) {
     if (term.kind == CaseTerm::Kind::misfit) {
-      MisfitSpec misfit;
+      auto misfit = std::make_shared<MisfitSpec>();
       Scope scope = point_scope(true, false);
       scope.fields = spec_.model.fields;
       scope.dimensions = 0;
-      misfit.of = expression(term.expression, scope);
-      for (const Observation& o : term.observations) misfit.observations.push_back({o.time, o.at, o.value});
-      misfit.noise = term.noise;
-      misfit.logarithmic = term.log;
-      misfit.weight = term.weight;
-      misfit.name = "misfit of " + term.expression.text;
-      spec_.misfits.push_back(misfit);
+      misfit->of = expression(term.expression, scope);
+      std::vector<PointObservation> observations;
+      observations.reserve(term.observations.size());
+      for (const Observation& o : term.observations) observations.push_back({o.time, o.at, o.value});
+      misfit->observations = std::make_shared<const std::vector<PointObservation>>(std::move(observations));
+      misfit->noise = term.noise;
+      misfit->logarithmic = term.log;
+      misfit->weight = term.weight;
+      misfit->name = "misfit of " + term.expression.text;
+      misfits_.push_back(misfit);
       return;
     }
     Scope scope = full_scope();
@@ -183,9 +188,9 @@ class Assembler {
     }
     const bool is_integral = term.kind == CaseTerm::Kind::integral, is_final = term.kind == CaseTerm::Kind::final;
     const char* const kind = is_integral ? "integral: " : is_final ? "final: " : "penalty: ";
-    spec_.integrals.push_back({expression(term.expression, scope),
-                               is_integral ? IntegralSpec::When::all_steps : IntegralSpec::When::end, term.weight,
-                               kind + term.expression.text});
+    spec_.terms.push_back(std::make_shared<IntegralSpec>(
+        expression(term.expression, scope), is_integral ? IntegralSpec::When::all_steps : IntegralSpec::When::end,
+        term.weight, kind + term.expression.text));
   }
 
   /// "norm(EXPRESSION) < NUMBER" or ">". dt(FIELD) in it stands for the right-hand side of the field's equation.
@@ -233,6 +238,7 @@ class Assembler {
 
   const Case& case_;
   SimulationSpec spec_;
+  TermSpecs misfits_;  // after the integrals
   Graph& graph_;
   Stencils stencils_;
   std::map<std::string, UserFunction> functions_;

@@ -66,7 +66,7 @@ CheckedProgram checked_program(Session& session) {
     return std::pair(evaluation.objective, std::move(evaluation.gradient));
   };
   program.dot = [&session](const UnknownValues& a, const UnknownValues& b) { return session.dot(a, b); };
-  program.steps = session.simulation().plan().steps();
+  program.steps = session.simulation().time().steps();
   return program;
 }
 

@@ -48,7 +48,7 @@ RunLog::RunLog(const RunFolder& folder, const std::string& verb, const Session& 
   Json details = {{"verb", verb},
                   {"case", session.source().name},
                   {"ranks", session.communicator().size()},
-                  {"steps", session.simulation().plan().steps()}};
+                  {"steps", session.simulation().time().steps()}};
   if (session.plan().kind != nullptr) details["schedule"] = session.plan().kind->name;
   event(folder.is_resumed() ? "resumed" : "started", details);
 }
@@ -62,13 +62,15 @@ void RunLog::event(const std::string& name, Json details) {
 
 namespace {
 
-/// The states that are output, and the last that can be: where the run ends, if nothing ends it sooner.
-std::vector<std::int64_t> output_states(const Simulation& simulation) {
+/// The landing times that are output, by their numbers, and the latest that can be: where the run ends, if nothing ends
+/// it sooner.
+std::vector<std::int64_t> output_landings(const Simulation& simulation) {
   const SimulationSpec& spec = simulation.spec();
+  const TimeLine& time = simulation.time();
   std::vector<std::int64_t> at;
   if (!spec.landings.empty()) at.push_back(0);
-  for (const double t : spec.landings) at.push_back(simulation.plan().state_at(t));
-  at.push_back(simulation.plan().state_at(spec.to));
+  for (const double t : spec.landings) at.push_back(time.landing_of(t));
+  at.push_back(time.landing_of(spec.to));
   return at;
 }
 
@@ -102,14 +104,15 @@ FieldWriter output_writer(const Session& session, const RunFolder& folder, std::
 OutputObserver::OutputObserver(const Session& session, const RunFolder& folder, std::optional<OutputsWritten> written)
     : session_(session),
       shown_(indices_in_state(output_fields(session.source()), session.source())),
-      at_(output_states(session.simulation())),
+      at_(output_landings(session.simulation())),
       last_(written && !written->steps.empty() ? written->steps.back() : -1),
       writer_(output_writer(session, folder, static_cast<std::int64_t>(at_.size()), std::move(written))) {}
 
 StateObserver OutputObserver::observer() {
   return [this](std::int64_t k, double t, double* state) {
-    const bool is_end = k == session_.simulation().plan().steps();
-    if (k <= last_ || (!is_end && !std::binary_search(at_.begin(), at_.end(), k))) return;
+    const TimeLine& time = session_.simulation().time();
+    if (k <= last_) return;
+    if (k != time.steps() && !std::binary_search(at_.begin(), at_.end(), time.landing_at(k))) return;
     last_ = k;
     const Layout& layout = session_.simulation().grid().layout();
     std::vector<const double*> cells;
@@ -137,12 +140,12 @@ Json base_result(const std::string& verb, const Session& session, double objecti
   json["case"] = session.source().name;
   json["verb"] = verb;
   json["objective"] = objective;
-  for (const Misfit& misfit : simulation.misfits())
-    json["misfit"].push_back({{"values", misfit.count()},
-                              {"sum_of_squares", misfit.sum_of_squares()},
-                              {"rms", std::sqrt(misfit.sum_of_squares() / static_cast<double>(misfit.count()))},
-                              {"noise", misfit.noise()}});
-  json["steps"]["forward"] = simulation.plan().steps();
+  for (const Term::Residuals& misfit : simulation.objective().residuals())
+    json["misfit"].push_back({{"values", misfit.count},
+                              {"sum_of_squares", misfit.sum_of_squares},
+                              {"rms", std::sqrt(misfit.sum_of_squares / static_cast<double>(misfit.count))},
+                              {"noise", misfit.noise}});
+  json["steps"]["forward"] = simulation.time().steps();
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   json["provenance"] = {{"program", "hindsight " + program_version()},
@@ -202,7 +205,7 @@ Json counts_result(const Options& options, const Session& session, const DriverC
   const Simulation& simulation = session.simulation();
   const CheckpointPlan& plan = session.plan();
   const PlanInputs& inputs = session.plan_inputs();
-  const std::int64_t n = simulation.plan().steps();
+  const std::int64_t n = simulation.time().steps();
   Json json;
   json["steps"] = {{"forward", n}, {"recomputed", counts.total() - n}, {"reversed", counts.reversed}};
   for (const Tier tier : tiers_in_use(inputs)) {
@@ -277,17 +280,18 @@ Json resident_result(const Session& session) {
 
 std::string misfit_text(const Session& session) {
   std::string text;
+  const std::vector<Term::Residuals> all = session.simulation().objective().residuals();
   std::size_t i = 0;
   double total = 0.0;
   for (const CaseTerm& term : session.source().objective) {
     if (term.kind != CaseTerm::Kind::misfit) continue;
-    const Misfit& misfit = session.simulation().misfits()[i++];
-    const double squares = misfit.sum_of_squares();
+    const Term::Residuals& misfit = all[i++];
+    const double squares = misfit.sum_of_squares;
     total += squares;
     text += fmt::format("misfit of {}{}: {} values, sum of squares {:.7g}, root mean square {:.4g}",
-                        term.expression.text, term.log ? " (logarithms)" : "", misfit.count(), squares,
-                        std::sqrt(squares / static_cast<double>(misfit.count())));
-    if (misfit.noise() != 1.0) text += fmt::format(" (noise {:.4g})", misfit.noise());
+                        term.expression.text, term.log ? " (logarithms)" : "", misfit.count, squares,
+                        std::sqrt(squares / static_cast<double>(misfit.count)));
+    if (misfit.noise != 1.0) text += fmt::format(" (noise {:.4g})", misfit.noise);
     text += "\n";
   }
   if (i > 1) text += fmt::format("sum of squares, all together: {:.7g}\n", total);

@@ -53,7 +53,7 @@ class OutputObserver {
  private:
   const Session& session_;
   std::vector<std::size_t> shown_;
-  std::vector<std::int64_t> at_;  // states that are output, with the latest end
+  std::vector<std::int64_t> at_;  // landing times that are output, with the latest end
   std::int64_t last_ = -1;        // state written; a sweep that begins again shows the same once more
   FieldWriter writer_;
 };

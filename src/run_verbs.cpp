@@ -234,7 +234,7 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   run.finish(json, watch.seconds());
   if (run.talks())
     print(comm, fmt::format("{}: {} steps in {:.3g} s, objective {:.10g}\n{}results in {}\n", session.source().name,
-                            session.simulation().plan().steps(), seconds, objective, misfit_text(session),
+                            session.simulation().time().steps(), seconds, objective, misfit_text(session),
                             run.journal.place()));
   return ExitCode::done;
 }

@@ -118,7 +118,7 @@ double Session::add_priors(UnknownValues* gradient) const {
 }
 
 double Session::objective(const StateObserver& observer) {
-  const std::int64_t steps = simulation_->plan().steps();
+  const std::int64_t steps = simulation_->time().steps();
   return once("forward", steps,
               [&](Logged& result) {
                 progress_.phase("forward", steps);
@@ -133,7 +133,7 @@ double Session::objective(const StateObserver& observer) {
 
 Evaluation Session::gradient(const StateObserver& observer) {
   const std::int64_t plain = std::max<std::int64_t>(0, plan_.schedule.predicted.plain);
-  return once("gradient", plain + 2 * simulation_->plan().steps(),
+  return once("gradient", plain + 2 * simulation_->time().steps(),
               [&](Logged& result) { result.evaluation = gradient_now(observer); })
       .evaluation;
 }
@@ -150,7 +150,7 @@ Evaluation Session::evaluate(const StateObserver& observer) {
     plan_measured();
   }
   const std::int64_t plain = std::max<std::int64_t>(0, plan_.schedule.predicted.plain);
-  progress_.phase("gradient", plain + 2 * simulation_->plan().steps());
+  progress_.phase("gradient", plain + 2 * simulation_->time().steps());
   simulation_->memory()->restart_peak();
   if (const auto& device = simulation_->machine().account()) device->restart_peak();
   const auto progress = [&](std::int64_t forward, std::int64_t reversed) { progress_.update(forward + reversed); };
@@ -207,7 +207,7 @@ void Session::report_damage(const DriverCounts& counts) {
 }
 
 std::pair<double, double> Session::tangent(const UnknownValues& direction) {
-  const Logged result = once("tangent", simulation_->plan().steps(), [&](Logged& now) {
+  const Logged result = once("tangent", simulation_->time().steps(), [&](Logged& now) {
     if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
     std::tie(now.evaluation.objective, now.derivative) =
         simulation_->tangent(direction, watched({}, [](std::int64_t, std::int64_t) {}));

@@ -94,10 +94,10 @@ std::vector<Tier> Session::memories() const {
 /// All ranks plan with the capacities of the one that has the least.
 void Session::read_budgets() {
   const auto& checkpoints = case_.checkpoints;
-  const std::int64_t n = simulation_->plan().steps();
+  const std::int64_t n = simulation_->time().steps();
   inputs_.seconds.memory = simulation_->memory_tier();
   inputs_.schedule = checkpoints.schedule;
-  inputs_.steps = case_.time.until ? unknown_steps : n;
+  inputs_.steps = case_.time.until || !simulation_->time().is_known() ? unknown_steps : n;
   inputs_.at_most = n;
   inputs_.period = checkpoints.period;
   inputs_.gradients = options_.gradients;

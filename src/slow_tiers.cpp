@@ -249,7 +249,7 @@ std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, st
   for (const CaseState& state : case_.state) file.fields.push_back(state.name);
   file.shape = shape_;
   file.codec = codec(tier) != nullptr ? codec(tier)->name() : "";
-  file.time = [plan = &simulation_.plan()](std::int64_t step) { return plan->time(step); };
+  file.time = [line = &simulation_.time()](std::int64_t step) { return line->time(step); };
   file.direct = options_.direct;
   file.open = options_.open_file;
   auto medium = std::make_unique<CheckpointFile>(std::move(file));
@@ -324,7 +324,7 @@ void SlowTiers::look_ahead(const std::vector<Tier>& tiers, const std::function<v
   const CountMemory counted(simulation_.memory());
   std::vector<SizeProbe> probes;
   for (const Tier tier : tiers) probes.emplace_back(shape_, *codec(tier));
-  const std::int64_t apart = std::max<std::int64_t>(1, simulation_.plan().steps() / looks);
+  const std::int64_t apart = std::max<std::int64_t>(1, simulation_.time().steps() / looks);
   simulation_.walk([&](std::int64_t k, const double* state) {
     between();
     if (k % apart != 0) return true;

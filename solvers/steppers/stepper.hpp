@@ -9,7 +9,7 @@
 #include "solvers/equations/kernel.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/block_archive.hpp"
-#include "solvers/steppers/step_time.hpp"
+#include "solvers/time/step_time.hpp"
 #include "solvers/steppers/tables.hpp"
 
 namespace hindsight {

@@ -35,7 +35,7 @@ void expect_bits(const std::string& name, const std::vector<std::string>& set, c
     EXPECT_EQ(mine.counts.kept, predicted.kept);
   }
   EXPECT_LE(mine.counts.peak[1], predicted.peak[1]);
-  EXPECT_EQ(mine.counts.reversed, session.simulation().plan().steps());
+  EXPECT_EQ(mine.counts.reversed, session.simulation().time().steps());
   test::expect_same_bits(session, mine, reference);
 }
 

@@ -55,7 +55,7 @@ TEST(Counts, MemoryIsFlatWithinAGradientAndOverGradients) {
       test::shipped_case("gray-scott", {"grid.x.cells=256", "grid.y.cells=256", "time.step=0.05", "time.to=100",
                                         "checkpoints.schedule=revolve", "checkpoints.host=20 slots"}),
       test::self(), true, false, true);
-  EXPECT_EQ(session.simulation().plan().steps(), 2000);
+  EXPECT_EQ(session.simulation().time().steps(), 2000);
   session.simulation().set_values(session.simulation().values());
   std::int64_t least = INT64_MAX, most = 0;
   const auto watch = [&](std::int64_t k, double, double*) {

@@ -162,7 +162,7 @@ TEST(Plan, ASmallBudgetGivesTheBitsOfALargeOne) {
   Session everything = gray_scott({"checkpoints.host=1 GiB", "time.to=500"}, test::self());
   const Evaluation reference = everything.gradient({});
   Session session = gray_scott({"time.to=500", "checkpoints.host=5 slots"}, test::world());
-  EXPECT_EQ(session.simulation().plan().steps(), 1000);
+  EXPECT_EQ(session.simulation().time().steps(), 1000);
   const Evaluation mine = session.gradient({});
   EXPECT_EQ(mine.counts.plain, session.plan().schedule.predicted.plain);
   EXPECT_EQ(mine.counts.recorded, session.plan().schedule.predicted.recorded);

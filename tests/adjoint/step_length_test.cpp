@@ -20,7 +20,7 @@ output: {every: 0.25}
 
 TEST(StepLength, IsThatOfTheStepBeingTaken) {
   Session session(text_case(counting), self(), true, true, true);
-  EXPECT_EQ(session.simulation().plan().steps(), 11);
+  EXPECT_EQ(session.simulation().time().steps(), 11);
   const Evaluation evaluation = session.gradient({});
   EXPECT_NEAR(evaluation.objective, 11 + 1000 * 0.075, 1e-11);
   EXPECT_NEAR(evaluation.gradient[0][0], 11, 1e-12);

@@ -22,7 +22,7 @@ Evaluation known_run(std::int64_t steps) {
       test::text_case(heat + "time: {step: 0.004, to: " + std::to_string(0.004 * static_cast<double>(steps)) +
                       "}\ncheckpoints: {schedule: store-all, host: 1 GiB}\n"),
       test::self(), true, false, true);
-  EXPECT_EQ(session.simulation().plan().steps(), steps);
+  EXPECT_EQ(session.simulation().time().steps(), steps);
   return session.gradient({});
 }
 
@@ -34,7 +34,7 @@ TEST(Until, GivesTheBitsOfTheKnownRun) {
                       test::world(), true, false, true);
       EXPECT_EQ(session.plan().kind->name, "online");
       const Evaluation mine = session.gradient({});
-      const std::int64_t n = session.simulation().plan().steps();
+      const std::int64_t n = session.simulation().time().steps();
       EXPECT_GT(n, 20);
       EXPECT_LT(n, 2000);
       EXPECT_EQ(mine.counts.reversed, n);
@@ -53,22 +53,22 @@ TEST(Until, TwoLevelDoesNotNeedTheNumberOfSteps) {
                              "checkpoints: {schedule: twolevel, period: 12, host: 3 slots, disk: 200 slots}\n"),
       test::world(), true, false, true, options);
   const Evaluation mine = session.gradient({});
-  test::expect_same_bits(session, mine, known_run(session.simulation().plan().steps()));
+  test::expect_same_bits(session, mine, known_run(session.simulation().time().steps()));
 }
 
 TEST(Until, EndsAtTheLatestAndFollowsTheParameters) {
   const std::string text = heat + "time: {step: 0.004, until: \"norm(u) < 0.5\", at most: 3000}\n";
   Session session(test::text_case(text), test::world(), true, true, true);
   session.objective({});
-  const std::int64_t n = session.simulation().plan().steps();
+  const std::int64_t n = session.simulation().time().steps();
   UnknownValues faster = session.simulation().values();
   faster[0][0] *= 2;
   session.simulation().set_values(faster);
   session.objective({});
-  EXPECT_LT(session.simulation().plan().steps(), n);
+  EXPECT_LT(session.simulation().time().steps(), n);
   Session bounded(test::text_case(text, {"time.at most=17"}), test::world(), false, false, true);
   bounded.objective({});
-  EXPECT_EQ(bounded.simulation().plan().steps(), 17);
+  EXPECT_EQ(bounded.simulation().time().steps(), 17);
 }
 
 /// However many steps there may be: all slots are touched before the first one.

@@ -134,7 +134,7 @@ TEST(Memory, NothingIsAllocatedWhileStepping) {
                         ? "checkpoints.disk={size: 500 slots, codec: zfp, tolerance: 1e-9, difference: neighbour}"
                         : "checkpoints.disk=500 slots"});
     Simulation& simulation = session.simulation();
-    const std::int64_t n = simulation.plan().steps();
+    const std::int64_t n = simulation.time().steps();
     allocations = 0;
     std::int64_t counted = 0;
     const ProgressObserver progress = [&](std::int64_t forward, std::int64_t reversed) {

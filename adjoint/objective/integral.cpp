@@ -1,4 +1,4 @@
-#include "adjoint/integral.hpp"
+#include "adjoint/objective/integral.hpp"
 
 #include <fmt/format.h>
 
@@ -23,10 +23,20 @@ std::vector<int> symbols(Graph& graph, const std::vector<std::string>& names) {
 
 }  // namespace
 
-Integral::Integral(const Model& model, const Active& active, IntegralSpec spec, int number, int first_sum)
-    : model_(model), active_(active), spec_(std::move(spec)), first_sum_(first_sum) {
+std::vector<Expr> IntegralSpec::reads() const {
+  return weight != 0 ? std::vector<Expr>{integrand} : std::vector<Expr>();
+}
+
+std::unique_ptr<Term> IntegralSpec::make(const TermPlace& place) const {
+  return std::make_unique<Integral>(*this, place);
+}
+
+Integral::Integral(IntegralSpec spec, const TermPlace& place)
+    : model_(place.model), active_(place.active), spec_(std::move(spec)), first_sum_(place.first_sum) {
+  const Model& model = model_;
+  const Active& active = active_;
   Graph& graph = *model.graph;
-  const std::string name = "term" + std::to_string(number);
+  const std::string name = "term" + std::to_string(place.number);
   const Expr weight = graph.scalar("@weight");
   weight_ = weight.node().symbol;
   h_ = graph.scalar(step_factor).node().symbol;
@@ -104,12 +114,14 @@ std::array<int, 3> Integral::halo() const {
              ring_depth(model_, {spec_.integrand}));
 }
 
-void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, const std::vector<Series>& series,
-                       const std::vector<double*>& series_sums) {
+void Integral::prepare(const TermSetting& setting) {
+  const Grid& grid = setting.grid;
+  Tables& tables = setting.tables;
+  const std::vector<Series>& series = setting.series;
   grid_ = &grid;
-  plan_ = &plan;
+  tables_ = &tables;
   series_ = series;
-  series_sums_ = series_sums;
+  series_sums_ = setting.knot_sums;
   places_.resize(active_.series.size());
   noise_ = noises_read(*model_.graph, {&value_kernel_, &adjoint_kernel_, &tangent_kernel_});
   rows_ = Memory(grid.local_rows(), grid.machine());
@@ -172,81 +184,86 @@ void Integral::prepare(const Grid& grid, const TimePlan& plan, Tables& tables, c
   wall_gather_ = std::make_unique<WallGather>(grid, library_[3], library_[4], ring, targets);
 }
 
-bool Integral::counts_at(std::int64_t k) const {
-  return spec_.when == IntegralSpec::When::all_steps || k == plan_->steps();
+Term::Counts Integral::counts() const {
+  return spec_.when == IntegralSpec::When::all_steps ? Counts::all : Counts::last;
 }
 
-void Integral::set_scalars(Tables& tables, std::int64_t k) const {
-  const std::int64_t n = plan_->steps();
-  double in_time = 1.0;
-  if (spec_.when == IntegralSpec::When::all_steps)
-    in_time = 0.5 * ((k > 0 ? plan_->step(k - 1).h : 0.0) + (k < n ? plan_->step(k).h : 0.0));
-  const double t = plan_->time(k);
+bool Integral::counts_at(const Moment& moment) const {
+  return spec_.when == IntegralSpec::When::all_steps || moment.is_last;
+}
+
+void Integral::set_scalars(const Moment& moment) {
+  Tables& tables = *tables_;
+  const double in_time = spec_.when == IntegralSpec::When::all_steps ? 0.5 * (moment.before + moment.after) : 1.0;
   tables.scalar(weight_) = spec_.weight * grid_->cell_volume() * in_time;
   tables.scalar(h_) = 1.0;  // wall derivatives are multiplied by h, which here is part of the weight
-  tables.scalar(t_) = t;
-  if (length_ >= 0) tables.scalar(length_) = plan_->step(std::min(k, n - 1)).h;
-  tables.fill_noise(noise_, k);
+  tables.scalar(t_) = moment.t;
+  if (length_ >= 0) tables.scalar(length_) = moment.step_length();
+  tables.fill_noise(noise_, moment.k);
   for (const Series& s : series_) {
     const int symbol = model_.graph->scalar_index(StageNames::stage(s.name, stage));
-    if (symbol >= 0) tables.scalar(symbol) = s.at(t);
+    if (symbol >= 0) tables.scalar(symbol) = s.at(moment.t);
   }
 }
 
-double Integral::alone_at(Tables& tables, std::int64_t k) {
+double Integral::alone_at(const Moment& moment) {
   reset();
-  add_value(tables, k);
+  observe(moment);
   return value();
 }
 
-void Integral::observe(Tables& tables, std::int64_t k) {
-  if (counts_at(k)) add_value(tables, k);
+void Integral::observe(const Moment& moment) {
+  set_scalars(moment);
+  if (walls_) walls_->evaluate(*tables_);
+  tables_->bind_sum(first_sum_, rows_.data());
+  value_pass_->run(*tables_);
 }
 
-void Integral::add_value(Tables& tables, std::int64_t k) {
-  set_scalars(tables, k);
-  if (walls_) walls_->evaluate(tables);
-  tables.bind_sum(first_sum_, rows_.data());
-  value_pass_->run(tables);
-}
-
-void Integral::add_adjoint(Tables& tables, std::int64_t k) {
-  if (!counts_at(k) || !adjoint_pass_) return;
-  set_scalars(tables, k);
+void Integral::bind_knots(const Moment& moment) {
   for (std::size_t q = 0; q < active_.series.size(); ++q) {
     const auto series =
         std::find_if(series_.begin(), series_.end(), [&](const Series& s) { return s.name == active_.series[q]; });
-    places_[q] = series->place(plan_->time(k));
+    places_[q] = series->place(moment.t);
     const bool has_upper = places_[q].knot + 1 < series->values.size();
     double* const knot = series_sums_[q] + static_cast<std::int64_t>(places_[q].knot) * grid_->local_rows();
     const double weights[2] = {1.0 - places_[q].weight, has_upper ? places_[q].weight : 0.0};
     double* const rows[2] = {knot, has_upper ? knot + grid_->local_rows() : dummy_knot_.data()};
     for (int i = 0; i < 2; ++i) {
       const int symbol = model_.graph->scalar_index(StageNames::weight(active_.series[q], stage, i));
-      tables.scalar(symbol) = weights[i];
-      tables.bind_sum(first_sum_ + 2 + 2 * static_cast<int>(q) + i, rows[i]);
+      tables_->scalar(symbol) = weights[i];
+      tables_->bind_sum(first_sum_ + 2 + 2 * static_cast<int>(q) + i, rows[i]);
     }
   }
-  if (walls_) walls_->evaluate(tables);
-  adjoint_pass_->run(tables);
+}
+
+void Integral::add_adjoint(const Moment& moment) {
+  if (!adjoint_pass_) return;
+  set_scalars(moment);
+  bind_knots(moment);
+  if (walls_) walls_->evaluate(*tables_);
+  adjoint_pass_->run(*tables_);
   if (!wall_gather_) return;
-  wall_gather_->run(tables);
-  wall_adjoint_->accumulate(tables, stage, places_);
+  wall_gather_->run(*tables_);
+  wall_adjoint_->accumulate(*tables_, stage, places_);
 }
 
-void Integral::tangent(Tables& tables, std::int64_t k) {
-  if (!counts_at(k)) return;
-  set_scalars(tables, k);
+double Integral::tangent(const Moment& moment) {
+  set_scalars(moment);
   if (walls_) {
-    walls_->evaluate(tables);
-    dot_walls_->evaluate(tables);
+    walls_->evaluate(*tables_);
+    dot_walls_->evaluate(*tables_);
   }
-  tables.bind_sum(first_sum_ + 1, tangent_rows_.data());
-  tangent_pass_->run(tables);
+  tables_->bind_sum(first_sum_ + 1, tangent_rows_.data());
+  tangent_pass_->run(*tables_);
+  return 0.0;
 }
 
-void Integral::add_wall_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const {
+void Integral::add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const {
   if (wall_adjoint_ && wall_gather_) wall_adjoint_->add_sums(*grid_, scalars, knots);
+}
+
+std::int64_t Integral::kept_bytes() const {
+  return 16 * grid_->local_rows();
 }
 
 double Integral::value() const {

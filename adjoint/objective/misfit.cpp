@@ -1,4 +1,4 @@
-#include "adjoint/observations.hpp"
+#include "adjoint/objective/misfit.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,12 +12,24 @@
 
 namespace hindsight {
 
-Misfit::Misfit(const Model& model, const Active& active, MisfitSpec spec)
-    : model_(model),
-      active_(active),
-      spec_(std::move(spec)),
-      observations_(spec_.observations.begin(), spec_.observations.end()) {
-  spec_.observations = {};
+std::vector<double> MisfitSpec::landings() const {
+  std::vector<double> times;
+  for (const PointObservation& o : *observations) times.push_back(o.time);
+  return times;
+}
+
+std::unique_ptr<Term> MisfitSpec::make(const TermPlace& place) const {
+  return std::make_unique<Misfit>(*this, place);
+}
+
+Misfit::Misfit(const MisfitSpec& spec, const TermPlace& place)
+    : model_(place.model),
+      active_(place.active),
+      spec_(spec),
+      observations_(*spec_.observations),
+      counted_(static_cast<std::int64_t>(observations_.size() * sizeof(PointObservation))) {
+  const Model& model = model_;
+  const Active& active = active_;
   Graph& graph = *model.graph;
   value_ = at_stage(model, {spec_.of}, "0")[0];
   std::vector<std::string> fields;
@@ -34,13 +46,15 @@ Misfit::Misfit(const Model& model, const Active& active, MisfitSpec spec)
   dot_ = hindsight::tangent({value_}, seeds)[0];
 }
 
-void Misfit::prepare(const Grid& grid, const TimePlan& plan) {
+void Misfit::prepare(const TermSetting& setting) {
+  const Grid& grid = setting.grid;
   grid_ = &grid;
+  tables_ = &setting.tables;
   corners_each_ = std::size_t{1} << grid.dimensions();
-  state_.reserve(observations_.size());
+  landing_.reserve(observations_.size());
   corners_.reserve(observations_.size() * corners_each_);
   for (const PointObservation& observation : observations_) {
-    state_.push_back(plan.state_at(observation.time));
+    landing_.push_back(setting.time.landing_of(observation.time));
     locate(observation);
   }
   grid.operations().reserve(most_at_once());
@@ -78,13 +92,13 @@ void Misfit::locate(const PointObservation& observation) {
   }
 }
 
-bool Misfit::counts_at(std::int64_t k) const {
-  return std::binary_search(state_.begin(), state_.end(), k);
+bool Misfit::counts_at(const Moment& moment) const {
+  return moment.landing >= 0 && std::binary_search(landing_.begin(), landing_.end(), moment.landing);
 }
 
-std::pair<std::size_t, std::size_t> Misfit::range(std::int64_t k) const {
-  const auto [first, last] = std::equal_range(state_.begin(), state_.end(), k);
-  return {static_cast<std::size_t>(first - state_.begin()), static_cast<std::size_t>(last - state_.begin())};
+std::pair<std::size_t, std::size_t> Misfit::range(std::int64_t landing) const {
+  const auto [first, last] = std::equal_range(landing_.begin(), landing_.end(), landing);
+  return {static_cast<std::size_t>(first - landing_.begin()), static_cast<std::size_t>(last - landing_.begin())};
 }
 
 /// The fields that expressions read, at some of the corners: where they are on the host, brought from a device.
@@ -123,10 +137,9 @@ bool Misfit::is_needed(const Corner& corner) const {
   return corner.here || grid_->dimensions() == 0;
 }
 
-std::vector<double> Misfit::evaluate(Tables& tables, const Samples& samples, const std::vector<Expr>& roots,
-                                     std::size_t corner) const {
+std::vector<double> Misfit::evaluate(const Samples& samples, const std::vector<Expr>& roots, std::size_t corner) const {
   Bindings bindings;
-  bindings.scalar = [&](int symbol) { return tables.scalar(symbol); };
+  bindings.scalar = [&](int symbol) { return tables_->scalar(symbol); };
   bindings.field = [&](int symbol, Offset) { return samples.at(symbol, corner); };
   bindings.coordinate = [](int, int) -> double {
     throw Error(ExitCode::bug, "a misfit's expression uses a coordinate");
@@ -134,16 +147,14 @@ std::vector<double> Misfit::evaluate(Tables& tables, const Samples& samples, con
   return interpret(roots, bindings);
 }
 
-void Misfit::observe(Tables& tables, std::int64_t k) {
-  const auto [first, last] = range(k);
-  if (first == last) return;
+void Misfit::observe(const Moment& moment) {
+  const auto [first, last] = range(moment.landing);
   CountedVector<double> at_corners((last - first) * corners_each_, 0.0);
-  const Samples samples(*this, tables, {value_}, first * corners_each_, last * corners_each_);
+  const Samples samples(*this, *tables_, {value_}, first * corners_each_, last * corners_each_);
   for (std::size_t c = 0; c < at_corners.size(); ++c) {
     const std::size_t place = first * corners_each_ + c;
     const Corner& corner = corners_[place];
-    if (corner.here && corner.weight != 0.0)
-      at_corners[c] = corner.weight * evaluate(tables, samples, {value_}, place)[0];
+    if (corner.here && corner.weight != 0.0) at_corners[c] = corner.weight * evaluate(samples, {value_}, place)[0];
   }
   grid_->communicator().sum(at_corners);
   for (std::size_t i = first; i < last; ++i) {
@@ -167,17 +178,16 @@ double Misfit::slope(std::size_t i) const {
   return spec_.logarithmic ? r / simulated_[i] : r;
 }
 
-void Misfit::add_adjoint(Tables& tables, std::int64_t k) {
-  const auto [first, last] = range(k);
-  if (first == last) return;
-  const Samples samples(*this, tables, partials_, first * corners_each_, last * corners_each_);
+void Misfit::add_adjoint(const Moment& moment) {
+  const auto [first, last] = range(moment.landing);
+  const Samples samples(*this, *tables_, partials_, first * corners_each_, last * corners_each_);
   std::vector<std::int64_t> places;
   std::vector<std::vector<double>> amounts(lambda_.size());
   for (std::size_t i = first; i < last; ++i)
     for (std::size_t c = i * corners_each_; c < (i + 1) * corners_each_; ++c) {
       const Corner& corner = corners_[c];
       if (!is_needed(corner) || corner.weight == 0.0) continue;
-      const std::vector<double> partial = evaluate(tables, samples, partials_, c);
+      const std::vector<double> partial = evaluate(samples, partials_, c);
       const double factor = slope(i) * corner.weight;
       places.push_back(corner.cell);
       for (std::size_t f = 0; f < lambda_.size(); ++f) amounts[f].push_back(factor * partial[f]);
@@ -185,25 +195,24 @@ void Misfit::add_adjoint(Tables& tables, std::int64_t k) {
         scalar_parts_[p][c] = factor * partial[lambda_.size() + p];
     }
   for (std::size_t f = 0; f < lambda_.size(); ++f)
-    grid_->operations().add(places, amounts[f].data(), tables.field(lambda_[f]));
+    grid_->operations().add(places, amounts[f].data(), tables_->field(lambda_[f]));
 }
 
-double Misfit::tangent(Tables& tables, std::int64_t k) const {
-  const auto [first, last] = range(k);
-  if (first == last) return 0.0;
+double Misfit::tangent(const Moment& moment) {
+  const auto [first, last] = range(moment.landing);
   CountedVector<double> parts((last - first) * corners_each_, 0.0);
-  const Samples samples(*this, tables, {dot_}, first * corners_each_, last * corners_each_);
+  const Samples samples(*this, *tables_, {dot_}, first * corners_each_, last * corners_each_);
   for (std::size_t c = 0; c < parts.size(); ++c) {
     const std::size_t place = first * corners_each_ + c;
     const Corner& corner = corners_[place];
     if (corner.here && corner.weight != 0.0)
-      parts[c] = slope(first + c / corners_each_) * corner.weight * evaluate(tables, samples, {dot_}, place)[0];
+      parts[c] = slope(first + c / corners_each_) * corner.weight * evaluate(samples, {dot_}, place)[0];
   }
   grid_->communicator().sum(parts);
   return pairwise_sum(parts.data(), static_cast<std::int64_t>(parts.size()));
 }
 
-void Misfit::add_scalar_sums(std::vector<double>& scalars) const {
+void Misfit::add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>&) const {
   for (std::size_t p = 0; p < scalars.size(); ++p) {
     CountedVector<double> parts = scalar_parts_[p];
     grid_->communicator().sum(parts);
@@ -224,8 +233,8 @@ double Misfit::value() const {
 /// Corners of the observations at one time, at most.
 std::int64_t Misfit::most_at_once() const {
   std::size_t most = 0;
-  for (const std::int64_t k : state_) {
-    const auto [first, last] = range(k);
+  for (const std::int64_t landing : landing_) {
+    const auto [first, last] = range(landing);
     most = std::max(most, (last - first) * corners_each_);
   }
   return static_cast<std::int64_t>(most);
@@ -244,6 +253,18 @@ std::int64_t Misfit::kept_bytes() const {
 void Misfit::reset() {
   std::fill(simulated_.begin(), simulated_.end(), 0.0);
   for (auto& parts : scalar_parts_) std::fill(parts.begin(), parts.end(), 0.0);
+}
+
+std::optional<Term::Residuals> Misfit::residuals() const {
+  return Residuals{static_cast<std::int64_t>(observations_.size()), sum_of_squares(), spec_.noise};
+}
+
+void Misfit::save_observed(BlockWriter& to) const {
+  to.archive().write(simulated_);
+}
+
+void Misfit::restore_observed(BlockReader& from) {
+  from.read(simulated_);
 }
 
 void Misfit::save(BlockWriter& to) const {

@@ -1,0 +1,71 @@
+// The objective: the sum of its terms.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "adjoint/objective/term.hpp"
+
+namespace hindsight {
+
+class Objective {
+ public:
+  /// @param place of the first term; the others follow.
+  Objective(const TermSpecs& specs, TermPlace place);
+
+  int sums() const;
+  std::array<int, 3> halo() const;
+  void prepare(const TermSetting& setting);
+  void set_series(std::size_t series, const std::vector<double>& values);
+  const std::vector<std::unique_ptr<Term>>& terms() const { return terms_; }
+
+  /// Whether a state may count; costs next to nothing where none but a few do.
+  bool may_count_at(std::int64_t k, const TimeLine& time) const {
+    if (counts_ == Term::Counts::all || k == time.steps()) return true;
+    return counts_ == Term::Counts::landings && time.landing_at(k) >= 0;
+  }
+  /// @param bind binds the state; called when a term counts.
+  template <class Bind>
+  void observe(const Moment& moment, Bind bind) {
+    bool is_bound = false;
+    for (const auto& term : terms_) {
+      if (!term->counts_at(moment)) continue;
+      if (!std::exchange(is_bound, true)) bind();
+      term->observe(moment);
+    }
+  }
+  /// @param bind binds state and lambda; called when a term counts. @param contribute runs work that adds to the
+  /// adjoint, of this kind of term.
+  template <class Bind, class Contribute>
+  void add_adjoint(const Moment& moment, Bind bind, Contribute contribute) {
+    bool is_bound = false;
+    for (const auto& term : terms_) {
+      if (!term->counts_at(moment)) continue;
+      if (!std::exchange(is_bound, true)) bind();
+      contribute(term->kind(), [&] { term->add_adjoint(moment); });
+    }
+  }
+  /// State and directions are bound.
+  void tangent(const Moment& moment);
+
+  /// @throws NumericsError naming the term by which it is not finite. Collective.
+  double value() const;
+  double tangent_value() const;
+  void reset();
+  void save(BlockWriter& to) const;
+  void restore(BlockReader& from);
+  void save_observed(BlockWriter& to) const;
+  void restore_observed(BlockReader& from);
+  std::vector<Term::Residuals> residuals() const;
+  std::int64_t passing_bytes() const;
+  std::int64_t kept_bytes() const;
+  std::vector<const KernelLibrary*> libraries() const;
+
+ private:
+  std::vector<std::unique_ptr<Term>> terms_;
+  Term::Counts counts_ = Term::Counts::last;
+  double derivative_ = 0.0;  // what terms have told of it at once
+};
+
+}  // namespace hindsight

@@ -1,0 +1,113 @@
+// What a term of an objective is to all others.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "solvers/equations/kernel.hpp"
+#include "solvers/equations/model.hpp"
+#include "solvers/grid/block_archive.hpp"
+#include "solvers/steppers/tables.hpp"
+#include "solvers/time/time_line.hpp"
+
+namespace hindsight {
+
+/// Where terms work. All of it outlives them.
+struct TermSetting {
+  const Grid& grid;
+  const TimeLine& time;
+  Tables& tables;
+  const std::vector<Series>& series;      ///< parallel to model.series
+  const std::vector<double*>& knot_sums;  ///< derivatives with respect to active series: knots x local rows each
+};
+
+/// A term: a function of the states that are reached, its value and its derivatives. States are bound in Tables under
+/// stage 0 (StageNames), lambda, directions and parameters under their names.
+class Term {
+ public:
+  virtual ~Term() = default;
+  /// For messages: "final: u^2".
+  virtual const std::string& name() const = 0;
+  /// What kind of term it is, in the plural: "integrals".
+  virtual const char* kind() const = 0;
+  /// Sums (Tables) that it takes.
+  virtual int sums() const = 0;
+  /// Ghost layers that its kernels read.
+  virtual std::array<int, 3> halo() const = 0;
+  /// Compiles and allocates; memory counts (runtime/memory.hpp). Collective.
+  virtual void prepare(const TermSetting& setting) = 0;
+  /// Takes new values of the knots of a series (index into model.series).
+  virtual void set_series(std::size_t series, const std::vector<double>& values) = 0;
+
+  /// Which states may count.
+  enum class Counts { last, landings, all };
+  virtual Counts counts() const = 0;
+  /// Whether the state of this moment does.
+  virtual bool counts_at(const Moment& moment) const = 0;
+  // Of states that count:
+  /// Adds to the term. Collective.
+  virtual void observe(const Moment& moment) = 0;
+  /// Adds dJ/du_k to lambda and derivatives to the sums of parameters; after observe() has seen all states.
+  virtual void add_adjoint(const Moment& moment) = 0;
+  /// Takes in the derivative in the direction that is bound. @returns what of it is known at once, on all ranks.
+  virtual double tangent(const Moment& moment) = 0;
+
+  /// The term, weight included. Collective.
+  virtual double value() const = 0;
+  /// What tangent() has taken in and not returned. Collective.
+  virtual double tangent_value() const = 0;
+  /// Adds derivatives that it has summed up itself to those of the active scalars and of series' knots; the same on all
+  /// ranks. Collective.
+  virtual void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const = 0;
+
+  /// Forgets all that it has seen.
+  virtual void reset() = 0;
+  /// All that it has seen and differentiated, for a journal.
+  virtual void save(BlockWriter& to) const = 0;
+  virtual void restore(BlockReader& from) = 0;
+
+  /// How far simulated values lie from observed ones.
+  struct Residuals {
+    std::int64_t count = 0;
+    double sum_of_squares = 0.0;  ///< of the differences, or of logarithms': neither noise nor weight
+    double noise = 1.0;
+  };
+  /// Of terms that compare with observations.
+  virtual std::optional<Residuals> residuals() const = 0;
+  /// What residuals follow from, for a log of evaluations.
+  virtual void save_observed(BlockWriter& to) const = 0;
+  virtual void restore_observed(BlockReader& from) = 0;
+
+  /// Memory that it takes for a moment and gives back, at most.
+  virtual std::int64_t passing_bytes() const = 0;
+  /// What save() writes, about.
+  virtual std::int64_t kept_bytes() const = 0;
+  virtual std::vector<const KernelLibrary*> libraries() const = 0;
+};
+
+/// What a term is made for. `number` distinguishes kernels of terms, `first_sum` is the first of its sums (Tables).
+struct TermPlace {
+  const Model& model;
+  const Active& active;
+  int number = 0, first_sum = 0;
+};
+
+/// A term as it is asked for: plain data that makes a term.
+class TermSpec {
+ public:
+  virtual ~TermSpec() = default;
+  /// Expressions that it depends on; none when it counts for nothing.
+  virtual std::vector<Expr> reads() const = 0;
+  /// Times that steps must land on.
+  virtual std::vector<double> landings() const = 0;
+  /// Makes the term, which keeps what it needs of this spec alive.
+  virtual std::unique_ptr<Term> make(const TermPlace& place) const = 0;
+};
+
+using TermSpecs = std::vector<std::shared_ptr<const TermSpec>>;
+
+}  // namespace hindsight

@@ -1,0 +1,113 @@
+#include "solvers/time/time_line.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/error.hpp"
+
+namespace hindsight {
+
+TimeLine::TimeLine(const TimeSpan& span, std::unique_ptr<StepSource> source)
+    : source_(std::move(source)), longest_step_(span.step), tolerance_(1e-9 * span.step) {
+  if (!(span.to > span.from)) throw InputError("time.to must be later than time.from");
+  if (!(span.step > 0.0)) throw InputError("time.step must be positive");
+  if (span.step > (span.to - span.from) * (1 + 1e-12))
+    throw InputError("time.step overshoots the end: it is longer than the run");
+  std::vector<double> sorted = span.landings;
+  std::sort(sorted.begin(), sorted.end());
+  landings_.push_back(span.from);
+  for (const double t : sorted)
+    if (t > landings_.back() + tolerance_ && t < span.to - tolerance_) landings_.push_back(t);
+  landings_.push_back(span.to);
+  landings_.shrink_to_fit();
+  if (source_->knows_all()) {
+    ends_.reserve(landings_.size());
+    first_step_.reserve(landings_.size());
+    lengths_.reserve(landings_.size() - 1);
+  }
+  forget();
+}
+
+void TimeLine::forget() {
+  ends_.assign(1, landings_.front());
+  first_step_.assign(1, 0);
+  lengths_.clear();
+  source_->begin(*this);
+  steps_ = source_->most_steps(*this);
+}
+
+void TimeLine::reopen() {
+  if (is_known()) {
+    steps_ = recorded();
+  } else {
+    forget();
+  }
+}
+
+void TimeLine::record(std::int64_t count, double to) {
+  lengths_.push_back((to - ends_.back()) / static_cast<double>(count));
+  ends_.push_back(to);
+  first_step_.push_back(first_step_.back() + count);
+}
+
+std::size_t TimeLine::stretch(std::int64_t k) const {
+  const auto after = std::upper_bound(first_step_.begin(), first_step_.end() - 1, k);
+  return static_cast<std::size_t>(after - first_step_.begin()) - 1;
+}
+
+Moment TimeLine::moment(std::int64_t k) const {
+  Moment moment{k, time(k), 0.0, 0.0, -1, k == steps_};
+  const std::size_t next = k == recorded() ? lengths_.size() : stretch(k);  // which the step that follows is of
+  const bool begins = first_step_[next] == k;
+  if (k > 0) moment.before = lengths_[begins ? next - 1 : next];
+  if (!moment.is_last) moment.after = lengths_[next];
+  if (begins) moment.landing = landing_at(k);
+  return moment;
+}
+
+std::int64_t TimeLine::landing_at(std::int64_t k) const {
+  const std::size_t s = k == recorded() ? first_step_.size() - 1 : stretch(k);
+  if (first_step_[s] != k) return -1;
+  const auto found = std::lower_bound(landings_.begin(), landings_.end(), ends_[s]);
+  return found != landings_.end() && *found == ends_[s] ? found - landings_.begin() : -1;
+}
+
+std::int64_t TimeLine::landing_of(double time) const {
+  const auto found = std::lower_bound(landings_.begin(), landings_.end(), time - 2 * tolerance_);
+  if (found != landings_.end() && std::fabs(*found - time) <= 2 * tolerance_) return found - landings_.begin();
+  throw Error(ExitCode::bug, "no step lands at t = " + std::to_string(time));
+}
+
+TimeLine::Stretch TimeLine::stretch_at(std::ptrdiff_t s) const {
+  const auto i = static_cast<std::size_t>(s);
+  return {ends_[i], ends_[i + 1], lengths_[i]};
+}
+
+TimeLine::Stretch TimeLine::shortest() const {
+  return stretch_at(std::min_element(lengths_.begin(), lengths_.end()) - lengths_.begin());
+}
+
+TimeLine::Stretch TimeLine::longest() const {
+  return stretch_at(std::max_element(lengths_.begin(), lengths_.end()) - lengths_.begin());
+}
+
+void TimeLine::save(BlockWriter& to) const {
+  to.archive().write(steps_);
+  if (is_known()) return;
+  to.archive().write(std::vector<double>(ends_.begin(), ends_.end()));
+  to.archive().write(std::vector<std::int64_t>(first_step_.begin(), first_step_.end()));
+  to.archive().write(std::vector<double>(lengths_.begin(), lengths_.end()));
+}
+
+void TimeLine::restore(BlockReader& from) {
+  from.read(steps_);
+  if (is_known()) return;
+  const auto ends = from.get<std::vector<double>>();
+  const auto first_step = from.get<std::vector<std::int64_t>>();
+  const auto lengths = from.get<std::vector<double>>();
+  ends_.assign(ends.begin(), ends.end());
+  first_step_.assign(first_step.begin(), first_step.end());
+  lengths_.assign(lengths.begin(), lengths.end());
+}
+
+}  // namespace hindsight

@@ -1,0 +1,124 @@
+// The steps of a run: recorded as they are decided, the same forward and backward.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/memory.hpp"
+#include "solvers/grid/block_archive.hpp"
+#include "solvers/grid/grid.hpp"
+#include "solvers/time/step_time.hpp"
+
+namespace hindsight {
+
+/// When a run takes place. Steps land on some times: those of observations and outputs.
+struct TimeSpan {
+  double from = 0.0, to = 1.0;
+  double step = 1.0;  ///< the longest
+  std::vector<double>
+      landings;  ///< any order; those outside (from, to) are ignored, ones closer than 1e-9 steps merged
+};
+
+/// A state that is reached for the first time, for those who decide by it.
+struct ReachedState {
+  const Grid& grid;
+  double* state;  ///< a block of state_doubles()
+};
+
+/// A state and when it is.
+struct Moment {
+  std::int64_t k = 0;  ///< number of the state, from 0
+  double t = 0.0;
+  double before = 0.0, after = 0.0;  ///< lengths of the steps to it and from it; 0 where there is none
+  std::int64_t landing = -1;         ///< number of the landing time that it is; -1: none
+  bool is_last = false;
+  /// Of the step that begins here, and at the end of the one that ends here.
+  double step_length() const { return is_last ? before : after; }
+};
+
+class TimeLine;
+
+/// Who decides the steps: all of them in advance, or one after another by the states that are reached.
+class StepSource {
+ public:
+  virtual ~StepSource() = default;
+  /// Steps at most.
+  virtual std::int64_t most_steps(const TimeLine& line) const = 0;
+  /// Whether begin() records all steps.
+  virtual bool knows_all() const = 0;
+  /// Before state 0 is reached in a run.
+  virtual void begin(TimeLine& line) = 0;
+  /// Records the step that begins with state k, to which all steps are recorded, unless `k` is the end. Collective,
+  /// with the same outcome on all ranks.
+  virtual void decide(TimeLine& line, std::int64_t k, const ReachedState& state) = 0;
+};
+
+/// State k belongs to time(k); step k leads from state k to k+1. Memory grows with the steps that were decided one by
+/// one and with the landings, and counts (runtime/memory.hpp).
+class TimeLine {
+ public:
+  /// @throws InputError when step is not positive or exceeds to - from, or to <= from.
+  TimeLine(const TimeSpan& span, std::unique_ptr<StepSource> source);
+
+  /// Whether the steps are known before the first one is taken.
+  bool is_known() const { return source_->knows_all(); }
+  /// Of the run: as many as there are at most, until its end is reached.
+  std::int64_t steps() const { return steps_; }
+  /// State k is reached for the first time in a run: from now on step k is known. Collective.
+  void reach(std::int64_t k, const ReachedState& state) {
+    if (k == recorded() && k != steps_) source_->decide(*this, k, state);
+  }
+  /// The run ends with state k: steps() is k until reopen().
+  void end_at(std::int64_t k) { steps_ = k; }
+  /// A new run begins: what was decided by states is forgotten.
+  void reopen();
+
+  StepTime step(std::int64_t k) const {
+    const std::size_t s = first_step_.size() == 2 ? 0 : stretch(k);
+    return {ends_[s] + static_cast<double>(k - first_step_[s]) * lengths_[s], lengths_[s], k};
+  }
+  double time(std::int64_t k) const { return k == recorded() ? ends_.back() : step(k).t; }
+  Moment moment(std::int64_t k) const;
+
+  /// Times that are landed on, with the begin and the latest end, in order.
+  const CountedVector<double>& landings() const { return landings_; }
+  /// The number of a time among them. @throws Error(bug) when nothing lands there.
+  std::int64_t landing_of(double time) const;
+  /// Of state k; -1: none.
+  std::int64_t landing_at(std::int64_t k) const;
+
+  // For sources.
+  double longest_step() const { return longest_step_; }
+  std::int64_t recorded() const { return first_step_.back(); }
+  /// Records steps of equal length from where the record ends to this time.
+  void record(std::int64_t count, double to);
+
+  /// Steps of one length between two times.
+  struct Stretch {
+    double from = 0.0, to = 0.0, step = 0.0;
+  };
+  /// The first recorded stretch with the shortest steps, with the longest.
+  Stretch shortest() const;
+  Stretch longest() const;
+
+  /// The end, and what was decided by states.
+  void save(BlockWriter& to) const;
+  void restore(BlockReader& from);
+
+ private:
+  std::size_t stretch(std::int64_t k) const;
+  Stretch stretch_at(std::ptrdiff_t s) const;
+  void forget();
+
+  std::unique_ptr<StepSource> source_;
+  CountedVector<double> landings_;
+  CountedVector<double> ends_;              // times where stretches begin, and where the last one ends
+  CountedVector<std::int64_t> first_step_;  // of each stretch, and of what is to come
+  CountedVector<double> lengths_;           // of the steps of each stretch
+  std::int64_t steps_ = 0;
+  double longest_step_ = 0.0, tolerance_ = 0.0;
+};
+
+}  // namespace hindsight
