@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "adjoint/used_unknowns.hpp"
+#include "adjoint/problem/used_unknowns.hpp"
 #include "runtime/nearest_name.hpp"
 
 namespace hindsight {

@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "adjoint/sweep_keeper.hpp"
+#include "adjoint/sweep/sweep_keeper.hpp"
 #include "io/journal/entry_log.hpp"
 #include "io/journal/run_lock.hpp"
 #include "io/journal/shared_journal.hpp"

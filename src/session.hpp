@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "adjoint/plan/plan.hpp"
-#include "adjoint/simulation.hpp"
+#include "adjoint/problem/simulation.hpp"
 #include "io/case/case.hpp"
 #include "io/results/progress.hpp"
 #include "runtime/resident.hpp"

@@ -7,9 +7,9 @@
 #include <random>
 
 #include "adjoint/plan/plan.hpp"
-#include "adjoint/prefetch.hpp"
 #include "adjoint/schedule/level_counts.hpp"
 #include "adjoint/store/checkpoints.hpp"
+#include "adjoint/sweep/prefetch.hpp"
 #include "io/checkpoints/checkpoint_file.hpp"
 #include "runtime/error.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "adjoint/plan/operation_seconds.hpp"
-#include "adjoint/simulation.hpp"
+#include "adjoint/problem/simulation.hpp"
 #include "adjoint/store/codecs/codecs.hpp"
 #include "io/case/case.hpp"
 #include "io/checkpoints/scratch_folder.hpp"

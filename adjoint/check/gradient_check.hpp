@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "adjoint/check/quotients.hpp"
-#include "adjoint/unknown_values.hpp"
+#include "adjoint/problem/unknown_values.hpp"
 
 namespace hindsight {
 

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "adjoint/prefetch.hpp"
 #include "adjoint/schedule/roles.hpp"
+#include "adjoint/sweep/prefetch.hpp"
 #include "runtime/stop_request.hpp"
 
 namespace hindsight {

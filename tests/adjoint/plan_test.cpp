@@ -138,7 +138,6 @@ TEST(Plan, RecordsOfSeveralStatesAreNoMatterForMixed) {
   EXPECT_EQ(make_plan(in).kind->name, "mixed");
 }
 
-/// A history 200 times the budget: executed as planned, the bits of a run that keeps everything.
 /// Each gradient is followed by what a session does next: it measures when that is wanted.
 TEST(Plan, CostsAreMeasuredAgainOncePerChange) {
   Drift drift;
@@ -158,6 +157,7 @@ TEST(Plan, CostsAreMeasuredAgainOncePerChange) {
   EXPECT_FALSE(drift.wants_measuring()) << "short gradients tell nothing";
 }
 
+/// A history 200 times the budget: executed as planned, the bits of a run that keeps everything.
 TEST(Plan, ASmallBudgetGivesTheBitsOfALargeOne) {
   Session everything = gray_scott({"checkpoints.host=1 GiB", "time.to=500"}, test::self());
   const Evaluation reference = everything.gradient({});

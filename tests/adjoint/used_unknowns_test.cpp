@@ -1,5 +1,5 @@
 // Unknowns that the objective does not depend on are found by the graph, and times that make steps shorter are told.
-#include "adjoint/used_unknowns.hpp"
+#include "adjoint/problem/used_unknowns.hpp"
 
 #include <fstream>
 

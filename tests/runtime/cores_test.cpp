@@ -2,6 +2,7 @@
 #include "runtime/cores.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 namespace hindsight {
 namespace {
@@ -17,8 +18,10 @@ TEST(Cores, AreSharedByTheRanksThatMayRunThere) {
   EXPECT_EQ(spare_cores_of(0, {{0, 1, 2, 3}}), 3.0);
 }
 
-TEST(Cores, AreCountedHere) {
-  EXPECT_GE(spare_cores(Communicator(MPI_COMM_SELF)), 0.0);
+TEST(Cores, AreThoseThatThisProcessMayRunOn) {
+  cpu_set_t set;
+  ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  EXPECT_EQ(spare_cores(Communicator(MPI_COMM_SELF)), static_cast<double>(CPU_COUNT(&set) - 1));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "adjoint/prefetch.hpp"
+#include "adjoint/sweep/prefetch.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "adjoint/least_memory.hpp"
+#include "adjoint/problem/least_memory.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "adjoint/used_unknowns.hpp"
+#include "adjoint/problem/used_unknowns.hpp"
 
 #include <algorithm>
 #include <array>

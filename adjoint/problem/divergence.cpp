@@ -1,4 +1,4 @@
-#include "adjoint/divergence.hpp"
+#include "adjoint/problem/divergence.hpp"
 
 #include <fmt/format.h>
 

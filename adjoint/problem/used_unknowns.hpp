@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "adjoint/simulation.hpp"
+#include "adjoint/problem/simulation.hpp"
 
 namespace hindsight {
 

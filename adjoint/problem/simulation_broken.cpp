@@ -1,7 +1,7 @@
 // Adjoints that are wrong on purpose, so that checks can be checked.
 #include <algorithm>
 
-#include "adjoint/simulation.hpp"
+#include "adjoint/problem/simulation.hpp"
 #include "runtime/error.hpp"
 #include "runtime/nearest_name.hpp"
 

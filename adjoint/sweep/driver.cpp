@@ -1,10 +1,10 @@
-#include "adjoint/driver.hpp"
+#include "adjoint/sweep/driver.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <span>
 
-#include "adjoint/prefetch.hpp"
+#include "adjoint/sweep/prefetch.hpp"
 #include "runtime/error.hpp"
 
 namespace hindsight {

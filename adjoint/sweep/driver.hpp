@@ -6,7 +6,7 @@
 
 #include "adjoint/schedule/schedule.hpp"
 #include "adjoint/store/checkpoints.hpp"
-#include "adjoint/sweep_keeper.hpp"
+#include "adjoint/sweep/sweep_keeper.hpp"
 
 namespace hindsight {
 

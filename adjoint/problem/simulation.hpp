@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "adjoint/driver.hpp"
-#include "adjoint/least_memory.hpp"
 #include "adjoint/objective/end_condition.hpp"
 #include "adjoint/objective/objective.hpp"
 #include "adjoint/plan/operation_seconds.hpp"
+#include "adjoint/problem/least_memory.hpp"
+#include "adjoint/problem/unknown_values.hpp"
 #include "adjoint/schedule/schedule.hpp"
-#include "adjoint/unknown_values.hpp"
+#include "adjoint/sweep/driver.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/grid.hpp"
 #include "solvers/steppers/stepper.hpp"

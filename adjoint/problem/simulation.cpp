@@ -1,4 +1,4 @@
-#include "adjoint/simulation.hpp"
+#include "adjoint/problem/simulation.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <functional>
 #include <utility>
 
-#include "adjoint/divergence.hpp"
+#include "adjoint/problem/divergence.hpp"
 #include "adjoint/schedule/roles.hpp"
 #include "runtime/cores.hpp"
 #include "runtime/error.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "adjoint/simulation.hpp"
+#include "adjoint/problem/simulation.hpp"
 #include "solvers/equations/interpret.hpp"
 #include "solvers/steppers/stepper.hpp"
 #include "solvers/steppers/tables.hpp"

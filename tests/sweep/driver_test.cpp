@@ -1,0 +1,214 @@
+// The driver on steps that are made up: it knows no stepper, no grid and no schedule.
+#include "adjoint/sweep/driver.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "adjoint/schedule/roles.hpp"
+#include "runtime/error.hpp"
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+/// x' = x + sin(x)/8, one number per state; a record keeps sin(x) and cos(x). The objective is the last state.
+class MadeUp final : public ReversibleSteps {
+ public:
+  MadeUp(std::int64_t steps, Pool& pool) : steps_(steps), pool_(pool), first_(static_cast<std::size_t>(steps)) {}
+
+  Buffer initial_state() override { return state_of(0.7); }
+  Buffer advance(std::int64_t k, const Buffer& state, bool first) override {
+    see(k, *state.data(), first);
+    return state_of(next(*state.data()));
+  }
+  Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override {
+    see(k, *state.data(), first);
+    record.reset();
+    record.base = state;
+    record.stages = pool_.acquire(2);
+    double* parts[2];
+    record.stages.data(parts);
+    *parts[0] = std::sin(*state.data());
+    *parts[1] = std::cos(*state.data());
+    return wanted || first ? state_of(next(*state.data())) : Buffer();
+  }
+  bool is_last(std::int64_t k) const override { return k == steps_; }
+  void turn(std::int64_t steps, const Buffer& last) override {
+    turned_at = steps;
+    objective = *last.data();
+    adjoint = 1.0;
+  }
+  void reverse(std::int64_t k, const StepRecord& record) override {
+    EXPECT_EQ(k, --expected_);
+    double* parts[2];
+    record.stages.data(parts);
+    EXPECT_EQ(*parts[0], std::sin(*record.base.data()));
+    adjoint *= 1 + *parts[1] / 8;
+  }
+  void save(BlockWriter&, bool) const override { FAIL(); }
+  void restore(BlockReader&, bool) override { FAIL(); }
+  void save_state(BlockWriter&, const Buffer&) const override { FAIL(); }
+  Buffer restore_state(BlockReader&, std::int64_t) override { return {}; }
+  void save_records(const KeepPiece&, std::span<const StepRecord>) const override { FAIL(); }
+  void restore_records(const ReadPiece&, std::span<StepRecord>) override { FAIL(); }
+
+  /// How often each step was taken for the first time.
+  const std::vector<int>& first() const { return first_; }
+  double objective = 0.0, adjoint = 0.0;
+  std::int64_t turned_at = -1;
+
+ private:
+  static double next(double x) { return x + std::sin(x) / 8; }
+  Buffer state_of(double x) {
+    Buffer state = pool_.acquire();
+    *state.data() = x;
+    return state;
+  }
+  void see(std::int64_t k, double x, bool first) {
+    if (first) {
+      ++first_.at(static_cast<std::size_t>(k));
+      states_.push_back(x);
+    }
+    EXPECT_EQ(x, states_.at(static_cast<std::size_t>(k))) << "step " << k << " begins with another state";
+  }
+
+  std::int64_t steps_, expected_ = steps_;
+  Pool& pool_;
+  std::vector<int> first_;
+  std::vector<double> states_;
+};
+
+constexpr std::int64_t steps = 60, record_units = 3, live = 8;
+
+ScheduleRequest request_of(std::int64_t units, bool is_online) {
+  ScheduleRequest request;
+  request.steps = is_online ? unknown_steps : steps;
+  request.at_most = steps;
+  request.capacities[Tier::host] = units;
+  request.record_units = record_units;
+  request.roles = {Tier::host, Tier::disk};
+  return request;
+}
+
+struct Outcome {
+  double objective = 0.0, adjoint = 0.0;
+  DriverCounts counts;
+};
+
+Outcome driven(const Schedule& schedule, std::int64_t units, bool is_online) {
+  Pool pool(live + units, 1);
+  Checkpoints checkpoints(Tier::host, units, record_units, pool, {}, test::self());
+  MadeUp problem(steps, pool);
+  DriveOptions options;
+  options.is_online = is_online;
+  Outcome outcome;
+  outcome.counts = drive(schedule, problem, checkpoints, options);
+  outcome.objective = problem.objective;
+  outcome.adjoint = problem.adjoint;
+  EXPECT_EQ(problem.turned_at, steps);
+  EXPECT_EQ(problem.first(), std::vector<int>(static_cast<std::size_t>(steps), 1));
+  return outcome;
+}
+
+/// By the formula.
+Outcome expected() {
+  double x = 0.7, derivative = 1.0;
+  std::vector<double> factors;
+  for (std::int64_t k = 0; k < steps; ++k) {
+    factors.push_back(1 + std::cos(x) / 8);
+    x = x + std::sin(x) / 8;
+  }
+  for (std::size_t k = factors.size(); k-- > 0;) derivative *= factors[k];
+  return {x, derivative, {}};
+}
+
+TEST(Driver, ExecutesEveryScheduleThatIsMetInMemory) {
+  const Outcome known = expected();
+  int driven_schedules = 0;
+  for (const ScheduleKind& kind : schedules())
+    for (const std::int64_t units : {4, 9, 400}) {
+      Schedule schedule;
+      try {
+        ScheduleRequest request = request_of(units, kind.is_online);
+        if (kind.complete != nullptr) kind.complete(request, {true, units == 400, record_units, 2.0});
+        schedule = make_schedule(kind, request);
+      } catch (const InputError&) {
+        continue;  // it wants a disk, or records of one unit
+      }
+      SCOPED_TRACE(kind.name + ", " + std::to_string(units) + " units");
+      const Outcome outcome = driven(schedule, units, kind.is_online);
+      EXPECT_EQ(outcome.objective, known.objective);
+      EXPECT_EQ(outcome.adjoint, known.adjoint);
+      EXPECT_EQ(outcome.counts.reversed, steps);
+      if (schedule.predicted.reversed != unpredicted) {
+        EXPECT_EQ(outcome.counts.plain, schedule.predicted.plain);
+        EXPECT_EQ(outcome.counts.recorded, schedule.predicted.recorded);
+        EXPECT_EQ(outcome.counts.peak, schedule.predicted.peak);
+      }
+      ++driven_schedules;
+    }
+  EXPECT_GE(driven_schedules, 12);
+}
+
+TEST(Driver, SaysHowFarItIs) {
+  std::int64_t forward = -1, reversed = -1;
+  Pool pool(live + 9, 1);
+  Checkpoints checkpoints(Tier::host, 9, record_units, pool, {}, test::self());
+  MadeUp problem(steps, pool);
+  DriveOptions options;
+  options.progress = [&](std::int64_t f, std::int64_t r) {
+    EXPECT_GE(f, forward);
+    EXPECT_GE(r, reversed);
+    forward = f;
+    reversed = r;
+  };
+  const DriverCounts counts =
+      drive(make_schedule(schedule_kind("revolve"), request_of(9, false)), problem, checkpoints, options);
+  EXPECT_GT(forward, counts.total() - 32);
+  EXPECT_GT(reversed, steps - 32);
+}
+
+TEST(Driver, LeavesNothingInSlotsWhenAStepFails) {
+  class Failing final : public ReversibleSteps {
+   public:
+    explicit Failing(ReversibleSteps& real) : steps_(real) {}
+    Buffer initial_state() override { return steps_.initial_state(); }
+    Buffer advance(std::int64_t k, const Buffer& state, bool first) override { return steps_.advance(k, state, first); }
+    Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override {
+      return steps_.record(k, state, first, wanted, record);
+    }
+    bool is_last(std::int64_t k) const override { return steps_.is_last(k); }
+    void turn(std::int64_t n, const Buffer& last) override { steps_.turn(n, last); }
+    void reverse(std::int64_t k, const StepRecord& record) override {
+      if (k == steps / 2) throw NumericsError("made up");
+      steps_.reverse(k, record);
+    }
+    void save(BlockWriter&, bool) const override {}
+    void restore(BlockReader&, bool) override {}
+    void save_state(BlockWriter&, const Buffer&) const override {}
+    Buffer restore_state(BlockReader&, std::int64_t) override { return {}; }
+    void save_records(const KeepPiece&, std::span<const StepRecord>) const override {}
+    void restore_records(const ReadPiece&, std::span<StepRecord>) override {}
+
+   private:
+    ReversibleSteps& steps_;
+  };
+  Pool pool(live + 9, 1);
+  Checkpoints checkpoints(Tier::host, 9, record_units, pool, {}, test::self());
+  const Schedule schedule = make_schedule(schedule_kind("revolve"), request_of(9, false));
+  {
+    MadeUp problem(steps, pool);
+    Failing failing(problem);
+    EXPECT_THROW(drive(schedule, failing, checkpoints, {}), NumericsError);
+  }
+  std::vector<Buffer> all;
+  for (std::int64_t i = 0; i < live + 9; ++i) all.push_back(pool.acquire());  // none is held any more
+  all.clear();
+  MadeUp problem(steps, pool);
+  drive(schedule, problem, checkpoints, {});
+  EXPECT_EQ(problem.adjoint, expected().adjoint);
+}
+
+}  // namespace
+}  // namespace hindsight
