@@ -40,7 +40,9 @@ class Budget : public ::testing::Test {
     const nlohmann::json memory = this->memory(folder);
     const auto budget = memory["host"]["budget"].get<double>();
     EXPECT_LE(memory["host"]["peak"].get<double>(), budget);
+#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory, so that resident sizes grow
     EXPECT_LE(memory["resident"]["growth"].get<double>(), 1.05 * budget + 4 * mib) << memory.dump(2);
+#endif
     EXPECT_FALSE(fs::exists(folder + "/scratch"));
   }
 
