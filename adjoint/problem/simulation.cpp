@@ -162,6 +162,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     exchange_parameter_field(s.parameter_fields[i]);
   }
   stages_.resize(static_cast<std::size_t>(stepper_->record_states()), nullptr);
+  is_batched_ = gains_by_batches();
   comm_.together([&] { reserve(0); });
   const Buffer start = initial_state();
   tables_->bind_state(s.first, start.data());
@@ -416,19 +417,21 @@ void Simulation::reach(std::int64_t k, const Buffer& state) {
 void Simulation::observe(std::int64_t k, const Buffer& state) {
   reach(k, state);
   if (k % finite_check_interval == 0 || k == time_->steps()) check_finite(k, state);
-  if (objective_->may_count_at(k, *time_)) {
-    const CountMemory counted(memory_);
+  if (objective_->may_count_at(k, *time_))
     objective_->observe(time_->moment(k), [&] { tables_->bind_state(symbols_->objective, state.data()); });
-  }
   if (observer_ != nullptr && *observer_) (*observer_)(k, time_->time(k), state.data());
 }
 
 /// On a device, where launches take long beside what they do and no messages come between them.
-template <class Work>
-void Simulation::batched(Work work) {
+bool Simulation::gains_by_batches() const {
   constexpr std::int64_t small = 1 << 18;  // values of a state: a device has them written in a launch's time
   const bool is_whole = grid_->communicator().size() == 1 || grid_->dimensions() == 0;
-  if (machine().is_host() || !is_whole || shape().doubles() >= small) return work();
+  return !machine().is_host() && is_whole && shape().doubles() < small;
+}
+
+template <class Work>
+void Simulation::batched(Work work) {
+  if (!is_batched_) return work();
   machine().batch(work);
 }
 

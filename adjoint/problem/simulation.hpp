@@ -172,6 +172,7 @@ class Simulation final : private ReversibleSteps {
   Buffer advance(std::int64_t k, const Buffer& state, bool first) override;
   Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override;
   bool is_last(std::int64_t k) const override { return k == time_->steps(); }
+  bool gains_by_batches() const;
   template <class Work>
   void batched(Work work);
   void turn(std::int64_t steps, const Buffer& last) override;
@@ -261,7 +262,7 @@ class Simulation final : private ReversibleSteps {
   std::vector<double*> stages_;  // of the record in use
   std::vector<double*> fields_;  // of a state that is looked at
   std::optional<EndCondition> stop_;
-  bool has_fixed_end_ = false;
+  bool has_fixed_end_ = false, is_batched_ = false;
   Buffer lambda_, lambda_next_;
   std::unique_ptr<Pool> adjoint_pool_;
   std::vector<Series> series_directions_;

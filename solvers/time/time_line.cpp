@@ -55,17 +55,7 @@ std::size_t TimeLine::stretch(std::int64_t k) const {
   return static_cast<std::size_t>(after - first_step_.begin()) - 1;
 }
 
-Moment TimeLine::moment(std::int64_t k) const {
-  Moment moment{k, time(k), 0.0, 0.0, -1, k == steps_};
-  const std::size_t next = k == recorded() ? lengths_.size() : stretch(k);  // which the step that follows is of
-  const bool begins = first_step_[next] == k;
-  if (k > 0) moment.before = lengths_[begins ? next - 1 : next];
-  if (!moment.is_last) moment.after = lengths_[next];
-  if (begins) moment.landing = landing_at(k);
-  return moment;
-}
-
-std::int64_t TimeLine::landing_at(std::int64_t k) const {
+std::int64_t TimeLine::find_landing(std::int64_t k) const {
   const std::size_t s = k == recorded() ? first_step_.size() - 1 : stretch(k);
   if (first_step_[s] != k) return -1;
   const auto found = std::lower_bound(landings_.begin(), landings_.end(), ends_[s]);

@@ -80,14 +80,28 @@ class TimeLine {
     return {ends_[s] + static_cast<double>(k - first_step_[s]) * lengths_[s], lengths_[s], k};
   }
   double time(std::int64_t k) const { return k == recorded() ? ends_.back() : step(k).t; }
-  Moment moment(std::int64_t k) const;
+  Moment moment(std::int64_t k) const {
+    const std::size_t all = lengths_.size();
+    const std::size_t next = k == recorded() ? all : all == 1 ? 0 : stretch(k);  // which the step that follows is of
+    const auto at = static_cast<double>(k - first_step_[next]);
+    const bool begins = first_step_[next] == k, is_last = k == steps_;
+    return {k,
+            next == all ? ends_.back() : ends_[next] + at * lengths_[next],
+            k == 0 ? 0.0 : lengths_[begins ? next - 1 : next],
+            is_last ? 0.0 : lengths_[next],
+            begins ? landing_at(k) : -1,
+            is_last};
+  }
 
   /// Times that are landed on, with the begin and the latest end, in order.
   const CountedVector<double>& landings() const { return landings_; }
   /// The number of a time among them. @throws Error(bug) when nothing lands there.
   std::int64_t landing_of(double time) const;
   /// Of state k; -1: none.
-  std::int64_t landing_at(std::int64_t k) const;
+  std::int64_t landing_at(std::int64_t k) const {
+    const bool is_inside = lengths_.size() == 1 && k != 0 && k != recorded();
+    return is_inside ? -1 : find_landing(k);
+  }
 
   // For sources.
   double longest_step() const { return longest_step_; }
@@ -109,6 +123,7 @@ class TimeLine {
 
  private:
   std::size_t stretch(std::int64_t k) const;
+  std::int64_t find_landing(std::int64_t k) const;
   Stretch stretch_at(std::ptrdiff_t s) const;
   void forget();
 
