@@ -1,7 +1,7 @@
 // From a case (texts) to a simulation (graphs and numbers).
 #pragma once
 
-#include "adjoint/problem/simulation.hpp"
+#include "adjoint/problem/simulation_spec.hpp"
 #include "io/case/case.hpp"
 
 namespace hindsight {

@@ -88,7 +88,7 @@ std::string memory_text(const Session& session) {
       "  {}\n"
       "  shared: a checkpoint and the live state are one buffer until the next step is taken\n",
       halo[0], halo[1], halo[2], bytes_text(s.state_bytes()), bytes_text(s.record_bytes()), stepper.record_states(),
-      bytes_text(s.working_bytes(s.memory_tier())), stepper.describe_memory());
+      bytes_text(s.working_bytes().machine), stepper.describe_memory());
 }
 
 /// A kernel as a backend's compiler made it.

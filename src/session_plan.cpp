@@ -9,6 +9,7 @@
 #include "adjoint/plan/timeline.hpp"
 #include "adjoint/schedule/mixed.hpp"
 #include "adjoint/schedule/report.hpp"
+#include "adjoint/store/memory_tier.hpp"
 #include "runtime/error.hpp"
 #include "src/session.hpp"
 #include "src/time_limit.hpp"
@@ -95,7 +96,7 @@ std::vector<Tier> Session::memories() const {
 void Session::read_budgets() {
   const auto& checkpoints = case_.checkpoints;
   const std::int64_t n = simulation_->time().steps();
-  inputs_.seconds.memory = simulation_->memory_tier();
+  inputs_.seconds.memory = memory_tier(simulation_->machine());
   inputs_.schedule = checkpoints.schedule;
   inputs_.steps = case_.time.until || !simulation_->time().is_known() ? unknown_steps : n;
   inputs_.at_most = n;
@@ -105,7 +106,9 @@ void Session::read_budgets() {
   inputs_.keeps_records = !tiers_->is_asked_for(inputs_.memory());
   inputs_.state_bytes = simulation_->state_bytes();
   const std::vector<Tier> memories = this->memories();
-  for (const Tier tier : memories) inputs_.working_bytes[index(tier)] = simulation_->working_bytes(tier);
+  const WorkingBytes working = simulation_->working_bytes();
+  inputs_.working_bytes[index(inputs_.memory())] = working.machine;
+  inputs_.working_bytes[index(Tier::host)] = working.host;
   for (const Tier tier : memories) read_budget(tier);
   if (tiers_->any()) {
     std::int64_t fit = n;

@@ -148,7 +148,6 @@ std::vector<double> Misfit::evaluate(const Samples& samples, const std::vector<E
 }
 
 void Misfit::observe(const Moment& moment) {
-  const CountMemory counted(account_);
   const auto [first, last] = range(moment.landing);
   CountedVector<double> at_corners((last - first) * corners_each_, 0.0);
   const Samples samples(*this, *tables_, {value_}, first * corners_each_, last * corners_each_);

@@ -96,8 +96,7 @@ class Misfit final : public Term {
   std::vector<int> lambda_;
   const std::vector<PointObservation>& observations_;  // of spec_
   CountedBytes counted_;                               // their bytes
-  std::shared_ptr<MemoryAccount> account_ = CountMemory::current();
-  CountedVector<std::int64_t> landing_;  // of each observation
+  CountedVector<std::int64_t> landing_;                // of each observation
   std::size_t corners_each_ = 1;
   CountedVector<Corner> corners_;  // corners_each_ per observation
   CountedVector<double> simulated_;

@@ -6,18 +6,13 @@
 #include <cmath>
 #include <utility>
 
+#include "adjoint/problem/unknown_places.hpp"
+#include "runtime/error.hpp"
 #include "solvers/equations/not_finite.hpp"
 #include "solvers/equations/parser.hpp"
 #include "solvers/steppers/methods.hpp"
 
 namespace hindsight {
-namespace {
-
-std::size_t index_of(const std::vector<std::string>& names, const std::string& name) {
-  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-}
-
-}  // namespace
 
 BadValue find_bad_value(const Grid& grid, const std::vector<double*>& cells) {
   const Box box = grid.interior();
@@ -170,6 +165,35 @@ std::string DivergenceFinder::step(StepTime time, double* before, double end, co
   return fmt::format("diverged: field '{}' is not finite after step {} (t = {:.6g}){}: {}",
                      model_.fields[static_cast<std::size_t>(first.field)], time.index + 1, end, place(first.cell),
                      cause.empty() ? "its values overflowed" + find_method(spec_.method).advice : cause);
+}
+
+DivergenceFinder DivergenceWatch::finder() const {
+  return {problem_.spec(), problem_.stepper(), problem_.grid(), problem_.tables()};
+}
+
+void DivergenceWatch::require_finite(std::int64_t k, const Buffer& state) {
+  const Communicator& comm = problem_.communicator();
+  const BadValue bad = find_bad_value(problem_.grid(), states_.fields_of(state.data()));
+  if (comm.any(bad.field >= 0)) {
+    if (k > 0) report(k);
+    comm.agree(finder().initial(bad), static_cast<int>(ExitCode::numerics));
+  }
+  go_on(k, state);
+}
+
+void DivergenceWatch::report(std::int64_t k) {
+  const TimeLine& time = problem_.time();
+  Buffer before = good_;
+  for (std::int64_t step = good_step_; before && step < k; ++step) {
+    Buffer next = states_.acquire();
+    problem_.stepper().step(problem_.tables(), time.step(step), before.data(), next.data());
+    const BadValue bad = find_bad_value(problem_.grid(), states_.fields_of(next.data()));
+    if (problem_.communicator().any(bad.field >= 0))
+      problem_.communicator().agree(finder().step(time.step(step), before.data(), time.time(step + 1), bad),
+                                    static_cast<int>(ExitCode::numerics));
+    before = next;
+  }
+  throw NumericsError("diverged: the state is not finite at step " + std::to_string(k));
 }
 
 }  // namespace hindsight

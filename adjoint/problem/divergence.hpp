@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "adjoint/problem/simulation.hpp"
+#include "adjoint/problem/states.hpp"
 #include "solvers/equations/interpret.hpp"
 #include "solvers/steppers/stepper.hpp"
 #include "solvers/steppers/tables.hpp"
@@ -55,6 +55,35 @@ class DivergenceFinder {
   const Stepper& stepper_;
   const Grid& grid_;
   Tables& tables_;
+};
+
+/// Looks at states of a sweep now and then, and repeats the steps since the last good one to say where it diverged.
+class DivergenceWatch {
+ public:
+  /// Both must outlive it.
+  DivergenceWatch(const Discretisation& problem, States& states) : problem_(problem), states_(states) {}
+  /// @throws NumericsError naming field, step, place and cause when state k, reached for the first time, is looked at
+  /// and is not finite. Collective.
+  void look_at(std::int64_t k, const Buffer& state) {
+    constexpr std::int64_t interval = 32;  // steps between two looks
+    if (k % interval == 0 || k == problem_.time().steps()) require_finite(k, state);
+  }
+  /// A sweep goes on with state k, which is good; without one, it is not the first way through the steps.
+  void go_on(std::int64_t k, const Buffer& state) {
+    good_ = state;
+    good_step_ = k;
+  }
+  void forget() { good_.reset(); }
+
+ private:
+  void require_finite(std::int64_t k, const Buffer& state);
+  [[noreturn]] void report(std::int64_t k);
+  DivergenceFinder finder() const;
+
+  const Discretisation& problem_;
+  States& states_;
+  Buffer good_;
+  std::int64_t good_step_ = 0;
 };
 
 }  // namespace hindsight

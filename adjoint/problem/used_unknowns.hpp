@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "adjoint/problem/simulation.hpp"
+#include "adjoint/problem/simulation_spec.hpp"
 
 namespace hindsight {
 

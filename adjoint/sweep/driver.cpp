@@ -20,30 +20,82 @@ void each_number(Counts& c, Visit visit) {
     for (auto& n : *tiers) visit(n);
 }
 
-/// The state of a sweep: what is live.
-class Sweep {
+/// What is live of a sweep on its way forward.
+class LiveState {
+ protected:
+  LiveState(ForwardSteps& steps, const DriveOptions& options)
+      : end_is_open_(options.is_online), keeper_(options.keeper), steps_(steps), progress_(options.progress) {}
+
+  /// Takes steps, at most to the end. @param keep is called before each of them: between steps nothing but the live
+  /// state, the adjoint and the slots is needed.
+  template <class Keep>
+  void advance(std::int64_t from, std::int64_t to, bool first, Keep keep) {
+    for (std::int64_t k = std::max(from, resumed_at_); k < to; ++k) {
+      live_step_ = k;
+      keep();
+      live_ = steps_.advance(k, live_, first);
+      ++counts_.plain;
+      report();
+      if (end_is_open_ && steps_.is_last(k + 1)) to = k + 1;
+    }
+    live_step_ = to;
+  }
+  void report() {
+    const std::int64_t done = counts_.plain + counts_.recorded;
+    if ((done + counts_.reversed) % report_interval == 0 && progress_) progress_(done, counts_.reversed);
+  }
+
+  bool end_is_open_;
+  SweepKeeper* const keeper_;
+  Buffer live_;
+  std::int64_t live_step_ = 0;
+  std::int64_t resumed_at_ = 0;  // of the action that was under way when it was kept
+  DriverCounts counts_;
+
+  ForwardSteps& steps_;
+
+ private:
+  const std::function<void(std::int64_t, std::int64_t)>& progress_;
+};
+
+/// All steps once.
+class ForwardSweep : LiveState {
+ public:
+  ForwardSweep(ForwardSteps& steps, const DriveOptions& options) : LiveState(steps, options) {}
+  void begin() { live_ = steps_.initial_state(); }
+  Buffer run(std::int64_t steps) {
+    advance(0, steps, true, [this] {
+      if (keeper_ != nullptr && keeper_->is_due()) keeper_->keep([this](BlockWriter& to) { save(to); });
+    });
+    return std::move(live_);
+  }
+  void restore(BlockReader& from) {
+    resumed_at_ = from.get<std::int64_t>();
+    steps_.restore(from, false);
+    live_ = steps_.restore_state(from, resumed_at_);
+    counts_.plain = resumed_at_;
+    keeper_->resumed();
+  }
+
+ private:
+  void save(BlockWriter& to) const {
+    to.archive().write(live_step_);
+    steps_.save(to, false);
+    steps_.save_state(to, live_);
+  }
+};
+
+/// A sweep through a schedule's actions.
+class Sweep : LiveState {
  public:
   Sweep(ActionStream& stream, ReversibleSteps& steps, Checkpoints& checkpoints, const DriveOptions& options)
-      : stream_(stream),
-        end_is_open_(options.is_online),
-        steps_(steps),
-        checkpoints_(checkpoints),
-        keeper_(options.keeper),
-        progress_(options.progress) {}
+      : LiveState(steps, options), stream_(stream), steps_(steps), checkpoints_(checkpoints) {}
 
   void begin() { live_ = steps_.initial_state(); }
 
-  // Between steps nothing but the live state, the adjoint and the slots is needed: a live record is used up by what
-  // comes before the next step or load.
+  // A live record is used up by what comes before the next step or load.
   void operator()(const Advance& a) {
-    for (std::int64_t k = std::max(a.from, resumed_at_); k < a.to; ++k) {
-      live_step_ = k;
-      keep_if_due();
-      live_ = steps_.advance(k, live_, !turned_);
-      ++counts_.plain;
-      report();
-    }
-    live_step_ = a.to;
+    advance(a.from, a.to, !turned_, [this] { keep_if_due(); });
     if (end_is_open_) look_for_end();
   }
   void operator()(const Record& a) {
@@ -226,23 +278,13 @@ class Sweep {
     stream_.finish_at(live_step_);
     end_is_open_ = false;
   }
-  void report() {
-    const std::int64_t done = counts_.plain + counts_.recorded;
-    if ((done + counts_.reversed) % report_interval == 0 && progress_) progress_(done, counts_.reversed);
-  }
 
   ActionStream& stream_;
-  bool end_is_open_;
   ReversibleSteps& steps_;
   Checkpoints& checkpoints_;
-  SweepKeeper* const keeper_;
-  const std::function<void(std::int64_t, std::int64_t)>& progress_;
-  Buffer live_;
-  std::int64_t live_step_ = 0, position_ = 0;  // actions done
-  std::int64_t resumed_at_ = 0;                // of the action that was under way when it was kept
+  std::int64_t position_ = 0;  // actions done
   StepRecord record_;
   bool turned_ = false;
-  DriverCounts counts_;
 };
 
 }  // namespace
@@ -285,6 +327,16 @@ DriverCounts drive(const Schedule& schedule, ReversibleSteps& steps, Checkpoints
     checkpoints.clear();  // no transfer may outlive the buffers that it works on
     throw;
   }
+}
+
+Buffer drive_forward(std::int64_t steps, ForwardSteps& problem, const DriveOptions& options) {
+  ForwardSweep sweep(problem, options);
+  if (options.kept == nullptr) {
+    sweep.begin();
+  } else {
+    sweep.restore(*options.kept);
+  }
+  return sweep.run(steps);
 }
 
 }  // namespace hindsight

@@ -13,28 +13,33 @@ namespace hindsight {
 using KeepPiece = std::function<void(const std::function<void(BlockWriter&)>& write)>;
 using ReadPiece = std::function<void(const std::function<void(BlockReader&)>& read)>;
 
-/// A problem whose steps can be repeated and reversed. States are passed in and returned.
-class ReversibleSteps {
+/// A problem whose steps can be taken, and repeated. States are passed in and returned.
+class ForwardSteps {
  public:
-  virtual ~ReversibleSteps() = default;
+  virtual ~ForwardSteps() = default;
   virtual Buffer initial_state() = 0;
-  /// State k -> state k+1. `first` is true when this step has not been taken before in this gradient.
+  /// State k -> state k+1. `first` is true when this step has not been taken before in this sweep.
   virtual Buffer advance(std::int64_t k, const Buffer& state, bool first) = 0;
-  /// The same, keeping what reverse() needs in `record`. The next state may be left out unless it is `wanted`.
-  virtual Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) = 0;
   /// Whether state k, reached for the first time, is the last one.
   virtual bool is_last(std::int64_t k) const = 0;
-  /// The end is reached: sets the adjoint of the last state.
-  virtual void turn(std::int64_t steps, const Buffer& last) = 0;
-  /// Adjoint of state k+1 -> adjoint of state k.
-  virtual void reverse(std::int64_t k, const StepRecord& record) = 0;
-  /// All that steps have accumulated in this gradient; after turn() that of the reverse sweep too, and the adjoint.
+  /// All that steps have accumulated in this sweep; when it has `turned`, that of the way back too, and the adjoint.
   virtual void save(BlockWriter& to, bool turned) const = 0;
   virtual void restore(BlockReader& from, bool turned) = 0;
   /// A state, bit for bit.
   virtual void save_state(BlockWriter& to, const Buffer& state) const = 0;
   /// @param k of the sweep's first way through it, else -1.
   virtual Buffer restore_state(BlockReader& from, std::int64_t k) = 0;
+};
+
+/// A problem whose steps can also be reversed.
+class ReversibleSteps : public ForwardSteps {
+ public:
+  /// advance(), keeping what reverse() needs in `record`. The next state may be left out unless it is `wanted`.
+  virtual Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) = 0;
+  /// The end is reached: sets the adjoint of the last state.
+  virtual void turn(std::int64_t steps, const Buffer& last) = 0;
+  /// Adjoint of state k+1 -> adjoint of state k.
+  virtual void reverse(std::int64_t k, const StepRecord& record) = 0;
   /// Records, some of them without base, in small pieces, each of which `keep` lets be written: for the same number of
   /// ranks.
   virtual void save_records(const KeepPiece& keep, std::span<const StepRecord> records) const = 0;
@@ -51,9 +56,9 @@ struct DriverCounts : ScheduleCounts {
 void save_counts(ArchiveWriter& to, const DriverCounts& counts);
 DriverCounts restore_counts(BlockReader& from);
 
-/// How a gradient begins, and who keeps it.
+/// How a sweep begins, and who keeps it.
 struct DriveOptions {
-  bool is_online = false;         ///< the stream is to be told the number of steps when the last one is reached
+  bool is_online = false;         ///< only is_last() tells the number of steps, and the schedule learns it then
   SweepKeeper* keeper = nullptr;  ///< null: nobody
   BlockReader* kept = nullptr;    ///< where to go on, as the keeper was given it by the same schedule; null: at step 0
   /// Called every few steps with (steps done forward, steps reversed); may be empty.
@@ -65,5 +70,9 @@ struct DriveOptions {
 /// TierIsFull; ResourceError when too many slots are damaged; what the keeper throws.
 DriverCounts drive(const Schedule& schedule, ReversibleSteps& steps, Checkpoints& checkpoints,
                    const DriveOptions& options);
+
+/// Takes all steps once, forward. @param steps how many, at most where options say is_online. @returns the last state.
+/// @throws what the keeper throws.
+Buffer drive_forward(std::int64_t steps, ForwardSteps& problem, const DriveOptions& options);
 
 }  // namespace hindsight

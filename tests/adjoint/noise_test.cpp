@@ -99,8 +99,9 @@ std::vector<double> final_values(const std::string& text) {
                   test::self(), false, false, true);
   std::vector<double> last;
   const Layout& layout = session.simulation().grid().layout();
-  session.simulation().run(
-      {[&](std::int64_t, double, double* state) { last = session.simulation().unpadded(state + layout.origin); }});
+  session.simulation().run({[&](std::int64_t, double, double* state) {
+    last = unpadded(session.simulation().grid(), state + layout.origin);
+  }});
   return last;
 }
 

@@ -51,7 +51,7 @@ TEST_P(EveryCaseEverywhere, RightGradientsAreRightAndBrokenOnesWrong) {
   Session session(GetParam().read(), test::self(), true, true, true);
   session.gradient({});
   session.simulation().fix_end();
-  std::vector<std::string> parts = Simulation::breakable_parts();
+  std::vector<std::string> parts = BrokenAdjoint::parts();
   for (const Unknown& unknown : session.simulation().spec().unknowns) parts.push_back(unknown.label());
   std::map<std::string, int> verdicts;
   std::map<std::string, Tally> breaks;

@@ -210,5 +210,26 @@ TEST(Driver, LeavesNothingInSlotsWhenAStepFails) {
   EXPECT_EQ(problem.adjoint, expected().adjoint);
 }
 
+Buffer driven_forward(MadeUp& problem, std::int64_t most, bool is_online) {
+  DriveOptions options;
+  options.is_online = is_online;
+  return drive_forward(most, problem, options);
+}
+
+TEST(Driver, TakesEachStepOnceOnAWayForward) {
+  Pool pool(live, 1);
+  MadeUp problem(steps, pool);
+  const Buffer last = driven_forward(problem, steps, false);
+  EXPECT_EQ(*last.data(), expected().objective);
+  EXPECT_EQ(problem.first(), std::vector<int>(static_cast<std::size_t>(steps), 1));
+}
+
+TEST(Driver, EndsAWayForwardWhereTheProblemSays) {
+  Pool pool(live, 1);
+  MadeUp problem(steps, pool);
+  const Buffer last = driven_forward(problem, 1000 * steps, true);
+  EXPECT_EQ(*last.data(), expected().objective);
+}
+
 }  // namespace
 }  // namespace hindsight

@@ -1,0 +1,92 @@
+#include "adjoint/problem/discretisation.hpp"
+
+#include "solvers/steppers/methods.hpp"
+#include "solvers/steppers/reads.hpp"
+#include "solvers/steppers/stage_names.hpp"
+#include "solvers/time/step_sources.hpp"
+
+namespace hindsight {
+namespace {
+
+std::vector<std::string> names_of(const std::vector<Unknown>& unknowns, Unknown::Kind kind) {
+  std::vector<std::string> names;
+  for (const Unknown& u : unknowns)
+    if (u.kind == kind) names.push_back(u.name);
+  return names;
+}
+
+}  // namespace
+
+Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, Stepper::Wants wants, Machine& machine)
+    : spec_(spec),
+      comm_(comm),
+      wants_(wants),
+      machine_(machine),
+      active_{names_of(spec.unknowns, Unknown::Kind::scalar), names_of(spec.unknowns, Unknown::Kind::series),
+              names_of(spec.unknowns, Unknown::Kind::field)} {
+  stepper_ = find_method(spec.method).make(spec.model, active_, wants);
+  sums_ = stepper_->sums();
+  objective_ = std::make_unique<Objective>(spec.terms, TermPlace{spec.model, active_, 0, sums_});
+  sums_ += objective_->sums();
+  halo_ = deeper(stepper_->halo(), objective_->halo());
+  if (spec.until) {
+    const int number = static_cast<int>(spec.terms.size());
+    stop_.emplace(*spec.until, TermPlace{spec.model, active_, number, sums_});
+    sums_ += stop_->sums();
+    halo_ = deeper(halo_, stop_->halo());
+  }
+  make_symbols();
+  TimeSpan span{spec.from, spec.to, spec.step, spec.landings};
+  for (const auto& term : spec.terms)
+    for (const double t : term->landings()) span.landings.push_back(t);
+  time_ = std::make_unique<TimeLine>(span, find_step_source(spec.steps).make());
+}
+
+void Discretisation::make_symbols() {
+  const auto field = [&](const std::string& name) { return int{spec_.model.graph->field(name).node().symbol}; };
+  StateSymbols& s = symbols_;
+  for (const std::string& name : spec_.model.fields) {
+    s.first.push_back(field(StageNames::stage(name, 1)));
+    s.dot_first.push_back(field(StageNames::dot(StageNames::stage(name, 1))));
+    s.between.push_back(field(StageNames::stage(name, 0)));
+    s.dot_between.push_back(field(StageNames::dot(StageNames::stage(name, 0))));
+    s.lambda.push_back(field(StageNames::lambda(name)));
+  }
+}
+
+void Discretisation::make_grid() {
+  grid_ = std::make_unique<Grid>(spec_.axes, comm_, halo_, machine_);
+  tables_ = std::make_unique<Tables>(*spec_.model.graph, *grid_, sums_);
+}
+
+void Discretisation::prepare(const std::vector<double*>& knot_sums) {
+  stepper_->prepare(*grid_, *tables_, spec_.series);
+  for (std::size_t q = 0; q < knot_sums.size(); ++q) stepper_->bind_series_sums(q, knot_sums[q]);
+  const TermSetting setting{*grid_, *time_, *tables_, spec_.series, knot_sums};
+  objective_->prepare(setting);
+  if (stop_) stop_->prepare(setting);
+}
+
+void Discretisation::set_series(std::size_t series, const std::vector<double>& values) {
+  spec_.series[series].values = values;
+  stepper_->set_series(series, values);
+  objective_->set_series(series, values);
+  if (stop_) stop_->set_series(series, values);
+}
+
+void Discretisation::look_for_end(std::int64_t k, double* state) {
+  tables_->bind_state(symbols_.between, state);
+  if (stop_->is_met(time_->moment(k))) time_->end_at(k);
+}
+
+std::vector<const KernelLibrary*> Discretisation::libraries() const {
+  std::vector<const KernelLibrary*> all = stepper_->libraries();
+  const auto add = [&](const std::vector<const KernelLibrary*>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  add(objective_->libraries());
+  if (stop_) add(stop_->libraries());
+  return all;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,83 @@
+// The steps and terms of a problem on a grid: what all parts of a simulation work with.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "adjoint/objective/objective.hpp"
+#include "adjoint/problem/simulation_spec.hpp"
+#include "runtime/machine.hpp"
+#include "solvers/steppers/stepper.hpp"
+#include "solvers/time/time_line.hpp"
+
+namespace hindsight {
+
+/// Symbols of the arrays of a state, one per field of the model, by what the state is bound as.
+struct StateSymbols {
+  std::vector<int> first, dot_first;      ///< the state that a step begins with, and its direction
+  std::vector<int> between, dot_between;  ///< the state between steps, as terms read it, and its direction
+  std::vector<int> lambda;                ///< the adjoint of a state
+};
+
+/// Made in two stages: steps and terms first, which tell what a grid must have, then the grid and all that lies on it.
+class Discretisation {
+ public:
+  /// Steps, terms and times. @param machine must outlive it; so must spec, of which the series are set.
+  Discretisation(SimulationSpec& spec, const Communicator& comm, Stepper::Wants wants, Machine& machine);
+  /// The grid and its tables. Collective.
+  void make_grid();
+  /// Compiles and allocates what steps and terms need. @param knot_sums as of TermSetting. Collective.
+  void prepare(const std::vector<double*>& knot_sums);
+
+  const SimulationSpec& spec() const { return spec_; }
+  const Model& model() const { return spec_.model; }
+  const Active& active() const { return active_; }
+  const StateSymbols& symbols() const { return symbols_; }
+  const Communicator& communicator() const { return comm_; }
+  Machine& machine() const { return machine_; }
+  bool differentiates() const { return wants_.adjoint || wants_.tangent; }
+  const Stepper::Wants& wants() const { return wants_; }
+
+  Stepper& stepper() const { return *stepper_; }
+  Objective& objective() const { return *objective_; }
+  TimeLine& time() const { return *time_; }
+  const Grid& grid() const { return *grid_; }
+  Tables& tables() const { return *tables_; }
+
+  /// Doubles and bytes of one state.
+  std::int64_t state_doubles() const { return hindsight::state_doubles(*grid_, model().fields.size()); }
+  std::int64_t state_bytes() const { return state_doubles() * static_cast<std::int64_t>(sizeof(double)); }
+  /// Takes new values of the knots of a series (index into model.series).
+  void set_series(std::size_t series, const std::vector<double>& values);
+  /// Decides what follows state k, which is reached for the first time: the next step, or the end. Collective.
+  void reach(std::int64_t k, double* state) {
+    time_->reach(k, {*grid_, state});
+    if (stop_ && k > 0) look_for_end(k, state);
+  }
+  /// Whether a condition on the state ends the run.
+  bool has_end_condition() const { return stop_.has_value(); }
+  /// All kernels of steps and terms.
+  std::vector<const KernelLibrary*> libraries() const;
+
+ private:
+  void make_symbols();
+  void look_for_end(std::int64_t k, double* state);
+
+  SimulationSpec& spec_;
+  Communicator comm_;
+  Stepper::Wants wants_;
+  Machine& machine_;
+  Active active_;
+  StateSymbols symbols_;
+  std::unique_ptr<Stepper> stepper_;
+  std::unique_ptr<Objective> objective_;
+  std::optional<EndCondition> stop_;
+  std::unique_ptr<TimeLine> time_;
+  std::array<int, 3> halo_{0, 0, 0};
+  int sums_ = 0;
+  std::unique_ptr<Grid> grid_;
+  std::unique_ptr<Tables> tables_;
+};
+
+}  // namespace hindsight

@@ -1,0 +1,38 @@
+// What the operations of a gradient take on this machine, measured on the problem itself.
+#pragma once
+
+#include <cstdint>
+
+#include "adjoint/plan/operation_seconds.hpp"
+#include "adjoint/problem/simulated_steps.hpp"
+
+namespace hindsight {
+
+/// Measures with the memory that there is: States must have room for the units that are named.
+class Measurements {
+ public:
+  /// All must outlive it.
+  Measurements(Discretisation& problem, States& states, SimulatedSteps& steps)
+      : problem_(problem), states_(states), steps_(steps) {}
+
+  /// Units of memory that are worth using for steps(): as many as no cache holds, but no more than a few per cent of
+  /// the run's steps; the same on all ranks. @param most that there are. Collective.
+  std::int64_t units(std::int64_t most) const;
+  /// Single steps from the initial state, all ranks at once; medians of `repeats`, about `batch` seconds each.
+  /// Collective, the same on all ranks.
+  StepSeconds steps(int repeats, double batch, std::int64_t units);
+  /// Transfers of single states while steps are taken, when one follows the other. Uses so many of the tier's slots and
+  /// empties it. Collective.
+  TransferSeconds transfers(SlotTier& tier, std::int64_t slots);
+
+ private:
+  std::int64_t record_units() const { return 1 + states_.record_states(); }
+  void operations(StepSeconds& seconds, int repeats, double batch, std::int64_t units);
+  double aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);
+
+  Discretisation& problem_;
+  States& states_;
+  SimulatedSteps& steps_;
+};
+
+}  // namespace hindsight

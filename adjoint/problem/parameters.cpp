@@ -1,0 +1,294 @@
+#include "adjoint/problem/parameters.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "solvers/equations/derive.hpp"
+#include "solvers/steppers/stage_names.hpp"
+
+namespace hindsight {
+
+struct Parameters::HostSide {
+  explicit HostSide(const Discretisation& problem)
+      : grid(problem.spec().axes, problem.communicator(), problem.grid().layout().halo),
+        tables(*problem.model().graph, grid, 0),
+        state(state_doubles(grid, problem.model().fields.size())) {}
+  Grid grid;
+  Tables tables;
+  Memory state;
+};
+
+Parameters::Parameters(Discretisation& problem)
+    : problem_(problem), memory_{problem, {}, {}, [this](int symbol) { exchange(symbol); }} {
+  make_symbols();
+  for (const ParameterField& p : problem.spec().parameter_fields) {
+    field_kernel_.push_back(-1);
+    if (!p.expression.is_valid()) continue;
+    field_kernel_.back() = 1 + static_cast<int>(field_kernels_.size());
+    field_kernels_.push_back({fmt::format("parameter_field{}", field_kernels_.size()), {{p.name, p.expression}}, {}});
+  }
+  derive_initial();
+}
+
+Parameters::~Parameters() = default;
+
+void Parameters::make_symbols() {
+  const auto field = [&](const std::string& name) { return int{problem_.model().graph->field(name).node().symbol}; };
+  ParameterSymbols& s = memory_.symbols;
+  for (const std::string& name : problem_.model().parameter_fields) s.fields.push_back(field(name));
+  for (const std::string& name : problem_.active().parameter_fields) {
+    s.bars.push_back(field(StageNames::bar(name)));
+    s.dots.push_back(field(StageNames::dot(name)));
+  }
+  ones_ = field("@ones");
+}
+
+bool Parameters::is_unknown_initial(const std::string& field) const {
+  const std::vector<Unknown>& all = problem_.spec().unknowns;
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Unknown& u) { return u.kind == Unknown::Kind::initial && u.name == field; });
+}
+
+/// Of initial states that are expressions of parameters.
+void Parameters::derive_initial() {
+  const Model& model = problem_.model();
+  const Active& active = problem_.active();
+  Graph& graph = *model.graph;
+  std::vector<Expr> free, multipliers;
+  for (std::size_t f = 0; f < model.fields.size(); ++f) {
+    const Expr given = problem_.spec().initial[f];
+    initial_.value.outputs.push_back({StageNames::stage(model.fields[f], 1), given});
+    free.push_back(is_unknown_initial(model.fields[f]) ? graph.constant(0.0) : given);
+    multipliers.push_back(graph.field(StageNames::lambda(model.fields[f])));
+  }
+  const Adjoint own = adjoint(free, multipliers, active.parameter_fields, active.scalars);
+  for (std::size_t p = 0; p < active.scalars.size(); ++p)
+    if (!own.scalars[p].is_constant(0.0)) initial_.adjoint.sums.push_back({static_cast<int>(p), own.scalars[p]});
+  for (std::size_t k = 0; k < active.parameter_fields.size(); ++k) {
+    const std::string bar = StageNames::bar(active.parameter_fields[k]);
+    if (!own.fields[k].is_constant(0.0)) initial_.adjoint.outputs.push_back({bar, graph.field(bar) + own.fields[k]});
+  }
+  std::vector<Seed> seeds;
+  for (const std::string& name : active.scalars) seeds.push_back({false, name, StageNames::dot(name)});
+  for (const std::string& name : active.parameter_fields) seeds.push_back({true, name, StageNames::dot(name)});
+  const std::vector<Expr> dots = tangent(free, seeds);
+  for (std::size_t f = 0; f < model.fields.size(); ++f)
+    initial_.tangent.outputs.push_back({StageNames::dot(StageNames::stage(model.fields[f], 1)), dots[f]});
+  for (KernelSpec* kernel : {&initial_.value, &initial_.adjoint, &initial_.tangent}) *kernel = fused(*kernel);
+}
+
+std::int64_t Parameters::arrays() const {
+  return std::ssize(memory_.symbols.fields) + 2 * std::ssize(memory_.symbols.bars) + 1;  // and the ones
+}
+
+void Parameters::prepare() {
+  const Grid& grid = problem_.grid();
+  Tables& tables = problem_.tables();
+  const ParameterSymbols& s = memory_.symbols;
+  problem_.communicator().together([&] {
+    for (const std::vector<int>& fields : {s.fields, s.bars, s.dots, {ones_}}) tables.allocate(fields);
+  });
+  unpack_cells(grid, std::vector<double>(static_cast<std::size_t>(grid.interior().cells()), 1.0).data(),
+               tables.field(ones_));
+  compile();
+  mirror_walls_ = plain_walls(1, WallRule::slope);
+  if (grid.dimensions() > 0 && !s.fields.empty())
+    exchange_ = std::make_unique<HaloExchange>(grid, 1, grid.layout().halo, true);
+  make_sums();
+}
+
+void Parameters::compile() {
+  const Grid& grid = problem_.grid();
+  std::vector<KernelSpec> kernels{initial_.value};
+  kernels.insert(kernels.end(), field_kernels_.begin(), field_kernels_.end());
+  const Boxes boxes = boxes_of(grid.dimensions());
+  first_library_ = KernelLibrary(kernels, boxes, problem_.communicator());
+  if (!problem_.machine().is_host()) {
+    host_side_ = std::make_unique<HostSide>(problem_);
+    host_side_->tables.allocate(memory_.symbols.fields);
+  }
+  kernels.clear();
+  const bool has_adjoint = !initial_.adjoint.roots().empty(), has_tangent = !initial_.tangent.roots().empty();
+  if (has_adjoint) kernels.push_back(initial_.adjoint);
+  if (has_tangent) kernels.push_back(initial_.tangent);
+  initial_library_ = KernelLibrary(kernels, boxes, problem_.communicator(), problem_.machine());
+  if (has_adjoint) initial_.run_adjoint = initial_library_[0];
+  if (has_tangent) initial_.run_tangent = initial_library_[has_adjoint ? 1 : 0];
+}
+
+void Parameters::make_sums() {
+  const std::int64_t rows = problem_.grid().local_rows();
+  for (std::size_t p = 0; p < problem_.active().scalars.size(); ++p) {
+    scalar_sums_.emplace_back(rows, problem_.machine());
+    problem_.tables().bind_sum(static_cast<int>(p), scalar_sums_.back().data());
+  }
+  for (const std::string& name : problem_.active().series) {
+    const Series& series = problem_.spec().series[index_of(problem_.model().series, name)];
+    series_sums_.emplace_back(rows * std::ssize(series.values), problem_.machine());
+    memory_.directions.push_back(series);
+  }
+}
+
+void Parameters::begin(double* state) {
+  const Model& model = problem_.model();
+  for (std::size_t i = 0; i < model.scalars.size(); ++i)
+    if (const int symbol = model.graph->scalar_index(model.scalars[i]); symbol >= 0)
+      problem_.tables().scalar(symbol) = problem_.spec().scalar_values[i];
+  for (std::size_t i = 0; i < model.parameter_fields.size(); ++i) {
+    fill(i);
+    exchange(memory_.symbols.fields[i]);
+  }
+  write_initial(state);
+  for (const Unknown& u : problem_.spec().unknowns) {
+    if (u.kind == Unknown::Kind::initial) {
+      auto place = std::make_unique<InitialField>(memory_, index_of(model.fields, u.name));
+      initial_fields_.push_back(place.get());
+      places_.push_back(std::move(place));
+    } else {
+      places_.push_back(make_parameter_place(u, memory_));
+    }
+    values_.push_back(places_.back()->first_values());
+  }
+  problem_.stepper().parameters_changed(problem_.tables(), false);
+}
+
+/// The owned cells of a parameter field, by the host, from an expression or a function.
+void Parameters::fill(std::size_t field) {
+  const int symbol = memory_.symbols.fields[field], kernel = field_kernel_[field];
+  const Tables& tables = host_side_ ? host_side_->tables : problem_.tables();
+  double* const cells = tables.field(symbol);
+  if (kernel >= 0) {
+    tables.launch(first_library_[static_cast<std::size_t>(kernel)], problem_.grid().interior());
+  } else {
+    problem_.spec().parameter_fields[field].fill(tables.grid(), cells);
+  }
+  const Layout& layout = problem_.grid().layout();
+  if (host_side_)
+    problem_.machine().copy(problem_.tables().field(symbol) - layout.origin, cells - layout.origin, layout.size);
+}
+
+void Parameters::exchange(int symbol) {
+  if (!exchange_) return;
+  const std::vector<double*> cells{problem_.tables().field(symbol)};
+  exchange_->start(cells, mirror_walls_);
+  exchange_->finish(cells, mirror_walls_);
+}
+
+void Parameters::set(const UnknownValues& values) {
+  values_ = values;
+  for (std::size_t i = 0; i < places_.size(); ++i) places_[i]->set(values[i]);
+  problem_.stepper().parameters_changed(problem_.tables(), false);
+}
+
+std::int64_t Parameters::bytes() const {
+  std::size_t numbers = 0;
+  for (const std::vector<double>& values : values_) numbers += values.size();
+  return static_cast<std::int64_t>(numbers * sizeof(double));
+}
+
+void Parameters::write_initial(double* state) {
+  problem_.tables().bind_state(problem_.symbols().first, state);
+  if (host_side_) {
+    evaluate_on_host(state);
+  } else {
+    problem_.tables().launch(first_library_[0], problem_.grid().interior());
+  }
+  for (const InitialField* field : initial_fields_) field->write_values();
+}
+
+void Parameters::evaluate_on_host(double* state) {
+  const Model& model = problem_.model();
+  const Layout& layout = problem_.grid().layout();
+  Machine& machine = problem_.machine();
+  Tables& tables = host_side_->tables;
+  for (const std::string& name : model.scalars)
+    if (const int symbol = model.graph->scalar_index(name); symbol >= 0)
+      tables.scalar(symbol) = problem_.tables().scalar(symbol);
+  for (const int symbol : memory_.symbols.fields)
+    machine.copy(tables.field(symbol) - layout.origin, problem_.tables().field(symbol) - layout.origin, layout.size);
+  tables.bind_state(problem_.symbols().first, host_side_->state.data());
+  tables.launch(first_library_[0], problem_.grid().interior());
+  machine.copy(state, host_side_->state.data(), host_side_->state.size());
+}
+
+void Parameters::set_direction(const UnknownValues& direction) {
+  for (std::size_t i = 0; i < places_.size(); ++i) places_[i]->set_direction(direction[i]);
+  problem_.stepper().set_series_directions(memory_.directions);
+}
+
+void Parameters::write_initial_direction(double* state) {
+  problem_.machine().clear(state, problem_.state_doubles());
+  problem_.tables().bind_state(problem_.symbols().dot_first, state);
+  if (initial_.run_tangent) problem_.tables().launch(initial_.run_tangent, problem_.grid().interior());
+  for (const InitialField* field : initial_fields_) field->write_direction();
+}
+
+void Parameters::bind_directions_at(double t) {
+  for (const Series& s : memory_.directions)
+    if (const int symbol = problem_.model().graph->scalar_index(StageNames::dot(StageNames::stage(s.name, 0)));
+        symbol >= 0)
+      problem_.tables().scalar(symbol) = s.at(t);
+}
+
+std::vector<double*> Parameters::knot_sums() const {
+  std::vector<double*> knots;
+  for (const Memory& sums : series_sums_) knots.push_back(sums.data());
+  return knots;
+}
+
+std::vector<double*> Parameters::bars() const {
+  std::vector<double*> cells;
+  for (const int bar : memory_.symbols.bars) cells.push_back(problem_.tables().field(bar));
+  return cells;
+}
+
+std::vector<const Memory*> Parameters::row_sums() const {
+  std::vector<const Memory*> all;
+  for (const auto* sums : {&scalar_sums_, &series_sums_})
+    for (const Memory& m : *sums) all.push_back(&m);
+  return all;
+}
+
+void Parameters::clear_sums() {
+  for (auto* sums : {&scalar_sums_, &series_sums_})
+    for (Memory& m : *sums) m.clear();
+  const Grid& grid = problem_.grid();
+  const bool is_any = !memory_.symbols.bars.empty();
+  const CountedVector<double> zeros(is_any ? static_cast<std::size_t>(grid.interior().cells()) : 0);
+  for (double* bar : bars()) unpack_cells(grid, zeros.data(), bar);
+}
+
+void Parameters::save_sums(BlockWriter& to) const {
+  for (const Memory* sums : row_sums()) to.rows(sums->data(), sums->size() / problem_.grid().local_rows());
+  for (const double* bar : bars()) to.cells(bar);
+}
+
+void Parameters::restore_sums(BlockReader& from) {
+  for (const Memory* sums : row_sums()) from.rows(sums->data(), sums->size() / problem_.grid().local_rows());
+  for (double* bar : bars()) from.cells(bar);
+}
+
+std::int64_t Parameters::sum_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Memory* sums : row_sums()) bytes += sums->bytes();
+  return bytes;
+}
+
+void Parameters::add_initial_adjoint() {
+  if (initial_.run_adjoint) problem_.tables().launch(initial_.run_adjoint, problem_.grid().interior());
+}
+
+DerivativeSums Parameters::sums() const {
+  const Grid& grid = problem_.grid();
+  DerivativeSums sums;
+  for (const Memory& rows : scalar_sums_) sums.scalars.push_back(grid_sum(grid, rows.data()));
+  for (const Memory& rows : series_sums_) {
+    sums.knots.emplace_back();
+    for (std::int64_t k = 0; k < rows.size() / grid.local_rows(); ++k)
+      sums.knots.back().push_back(grid_sum(grid, rows.data() + k * grid.local_rows()));
+  }
+  return sums;
+}
+
+}  // namespace hindsight

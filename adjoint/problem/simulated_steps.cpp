@@ -1,0 +1,191 @@
+#include "adjoint/problem/simulated_steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/error.hpp"
+#include "runtime/nearest_name.hpp"
+
+namespace hindsight {
+
+SimulatedSteps::SimulatedSteps(Discretisation& problem, Parameters& parameters, States& states)
+    : problem_(problem),
+      stepper_(problem.stepper()),
+      tables_(problem.tables()),
+      time_(problem.time()),
+      objective_(problem.objective()),
+      parameters_(parameters),
+      states_(states),
+      watch_(problem, states),
+      adjoints_(problem.differentiates() ? 2 : 0, problem.state_doubles(), problem.machine()),
+      is_batched_(gains_by_batches()) {}
+
+/// On a device, where launches take long beside what they do and no messages come between them.
+bool SimulatedSteps::gains_by_batches() const {
+  constexpr std::int64_t small = 1 << 18;  // values of a state: a device has them written in a launch's time
+  const Grid& grid = problem_.grid();
+  const bool is_whole = grid.communicator().size() == 1 || grid.dimensions() == 0;
+  return !problem_.machine().is_host() && is_whole && states_.shape().doubles() < small;
+}
+
+void SimulatedSteps::begin() {
+  parameters_.clear_sums();
+  objective_.reset();
+  stepper_.clear_sums();
+  watch_.forget();
+  if (!has_fixed_end_) time_.reopen();
+}
+
+bool SimulatedSteps::end_is_open() const {
+  return !has_fixed_end_ && (problem_.has_end_condition() || !time_.is_known());
+}
+
+void SimulatedSteps::reserve_adjoints() {
+  if (!lambda_) lambda_ = adjoints_.acquire();
+  if (!lambda_next_) lambda_next_ = adjoints_.acquire();
+}
+
+Buffer SimulatedSteps::initial_state() {
+  Buffer state = states_.acquire();
+  parameters_.write_initial(state.data());
+  return state;
+}
+
+void SimulatedSteps::observe(std::int64_t k, const Buffer& state) {
+  if (!has_fixed_end_) problem_.reach(k, state.data());
+  watch_.look_at(k, state);
+  if (objective_.may_count_at(k, time_))
+    objective_.observe(time_.moment(k), [&] { tables_.bind_state(problem_.symbols().between, state.data()); });
+  if (observer_ != nullptr) (*observer_)(k, time_.time(k), state.data());
+}
+
+Buffer SimulatedSteps::advance(std::int64_t k, const Buffer& state, bool first) {
+  if (first && k == 0) observe(0, state);
+  Buffer next = states_.acquire();
+  batched([&] { stepper_.step(tables_, time_.step(k), state.data(), next.data()); });
+  if (first) observe(k + 1, next);
+  return next;
+}
+
+Buffer SimulatedSteps::record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) {
+  if (first && k == 0) observe(0, state);
+  Buffer next = first || wanted ? states_.acquire() : Buffer();
+  record.reset();  // before the next is taken
+  record.base = state;
+  states_.acquire_stages(record);
+  batched([&] {
+    stepper_.record(tables_, time_.step(k), state.data(), next ? next.data() : nullptr, states_.stages_of(record));
+  });
+  if (first) observe(k + 1, next);
+  return next;
+}
+
+void SimulatedSteps::add_objective_adjoint(std::int64_t k, double* state) {
+  if (!objective_.may_count_at(k, time_)) return;
+  const auto bind = [&] {
+    tables_.bind_state(problem_.symbols().between, state);
+    tables_.bind_state(problem_.symbols().lambda, lambda_.data());
+  };
+  objective_.add_adjoint(time_.moment(k), bind, [&](const char* kind, const auto& work) { contribute(kind, work); });
+}
+
+void SimulatedSteps::turn(std::int64_t steps, const Buffer& last) {
+  problem_.machine().clear(lambda_.data(), problem_.state_doubles());
+  add_objective_adjoint(steps, last.data());
+}
+
+void SimulatedSteps::reverse_step(std::int64_t k, const StepRecord& record) {
+  stepper_.reverse(tables_, time_.step(k), record.base.data(), states_.stages_of(record), lambda_.data(),
+                   lambda_next_.data());
+}
+
+void SimulatedSteps::reverse(std::int64_t k, const StepRecord& record) {
+  batched([&] {
+    contribute("steps", [&] {
+      reverse_step(k, record);
+      std::swap(lambda_, lambda_next_);
+    });
+    add_objective_adjoint(k, record.base.data());
+  });
+}
+
+/// Everything that a sweep backwards adds to.
+AdjointMemory SimulatedSteps::adjoint_memory() const {
+  AdjointMemory memory{problem_.grid(), states_.fields_of(lambda_.data()), parameters_.row_sums()};
+  for (double* bar : parameters_.bars()) memory.cells.push_back(bar);
+  return memory;
+}
+
+void SimulatedSteps::save(BlockWriter& to, bool turned) const {
+  to.archive().begin("sums");
+  time_.save(to);
+  objective_.save(to);
+  to.archive().end();
+  if (!turned) return;
+  to.archive().begin("adjoint");
+  parameters_.save_sums(to);
+  stepper_.save_sums(to);
+  states_.save(to, lambda_.data());
+  to.archive().end();
+}
+
+void SimulatedSteps::restore(BlockReader& from, bool turned) {
+  from.begin("sums");
+  time_.restore(from);
+  objective_.restore(from);
+  from.end();
+  if (!turned) return;
+  from.begin("adjoint");
+  parameters_.restore_sums(from);
+  stepper_.restore_sums(from);
+  states_.restore(from, lambda_.data());
+  from.end();
+}
+
+Buffer SimulatedSteps::restore_state(BlockReader& from, std::int64_t k) {
+  Buffer state = states_.acquire();
+  states_.restore(from, state.data());
+  watch_.go_on(k, k >= 0 ? state : Buffer());
+  return state;
+}
+
+DerivativeSums SimulatedSteps::add_up() const {
+  DerivativeSums sums = parameters_.sums();
+  const auto add = [&](const char* part, const auto& summed_by) {
+    const DerivativeSums before = sums;
+    summed_by.add_sums(sums.scalars, sums.knots);
+    broken_.scale_increments(part, before, sums);
+  };
+  add("walls", stepper_);
+  for (const auto& term : objective_.terms()) add(term->kind(), *term);
+  return sums;
+}
+
+UnknownValues SimulatedSteps::collect_gradient() {
+  tables_.bind_state(problem_.symbols().lambda, lambda_.data());
+  contribute("initial", [&] { parameters_.add_initial_adjoint(); });
+  const DerivativeSums sums = add_up();
+  const std::vector<Unknown>& unknowns = problem_.spec().unknowns;
+  UnknownValues gradient;
+  for (std::size_t i = 0; i < unknowns.size(); ++i) {
+    gradient.push_back(parameters_.derivative(i, sums));
+    broken_.scale(unknowns[i], gradient.back());
+  }
+  require_finite(gradient);
+  return gradient;
+}
+
+void SimulatedSteps::require_finite(const UnknownValues& gradient) const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    const bool is_finite =
+        std::all_of(gradient[i].begin(), gradient[i].end(), [](double g) { return std::isfinite(g); });
+    if (problem_.communicator().any(!is_finite)) names.push_back("'" + problem_.spec().unknowns[i].label() + "'");
+  }
+  if (names.empty()) return;
+  throw NumericsError("the gradient is not finite in " + join(names) +
+                      ": at these values the objective has no derivative, as sqrt(x) has none at x = 0, or one that is "
+                      "too large for a number");
+}
+
+}  // namespace hindsight

@@ -1,0 +1,107 @@
+// The steps of a simulation with its objective, forward and backward, as a sweep takes them.
+#pragma once
+
+#include <functional>
+
+#include "adjoint/problem/broken_adjoint.hpp"
+#include "adjoint/problem/divergence.hpp"
+#include "adjoint/problem/parameters.hpp"
+#include "adjoint/problem/states.hpp"
+#include "adjoint/sweep/driver.hpp"
+
+namespace hindsight {
+
+/// Called with every state of the first sweep; `state` is the padded state (Tables::bind_state).
+using StateObserver = std::function<void(std::int64_t k, double t, double* state)>;
+
+class SimulatedSteps final : public ReversibleSteps {
+ public:
+  /// All must outlive it.
+  SimulatedSteps(Discretisation& problem, Parameters& parameters, States& states);
+
+  /// Before a sweep: forgets what sweeps before have seen and summed up.
+  void begin();
+  /// Gives back the states that are kept beside a sweep's.
+  void let_go() { watch_.forget(); }
+  /// While it lives, the observer, which may be empty, is shown the states of sweeps.
+  class Shown {
+   public:
+    Shown(SimulatedSteps& steps, const StateObserver& observer) : steps_(steps) {
+      if (observer) steps_.observer_ = &observer;
+    }
+    ~Shown() { steps_.observer_ = nullptr; }
+    Shown(const Shown&) = delete;
+    Shown& operator=(const Shown&) = delete;
+
+   private:
+    SimulatedSteps& steps_;
+  };
+  /// From now on every sweep ends where the last one did.
+  void fix_end() { has_fixed_end_ = true; }
+  /// Whether only the states tell where a sweep ends.
+  bool end_is_open() const;
+  /// Whether launches of a step pay to be batched, as on a device.
+  template <class Work>
+  void batched(Work work) {
+    if (!is_batched_) return work();
+    problem_.machine().batch(work);
+  }
+
+  /// Makes the memory of adjoints, unless it is there.
+  void reserve_adjoints();
+  /// The adjoint of a state, with which reversing begins or goes on.
+  double* adjoint() const { return lambda_.data(); }
+  BrokenAdjoint& broken() { return broken_; }
+  /// After a reverse sweep: adds up the derivatives of all ranks. @throws NumericsError that names the unknowns by
+  /// which one is infinite or no number. Collective.
+  UnknownValues collect_gradient();
+
+  Buffer initial_state() override;
+  Buffer advance(std::int64_t k, const Buffer& state, bool first) override;
+  Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override;
+  bool is_last(std::int64_t k) const override { return k == time_.steps(); }
+  void turn(std::int64_t steps, const Buffer& last) override;
+  void reverse(std::int64_t k, const StepRecord& record) override;
+  /// The step alone, without what the objective adds.
+  void reverse_step(std::int64_t k, const StepRecord& record);
+  void save(BlockWriter& to, bool turned) const override;
+  void restore(BlockReader& from, bool turned) override;
+  void save_state(BlockWriter& to, const Buffer& state) const override { states_.save(to, state.data()); }
+  Buffer restore_state(BlockReader& from, std::int64_t k) override;
+  void save_records(const KeepPiece& keep, std::span<const StepRecord> records) const override {
+    states_.save_records(keep, records);
+  }
+  void restore_records(const ReadPiece& read, std::span<StepRecord> records) override {
+    states_.restore_records(read, records);
+  }
+
+ private:
+  void observe(std::int64_t k, const Buffer& state);
+  void add_objective_adjoint(std::int64_t k, double* state);
+  AdjointMemory adjoint_memory() const;
+  bool gains_by_batches() const;
+  template <class Work>
+  void contribute(const char* part, Work work) {
+    if (!broken_.is_part(part)) return work();
+    broken_.contribute(adjoint_memory(), work);
+  }
+  DerivativeSums add_up() const;
+  void require_finite(const UnknownValues& gradient) const;
+
+  Discretisation& problem_;
+  // Of the problem, for steps that take nanoseconds.
+  Stepper& stepper_;
+  Tables& tables_;
+  TimeLine& time_;
+  Objective& objective_;
+  Parameters& parameters_;
+  States& states_;
+  DivergenceWatch watch_;
+  Pool adjoints_;
+  Buffer lambda_, lambda_next_;
+  const StateObserver* observer_ = nullptr;
+  bool has_fixed_end_ = false, is_batched_ = false;
+  BrokenAdjoint broken_;
+};
+
+}  // namespace hindsight

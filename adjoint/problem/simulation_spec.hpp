@@ -1,0 +1,56 @@
+// What is to be simulated: everything but where it runs.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adjoint/objective/end_condition.hpp"
+#include "adjoint/objective/term.hpp"
+#include "solvers/equations/model.hpp"
+#include "solvers/grid/grid.hpp"
+
+namespace hindsight {
+
+struct ParameterField {
+  std::string name;
+  Expr expression;  ///< of coordinates; or invalid, and then `fill` gives the owned cells
+  std::function<void(const Grid&, double* cells)> fill;
+  std::string place = {};  ///< of the expression, for messages: " (case.yaml:3:20)"
+};
+
+/// What messages call the expressions of a model: "dt(u) (case.yaml:4:13)".
+struct ExpressionNames {
+  std::vector<std::string> equations, initial;                   ///< parallel to model.fields
+  std::vector<std::array<std::array<std::string, 2>, 3>> walls;  ///< as model.walls
+};
+
+struct Unknown {
+  enum class Kind { scalar, series, field, initial };
+  std::string name;
+  Kind kind = Kind::scalar;
+  std::string label() const { return kind == Kind::initial ? "initial(" + name + ")" : name; }
+  bool is_field() const { return kind == Kind::field || kind == Kind::initial; }
+};
+
+/// Everything about a simulation except where it runs. Plain data.
+struct SimulationSpec {
+  Model model;
+  ExpressionNames names;
+  std::string method = "rk4";
+  std::vector<Axis> axes;
+  double from = 0.0, to = 1.0, step = 1.0;
+  std::string steps = "fixed";                   ///< who decides them (solvers/time/step_sources.hpp)
+  std::vector<double> landings;                  ///< times that states must land on: outputs (observations are added)
+  std::vector<double> scalar_values;             ///< parallel to model.scalars
+  std::vector<Series> series;                    ///< parallel to model.series
+  std::vector<ParameterField> parameter_fields;  ///< parallel to model.parameter_fields
+  std::vector<Expr> initial;  ///< parallel to model.fields; of scalars, parameter fields and coordinates
+  std::vector<Unknown> unknowns;
+  TermSpecs terms;                ///< of the objective, in the order in which they are added up
+  std::optional<StopSpec> until;  ///< then `to` is the latest end
+};
+
+}  // namespace hindsight

@@ -1,0 +1,140 @@
+#include "adjoint/problem/states.hpp"
+
+#include <algorithm>
+
+#include "runtime/error.hpp"
+
+namespace hindsight {
+
+States::States(const Discretisation& problem)
+    : problem_(problem), stages_(static_cast<std::size_t>(problem.stepper().record_states()), nullptr) {}
+
+std::int64_t States::buffers(const Discretisation& problem, std::int64_t units) {
+  return live_states + (problem.differentiates() ? problem.stepper().record_states() : 0) + units;
+}
+
+std::int64_t States::lacking_bytes() const {
+  const std::int64_t least = buffers(problem_, 0);
+  std::int64_t bytes = Memory::bytes_of(least * problem_.state_doubles()) - pool_->bytes();
+  if (problem_.machine().is_host()) bytes += Pool::table_bytes * (least - count_);
+  return bytes;
+}
+
+bool States::must_remake(std::int64_t units) const {
+  const std::int64_t count = buffers(problem_, units);
+  return count_ != count && !(units == 0 && count_ > count);
+}
+
+void States::reserve(std::int64_t units) {
+  if (!must_remake(units)) return;
+  pool_.reset();
+  count_ = buffers(problem_, units);
+  pool_ = std::make_unique<Pool>(count_, problem_.state_doubles(), problem_.machine());
+}
+
+void States::shrink() {
+  if (count_ == buffers(problem_, 0)) return;
+  count_ = 0;
+  reserve(0);
+}
+
+const std::vector<double*>& States::fields_of(const double* state) {
+  const Layout& layout = problem_.grid().layout();
+  fields_.resize(problem_.model().fields.size());
+  for (std::size_t f = 0; f < fields_.size(); ++f)
+    fields_[f] = const_cast<double*>(state) + layout.origin + layout.field_stride * static_cast<std::int64_t>(f);
+  return fields_;
+}
+
+StateShape States::shape() const {
+  const Layout& layout = problem_.grid().layout();
+  return {std::ssize(problem_.model().fields),
+          problem_.grid().cells(),
+          layout.origin,
+          layout.stride_y,
+          layout.stride_z,
+          layout.field_stride};
+}
+
+void States::save(BlockWriter& to, const double* state) const {
+  const Layout& layout = problem_.grid().layout();
+  for (std::size_t f = 0; f < problem_.model().fields.size(); ++f)
+    to.cells(state + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+}
+
+void States::restore(BlockReader& from, double* state) const {
+  const Layout& layout = problem_.grid().layout();
+  for (std::size_t f = 0; f < problem_.model().fields.size(); ++f)
+    from.cells(state + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+}
+
+namespace {
+
+/// The states that records hold.
+std::vector<double*> buffers_of(std::span<const StepRecord> records, std::size_t stages) {
+  std::vector<double*> all;
+  for (const StepRecord& record : records) {
+    if (record.base) all.push_back(record.base.data());
+    if (!record.stages) continue;
+    all.resize(all.size() + stages);
+    record.stages.data(all.data() + all.size() - stages);
+  }
+  return all;
+}
+
+/// Of arrays of `length` doubles each, one behind the other, what lies in [begin, end): visit(array, from, doubles).
+template <class Visit>
+void visit_arrays(std::int64_t begin, std::int64_t end, std::int64_t length, Visit visit) {
+  for (std::int64_t at = begin, next = 0; at < end; at = next) {
+    next = std::min(end, (at / length + 1) * length);
+    visit(static_cast<std::size_t>(at / length), at % length, next - at);
+  }
+}
+
+constexpr std::int64_t piece_of_records = 8192;  // doubles that an epoch is given at once
+
+}  // namespace
+
+void States::save_records(const KeepPiece& keep, std::span<const StepRecord> records) const {
+  const std::int64_t length = problem_.state_doubles();
+  const std::vector<double*> buffers = buffers_of(records, stages_.size());
+  const std::int64_t all = length * std::ssize(buffers);
+  for (std::int64_t begin = 0; begin == 0 || begin < all; begin += piece_of_records)
+    keep([&](BlockWriter& to) {
+      for (const StepRecord& record : records) {
+        if (begin > 0) break;  // the first piece says what there is
+        to.archive().write(static_cast<bool>(record.base));
+        to.archive().write(static_cast<bool>(record.stages));
+      }
+      visit_arrays(begin, std::min(all, begin + piece_of_records), length,
+                   [&](std::size_t i, std::int64_t from, std::int64_t doubles) {
+                     const HostView view(problem_.machine(), buffers[i] + from, doubles);
+                     to.archive().write(std::span(view.data(), static_cast<std::size_t>(doubles)));
+                   });
+    });
+}
+
+void States::restore_records(const ReadPiece& read, std::span<StepRecord> records) {
+  const std::int64_t length = problem_.state_doubles();
+  std::vector<double*> buffers;
+  for (std::int64_t begin = 0, all = 0; begin == 0 || begin < all; begin += piece_of_records)
+    read([&](BlockReader& from) {
+      if (begin == 0) {
+        for (StepRecord& record : records) {
+          if (from.get<bool>()) record.base = acquire();
+          if (from.get<bool>()) acquire_stages(record);
+        }
+        buffers = buffers_of(records, stages_.size());
+        all = length * std::ssize(buffers);
+      }
+      visit_arrays(begin, std::min(all, begin + piece_of_records), length,
+                   [&](std::size_t i, std::int64_t to, std::int64_t doubles) {
+                     const std::vector<double> values = from.all<std::vector<double>>().front();
+                     if (std::ssize(values) != doubles)
+                       throw ResourceError("a checkpoint in the file of checkpoints has another size");
+                     problem_.machine().copy(buffers[i] + to, values.data(), doubles);
+                   });
+    });
+}
+
+}  // namespace hindsight

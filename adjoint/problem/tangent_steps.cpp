@@ -1,0 +1,53 @@
+#include "adjoint/problem/tangent_steps.hpp"
+
+namespace hindsight {
+
+TangentSteps::TangentSteps(Discretisation& problem, Parameters& parameters, States& states, SimulatedSteps& steps,
+                           const UnknownValues& direction)
+    : problem_(problem),
+      parameters_(parameters),
+      states_(states),
+      steps_(steps),
+      dots_(2, problem.state_doubles(), problem.machine()),
+      dot_(dots_.acquire()) {
+  parameters_.set_direction(direction);
+  problem_.stepper().parameters_changed(problem_.tables(), true);
+}
+
+Buffer TangentSteps::initial_state() {
+  Buffer state = steps_.initial_state();
+  parameters_.write_initial_direction(dot_.data());
+  return state;
+}
+
+void TangentSteps::differentiate(std::int64_t k, const Buffer& state) {
+  problem_.tables().bind_state(problem_.symbols().between, state.data());
+  problem_.tables().bind_state(problem_.symbols().dot_between, dot_.data());
+  parameters_.bind_directions_at(problem_.time().time(k));
+  problem_.objective().tangent(problem_.time().moment(k));
+}
+
+Buffer TangentSteps::advance(std::int64_t k, const Buffer& state, bool first) {
+  StepRecord record;
+  Buffer next = steps_.record(k, state, first, true, record);
+  differentiate(k, state);
+  Buffer next_dot = dots_.acquire();
+  steps_.batched([&] {
+    problem_.stepper().tangent(problem_.tables(), problem_.time().step(k), record.base.data(),
+                               states_.stages_of(record), dot_.data(), next_dot.data());
+  });
+  dot_ = next_dot;
+  return next;
+}
+
+void TangentSteps::save(BlockWriter& to, bool turned) const {
+  steps_.save(to, turned);
+  states_.save(to, dot_.data());
+}
+
+void TangentSteps::restore(BlockReader& from, bool turned) {
+  steps_.restore(from, turned);
+  states_.restore(from, dot_.data());
+}
+
+}  // namespace hindsight
