@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "adjoint/problem/simulation_spec.hpp"
+#include "adjoint/problem/simulation.hpp"
 #include "io/case/case.hpp"
 
 namespace hindsight {

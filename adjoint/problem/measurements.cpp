@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "adjoint/schedule/roles.hpp"
 #include "adjoint/store/memory_tier.hpp"
 #include "runtime/cores.hpp"
 #include "runtime/error.hpp"
