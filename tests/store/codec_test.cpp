@@ -543,6 +543,14 @@ double megabytes_per_second(std::int64_t bytes, Work work) {
   return 1e-6 * static_cast<double>(bytes) / best;
 }
 
+TEST(Codecs, TakeLittleMemoryForSmallStates) {
+  const std::int64_t most = 256 << 10;  // what zstd takes to read, and to write so little
+  for (const CodecSettings& settings : lossless_settings())
+    EXPECT_LE(coder_bytes(*make_codec(settings), shape_of(2, 1)), most) << settings.kind;
+  for (const CodecSettings& settings : demotion_settings("float32"))
+    EXPECT_LE(coder_bytes(*make_codec(settings), shape_of(2, 1)), most) << settings.then;
+}
+
 /// Prints a line. @returns bytes of the state over bytes of its code.
 double measure(const CodecSettings& settings, const StateShape& shape, const Cells& cells) {
   const auto codec = make_codec(settings);

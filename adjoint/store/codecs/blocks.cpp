@@ -15,13 +15,14 @@ constexpr int to_a_reference = 8;              // beside a kind of differences
 
 }  // namespace
 
-BlockCoder::BlockCoder(std::unique_ptr<Compressor> compressor, int width, std::int64_t row, bool shuffle)
+BlockCoder::BlockCoder(std::unique_ptr<Compressor> compressor, int width, std::int64_t most, std::int64_t row,
+                       bool shuffle)
     : compressor_(std::move(compressor)),
       width_(width),
       row_(4 * row <= chunk ? row : 0),
       shuffle_(shuffle),
-      differences_(shuffle ? chunk * width / 8 : 0),
-      planes_(shuffle ? chunk * width / 8 : 0) {}
+      differences_(is_shuffled(most) ? (most_bytes(most, width) + 7) / 8 : 0),
+      planes_(differences_.size()) {}
 
 std::int64_t BlockCoder::bound(std::int64_t count, int width) {
   const std::int64_t chunks = (count + chunk - 1) / chunk;

@@ -1,6 +1,7 @@
 // Numbers of any width as losslessly compressed blocks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -17,8 +18,11 @@ namespace hindsight {
 class BlockCoder {
  public:
   static constexpr std::int64_t chunk = 32768;  ///< numbers
-  /// @param row numbers from one row of the grid to the next; 0: there is one.
-  BlockCoder(std::unique_ptr<Compressor> compressor, int width, std::int64_t row, bool shuffle);
+  /// @param most numbers that it is given at once. @param row numbers from one row of the grid to the next; 0: there is
+  /// one.
+  BlockCoder(std::unique_ptr<Compressor> compressor, int width, std::int64_t most, std::int64_t row, bool shuffle);
+  /// The most bytes that its compressor is given at once.
+  static std::int64_t most_bytes(std::int64_t most, int width) { return std::min(most, chunk) * width; }
 
   static std::int64_t bound(std::int64_t count, int width);
   struct Written {

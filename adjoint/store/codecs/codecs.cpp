@@ -13,9 +13,13 @@ std::string compressor_name(const CodecSettings& settings, const std::string& co
   return (settings.shuffle ? "shuffle+" : "") + compressor;
 }
 
+std::unique_ptr<Compressor> compressor_for(const StateShape& shape, const std::string& name, int level) {
+  return make_compressor(name, level, BlockCoder::most_bytes(cells_of_a_field(shape), sizeof(double)));
+}
+
 StateCodec::Make lossless(const CodecSettings& settings, const std::string& compressor) {
   return [settings, compressor](const StateShape& shape, bool) {
-    return make_lossless(shape, make_compressor(compressor, settings.level), settings.shuffle);
+    return make_lossless(shape, compressor_for(shape, compressor, settings.level), settings.shuffle);
   };
 }
 
@@ -25,7 +29,7 @@ std::shared_ptr<const Codec> demotion(const CodecSettings& settings, MakeCoder m
   const bool is_compressed = !settings.then.empty();
   const std::string name = settings.kind + (is_compressed ? "+" + compressor_name(settings, settings.then) : "");
   const auto lossy = [settings, make](const StateShape& shape, bool) -> std::unique_ptr<FieldCoder> {
-    auto then = settings.then.empty() ? nullptr : make_compressor(settings.then, settings.level);
+    auto then = settings.then.empty() ? nullptr : compressor_for(shape, settings.then, settings.level);
     return make(shape, std::move(then), settings.shuffle, settings.difference);
   };
   return std::make_shared<StateCodec>(name, settings.difference,
@@ -37,7 +41,7 @@ std::shared_ptr<const Codec> quantised(const CodecSettings& settings) {
   const std::string then = settings.then.empty() ? "zstd" : settings.then;
   const auto lossy = [settings, then](const StateShape& shape, bool is_joined) -> std::unique_ptr<FieldCoder> {
     if (is_joined) return nullptr;
-    return make_quantised(shape, settings.tolerance, make_compressor(then, settings.level), settings.shuffle,
+    return make_quantised(shape, settings.tolerance, compressor_for(shape, then, settings.level), settings.shuffle,
                           settings.difference);
   };
   const bool is_long = is_quantised_long(settings.tolerance);
@@ -55,9 +59,9 @@ std::shared_ptr<const Codec> zfp(const CodecSettings& settings) {
 
 }  // namespace
 
-std::unique_ptr<Compressor> make_compressor(const std::string& name, int level) {
+std::unique_ptr<Compressor> make_compressor(const std::string& name, int level, std::int64_t most_bytes) {
   if (name == "lz4") return make_lz4(level);
-  if (name == "zstd") return make_zstd(level);
+  if (name == "zstd") return make_zstd(level, most_bytes);
   throw Error(ExitCode::bug, fmt::format("there is no compressor '{}'", name));
 }
 

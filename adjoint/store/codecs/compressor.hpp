@@ -18,8 +18,9 @@ class Compressor {
 };
 
 std::unique_ptr<Compressor> make_lz4(int acceleration);
-std::unique_ptr<Compressor> make_zstd(int level);
+/// @param most_bytes that it will be given to compress at once: it takes the more memory the more these are.
+std::unique_ptr<Compressor> make_zstd(int level, std::int64_t most_bytes);
 /// By name: lz4 or zstd.
-std::unique_ptr<Compressor> make_compressor(const std::string& name, int level);
+std::unique_ptr<Compressor> make_compressor(const std::string& name, int level, std::int64_t most_bytes);
 
 }  // namespace hindsight

@@ -10,7 +10,8 @@ namespace {
 class Lossless final : public FieldCoder {
  public:
   Lossless(const StateShape& shape, std::unique_ptr<Compressor> compressor, bool shuffle)
-      : cells_(cells_of_a_field(shape)), blocks_(std::move(compressor), sizeof(double), row_of(shape), shuffle) {}
+      : cells_(cells_of_a_field(shape)),
+        blocks_(std::move(compressor), sizeof(double), cells_, row_of(shape), shuffle) {}
 
   Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) override {
     if (room < BlockCoder::bound(cells_, sizeof(double))) return {};

@@ -18,7 +18,7 @@ class WordChunks {
   /// @param then null: words as they are. @param row see BlockCoder. @param references whether encode() gets some.
   WordChunks(std::int64_t cells, std::int64_t row, std::unique_ptr<Compressor> then, bool shuffle, bool references)
       : cells_(cells), memory_(doubles()), reference_(then && references ? doubles() : 0) {
-    if (then) blocks_.emplace(std::move(then), width, row, shuffle);
+    if (then) blocks_.emplace(std::move(then), width, cells, row, shuffle);
   }
 
   std::int64_t bound() const { return BlockCoder::bound(cells_, width); }

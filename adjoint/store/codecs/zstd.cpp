@@ -1,6 +1,8 @@
 #define ZSTD_STATIC_LINKING_ONLY  // contexts in memory of ours
 #include <zstd.h>
 
+#include <algorithm>
+
 #include "adjoint/store/codecs/compressor.hpp"
 #include "runtime/error.hpp"
 #include "runtime/memory.hpp"
@@ -16,11 +18,21 @@ std::size_t bytes_of(const Memory& memory) {
   return static_cast<std::size_t>(memory.size()) * sizeof(double);
 }
 
+/// What compressing up to so many bytes takes: zstd has other parameters for fewer bytes, which may take more.
+std::size_t compression_bytes(int level, std::int64_t most_bytes) {
+  std::size_t most = 0;
+  for (const std::int64_t few : {std::int64_t{16} << 10, std::int64_t{128} << 10, most_bytes}) {
+    const auto bytes = static_cast<unsigned long long>(std::max<std::int64_t>(1, std::min(few, most_bytes)));
+    most = std::max(most, ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, bytes, 0)));
+  }
+  return most;
+}
+
 class Zstd final : public Compressor {
  public:
-  explicit Zstd(int level)
+  Zstd(int level, std::int64_t most_bytes)
       : level_(level),
-        out_memory_(memory_of(ZSTD_estimateCCtxSize(level))),
+        out_memory_(memory_of(compression_bytes(level, most_bytes))),
         in_memory_(memory_of(ZSTD_estimateDCtxSize())),
         out_(ZSTD_initStaticCCtx(out_memory_.data(), bytes_of(out_memory_))),
         in_(ZSTD_initStaticDCtx(in_memory_.data(), bytes_of(in_memory_))) {
@@ -47,8 +59,8 @@ class Zstd final : public Compressor {
 
 }  // namespace
 
-std::unique_ptr<Compressor> make_zstd(int level) {
-  return std::make_unique<Zstd>(level);
+std::unique_ptr<Compressor> make_zstd(int level, std::int64_t most_bytes) {
+  return std::make_unique<Zstd>(level, most_bytes);
 }
 
 }  // namespace hindsight
