@@ -9,10 +9,10 @@
 namespace hindsight::bench {
 namespace {
 
-LevelPlan::Problem two_tiers(std::int64_t n, std::int64_t fast, std::int64_t slow, double transfer) {
+Levels::Problem two_tiers(std::int64_t n, std::int64_t fast, std::int64_t slow, double transfer) {
   return {n, Tier::host, fast, {{Tier::disk, slow, transfer, transfer}}, 1};
 }
-LevelPlan::Problem three_tiers(std::int64_t n, std::int64_t fast, std::int64_t middle, std::int64_t slow,
+Levels::Problem three_tiers(std::int64_t n, std::int64_t fast, std::int64_t middle, std::int64_t slow,
                                double transfer) {
   return {n,
           Tier::device,
@@ -32,12 +32,12 @@ Worst worst_of(std::int64_t n, bool three) {
     for (const std::int64_t middle : three ? std::vector<std::int64_t>{3, 30, 300} : std::vector<std::int64_t>{0})
       for (const std::int64_t slow : {5, 50, 2000})
         for (const double transfer : {0.5, 8.0, 128.0}) {
-          const LevelPlan::Problem problem =
+          const Levels::Problem problem =
               three ? three_tiers(n, fast, middle, slow, transfer) : two_tiers(n, fast, slow, transfer);
           double gap = 0;
           const double seconds = seconds_of([&] {
-            const LevelPlan plan = LevelPlan::best(problem);
-            if (three) gap = plan.cost() / plan.lower_bound(0.995 * plan.cost()) - 1;
+            const Levels levels = Levels::best(problem);
+            if (three) gap = levels.cost() / levels.lower_bound(0.995 * levels.cost()) - 1;
           });
           worst.seconds = std::max(worst.seconds, seconds);
           worst.gap = std::max(worst.gap, gap);
@@ -69,14 +69,14 @@ void measure(int argc, char** argv) {
   ScheduleRequest request{million, {{0, 20, 0}}};
   report.add("actions, revolve", actions_per_second(schedule_kind("revolve").make(request).actions()) * 1e-6,
              "million/s", "at least 10");
-  report.add("actions, two tiers", actions_per_second(LevelPlan::best(two_tiers(million, 10, 50, 8)).actions()) * 1e-6,
+  report.add("actions, two tiers", actions_per_second(Levels::best(two_tiers(million, 10, 50, 8)).actions()) * 1e-6,
              "million/s", "at least 10");
   report.add("actions, three tiers",
-             actions_per_second(LevelPlan::best(three_tiers(million, 5, 20, 50, 8)).actions()) * 1e-6, "million/s",
+             actions_per_second(Levels::best(three_tiers(million, 5, 20, 50, 8)).actions()) * 1e-6, "million/s",
              "at least 10");
   const std::size_t before = mallinfo2().uordblks;
-  const LevelPlan plan = LevelPlan::best(three_tiers(million, 5, 20, 50, 8));
-  ActionStream stream = plan.actions();
+  const Levels levels = Levels::best(three_tiers(million, 5, 20, 50, 8));
+  ActionStream stream = levels.actions();
   std::size_t peak = 0;
   for (std::int64_t i = 0; stream.next() != nullptr; ++i)
     if (i % 1000 == 0) peak = std::max(peak, mallinfo2().uordblks);

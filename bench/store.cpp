@@ -66,8 +66,8 @@ class RawSlots {
 /// All slots forward, flushed, then all of them backward.
 void raw_files(Report& report, std::int64_t size) {
   const std::int64_t slots = 768 * mib / size, side = std::int64_t{1} << 10U;
-  const StateShape shape{1, {side, size / 8 / side, 1}, 1024, side + 16, 0, 0};
-  const std::int64_t padded = 2048 + shape.stride_y * shape.cells[1];
+  const StateShape shape = shape_of_fields(1, {side, size / 8 / side, 1}, 1024, side + 16, 0, 0);
+  const std::int64_t padded = 2048 + (side + 16) * (size / 8 / side);
   Pool pool(12, padded);
   SlotTier tier(
       {slots, 4, 4, 0}, shape,

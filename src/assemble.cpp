@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "adjoint/objective/misfit.hpp"
+#include "adjoint/objective/term_kinds.hpp"
 #include "io/results/datasets.hpp"
 #include "solvers/equations/discretise.hpp"
 #include "solvers/equations/parser.hpp"
@@ -45,6 +46,7 @@ class Assembler {
     }
     read_walls();
     spec_.method = case_.time.method;
+    spec_.steps = case_.time.steps;
     spec_.from = case_.time.from;
     spec_.to = case_.time.to;
     spec_.step = case_.time.step;
@@ -161,36 +163,35 @@ class Assembler {
     }
   }
 
+  void read_misfit(const CaseTerm& term) {
+    auto misfit = std::make_shared<MisfitSpec>();
+    Scope scope = point_scope(true, false);
+    scope.fields = spec_.model.fields;
+    scope.dimensions = 0;
+    misfit->of = expression(term.expression, scope);
+    std::vector<PointObservation> observations;
+    observations.reserve(term.observations.size());
+    for (const Observation& o : term.observations) observations.push_back({o.time, o.at, o.value});
+    misfit->observations = std::make_shared<const std::vector<PointObservation>>(std::move(observations));
+    misfit->noise = term.noise;
+    misfit->logarithmic = term.log;
+    misfit->weight = term.weight;
+    misfit->name = "misfit of " + term.expression.text;
+    misfits_.push_back(misfit);
+  }
+
   void read_term(const CaseTerm& term) {
-    if (term.kind == CaseTerm::Kind::misfit) {
-      auto misfit = std::make_shared<MisfitSpec>();
-      Scope scope = point_scope(true, false);
-      scope.fields = spec_.model.fields;
-      scope.dimensions = 0;
-      misfit->of = expression(term.expression, scope);
-      std::vector<PointObservation> observations;
-      observations.reserve(term.observations.size());
-      for (const Observation& o : term.observations) observations.push_back({o.time, o.at, o.value});
-      misfit->observations = std::make_shared<const std::vector<PointObservation>>(std::move(observations));
-      misfit->noise = term.noise;
-      misfit->logarithmic = term.log;
-      misfit->weight = term.weight;
-      misfit->name = "misfit of " + term.expression.text;
-      misfits_.push_back(misfit);
-      return;
-    }
+    if (term.is_misfit()) return read_misfit(term);
+    const TermKind& kind = term_kinds().find(term.kind);
     Scope scope = full_scope();
-    if (term.kind == CaseTerm::Kind::penalty) {  // of parameters and coordinates
+    if (kind.reads == TermKind::Reads::parameters) {
       scope.fields = spec_.model.parameter_fields;
       scope.scalars = spec_.model.scalars;
       scope.step = false;
       scope.random = Scope::Random::none;
     }
-    const bool is_integral = term.kind == CaseTerm::Kind::integral, is_final = term.kind == CaseTerm::Kind::final;
-    const char* const kind = is_integral ? "integral: " : is_final ? "final: " : "penalty: ";
-    spec_.terms.push_back(std::make_shared<IntegralSpec>(
-        expression(term.expression, scope), is_integral ? IntegralSpec::When::all_steps : IntegralSpec::When::end,
-        term.weight, kind + term.expression.text));
+    spec_.terms.push_back(
+        kind.make(expression(term.expression, scope), term.weight, kind.name + ": " + term.expression.text));
   }
 
   /// "norm(EXPRESSION) < NUMBER" or ">". dt(FIELD) in it stands for the right-hand side of the field's equation.

@@ -284,7 +284,7 @@ std::string misfit_text(const Session& session) {
   std::size_t i = 0;
   double total = 0.0;
   for (const CaseTerm& term : session.source().objective) {
-    if (term.kind != CaseTerm::Kind::misfit) continue;
+    if (!term.is_misfit()) continue;
     const Term::Residuals& misfit = all[i++];
     const double squares = misfit.sum_of_squares;
     total += squares;

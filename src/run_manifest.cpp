@@ -12,7 +12,7 @@
 #include <random>
 #include <sstream>
 
-#include "adjoint/store/state_shape.hpp"
+#include "adjoint/store/packed_state.hpp"
 #include "runtime/error.hpp"
 #include "runtime/host/compiler.hpp"
 #include "runtime/stop_request.hpp"

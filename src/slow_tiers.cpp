@@ -328,7 +328,7 @@ void SlowTiers::look_ahead(const std::vector<Tier>& tiers, const std::function<v
   simulation_.walk([&](std::int64_t k, const double* state) {
     between();
     if (k % apart != 0) return true;
-    const HostView here(simulation_.machine(), state, shape_.padded_doubles());
+    const HostView here(simulation_.machine(), state, shape_.padded_doubles);
     for (SizeProbe& probe : probes) probe.look(here.data());
     const std::int64_t number = k / apart;
     const bool is_time = number >= earliest && (number & (number - 1)) == 0;  // powers of two

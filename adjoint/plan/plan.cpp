@@ -333,7 +333,7 @@ void count_traffic(Schedule& schedule) {
 /// With a slow tier: how good the plan is at least.
 void add_certificate(CheckpointPlan& plan, const PlanInputs& inputs) {
   if (plan.kind->name != "hrevolve" || inputs.overlap.is_on()) return;
-  LevelPlan::Problem problem{inputs.steps, inputs.memory(), inputs.units[inputs.memory()], {}, inputs.seconds.forward};
+  Levels::Problem problem{inputs.steps, inputs.memory(), inputs.units[inputs.memory()], {}, inputs.seconds.forward};
   for (const Tier tier : slow_tiers(inputs)) {
     const auto t = static_cast<std::size_t>(tier);
     const std::int64_t slots = inputs.units[tier];
@@ -342,7 +342,7 @@ void add_certificate(CheckpointPlan& plan, const PlanInputs& inputs) {
   }
   if (problem.slow.empty()) return;
   const double reversal = static_cast<double>(inputs.steps) * (plan.request.costs.reverse + inputs.seconds.aside);
-  plan.proven_least_seconds = reversal + LevelPlan::best(problem).lower_bound(0.999 * plan.seconds - reversal);
+  plan.proven_least_seconds = reversal + Levels::best(problem).lower_bound(0.999 * plan.seconds - reversal);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, S
       machine_(machine),
       active_{names_of(spec.unknowns, Unknown::Kind::scalar), names_of(spec.unknowns, Unknown::Kind::series),
               names_of(spec.unknowns, Unknown::Kind::field)} {
-  stepper_ = find_method(spec.method).make(spec.model, active_, wants);
+  stepper_ = methods().find(spec.method).make(spec.model, active_, wants);
   sums_ = stepper_->sums();
   objective_ = std::make_unique<Objective>(spec.terms, TermPlace{spec.model, active_, 0, sums_});
   sums_ += objective_->sums();
@@ -39,7 +39,7 @@ Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, S
   TimeSpan span{spec.from, spec.to, spec.step, spec.landings};
   for (const auto& term : spec.terms)
     for (const double t : term->landings()) span.landings.push_back(t);
-  time_ = std::make_unique<TimeLine>(span, find_step_source(spec.steps).make());
+  time_ = std::make_unique<TimeLine>(span, step_sources().find(spec.steps).make());
 }
 
 void Discretisation::make_symbols() {
@@ -57,6 +57,7 @@ void Discretisation::make_symbols() {
 void Discretisation::make_grid() {
   grid_ = std::make_unique<Grid>(spec_.axes, comm_, halo_, machine_);
   tables_ = std::make_unique<Tables>(*spec_.model.graph, *grid_, sums_);
+  shape_ = stepper_->state(*grid_);
 }
 
 void Discretisation::prepare(const std::vector<double*>& knot_sums) {

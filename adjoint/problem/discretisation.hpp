@@ -45,9 +45,10 @@ class Discretisation {
   const Grid& grid() const { return *grid_; }
   Tables& tables() const { return *tables_; }
 
-  /// Doubles and bytes of one state.
-  std::int64_t state_doubles() const { return hindsight::state_doubles(*grid_, model().fields.size()); }
-  std::int64_t state_bytes() const { return state_doubles() * static_cast<std::int64_t>(sizeof(double)); }
+  /// The arrays of one state; its size with ghosts.
+  const StateShape& shape() const { return shape_; }
+  std::int64_t state_doubles() const { return shape_.padded_doubles; }
+  std::int64_t state_bytes() const { return shape_.padded_bytes(); }
   /// Takes new values of the knots of a series (index into model.series).
   void set_series(std::size_t series, const std::vector<double>& values);
   /// Decides what follows state k, which is reached for the first time: the next step, or the end. Collective.
@@ -78,6 +79,7 @@ class Discretisation {
   int sums_ = 0;
   std::unique_ptr<Grid> grid_;
   std::unique_ptr<Tables> tables_;
+  StateShape shape_;
 };
 
 }  // namespace hindsight

@@ -70,7 +70,7 @@ std::string DivergenceFinder::cause_in(const Expr& e, const std::string& where, 
   if (!found) return "";
   const std::string behind = found->at.node().op == Op::field ? cause_behind(found->at.node(), stage, cell) : "";
   if (!behind.empty()) return behind + ", which " + where + " reads";
-  return found->text() + " of " + where + (found->is_overflow() ? find_method(spec_.method).advice : "");
+  return found->text() + " of " + where + (found->is_overflow() ? methods().find(spec_.method).advice : "");
 }
 
 /// Why a field that an expression reads is not finite: a parameter's expression, or a wall's; empty where it is
@@ -164,7 +164,7 @@ std::string DivergenceFinder::step(StepTime time, double* before, double end, co
       keeps_inputs ? cause_in_evaluations(time, count, first) : cause_at_cell(time, before, first.cell);
   return fmt::format("diverged: field '{}' is not finite after step {} (t = {:.6g}){}: {}",
                      model_.fields[static_cast<std::size_t>(first.field)], time.index + 1, end, place(first.cell),
-                     cause.empty() ? "its values overflowed" + find_method(spec_.method).advice : cause);
+                     cause.empty() ? "its values overflowed" + methods().find(spec_.method).advice : cause);
 }
 
 DivergenceFinder DivergenceWatch::finder() const {

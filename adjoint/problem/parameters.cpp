@@ -195,6 +195,7 @@ void Parameters::write_initial(double* state) {
     problem_.tables().launch(first_library_[0], problem_.grid().interior());
   }
   for (const InitialField* field : initial_fields_) field->write_values();
+  problem_.stepper().begin(problem_.tables(), state);
 }
 
 void Parameters::evaluate_on_host(double* state) {
@@ -222,6 +223,7 @@ void Parameters::write_initial_direction(double* state) {
   problem_.tables().bind_state(problem_.symbols().dot_first, state);
   if (initial_.run_tangent) problem_.tables().launch(initial_.run_tangent, problem_.grid().interior());
   for (const InitialField* field : initial_fields_) field->write_direction();
+  problem_.stepper().begin_tangent(problem_.tables(), state);
 }
 
 void Parameters::bind_directions_at(double t) {
@@ -275,7 +277,8 @@ std::int64_t Parameters::sum_bytes() const {
   return bytes;
 }
 
-void Parameters::add_initial_adjoint() {
+void Parameters::add_initial_adjoint(double* lambda) {
+  problem_.stepper().begin_adjoint(problem_.tables(), lambda);
   if (initial_.run_adjoint) problem_.tables().launch(initial_.run_adjoint, problem_.grid().interior());
 }
 

@@ -47,8 +47,8 @@ class Parameters {
   /// Bytes of the sums, and how many fields are summed up in.
   std::int64_t sum_bytes() const;
   std::int64_t summed_fields() const { return std::ssize(memory_.symbols.bars); }
-  /// Adds what comes through initial states; their adjoint is bound.
-  void add_initial_adjoint();
+  /// Adds what comes through initial states. @param lambda the adjoint of the initial state, which is bound.
+  void add_initial_adjoint(double* lambda);
   /// Added up over all ranks. Collective.
   DerivativeSums sums() const;
   /// Of one unknown; the adjoint of the initial state is bound.

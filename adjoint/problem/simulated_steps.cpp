@@ -25,7 +25,7 @@ bool SimulatedSteps::gains_by_batches() const {
   constexpr std::int64_t small = 1 << 18;  // values of a state: a device has them written in a launch's time
   const Grid& grid = problem_.grid();
   const bool is_whole = grid.communicator().size() == 1 || grid.dimensions() == 0;
-  return !problem_.machine().is_host() && is_whole && states_.shape().doubles() < small;
+  return !problem_.machine().is_host() && is_whole && problem_.shape().doubles() < small;
 }
 
 void SimulatedSteps::begin() {
@@ -163,7 +163,7 @@ DerivativeSums SimulatedSteps::add_up() const {
 
 UnknownValues SimulatedSteps::collect_gradient() {
   tables_.bind_state(problem_.symbols().lambda, lambda_.data());
-  contribute("initial", [&] { parameters_.add_initial_adjoint(); });
+  contribute("initial", [&] { parameters_.add_initial_adjoint(lambda_.data()); });
   const DerivativeSums sums = add_up();
   const std::vector<Unknown>& unknowns = problem_.spec().unknowns;
   UnknownValues gradient;

@@ -82,7 +82,7 @@ class Simulation {
   /// What all memory of this simulation counts in, but a device's.
   const std::shared_ptr<MemoryAccount>& memory() const { return memory_; }
   /// How the cells lie in a state, for slow tiers.
-  StateShape shape() const { return states_->shape(); }
+  const StateShape& shape() const { return problem_->shape(); }
 
   /// Forward only. @returns the objective. @throws NumericsError naming field, step and place when it diverges.
   double run(const SweepOptions& options);

@@ -8,8 +8,8 @@
 #include "adjoint/problem/discretisation.hpp"
 #include "adjoint/store/checkpoints.hpp"
 #include "adjoint/store/pool.hpp"
-#include "adjoint/store/state_shape.hpp"
 #include "adjoint/sweep/driver.hpp"
+#include "solvers/grid/state_shape.hpp"
 
 namespace hindsight {
 
@@ -50,10 +50,7 @@ class States {
   }
   /// Local cell (0,0,0) of each field, until the next call.
   const std::vector<double*>& fields_of(const double* state);
-  /// How the cells lie in a state, for slow tiers.
-  StateShape shape() const;
-
-  /// Owned cells, for any number of ranks.
+  /// Owned cells of all arrays, for any number of ranks.
   void save(BlockWriter& to, const double* state) const;
   void restore(BlockReader& from, double* state) const;
   /// With the ghosts, which the step that made a record has filled and its reversal reads (ReversibleSteps).
@@ -61,6 +58,8 @@ class States {
   void restore_records(const ReadPiece& read, std::span<StepRecord> records);
 
  private:
+  std::span<const StateArray> own_arrays() const;
+
   const Discretisation& problem_;
   std::unique_ptr<Pool> pool_;
   std::int64_t count_ = 0;

@@ -136,7 +136,7 @@ Schedule make_periodic(const ScheduleRequest& request) {
 ScheduleMemory memory_of_levels(const ScheduleRequest& request) {
   const std::int64_t n = request.steps;
   return {
-      LevelPlan::bytes(n, useful_of(request.capacities[Tier::host], n), useful_of(request.capacities[Tier::disk], n)),
+      Levels::bytes(n, useful_of(request.capacities[Tier::host], n), useful_of(request.capacities[Tier::disk], n)),
       0};
 }
 
@@ -146,13 +146,13 @@ Schedule make_many(const ScheduleRequest& request) {
   const std::int64_t slots = take_host_slots("diskrevolve", request, 0, std::max<std::int64_t>(1, n - 1));
   const SlowTier tier{Tier::disk, std::max<std::int64_t>(1, n - 1), request.costs.write[disk],
                       request.costs.read[disk]};
-  const LevelPlan plan = LevelPlan::best({n, Tier::host, slots, {tier}, request.costs.forward});
-  take_slots("diskrevolve", request, Tier::disk, plan.writes(0), plan.writes(0));
-  Schedule schedule{predict("diskrevolve", n, plan.plain()), [plan] { return plan.actions(); }};
+  const Levels levels = Levels::best({n, Tier::host, slots, {tier}, request.costs.forward});
+  take_slots("diskrevolve", request, Tier::disk, levels.writes(0), levels.writes(0));
+  Schedule schedule{predict("diskrevolve", n, levels.plain()), [levels] { return levels.actions(); }};
   schedule.predicted.writes = schedule.predicted.reads = only_host(unpredicted);
   schedule.predicted.peak = only_host(slots);
-  schedule.predicted.writes[disk] = schedule.predicted.peak[disk] = plan.writes(0);
-  schedule.predicted.reads[disk] = plan.reads(0);
+  schedule.predicted.writes[disk] = schedule.predicted.peak[disk] = levels.writes(0);
+  schedule.predicted.reads[disk] = levels.reads(0);
   return schedule;
 }
 

@@ -33,19 +33,19 @@ std::vector<ProgramTier> stack(const ScheduleRequest& request) {
 }
 
 Schedule by_levels(const ScheduleRequest& request, const std::vector<ProgramTier>& tiers) {
-  LevelPlan::Problem problem{request.steps, tiers.front().tier, tiers.front().slots, {}, request.costs.forward};
+  Levels::Problem problem{request.steps, tiers.front().tier, tiers.front().slots, {}, request.costs.forward};
   for (std::size_t k = 1; k < tiers.size(); ++k)
     problem.slow.push_back({tiers[k].tier, tiers[k].slots, tiers[k].write, tiers[k].read});
-  const LevelPlan plan = LevelPlan::best(problem);
-  Schedule schedule{predict("hrevolve", request.steps, plan.plain()), [plan] { return plan.actions(); }};
+  const Levels levels = Levels::best(problem);
+  Schedule schedule{predict("hrevolve", request.steps, levels.plain()), [levels] { return levels.actions(); }};
   const auto fast = static_cast<std::size_t>(tiers.front().tier);
   schedule.predicted.peak[fast] = tiers.front().slots;
   schedule.predicted.writes[fast] = schedule.predicted.reads[fast] = unpredicted;
   for (std::size_t k = 1; k < tiers.size(); ++k) {
     const auto t = static_cast<std::size_t>(tiers[k].tier);
-    schedule.predicted.writes[t] = plan.writes(k - 1);
-    schedule.predicted.reads[t] = plan.reads(k - 1);
-    schedule.predicted.peak[t] = std::min(tiers[k].slots, plan.writes(k - 1));
+    schedule.predicted.writes[t] = levels.writes(k - 1);
+    schedule.predicted.reads[t] = levels.reads(k - 1);
+    schedule.predicted.peak[t] = std::min(tiers[k].slots, levels.writes(k - 1));
   }
   return schedule;
 }
@@ -86,7 +86,7 @@ ScheduleMemory memory(const ScheduleRequest& request) {
   if (is_by_program(request, tiers)) return TierProgram::memory(request.steps, tiers);
   const bool is_free = tiers.front().write == 0 && tiers.front().read == 0;
   const std::int64_t fast = is_free ? tiers.front().slots : 0;
-  return {LevelPlan::bytes(request.steps, fast, slow_slots + (is_free ? 0 : tiers.front().slots)), 0};
+  return {Levels::bytes(request.steps, fast, slow_slots + (is_free ? 0 : tiers.front().slots)), 0};
 }
 
 }  // namespace

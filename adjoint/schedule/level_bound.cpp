@@ -29,7 +29,7 @@ struct Box {
 
 class Bounds {
  public:
-  Bounds(const LevelPlan::Problem& problem, const LeafSteps& leaf) : problem_(problem), leaf_(leaf) {}
+  Bounds(const Levels::Problem& problem, const LeafSteps& leaf) : problem_(problem), leaf_(leaf) {}
 
   /// The fewest repetitions of n steps with at most these numbers.
   double repetitions(const Numbers& most) const {
@@ -100,13 +100,13 @@ class Bounds {
   }
 
  private:
-  const LevelPlan::Problem& problem_;
+  const Levels::Problem& problem_;
   const LeafSteps& leaf_;
 };
 
 }  // namespace
 
-double LevelPlan::lower_bound(double enough, int boxes) const {
+double Levels::lower_bound(double enough, int boxes) const {
   const Bounds bounds(problem_, *leaf_);
   std::priority_queue<Box> queue;
   Box all{{}, {}, 0};

@@ -35,7 +35,7 @@ class LevelTaker {
   bool counts_;
 };
 
-/// No step is repeated that often in a plan worth having.
+/// No step is repeated that often in a choice worth having.
 inline constexpr std::int64_t deepest_level = std::int64_t{1} << 20;
 
 /// Memory that grow_leaves() uses again.

@@ -1,4 +1,4 @@
-// The actions of a plan by levels, from the sizes of its pieces: the latest piece of a spine is reversed first.
+// The actions of levels, from the sizes of its pieces: the latest piece of a spine is reversed first.
 #include <algorithm>
 
 #include "adjoint/schedule/binomial.hpp"
@@ -27,29 +27,29 @@ class LevelWalk {
     Extra extra;
   };
 
-  explicit LevelWalk(const LevelPlan& plan) : plan_(plan), steps_(*plan.leaf_) {
+  explicit LevelWalk(const Levels& levels) : levels_(levels), steps_(*levels.leaf_) {
     constexpr std::size_t usual_levels = 64;
     for (LevelCounts* counts : {&leaves_, &scratch_.roots, &scratch_.taken}) counts->reserve(usual_levels);
   }
 
   Extra all() const {
     Extra extra;
-    for (std::size_t k = 0; k < plan_.cuts_.size(); ++k) {
-      extra.spines[k] = plan_.cuts_[k].spines.extra;
-      extra.leaves[k] = plan_.cuts_[k].leaves.extra;
+    for (std::size_t k = 0; k < levels_.cuts_.size(); ++k) {
+      extra.spines[k] = levels_.cuts_[k].spines.extra;
+      extra.leaves[k] = levels_.cuts_[k].leaves.extra;
     }
-    extra.steps = plan_.steps_.extra;
+    extra.steps = levels_.steps_.extra;
     return extra;
   }
 
   /// Makes a piece a spine if its place is taken, else a leaf of its tier, that is a piece of the faster one.
   /// @returns true for a spine; false when it is a leaf of all slow tiers.
   bool becomes_spine(Piece& piece) const {
-    if (plan_.cuts_.empty()) return false;
+    if (levels_.cuts_.empty()) return false;
     for (;; --piece.tier, piece.depth = 0) {
-      const LevelCut cut = plan_.cuts_[piece.tier].spines;
+      const LevelCut cut = levels_.cuts_[piece.tier].spines;
       std::int64_t& extra = piece.extra.spines[piece.tier];
-      if (piece.depth < plan_.problem_.slow[piece.tier].slots) {
+      if (piece.depth < levels_.problem_.slow[piece.tier].slots) {
         if (piece.level < cut.level) return true;
         if (piece.level == cut.level && extra > 0) {
           --extra;
@@ -64,7 +64,7 @@ class LevelWalk {
   Piece next_piece(Spine& spine, bool is_first) {
     if (!is_first) {
       ++spine.level;
-      if (spine.level == plan_.cuts_[spine.tier].leaves.level) --spine.extra.leaves[spine.tier];
+      if (spine.level == levels_.cuts_[spine.tier].leaves.level) --spine.extra.leaves[spine.tier];
     }
     Piece piece{spine.tier, spine.depth + 1, spine.level, 0, spine.end, {}};
     piece.begin = spine.end - take_share(piece, spine.extra);
@@ -72,7 +72,7 @@ class LevelWalk {
     return piece;
   }
 
-  const LevelPlan& plan() const { return plan_; }
+  const Levels& levels() const { return levels_; }
 
  private:
   /// Gives a piece as much of the extra places as it can take. @returns its number of steps.
@@ -82,9 +82,9 @@ class LevelWalk {
     leaves.back() = 1;
     std::int64_t depth = piece.depth;
     for (std::size_t k = piece.tier + 1; k-- > 0; depth = 0) {
-      const std::int64_t nested = plan_.problem_.slow[k].slots - 1 - depth;
-      LevelTaker spines = LevelTaker::within({plan_.cuts_[k].spines.level, from.spines[k]});
-      LevelTaker more = LevelTaker::within({plan_.cuts_[k].leaves.level, from.leaves[k]});
+      const std::int64_t nested = levels_.problem_.slow[k].slots - 1 - depth;
+      LevelTaker spines = LevelTaker::within({levels_.cuts_[k].spines.level, from.spines[k]});
+      LevelTaker more = LevelTaker::within({levels_.cuts_[k].leaves.level, from.leaves[k]});
       if (nested >= 0) {
         grow_leaves(leaves, nested, spines, more, scratch_);
         piece.extra.spines[k] = from.spines[k] - spines.left();
@@ -93,13 +93,13 @@ class LevelWalk {
         from.leaves[k] = more.left();
       }
     }
-    const std::int64_t repetition = plan_.steps_.level;
+    const std::int64_t repetition = levels_.steps_.level;
     piece.extra.steps = std::min(from.steps, steps_.at(leaves, repetition));
     from.steps -= piece.extra.steps;
     return steps_.below(leaves, repetition) + piece.extra.steps;
   }
 
-  const LevelPlan& plan_;
+  const Levels& levels_;
   const LeafSteps& steps_;
   LevelCounts leaves_;
   LevelScratch scratch_;
@@ -107,12 +107,12 @@ class LevelWalk {
 
 namespace {
 
-ActionStream level_actions(LevelPlan plan, LevelPlan::Problem problem) {
-  LevelWalk walk(plan);
+ActionStream level_actions(Levels levels, Levels::Problem problem) {
+  LevelWalk walk(levels);
   const std::int64_t n = problem.steps;
   CountedVector<LevelWalk::Spine> open;
   std::int64_t nested = 0;
-  for (std::size_t k = 0; k < problem.slow.size(); ++k) nested += std::min(problem.slow[k].slots, plan.writes(k));
+  for (std::size_t k = 0; k < problem.slow.size(); ++k) nested += std::min(problem.slow[k].slots, levels.writes(k));
   open.reserve(static_cast<std::size_t>(std::min(nested, n)));
   const SlotOrder order({problem.fast, 0}, {problem.fast, 1});
   BinomialSweep sweep({0, n, problem.fast_slots}, order);
@@ -146,12 +146,12 @@ ActionStream level_actions(LevelPlan plan, LevelPlan::Problem problem) {
 
 }  // namespace
 
-std::int64_t LevelPlan::bytes(std::int64_t steps, std::int64_t fast_slots, std::int64_t slow_slots) {
+std::int64_t Levels::bytes(std::int64_t steps, std::int64_t fast_slots, std::int64_t slow_slots) {
   const auto spine = static_cast<std::int64_t>(sizeof(LevelWalk::Spine));
   return BinomialSweep::bytes(steps, fast_slots) + spine * std::min(slow_slots, steps);
 }
 
-ActionStream LevelPlan::actions() const {
+ActionStream Levels::actions() const {
   return level_actions(*this, problem_);
 }
 

@@ -9,12 +9,12 @@
 
 namespace hindsight {
 
-LevelPlan::LevelPlan(const Problem& problem)
+Levels::Levels(const Problem& problem)
     : problem_(problem),
       cuts_(problem.slow.size()),
       leaf_(std::make_shared<const LeafSteps>(problem.fast_slots, problem.steps)) {}
 
-bool LevelPlan::take(const std::vector<Choice>& choice) {
+bool Levels::take(const std::vector<Choice>& choice) {
   choice_ = choice;
   is_too_deep_ = false;
   LevelCounts leaves{1};
@@ -66,38 +66,38 @@ bool LevelPlan::take(const std::vector<Choice>& choice) {
 /// look at the neighbours on both sides; tier within tier, the slowest outside.
 class LevelSearch {
  public:
-  explicit LevelSearch(const LevelPlan::Problem& problem) : plan_(problem), current_(problem.slow.size()) {}
+  explicit LevelSearch(const Levels::Problem& problem) : levels_(problem), current_(problem.slow.size()) {}
 
-  LevelPlan best() {
+  Levels best() {
     const std::size_t tiers = current_.size();
     best_ = current_;
     consider();
     if (tiers > 0) {
       reach_ = tiers == 1 ? 16 : 1;
-      for (LevelPlan::Choice& guess : current_)  // with few spines there are many levels, slow to count
-        guess = {plan_.problem_.steps / 32 + 1, plan_.problem_.steps / 16 + 1};
-      if (tiers == 1 && plan_.problem_.slow[0].slots == 1) current_[0] = {1, 1};
+      for (Levels::Choice& guess : current_)  // with few spines there are many levels, slow to count
+        guess = {levels_.problem_.steps / 32 + 1, levels_.problem_.steps / 16 + 1};
+      if (tiers == 1 && levels_.problem_.slow[0].slots == 1) current_[0] = {1, 1};
       minimise(tiers - 1);
       if (tiers > 1) climb();
     }
     for (std::size_t k = 0; k < tiers; ++k) drop_idle_spines(k);
-    if (!plan_.take(best_)) plan_.plain_ = endless;
-    return plan_;
+    if (!levels_.take(best_)) levels_.plain_ = endless;
+    return levels_;
   }
 
  private:
   /// Of the current choice; what needs too many levels looks the worse the fewer spines it has.
   double consider() {
-    if (!plan_.take(current_)) {
+    if (!levels_.take(current_)) {
       double spines = 1;
-      for (const LevelPlan::Choice& choice : current_) spines += static_cast<double>(choice.spines);
-      return plan_.is_too_deep_ ? 1e300 / spines : std::numeric_limits<double>::infinity();
+      for (const Levels::Choice& choice : current_) spines += static_cast<double>(choice.spines);
+      return levels_.is_too_deep_ ? 1e300 / spines : std::numeric_limits<double>::infinity();
     }
-    if (plan_.cost_ < cost_) {
-      cost_ = plan_.cost_;
+    if (levels_.cost_ < cost_) {
+      cost_ = levels_.cost_;
       best_ = current_;
     }
-    return plan_.cost_;
+    return levels_.cost_;
   }
 
   /// Least value of f on [low, high] and where, with f nearly convex, starting near `guess`.
@@ -133,11 +133,11 @@ class LevelSearch {
 
   /// The best spines and leaves of tiers 0 to k, the others' as they are.
   double minimise(std::size_t k) {
-    const LevelPlan::Problem& problem = plan_.problem_;
+    const Levels::Problem& problem = levels_.problem_;
     const auto below = [&] { return k == 0 ? consider() : minimise(k - 1); };
     std::int64_t most = problem.steps - 1;  // leaves
     for (std::size_t j = k + 1; j < current_.size(); ++j) most -= current_[j].leaves;
-    LevelPlan::Choice guess = current_[k];
+    Levels::Choice guess = current_[k];
     current_[k] = {};
     const double without = below();
     if (most < 1) return without;
@@ -165,13 +165,13 @@ class LevelSearch {
 
   /// A spine that no leaf needs may have no place to stand on; where writes are free it would not show in the cost.
   void drop_idle_spines(std::size_t k) {
-    if (!plan_.take(best_)) return;
-    const std::int64_t plain = plan_.plain_;
+    if (!levels_.take(best_)) return;
+    const std::int64_t plain = levels_.plain_;
     std::int64_t low = std::min<std::int64_t>(1, best_[k].spines), high = best_[k].spines;
     while (low < high) {
       const std::int64_t middle = low + (high - low) / 2;
       best_[k].spines = middle;
-      if (plan_.take(best_) && plan_.plain_ <= plain) {
+      if (levels_.take(best_) && levels_.plain_ <= plain) {
         high = middle;
       } else {
         low = middle + 1;
@@ -184,7 +184,7 @@ class LevelSearch {
   void climb() {
     for (double before = std::numeric_limits<double>::infinity(); cost_ < before;) {
       before = cost_;
-      const std::vector<LevelPlan::Choice> centre = best_;
+      const std::vector<Levels::Choice> centre = best_;
       for (int move = 0; move < 625; ++move) {
         current_ = centre;
         std::int64_t* const numbers[] = {&current_[0].spines, &current_[0].leaves, &current_[1].spines,
@@ -201,13 +201,13 @@ class LevelSearch {
     }
   }
 
-  LevelPlan plan_;
-  std::vector<LevelPlan::Choice> current_, best_;
+  Levels levels_;
+  std::vector<Levels::Choice> current_, best_;
   std::int64_t reach_ = 16;
   double cost_ = std::numeric_limits<double>::infinity();
 };
 
-LevelPlan LevelPlan::best(const Problem& problem) {
+Levels Levels::best(const Problem& problem) {
   return LevelSearch(problem).best();
 }
 

@@ -32,7 +32,7 @@ struct LevelCut {
 
 class LeafSteps;
 
-class LevelPlan {
+class Levels {
  public:
   struct Problem {
     std::int64_t steps = 1;
@@ -43,7 +43,7 @@ class LevelPlan {
   };
   /// The cheapest found: exact for one slow tier; for two a search that ends in a minimum of its neighbourhood.
   /// Time and memory grow with the logarithm of the steps (and with the number of levels).
-  static LevelPlan best(const Problem& problem);
+  static Levels best(const Problem& problem);
 
   /// Plain steps and transfers.
   double cost() const { return cost_; }
@@ -68,7 +68,7 @@ class LevelPlan {
   struct Cuts {
     LevelCut spines, leaves;
   };
-  explicit LevelPlan(const Problem& problem);
+  explicit Levels(const Problem& problem);
   /// Takes places for this choice; false when it has not enough places or too many leaves.
   bool take(const std::vector<Choice>& choice);
 

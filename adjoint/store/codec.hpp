@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "adjoint/store/state_shape.hpp"
+#include "solvers/grid/state_shape.hpp"
 
 namespace hindsight {
 

@@ -93,8 +93,13 @@ struct LargestArguments {
 };
 static_assert(sizeof(Conversion) == 9 * 8 && sizeof(LargestArguments) == 8 * 8);  // without gaps
 
+/// Of each array: they are alike.
 std::int64_t cells_of(const StateShape& shape) {
-  return shape.cells[0] * shape.cells[1] * shape.cells[2];
+  return shape.arrays.front().count();
+}
+
+std::int64_t fields_of(const StateShape& shape) {
+  return std::ssize(shape.arrays);
 }
 
 /// Of all words, in doubles.
@@ -123,46 +128,47 @@ DeviceWords::DeviceWords(Words kind, const StateShape& shape, Machine& machine, 
       link_(link),
       host_(Memory::pages(8 * doubles_of(kind, shape), machine.near_host())),
       device_(doubles_of(kind, shape), machine),
-      device_parts_(shape.fields * parts_of(shape), machine),
+      device_parts_(fields_of(shape) * parts_of(shape), machine),
       parts_(static_cast<std::size_t>(device_parts_.size())),
-      largest_(static_cast<std::size_t>(shape.fields)),
-      scales_(static_cast<std::size_t>(shape.fields)) {}
+      largest_(static_cast<std::size_t>(fields_of(shape))),
+      scales_(static_cast<std::size_t>(fields_of(shape))) {}
 
 bool DeviceWords::can_take(const StateShape& shape) {
-  return cells_of(shape) <= std::int64_t{1} << 31U;
+  return shape.is_uniform() && cells_of(shape) <= std::int64_t{1} << 31U;
 }
 
 std::int64_t DeviceWords::device_bytes(Words kind, const StateShape& shape) {
-  return Memory::bytes_of(doubles_of(kind, shape)) + Memory::bytes_of(shape.fields * parts_of(shape));
+  return Memory::bytes_of(doubles_of(kind, shape)) + Memory::bytes_of(fields_of(shape) * parts_of(shape));
 }
 
 std::int64_t DeviceWords::host_bytes(Words kind, const StateShape& shape) {
   constexpr std::int64_t page = 4096;
-  return (8 * doubles_of(kind, shape) + page - 1) / page * page + 8 * shape.fields * (parts_of(shape) + 2);
+  return (8 * doubles_of(kind, shape) + page - 1) / page * page + 8 * fields_of(shape) * (parts_of(shape) + 2);
 }
 
 const double* DeviceWords::largest_magnitudes(const double* state) {
   const std::int64_t parts = parts_of(shape_);
-  for (std::int64_t f = 0; f < shape_.fields; ++f) {
-    double* const first = const_cast<double*>(state) + shape_.origin + f * shape_.field_stride;  // it only reads
-    const LargestArguments arguments{shape_.cells, shape_.stride_y, shape_.stride_z,
-                                     parts,        first,           device_parts_.data() + f * parts};
+  double* part = device_parts_.data();
+  for (const StateArray& a : shape_.arrays) {
+    double* const first = const_cast<double*>(state) + a.origin;  // it only reads
+    const LargestArguments arguments{a.cells, a.stride_y, a.stride_z, parts, first, part};
     link_.run(program_, 0, device::Arguments(arguments), parts);
+    part += parts;
   }
   link_.copy(parts_.data(), device_parts_.data(), device_parts_.size());
-  for (std::int64_t f = 0; f < shape_.fields; ++f)
+  for (std::int64_t f = 0; f < fields_of(shape_); ++f)
     largest_[static_cast<std::size_t>(f)] =
         *std::max_element(parts_.begin() + f * parts, parts_.begin() + (f + 1) * parts);
   return largest_.data();
 }
 
 void DeviceWords::convert(std::size_t kernel, double* state, const double* scales) {
-  for (std::int64_t f = 0; f < shape_.fields; ++f) {
-    char* const words = reinterpret_cast<char*>(device_.data()) + f * cells_of(shape_) * bytes_of(kind_);
-    const Conversion arguments{
-        shape_.cells, shape_.stride_y, shape_.stride_z, state + shape_.origin + f * shape_.field_stride,
-        words,        scales[f],       1 / scales[f]};
+  char* words = reinterpret_cast<char*>(device_.data());
+  for (const StateArray& a : shape_.arrays) {
+    const double scale = *scales++;
+    const Conversion arguments{a.cells, a.stride_y, a.stride_z, state + a.origin, words, scale, 1 / scale};
     link_.run(program_, kernel, device::Arguments(arguments), blocks_of(shape_));
+    words += a.count() * bytes_of(kind_);
   }
 }
 

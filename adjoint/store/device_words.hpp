@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "adjoint/store/codec.hpp"
-#include "adjoint/store/state_shape.hpp"
 #include "runtime/device_program.hpp"
 #include "runtime/machine.hpp"
 #include "runtime/memory.hpp"
+#include "solvers/grid/state_shape.hpp"
 
 namespace hindsight {
 
@@ -31,7 +31,7 @@ class DeviceWords {
   /// Per field, for the callers of bring() and take().
   double* scales() { return scales_.data(); }
 
-  /// Whether its cells can be counted.
+  /// Whether all arrays are alike and doubles, and their cells can be counted.
   static bool can_take(const StateShape& shape);
   static std::int64_t device_bytes(Words kind, const StateShape& shape);
   static std::int64_t host_bytes(Words kind, const StateShape& shape);

@@ -11,9 +11,9 @@
 #include "adjoint/store/device_words.hpp"
 #include "adjoint/store/medium.hpp"
 #include "adjoint/store/pool.hpp"
-#include "adjoint/store/state_shape.hpp"
 #include "adjoint/store/transfer_threads.hpp"
 #include "adjoint/store/whole_state.hpp"
+#include "solvers/grid/state_shape.hpp"
 
 namespace hindsight {
 

@@ -11,8 +11,8 @@ namespace hindsight {
 template <class Work>
 void SlotTier::for_pieces(Work work) const {
   constexpr std::int64_t most = piece_bytes / static_cast<std::int64_t>(sizeof(double));
-  for (std::int64_t first = 0; first < shape_.doubles(); first += most)
-    work(first, std::min(most, shape_.doubles() - first));
+  const std::int64_t all = shape_.doubles();
+  for (std::int64_t first = 0; first < all; first += most) work(first, std::min(most, all - first));
 }
 
 /// Moves bytes of a slot from `position` on, which is a multiple of 4 KiB. Pages in a row go in one piece.
@@ -87,7 +87,7 @@ void SlotTier::store_there(Write& job, Scratch& scratch) {
   job.label.checksum = 0;
   allocate(job);
   double* const slot = medium_->memory() + job.label.first_page * (medium_->page_bytes() / 8);
-  scratch.link->copy(slot, job.data, shape_.padded_doubles());
+  scratch.link->copy(slot, job.data, shape_.padded_doubles);
 }
 
 /// On a transfer thread. States as they are go piece by piece through scratch memory that stays in the cache.
@@ -97,7 +97,7 @@ void SlotTier::store(Write& job, Scratch& scratch) {
   const bool has_words = scratch.words && encode_words(job, scratch);
   const double* state = job.data;
   if (job.made && !has_words) {
-    scratch.link->copy(scratch.state.data(), job.data, shape_.padded_doubles());
+    scratch.link->copy(scratch.state.data(), job.data, shape_.padded_doubles);
     state = scratch.state.data();
   }
   if (codec_) {
@@ -161,7 +161,7 @@ void SlotTier::fetch(Read& job, Scratch& scratch) {
   } else {
     fetch_here(job, scratch.state.data(), scratch);
   }
-  scratch.link->copy(job.data, from, shape_.padded_doubles());
+  scratch.link->copy(job.data, from, shape_.padded_doubles);
 }
 
 /// Into a state in the host's memory.

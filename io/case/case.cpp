@@ -13,6 +13,7 @@
 #include "runtime/nearest_name.hpp"
 #include "solvers/equations/parser.hpp"
 #include "solvers/steppers/methods.hpp"
+#include "solvers/time/step_sources.hpp"
 
 namespace hindsight {
 namespace {
@@ -159,7 +160,8 @@ void read_equations(Value equations, Case& result) {
 void read_time(Value time, Case& result) {
   CaseTime& t = result.time;
   t.place = time.place();
-  if (auto v = time.find("method")) t.method = v->one_of(method_names());
+  if (auto v = time.find("method")) t.method = v->one_of(methods().names());
+  if (auto v = time.find("steps")) t.steps = v->one_of(step_sources().names());
   if (auto v = time.find("from")) t.from = v->number();
   Value step = time.at("step");
   t.step = step.number();

@@ -76,7 +76,8 @@ struct CaseEquation {
 };
 
 struct CaseTime {
-  std::string method = "rk4";  ///< one of methods() (solvers/steppers/methods.hpp)
+  std::string method = "rk4";   ///< one of methods() (solvers/steppers/methods.hpp)
+  std::string steps = "fixed";  ///< one of step_sources() (solvers/time/step_sources.hpp)
   double from = 0.0, step = 0.0, to = 0.0;
   std::optional<Text> until;  ///< ends the run; then `to` is from + at_most * step
   SourcePlace place;
@@ -90,10 +91,10 @@ struct Observation {
 
 /// One objective term.
 struct CaseTerm {
-  enum class Kind { final, integral, misfit, penalty };
-  Kind kind = Kind::final;
-  Text expression;      ///< final, integral, penalty; misfit: `of`, a field or an expression of fields
+  std::string kind;     ///< one of term_kinds() (adjoint/objective/term_kinds.hpp), or misfit
+  Text expression;      ///< misfit: `of`, a field or an expression of fields
   double weight = 1.0;  ///< `weight:`, any kind
+  bool is_misfit() const { return kind == "misfit"; }
   // misfit: J = 1/2 sum ((simulated - observed)/noise)^2, of logarithms with log: true
   std::string data;                       ///< resolved path, for messages
   std::vector<Observation> observations;  ///< sorted by time, then in file order

@@ -1,7 +1,9 @@
 #include <nlohmann/json.hpp>
 
+#include "adjoint/objective/term_kinds.hpp"
 #include "io/case/case.hpp"
 #include "solvers/steppers/methods.hpp"
+#include "solvers/time/step_sources.hpp"
 
 namespace hindsight {
 namespace {
@@ -113,17 +115,14 @@ Json definitions() {
                               {"y", text},
                               {"z", text}},
                              {"of", "data"});
-  const Json term = object({{"final", expression},
-                            {"integral", expression},
-                            {"penalty", expression},
-                            {"misfit", misfit},
-                            {"weight", not_negative}});
+  Json term_keys = {{"misfit", misfit}, {"weight", not_negative}};
+  for (const std::string& kind : term_kinds().names()) term_keys[kind] = expression;
   const Json unknown =
       either({{{"type", "null"}},
               object({{"bounds", {{"type", "array"}, {"items", number()}, {"minItems", 2}, {"maxItems", 2}}},
                       {"scale", choice({"linear", "log"})},
                       {"prior", object({{"mean", number()}, {"sd", positive}}, {"mean", "sd"})}})});
-  return {{"axis", axis}, {"parameter", parameter}, {"term", term}, {"unknown", unknown}};
+  return {{"axis", axis}, {"parameter", parameter}, {"term", object(term_keys)}, {"unknown", unknown}};
 }
 
 }  // namespace
@@ -144,7 +143,8 @@ std::string case_schema() {
        {"functions", map_of(expression)},
        {"equations",
         {{"type", "object"}, {"patternProperties", {{"^dt\\(\\w+\\)$", expression}}}, {"additionalProperties", false}}},
-       {"time", object({{"method", choice(method_names())},
+       {"time", object({{"method", choice(methods().names())},
+                        {"steps", choice(step_sources().names())},
                         {"from", number()},
                         {"step", positive},
                         {"to", number()},

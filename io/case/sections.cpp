@@ -4,8 +4,10 @@
 #include <cctype>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "adjoint/objective/term_kinds.hpp"
 #include "io/case/csv.hpp"
 #include "io/case/text_file.hpp"
 #include "runtime/nearest_name.hpp"
@@ -231,39 +233,57 @@ CaseParameter read_parameter(Value parameter, const std::string& name, const std
   return result;
 }
 
+namespace {
+
+/// The kind of term and what is written for it.
+std::pair<std::string, Value> kind_of_term(Value& term) {
+  std::vector<std::string> kinds = term_kinds().names();
+  kinds.emplace_back("misfit");
+  std::optional<std::pair<std::string, Value>> found;
+  bool is_one = true;
+  for (const std::string& kind : kinds)
+    if (auto value = term.find(kind)) {
+      is_one = !found;
+      found.emplace(kind, *value);
+    }
+  term.finish();
+  if (!found || !is_one) term.fail("a term of the objective is one of " + join(kinds));
+  return *found;
+}
+
+void read_misfit(Value misfit, const Case& so_far, CaseTerm& term) {
+  term.expression = misfit.at("of").expression();
+  if (auto log = misfit.find("log")) term.log = log->boolean();
+  if (auto noise = misfit.find("noise")) {
+    term.noise = noise->number();
+    if (!(term.noise > 0)) noise->fail("noise must be positive");
+  }
+  for (const char* key : {"time", "value"}) misfit.find(key);
+  if (so_far.grid)
+    for (const CaseAxis& axis : so_far.grid->axes) misfit.find(axis.name);
+  misfit.find("data");
+  misfit.finish();
+  if (so_far.time.until)
+    misfit.fail("a misfit needs a fixed end, because its observations have times; give time.to instead of time.until");
+  read_observations(misfit, so_far, term);
+}
+
+}  // namespace
+
 CaseTerm read_term(Value term, const Case& so_far) {
   CaseTerm result;
   result.place = term.place();
-  const auto final = term.find("final"), integral = term.find("integral"), misfit = term.find("misfit"),
-             penalty = term.find("penalty");
   if (auto weight = term.find("weight")) {
     result.weight = weight->number();
     if (!(result.weight >= 0)) weight->fail("a weight cannot be negative");
   }
-  term.finish();
-  const int kinds = (final ? 1 : 0) + (integral ? 1 : 0) + (misfit ? 1 : 0) + (penalty ? 1 : 0);
-  if (kinds != 1) term.fail("a term of the objective is one of final, integral, misfit, penalty");
-  if (!misfit) {
-    result.kind = final ? CaseTerm::Kind::final : integral ? CaseTerm::Kind::integral : CaseTerm::Kind::penalty;
-    result.expression = (final ? *final : integral ? *integral : *penalty).expression();
-    return result;
+  const auto [kind, value] = kind_of_term(term);
+  result.kind = kind;
+  if (result.is_misfit()) {
+    read_misfit(value, so_far, result);
+  } else {
+    result.expression = value.expression();
   }
-  Value m = *misfit;
-  result.kind = CaseTerm::Kind::misfit;
-  result.expression = m.at("of").expression();
-  if (auto log = m.find("log")) result.log = log->boolean();
-  if (auto noise = m.find("noise")) {
-    result.noise = noise->number();
-    if (!(result.noise > 0)) noise->fail("noise must be positive");
-  }
-  for (const char* key : {"time", "value"}) m.find(key);
-  if (so_far.grid)
-    for (const CaseAxis& axis : so_far.grid->axes) m.find(axis.name);
-  m.find("data");
-  m.finish();
-  if (so_far.time.until)
-    m.fail("a misfit needs a fixed end, because its observations have times; give time.to instead of time.until");
-  read_observations(m, so_far, result);
   return result;
 }
 

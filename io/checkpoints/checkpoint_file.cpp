@@ -38,11 +38,17 @@ Hdf5Type slot_row_type(const std::string& file) {
 }
 
 void write_shape(hid_t where, const StateShape& shape, const std::string& path) {
-  const std::int64_t values[] = {shape.fields, shape.cells[2], shape.cells[1], shape.cells[0]};
-  const Hdf5Space space = space_of({4}, path);
+  std::vector<std::int64_t> values;
+  const bool is_uniform = shape.is_uniform() && !shape.arrays.empty();
+  if (is_uniform) values.push_back(std::ssize(shape.arrays));
+  for (const StateArray& array : shape.arrays) {
+    if (!is_uniform) values.push_back(bytes_of(array.element));
+    if (!is_uniform || values.size() == 1) values.insert(values.end(), array.cells.rbegin(), array.cells.rend());
+  }
+  const Hdf5Space space = is_uniform ? space_of({4}, path) : space_of({shape.arrays.size(), 4}, path);
   const Hdf5Attribute attribute(H5Acreate2(where, "shape", H5T_NATIVE_INT64, space, H5P_DEFAULT, H5P_DEFAULT),
                                 "describe", path);
-  if (H5Awrite(attribute, H5T_NATIVE_INT64, values) < 0) fail_hdf5("describe", path);
+  if (H5Awrite(attribute, H5T_NATIVE_INT64, values.data()) < 0) fail_hdf5("describe", path);
 }
 
 std::int64_t offset_of(hid_t dataset, const std::string& path) {

@@ -5,9 +5,9 @@
 //               a difference, or -1; step -1 marks a slot that was never used
 //   /next_page  per page: the one that continues a slot, or -1; only where slots take several pages
 //
-// A slot's bytes are the owned cells of all fields (attributes "fields" and "shape": field, z, y, x), encoded by the
-// codec that the attribute names. HDF5 makes the file and closes it before the first transfer, so it can be opened
-// after a kill at any time.
+// A slot's bytes are the owned cells of all arrays (attributes "fields" and "shape": how many, z, y, x; where arrays
+// differ, a row for each: bytes of a number, z, y, x), encoded by the codec that the attribute names. HDF5 makes the
+// file and closes it before the first transfer, so it can be opened after a kill at any time.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "adjoint/store/medium.hpp"
-#include "adjoint/store/state_shape.hpp"
 #include "io/files/raw_file.hpp"
+#include "solvers/grid/state_shape.hpp"
 
 namespace hindsight {
 

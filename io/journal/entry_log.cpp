@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "adjoint/store/state_shape.hpp"
+#include "adjoint/store/packed_state.hpp"
 #include "runtime/error.hpp"
 
 namespace hindsight {

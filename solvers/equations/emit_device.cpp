@@ -48,7 +48,7 @@ class DeviceWriter {
     for (const KernelSpec::Sum& sum : kernel.sums) facts_.sums.push_back(sum.accumulator);
   }
 
-  const DeviceKernelPlan& facts() const { return facts_; }
+  const DeviceKernelFacts& facts() const { return facts_; }
 
   std::string text() {
     const KernelText body(kernel_, &places_);
@@ -153,7 +153,7 @@ class DeviceWriter {
   }
 
   const KernelSpec& kernel_;
-  DeviceKernelPlan facts_;
+  DeviceKernelFacts facts_;
   std::map<int, int> places_;  // of scalars, by symbol
   std::string text_;
 };
@@ -190,11 +190,11 @@ DeviceSource emit_device(const std::vector<KernelSpec>& kernels, Boxes boxes) {
 
 std::vector<device::KernelName> DeviceSource::names() const {
   std::vector<device::KernelName> all;
-  for (const DeviceKernelPlan& kernel : kernels) all.push_back({kernel.name, kernel.threads});
+  for (const DeviceKernelFacts& kernel : kernels) all.push_back({kernel.name, kernel.threads});
   return all;
 }
 
-void DeviceLaunch::set(const DeviceKernelPlan& kernel, const Launch& launch) {
+void DeviceLaunch::set(const DeviceKernelFacts& kernel, const Launch& launch) {
   words_.clear();
   const auto add = [&](auto value) { words_.push_back(std::bit_cast<std::uint64_t>(value)); };
   const auto add_all = [&](const std::vector<int>& symbols, auto table, auto none) {

@@ -15,7 +15,7 @@
 namespace hindsight {
 
 /// What one launch of a kernel hands over: symbols in the order in which the kernel has them.
-struct DeviceKernelPlan {
+struct DeviceKernelFacts {
   std::string name;
   Boxes boxes = Boxes::rows;
   bool sums_rows = false;  ///< a block per row
@@ -25,7 +25,7 @@ struct DeviceKernelPlan {
 
 struct DeviceSource {
   std::string text;  ///< as runtime/device_program.hpp has it
-  std::vector<DeviceKernelPlan> kernels;
+  std::vector<DeviceKernelFacts> kernels;
   std::vector<device::KernelName> names() const;
 };
 DeviceSource emit_device(const std::vector<KernelSpec>& kernels, Boxes boxes);
@@ -33,7 +33,7 @@ DeviceSource emit_device(const std::vector<KernelSpec>& kernels, Boxes boxes);
 /// The arguments of a launch as the kernel reads them, and its blocks. Reused, it allocates nothing.
 class DeviceLaunch {
  public:
-  void set(const DeviceKernelPlan& kernel, const Launch& launch);
+  void set(const DeviceKernelFacts& kernel, const Launch& launch);
   std::int64_t blocks() const { return blocks_; }
   /// A kernel's one parameter, passed by value.
   device::Arguments arguments() const { return {words_.data(), static_cast<std::int64_t>(8 * words_.size())}; }

@@ -25,7 +25,7 @@ namespace {
 /// A kernel of a program for devices.
 class DeviceKernel final : public Kernel::Launcher {
  public:
-  DeviceKernel(device::Program& program, std::size_t number, DeviceKernelPlan kernel)
+  DeviceKernel(device::Program& program, std::size_t number, DeviceKernelFacts kernel)
       : program_(program), number_(number), kernel_(std::move(kernel)) {}
   void run(const Launch& launch) override {
     launch_.set(kernel_, launch);
@@ -35,7 +35,7 @@ class DeviceKernel final : public Kernel::Launcher {
  private:
   device::Program& program_;
   std::size_t number_;
-  DeviceKernelPlan kernel_;
+  DeviceKernelFacts kernel_;
   DeviceLaunch launch_;
 };
 

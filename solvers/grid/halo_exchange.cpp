@@ -6,7 +6,7 @@
 #include "runtime/memory.hpp"
 
 namespace hindsight {
-struct HaloExchange::Plan {
+struct HaloExchange::Exchange {
   /// One side of a split axis: what goes out, where ghosts come in.
   struct Side {
     int axis = 0;
@@ -17,7 +17,7 @@ struct HaloExchange::Plan {
     bool receives = false;  // since post(), until complete()
   };
 
-  Plan(const Grid& g, int field_count, std::array<int, 3> d, bool with_corners)
+  Exchange(const Grid& g, int field_count, std::array<int, 3> d, bool with_corners)
       : grid(g), depth(d), corners(with_corners), first_split(g.dimensions()) {
     for (std::size_t a = 0; a < 3; ++a)
       if (depth[a] > grid.layout().halo[a]) throw Error(ExitCode::bug, "an exchange is deeper than the grid's halo");
@@ -28,7 +28,7 @@ struct HaloExchange::Plan {
     for (int axis = first_split; axis < grid.dimensions(); ++axis)
       for (int side = 0; side < 2 && is_exchanged(axis); ++side) add_side(axis, side, field_count);
   }
-  ~Plan() {
+  ~Exchange() {
     for (Side& side : sides) {
       if (!side.receives) continue;  // something failed in between
       MPI_Cancel(&side.requests[0]);
@@ -39,8 +39,8 @@ struct HaloExchange::Plan {
         if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
     MPI_Comm_free(&comm);
   }
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
 
   bool is_exchanged(int axis) const { return grid.is_split(axis) && depth[static_cast<std::size_t>(axis)] > 0; }
 
@@ -191,43 +191,43 @@ struct HaloExchange::Plan {
 };
 
 HaloExchange::HaloExchange(const Grid& grid, int fields, std::array<int, 3> depth, bool corners)
-    : plan_(std::make_unique<Plan>(grid, fields, depth, corners)) {}
+    : exchange_(std::make_unique<Exchange>(grid, fields, depth, corners)) {}
 HaloExchange::~HaloExchange() = default;
 HaloExchange::HaloExchange(HaloExchange&&) noexcept = default;
 HaloExchange& HaloExchange::operator=(HaloExchange&&) noexcept = default;
 
 bool HaloExchange::is_local() const {
-  return plan_->sides.empty();
+  return exchange_->sides.empty();
 }
 
 void HaloExchange::start(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls) {
-  const int d = plan_->grid.dimensions();
-  for (int axis = 0; axis < std::min(d, plan_->first_split); ++axis) plan_->fill_here(axis, fields, walls);
-  if (!is_local()) plan_->post(plan_->corners ? plan_->first_split : -1, fields);
+  const int d = exchange_->grid.dimensions();
+  for (int axis = 0; axis < std::min(d, exchange_->first_split); ++axis) exchange_->fill_here(axis, fields, walls);
+  if (!is_local()) exchange_->post(exchange_->corners ? exchange_->first_split : -1, fields);
 }
 
 void HaloExchange::send() {
-  plan_->send();
+  exchange_->send();
 }
 
 void HaloExchange::finish(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls) {
   if (is_local()) return;
-  const int first = plan_->first_split;
-  plan_->send();
-  for (int axis = first; axis < plan_->grid.dimensions(); ++axis) {
-    if (axis > first && plan_->corners && plan_->is_exchanged(axis)) {
-      plan_->post(axis, fields);
-      plan_->send();
+  const int first = exchange_->first_split;
+  exchange_->send();
+  for (int axis = first; axis < exchange_->grid.dimensions(); ++axis) {
+    if (axis > first && exchange_->corners && exchange_->is_exchanged(axis)) {
+      exchange_->post(axis, fields);
+      exchange_->send();
     }
-    plan_->complete(axis, fields);
-    plan_->fill_here(axis, fields, walls);
+    exchange_->complete(axis, fields);
+    exchange_->fill_here(axis, fields, walls);
   }
 }
 
 Box HaloExchange::ready(std::array<int, 3> reach) const {
-  Box box = plan_->grid.interior();
+  Box box = exchange_->grid.interior();
   if (is_local()) return box;
-  for (int axis = plan_->first_split; axis < plan_->grid.dimensions(); ++axis) {
+  for (int axis = exchange_->first_split; axis < exchange_->grid.dimensions(); ++axis) {
     const auto a = static_cast<std::size_t>(axis);
     box.lo[a] = std::min<std::int64_t>(reach[a], box.hi[a]);
     box.hi[a] = std::max(box.lo[a], box.hi[a] - reach[a]);

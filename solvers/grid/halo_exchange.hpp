@@ -9,7 +9,7 @@
 
 namespace hindsight {
 
-/// One exchange plan: a number of fields, a depth per axis. Buffers and requests are made once; start/finish allocate
+/// One exchange: a number of fields, a depth per axis. Buffers and requests are made once; start/finish allocate
 /// nothing. Non-blocking: between start() and finish() the cells of ready() may be computed. A device packs and
 /// unpacks; what it packed goes over the link and through MPI beside the kernels that were asked for in between, from
 /// its own memory where MPI takes that (Machine::is_open_to_mpi), else through page-locked memory. With a second split
@@ -40,8 +40,8 @@ class HaloExchange {
   bool is_local() const;
 
  private:
-  struct Plan;
-  std::unique_ptr<Plan> plan_;
+  struct Exchange;
+  std::unique_ptr<Exchange> exchange_;
 };
 
 }  // namespace hindsight

@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
+#include "runtime/registry.hpp"
 #include "solvers/steppers/stepper.hpp"
 
 namespace hindsight {
@@ -20,12 +20,7 @@ struct Method {
   std::function<std::unique_ptr<Stepper>(const Model&, const Active&, Stepper::Wants)> make;
 };
 
-/// All of them, in the order of their families.
-const std::vector<Method>& methods();
-std::vector<std::string> method_names();
-/// @throws InputError with the nearest name.
-const Method& find_method(const std::string& name);
-/// Adds a method to methods(): before the first case is read. @throws Error(bug) when there is one of this name.
-void register_method(Method method);
+/// Families one after another. What is added must be there before the first case is read.
+Registry<Method>& methods();
 
 }  // namespace hindsight

@@ -9,14 +9,15 @@
 #include "solvers/equations/kernel.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/block_archive.hpp"
-#include "solvers/time/step_time.hpp"
+#include "solvers/grid/state_shape.hpp"
 #include "solvers/steppers/tables.hpp"
+#include "solvers/time/step_time.hpp"
 
 namespace hindsight {
 
-/// Steps of one model by one method. It owns no state: states are blocks of state_doubles() that it is given, their
-/// ghost cells are scratch, and scalars and parameter fields are bound in Tables before it steps. Making one needs no
-/// grid; it tells the halo that a grid must have.
+/// Steps of one model by one method. It owns no state: states are blocks of memory, of the shape that it tells, that it
+/// is given; their ghost cells are scratch, and scalars and parameter fields are bound in Tables before it steps.
+/// Making one needs no grid; it tells the halo that a grid must have.
 class Stepper {
  public:
   struct Wants {
@@ -32,6 +33,15 @@ class Stepper {
   virtual std::int64_t working_states() const = 0;
   /// Number of sums (Tables): first the active scalars, in order; the rest belongs to the series.
   virtual int sums() const = 0;
+
+  /// The arrays of a state: the model's fields in the grid's layout (shape_of_fields()), then arrays of its own.
+  virtual StateShape state(const Grid& grid) const = 0;
+  /// Gives its own arrays their first values. @param state whose fields have theirs, ghosts excepted.
+  virtual void begin(Tables& tables, double* state) = 0;
+  /// The tangent of begin().
+  virtual void begin_tangent(Tables& tables, double* direction) = 0;
+  /// The adjoint of begin(): adds what comes through its own arrays to the fields' part of lambda, and to the sums.
+  virtual void begin_adjoint(Tables& tables, double* lambda) = 0;
 
   /// Compiles and allocates for a grid. Collective. @param series run parallel to model.series.
   virtual void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) = 0;

@@ -1,22 +1,21 @@
-// The sources of steps that there are, by name.
+// Who can decide the steps of a run, for the parser, the schema and messages.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "runtime/registry.hpp"
 #include "solvers/time/time_line.hpp"
 
 namespace hindsight {
 
 struct StepSourceKind {
-  std::string name;
+  std::string name;  ///< what a case calls it: time.steps
   std::function<std::unique_ptr<StepSource>()> make;
 };
 
-/// @throws InputError with the nearest name.
-const StepSourceKind& find_step_source(const std::string& name);
-/// Adds one: before the first simulation is made. @throws Error(bug) when there is one of this name.
-void register_step_source(StepSourceKind kind);
+/// The first is taken where a case names none. What is added must be there before the first case is read.
+Registry<StepSourceKind>& step_sources();
 
 }  // namespace hindsight

@@ -24,7 +24,7 @@ struct TimeSpan {
 /// A state that is reached for the first time, for those who decide by it.
 struct ReachedState {
   const Grid& grid;
-  double* state;  ///< a block of state_doubles()
+  double* state;  ///< its fields come first, as shape_of_fields() has them
 };
 
 /// A state and when it is.

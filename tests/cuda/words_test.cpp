@@ -8,6 +8,7 @@
 #include "adjoint/store/codecs/codecs.hpp"
 #include "adjoint/store/slot_tier.hpp"
 #include "runtime/emulated/emulated_device.hpp"
+#include "tests/store/rows.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -18,14 +19,9 @@ using Fill = std::function<double(std::int64_t)>;
 /// Three padded fields of odd sizes.
 StateShape padded_shape(std::int64_t x, std::int64_t y, std::int64_t z) {
   constexpr std::int64_t ghosts = 2;
-  StateShape shape;
-  shape.fields = 3;
-  shape.cells = {x, y, z};
-  shape.stride_y = x + 2 * ghosts;
-  shape.stride_z = shape.stride_y * (y + 2 * ghosts);
-  shape.field_stride = shape.stride_z * (z + 2 * ghosts) + 5;
-  shape.origin = ghosts * (shape.stride_z + shape.stride_y + 1);
-  return shape;
+  const std::int64_t stride_y = x + 2 * ghosts, stride_z = stride_y * (y + 2 * ghosts);
+  return shape_of_fields(3, {x, y, z}, ghosts * (stride_z + stride_y + 1), stride_y, stride_z,
+                         stride_z * (z + 2 * ghosts) + 5);
 }
 
 /// Memory, and what it was told about a slot.
@@ -57,9 +53,9 @@ Kept through_a_slot(const CodecSettings& settings, const StateShape& shape, cons
   EXPECT_EQ(has_words, !machine.is_host() && !settings.difference);
   std::shared_ptr<device::Program> program;
   if (has_words) program = machine.load(words_program().text, words_program().kernels, test::self());
-  std::vector<double> state(static_cast<std::size_t>(shape.padded_doubles()));
+  std::vector<double> state(static_cast<std::size_t>(shape.padded_doubles));
   for (std::size_t i = 0; i < state.size(); ++i) state[i] = fill(static_cast<std::int64_t>(i));
-  Pool pool(4, shape.padded_doubles(), machine);
+  Pool pool(4, shape.padded_doubles, machine);
   const std::int64_t before = machine.is_host() ? 0 : machine.account()->used();
   SlotTier tier({.slots = 1, .queue = 1, .prefetch = 1}, shape,
                 std::make_unique<Told>(codec->bound(shape) / page + 2, page, kept.label), codec,
@@ -68,17 +64,17 @@ Kept through_a_slot(const CodecSettings& settings, const StateShape& shape, cons
     EXPECT_EQ(machine.account()->used() - before, SlotTier::device_scratch_bytes(shape, codec.get(), 1, machine));
   }
   Buffer buffer = pool.acquire();
-  machine.copy(buffer.data(), state.data(), shape.padded_doubles());
+  machine.copy(buffer.data(), state.data(), shape.padded_doubles);
   tier.save(0, buffer, 7);
   tier.finish();
-  machine.clear(buffer.data(), shape.padded_doubles());
+  machine.clear(buffer.data(), shape.padded_doubles);
   buffer.reset();
   const Buffer back = tier.load(0, pool);
   EXPECT_TRUE(static_cast<bool>(back)) << tier.problem();
   if (!back) return kept;
-  const std::vector<double> values = machine.values(back.data(), shape.padded_doubles());
-  for (std::int64_t r = 0; r < shape.rows(); ++r)
-    for (std::int64_t i = shape.row(r); i < shape.row(r) + shape.cells[0]; ++i)
+  const std::vector<double> values = machine.values(back.data(), shape.padded_doubles);
+  for (const std::int64_t row : test::rows_of(shape))
+    for (std::int64_t i = row; i < row + shape.arrays.front().cells[0]; ++i)
       kept.cells.push_back(std::bit_cast<std::uint64_t>(values[static_cast<std::size_t>(i)]));
   return kept;
 }
@@ -138,12 +134,11 @@ TEST(DeviceWords, GiveTheBytesAndStatesOfTheHost) {
 /// One field cannot be kept in words, so that the whole state comes as it is.
 TEST(DeviceWords, LeaveToTheHostWhatTheyCannotHold) {
   const StateShape shape = padded_shape(37, 5, 3);
+  const std::int64_t last_row = test::rows_of(shape)[2 * 5 * 3 - 1];  // of the second field
   for (const double value : {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
                              std::numeric_limits<double>::quiet_NaN(), 1e300, 0x1.fffffffp127})
     for (const CodecSettings& s : settings())
-      expect_the_hosts(s, shape, [&](std::int64_t i) {
-        return i == shape.row(2 * shape.cells[1] * shape.cells[2] - 1) + 36 ? value : smooth(i);
-      });
+      expect_the_hosts(s, shape, [&](std::int64_t i) { return i == last_row + 36 ? value : smooth(i); });
 }
 
 /// States that need a reference come as they are.

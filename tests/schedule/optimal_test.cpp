@@ -117,13 +117,13 @@ TEST(Exhaustive, NoScheduleWithRecordsTakesFewerStepsUpToTwelve) {
       for (const bool gives_state : {false, true}) expect_fewest_with_records(n, 4, record_units, gives_state);
 }
 
-TEST(LevelPlan, EqualsTheDynamicProgramInTwoTiers) {
+TEST(Levels, EqualsTheDynamicProgramInTwoTiers) {
   for (int i = 0; i < 400; ++i) {
     const std::int64_t n = whole(1, 400), fast = whole(0, 8), slow = whole(1, 12);
     const ScheduleCosts costs{whole(0, 1) == 0 ? 1.0 : 0.37, 1.7, {}, {}};
     const double write = price(), read = price();
     const TierProgram program(n, {{Tier::host, fast, 0, 0}, {Tier::disk, slow, write, read}}, costs);
-    const LevelPlan plan = LevelPlan::best({n, Tier::host, fast, {{Tier::disk, slow, write, read}}, costs.forward});
+    const Levels plan = Levels::best({n, Tier::host, fast, {{Tier::disk, slow, write, read}}, costs.forward});
     const double reversal = costs.reverse * static_cast<double>(n);
     EXPECT_NEAR(plan.cost() + reversal, program.cost(), 1e-9 * program.cost())
         << "n=" << n << " fast=" << fast << " slow=" << slow << " write=" << write << " read=" << read
@@ -133,7 +133,7 @@ TEST(LevelPlan, EqualsTheDynamicProgramInTwoTiers) {
   }
 }
 
-TEST(LevelPlan, EqualsTheDynamicProgramInThreeTiers) {
+TEST(Levels, EqualsTheDynamicProgramInThreeTiers) {
   for (int i = 0; i < 300; ++i) {
     const std::int64_t n = whole(2, 300), fast = whole(0, 6), middle = whole(1, 6), slow = whole(1, 8);
     double w1 = price(), w2 = price(), r1 = price(), r2 = price();
@@ -141,8 +141,8 @@ TEST(LevelPlan, EqualsTheDynamicProgramInThreeTiers) {
     if (r1 > r2) std::swap(r1, r2);
     const TierProgram program(n, {{Tier::device, fast, 0, 0}, {Tier::host, middle, w1, r1}, {Tier::disk, slow, w2, r2}},
                               {});
-    const LevelPlan plan =
-        LevelPlan::best({n, Tier::device, fast, {{Tier::host, middle, w1, r1}, {Tier::disk, slow, w2, r2}}, 1});
+    const Levels plan =
+        Levels::best({n, Tier::device, fast, {{Tier::host, middle, w1, r1}, {Tier::disk, slow, w2, r2}}, 1});
     const auto reversal = static_cast<double>(n);
     EXPECT_NEAR(plan.cost() + reversal, program.cost(), 1e-9 * program.cost())
         << "n=" << n << " " << fast << "/" << middle << "/" << slow << " write " << w1 << " " << w2 << " read " << r1
@@ -152,7 +152,7 @@ TEST(LevelPlan, EqualsTheDynamicProgramInThreeTiers) {
 }
 
 /// Execution counts what was planned, also where no table reaches.
-TEST(LevelPlan, ExecutesWhatItPlans) {
+TEST(Levels, ExecutesWhatItPlans) {
   for (int i = 0; i < 60; ++i) {
     ScheduleRequest request{whole(1, 30000), {{whole(0, 10), whole(1, 10), whole(1, 50)}}};
     if (request.capacities[Tier::device] == 0) request.capacities[Tier::host] = whole(2, 10);
@@ -165,14 +165,14 @@ TEST(LevelPlan, ExecutesWhatItPlans) {
   }
 }
 
-TEST(LevelPlan, AMillionStepsWithThreeTiersWithinAPercentOfTheBound) {
+TEST(Levels, AMillionStepsWithThreeTiersWithinAPercentOfTheBound) {
   for (const std::int64_t fast : {2, 50})
     for (const std::int64_t middle : {3, 200})
       for (const std::int64_t slow : {5, 1000})
         for (const double w : {2.0, 30.0}) {
           constexpr std::int64_t n = 1'000'000;
-          const LevelPlan plan =
-              LevelPlan::best({n, Tier::device, fast, {{Tier::host, middle, 1, 1}, {Tier::disk, slow, w, w}}, 1});
+          const Levels plan =
+              Levels::best({n, Tier::device, fast, {{Tier::host, middle, 1, 1}, {Tier::disk, slow, w, w}}, 1});
           EXPECT_GE(plan.lower_bound(0.995 * plan.cost()), 0.99 * plan.cost());
         }
 }

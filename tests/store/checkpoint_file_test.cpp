@@ -15,7 +15,7 @@
 namespace hindsight {
 namespace {
 
-const StateShape shape{2, {5, 4, 3}, 40, 8, 48, 200};
+const StateShape shape = shape_of_fields(2, {5, 4, 3}, 40, 8, 48, 200);
 
 CheckpointFileSettings settings(const std::string& path) {
   CheckpointFileSettings s;

@@ -13,8 +13,11 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <span>
+#include <vector>
 
 #include "adjoint/store/codecs/codecs.hpp"
+#include "adjoint/store/packed_state.hpp"
 #include "runtime/error.hpp"
 #include "runtime/memory.hpp"
 
@@ -52,10 +55,11 @@ using Cells = std::vector<double>;
 using Fill = std::function<double(std::int64_t)>;
 
 StateShape shape_of(std::int64_t fields, std::int64_t x, std::int64_t y = 1, std::int64_t z = 1) {
-  StateShape shape;
-  shape.fields = fields;
-  shape.cells = {x, y, z};
-  return shape;
+  return shape_of_fields(fields, {x, y, z}, 0, x, x * y, x * y * z);
+}
+
+const Index3& cells_of(const StateShape& shape) {
+  return shape.arrays.front().cells;
 }
 
 const std::vector<StateShape>& shapes() {
@@ -167,8 +171,8 @@ bool same_bits(const Cells& a, const Cells& b) {
 }
 
 std::string label(const StateShape& shape, const std::string& fill) {
-  return fmt::format("{} fields of {} x {} x {}, {}", shape.fields, shape.cells[0], shape.cells[1], shape.cells[2],
-                     fill);
+  return fmt::format("{} fields of {} x {} x {}, {}", shape.arrays.size(), cells_of(shape)[0], cells_of(shape)[1],
+                     cells_of(shape)[2], fill);
 }
 
 /// check(shape, cells, cells after a round trip)
@@ -197,7 +201,7 @@ double largest_of(const Cells& cells, std::size_t first, std::size_t count) {
 /// beyond `largest` keep their bits.
 template <class Bound>
 void expect_bounded(const StateShape& shape, const Cells& cells, const Cells& back, double largest, Bound bound) {
-  const std::size_t n = cells.size() / static_cast<std::size_t>(shape.fields);
+  const std::size_t n = cells.size() / shape.arrays.size();
   for (std::size_t first = 0; first < cells.size(); first += n) {
     const double magnitude = largest_of(cells, first, n);
     const bool is_kept = !(magnitude <= largest);
@@ -541,6 +545,69 @@ double megabytes_per_second(std::int64_t bytes, Work work) {
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return 1e-6 * static_cast<double>(bytes) / best;
+}
+
+/// Two fields on a grid, and behind them a corner of single precision and a few doubles.
+StateShape mixed_shape() {
+  StateShape shape = shape_of_fields(2, {31, 33, 1}, 3, 35, 35 * 33, 35 * 33 + 7);
+  shape.arrays.push_back({Element::float32, {5, 3, 1}, {}, 2 * (shape.padded_doubles + 8), 6, 18, {}});
+  shape.arrays.push_back({Element::float64, {2, 2, 1}, {}, shape.padded_doubles + 8 + 9, 2, 4, {}});
+  shape.arrays.push_back({Element::float32, {0, 3, 1}, {}, 0, 0, 0, {}});  // another rank's
+  shape.padded_doubles += 8 + 9 + 4;
+  return shape;
+}
+
+TEST(Codecs, KeepArraysThatDiffer) {
+  const StateShape shape = mixed_shape();
+  EXPECT_EQ(shape.doubles(), 2 * 31 * 33 + 8 + 4);
+  std::vector<double> state(static_cast<std::size_t>(shape.padded_doubles)), back(state.size());
+  for (std::size_t i = 0; i < state.size(); ++i) state[i] = std::sin(0.01 * static_cast<double>(i));
+  auto* const singles = reinterpret_cast<float*>(state.data()) + shape.arrays[2].origin;
+  for (int i = 0; i < 17; ++i) singles[i] = 1.0F / static_cast<float>(3 + i);
+  std::vector<CodecSettings> all = lossless_settings();
+  for (const CodecSettings& settings : {zfp_settings(1e-3), quantised_settings(1e-3), demotion_settings("float32")[0]})
+    all.push_back(settings);
+  for (const CodecSettings& settings : all) {
+    SCOPED_TRACE(settings.kind);
+    const auto codec = make_codec(settings);
+    EXPECT_FALSE(codec->words(shape));
+    const auto coder = codec->coder(shape);
+    Cells cells(static_cast<std::size_t>(shape.doubles())), decoded(cells.size());
+    pack(shape, state.data(), 0, shape.doubles(), cells.data());
+    std::vector<char> bytes(static_cast<std::size_t>(codec->bound(shape)));
+    const std::int64_t written = coder->encode(cells.data(), nullptr, bytes.data()).bytes;
+    ASSERT_TRUE(coder->decode(bytes.data(), written, false, decoded.data()));
+    const auto others = std::span(cells).subspan(2 * 31 * 33), others_back = std::span(decoded).subspan(2 * 31 * 33);
+    EXPECT_EQ(std::memcmp(others.data(), others_back.data(), others.size_bytes()), 0);
+    if (codec->is_lossless()) EXPECT_TRUE(same_bits(cells, decoded));
+    unpack(shape, decoded.data(), 0, shape.doubles(), back.data());
+    const auto* const singles_back = reinterpret_cast<const float*>(back.data()) + shape.arrays[2].origin;
+    for (int j = 0; j < 3; ++j)
+      for (int i = 0; i < 5; ++i) EXPECT_EQ(singles_back[i + 6 * j], singles[i + 6 * j]);
+  }
+}
+
+/// However a state is cut into pieces, the pieces are those of the whole.
+TEST(PackedState, ComesInPieces) {
+  const StateShape shape = mixed_shape();
+  std::vector<double> state(static_cast<std::size_t>(shape.padded_doubles));
+  for (std::size_t i = 0; i < state.size(); ++i) state[i] = static_cast<double>(i);
+  const std::int64_t all = shape.doubles();
+  Cells whole(static_cast<std::size_t>(all)), pieces(whole.size());
+  pack(shape, state.data(), 0, all, whole.data());
+  for (const std::int64_t piece : {1, 7, 31, 1000, 2050}) {
+    std::fill(pieces.begin(), pieces.end(), -1.0);
+    std::vector<double> back(state.size(), -1.0);
+    for (std::int64_t first = 0; first < all; first += piece) {
+      const std::int64_t count = std::min(piece, all - first);
+      pack(shape, state.data(), first, count, pieces.data() + first);
+      unpack(shape, pieces.data() + first, first, count, back.data());
+    }
+    EXPECT_TRUE(same_bits(pieces, whole)) << piece;
+    Cells again(whole.size());
+    pack(shape, back.data(), 0, all, again.data());
+    EXPECT_TRUE(same_bits(again, whole)) << piece;
+  }
 }
 
 TEST(Codecs, TakeLittleMemoryForSmallStates) {

@@ -5,6 +5,7 @@
 
 #include "adjoint/store/codecs/codecs.hpp"
 #include "adjoint/store/slot_tier.hpp"
+#include "tests/store/rows.hpp"
 
 namespace hindsight {
 namespace {
@@ -14,13 +15,7 @@ constexpr std::int64_t side = 96, ghosts = 2, slots = 12;
 /// Two padded fields.
 StateShape padded_shape() {
   constexpr std::int64_t stride = side + 2 * ghosts;
-  StateShape shape;
-  shape.fields = 2;
-  shape.cells = {side, side, 1};
-  shape.origin = ghosts * stride + ghosts;
-  shape.stride_y = stride;
-  shape.stride_z = shape.field_stride = stride * stride;
-  return shape;
+  return shape_of_fields(2, {side, side, 1}, ghosts * stride + ghosts, stride, stride * stride, stride * stride);
 }
 
 double value_of(std::int64_t step, std::int64_t i) {
@@ -29,14 +24,14 @@ double value_of(std::int64_t step, std::int64_t i) {
 
 Buffer state_of(std::int64_t step, Pool& pool) {
   Buffer state = pool.acquire();
-  for (std::int64_t i = 0; i < 2 * padded_shape().field_stride; ++i) state.data()[i] = value_of(step, i);
+  for (std::int64_t i = 0; i < padded_shape().padded_doubles; ++i) state.data()[i] = value_of(step, i);
   return state;
 }
 
 double largest_error(const StateShape& shape, std::int64_t step, const double* state) {
   double largest = 0.0;
-  for (std::int64_t r = 0; r < shape.rows(); ++r)
-    for (std::int64_t i = shape.row(r); i < shape.row(r) + shape.cells[0]; ++i)
+  for (const std::int64_t row : test::rows_of(shape))
+    for (std::int64_t i = row; i < row + side; ++i)
       largest = std::max(largest, std::fabs(state[i] - value_of(step, i)));
   return largest;
 }
@@ -48,7 +43,7 @@ void expect_kept(const CodecSettings& settings, std::int64_t states_of_pages, do
   const auto codec = make_codec(settings);
   const std::int64_t pages = states_of_pages * ((codec->bound(shape) + page - 1) / page);
   constexpr int queue = 2, prefetch = 2;
-  Pool pool(queue + prefetch + 3, 2 * shape.field_stride);
+  Pool pool(queue + prefetch + 3, shape.padded_doubles);
   SlotTier tier({.slots = slots, .queue = queue, .prefetch = prefetch}, shape,
                 std::make_unique<MemoryMedium>(pages, page), codec, std::make_shared<TransferThreads>(2));
   for (std::int64_t slot = 0; slot < slots; ++slot) tier.save(slot, state_of(slot, pool), slot);

@@ -17,12 +17,7 @@ namespace {
 constexpr std::int64_t side = 24, page = 4096;
 
 StateShape shape_of_states() {
-  StateShape shape;
-  shape.fields = 2;
-  shape.cells = {side, side, 1};
-  shape.stride_y = side;
-  shape.stride_z = shape.field_stride = side * side;
-  return shape;
+  return shape_of_fields(2, {side, side, 1}, 0, side, side * side, side * side);
 }
 
 /// Rough, and much as it was at the step before: worth a difference.

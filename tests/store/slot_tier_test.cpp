@@ -9,23 +9,25 @@
 #include <thread>
 
 #include "adjoint/store/codecs/codecs.hpp"
+#include "tests/store/rows.hpp"
 
 namespace hindsight {
 namespace {
 
-const StateShape shape{2, {7, 5, 3}, 100, 16, 100, 400};
+const StateShape shape = shape_of_fields(2, {7, 5, 3}, 100, 16, 100, 400);
 constexpr std::int64_t padded = 900;
 
 void fill(const Buffer& buffer, double value) {
-  for (std::int64_t r = 0; r < shape.rows(); ++r)
-    for (std::int64_t i = 0; i < shape.cells[0]; ++i)
-      buffer.data()[shape.row(r) + i] = value + 1e-3 * static_cast<double>(r * 16 + i);
+  double number = 0.0;
+  for (const std::int64_t row : test::rows_of(shape))
+    for (std::int64_t i = 0; i < shape.arrays.front().cells[0]; ++i) buffer.data()[row + i] = value + 1e-3 * ++number;
 }
 
 bool holds(const Buffer& buffer, double value) {
-  for (std::int64_t r = 0; r < shape.rows(); ++r)
-    for (std::int64_t i = 0; i < shape.cells[0]; ++i)
-      if (buffer.data()[shape.row(r) + i] != value + 1e-3 * static_cast<double>(r * 16 + i)) return false;
+  double number = 0.0;
+  for (const std::int64_t row : test::rows_of(shape))
+    for (std::int64_t i = 0; i < shape.arrays.front().cells[0]; ++i)
+      if (buffer.data()[row + i] != value + 1e-3 * ++number) return false;
   return true;
 }
 

@@ -85,4 +85,10 @@ TEST(Rooms, ABackendStandsInItsFolderAndTheRegistry) {
   EXPECT_EQ(found("namespace host|host::backend|host/host_machine", {"runtime/"}), "");
 }
 
+TEST(Rooms, TheSweepTheProblemAndTheSteppersNameNoTier) {
+  const std::string tier = "Tier::(device|host|disk)";
+  EXPECT_NE(found(tier, {}), "");
+  EXPECT_EQ(found(tier, {}, {"adjoint/sweep/", "adjoint/problem/", "solvers/"}), "");
+}
+
 }  // namespace

@@ -111,9 +111,9 @@ TEST(TimeLine, RecordsWhatStatesDecideAndReplaysIt) {
 }
 
 TEST(TimeLine, SourcesAreKnownByName) {
-  EXPECT_TRUE(find_step_source("fixed").make()->knows_all());
-  EXPECT_THROW(find_step_source("fxied"), InputError);
-  EXPECT_THROW(register_step_source({"fixed", fixed_steps}), Error);
+  EXPECT_TRUE(step_sources().find("fixed").make()->knows_all());
+  EXPECT_THROW(step_sources().find("fxied"), InputError);
+  EXPECT_THROW(step_sources().add({"fixed", fixed_steps}), Error);
 }
 
 }  // namespace

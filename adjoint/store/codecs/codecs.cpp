@@ -13,13 +13,13 @@ std::string compressor_name(const CodecSettings& settings, const std::string& co
   return (settings.shuffle ? "shuffle+" : "") + compressor;
 }
 
-std::unique_ptr<Compressor> compressor_for(const StateShape& shape, const std::string& name, int level) {
-  return make_compressor(name, level, BlockCoder::most_bytes(cells_of_a_field(shape), sizeof(double)));
+std::unique_ptr<Compressor> compressor_for(const Index3& cells, const std::string& name, int level) {
+  return make_compressor(name, level, BlockCoder::most_bytes(count_of(cells), sizeof(double)));
 }
 
 StateCodec::Make lossless(const CodecSettings& settings, const std::string& compressor) {
-  return [settings, compressor](const StateShape& shape, bool) {
-    return make_lossless(shape, compressor_for(shape, compressor, settings.level), settings.shuffle);
+  return [settings, compressor](const Index3& cells, bool) {
+    return make_lossless(cells, compressor_for(cells, compressor, settings.level), settings.shuffle);
   };
 }
 
@@ -28,9 +28,9 @@ template <class MakeCoder>
 std::shared_ptr<const Codec> demotion(const CodecSettings& settings, MakeCoder make, Words words) {
   const bool is_compressed = !settings.then.empty();
   const std::string name = settings.kind + (is_compressed ? "+" + compressor_name(settings, settings.then) : "");
-  const auto lossy = [settings, make](const StateShape& shape, bool) -> std::unique_ptr<FieldCoder> {
-    auto then = settings.then.empty() ? nullptr : compressor_for(shape, settings.then, settings.level);
-    return make(shape, std::move(then), settings.shuffle, settings.difference);
+  const auto lossy = [settings, make](const Index3& cells, bool) -> std::unique_ptr<FieldCoder> {
+    auto then = settings.then.empty() ? nullptr : compressor_for(cells, settings.then, settings.level);
+    return make(cells, std::move(then), settings.shuffle, settings.difference);
   };
   return std::make_shared<StateCodec>(name, settings.difference,
                                       lossless(settings, is_compressed ? settings.then : "zstd"), lossy, words);
@@ -39,9 +39,9 @@ std::shared_ptr<const Codec> demotion(const CodecSettings& settings, MakeCoder m
 // A tolerance belongs to a field: fields that are joined keep their bits (in both codecs below).
 std::shared_ptr<const Codec> quantised(const CodecSettings& settings) {
   const std::string then = settings.then.empty() ? "zstd" : settings.then;
-  const auto lossy = [settings, then](const StateShape& shape, bool is_joined) -> std::unique_ptr<FieldCoder> {
+  const auto lossy = [settings, then](const Index3& cells, bool is_joined) -> std::unique_ptr<FieldCoder> {
     if (is_joined) return nullptr;
-    return make_quantised(shape, settings.tolerance, compressor_for(shape, then, settings.level), settings.shuffle,
+    return make_quantised(cells, settings.tolerance, compressor_for(cells, then, settings.level), settings.shuffle,
                           settings.difference);
   };
   const bool is_long = is_quantised_long(settings.tolerance);
@@ -51,8 +51,8 @@ std::shared_ptr<const Codec> quantised(const CodecSettings& settings) {
 }
 
 std::shared_ptr<const Codec> zfp(const CodecSettings& settings) {
-  const auto lossy = [settings](const StateShape& shape, bool is_joined) {
-    return is_joined ? nullptr : make_zfp(shape, settings.tolerance, settings.difference);
+  const auto lossy = [settings](const Index3& cells, bool is_joined) {
+    return is_joined ? nullptr : make_zfp(cells, settings.tolerance, settings.difference);
   };
   return std::make_shared<StateCodec>("zfp", settings.difference, lossless(settings, "zstd"), lossy);
 }

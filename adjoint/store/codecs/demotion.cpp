@@ -31,8 +31,8 @@ struct Bfloat16 {
 template <class Format>
 class Demotion final : public WordFieldCoder {
  public:
-  Demotion(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle, bool references)
-      : cells_(cells_of_a_field(shape)), words_(cells_, row_of(shape), std::move(then), shuffle, references) {}
+  Demotion(const Index3& cells, std::unique_ptr<Compressor> then, bool shuffle, bool references)
+      : cells_(count_of(cells)), words_(cells_, row_of(cells), std::move(then), shuffle, references) {}
 
   Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) override {
     if (room < words_.bound() || !scale(largest_magnitude(cells, cells_))) return {};
@@ -65,14 +65,14 @@ class Demotion final : public WordFieldCoder {
 
 }  // namespace
 
-std::unique_ptr<WordFieldCoder> make_float32(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
+std::unique_ptr<WordFieldCoder> make_float32(const Index3& cells, std::unique_ptr<Compressor> then, bool shuffle,
                                              bool references) {
-  return std::make_unique<Demotion<Float32>>(shape, std::move(then), shuffle, references);
+  return std::make_unique<Demotion<Float32>>(cells, std::move(then), shuffle, references);
 }
 
-std::unique_ptr<WordFieldCoder> make_bfloat16(const StateShape& shape, std::unique_ptr<Compressor> then, bool shuffle,
+std::unique_ptr<WordFieldCoder> make_bfloat16(const Index3& cells, std::unique_ptr<Compressor> then, bool shuffle,
                                               bool references) {
-  return std::make_unique<Demotion<Bfloat16>>(shape, std::move(then), shuffle, references);
+  return std::make_unique<Demotion<Bfloat16>>(cells, std::move(then), shuffle, references);
 }
 
 }  // namespace hindsight

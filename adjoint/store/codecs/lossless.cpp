@@ -9,9 +9,8 @@ namespace {
 
 class Lossless final : public FieldCoder {
  public:
-  Lossless(const StateShape& shape, std::unique_ptr<Compressor> compressor, bool shuffle)
-      : cells_(cells_of_a_field(shape)),
-        blocks_(std::move(compressor), sizeof(double), cells_, row_of(shape), shuffle) {}
+  Lossless(const Index3& cells, std::unique_ptr<Compressor> compressor, bool shuffle)
+      : cells_(count_of(cells)), blocks_(std::move(compressor), sizeof(double), cells_, row_of(cells), shuffle) {}
 
   Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) override {
     if (room < BlockCoder::bound(cells_, sizeof(double))) return {};
@@ -31,18 +30,17 @@ class Lossless final : public FieldCoder {
 
 }  // namespace
 
-std::unique_ptr<FieldCoder> make_lossless(const StateShape& shape, std::unique_ptr<Compressor> compressor,
-                                          bool shuffle) {
-  return std::make_unique<Lossless>(shape, std::move(compressor), shuffle);
+std::unique_ptr<FieldCoder> make_lossless(const Index3& cells, std::unique_ptr<Compressor> compressor, bool shuffle) {
+  return std::make_unique<Lossless>(cells, std::move(compressor), shuffle);
 }
 
-std::int64_t cells_of_a_field(const StateShape& shape) {
-  return shape.doubles() / shape.fields;
+std::int64_t count_of(const Index3& cells) {
+  return cells[0] * cells[1] * cells[2];
 }
 
-std::int64_t row_of(const StateShape& shape) {
-  for (const std::int64_t n : shape.cells)
-    if (n > 1) return n < cells_of_a_field(shape) ? n : 0;
+std::int64_t row_of(const Index3& cells) {
+  for (const std::int64_t n : cells)
+    if (n > 1) return n < count_of(cells) ? n : 0;
   return 0;
 }
 

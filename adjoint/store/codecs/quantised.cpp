@@ -22,10 +22,10 @@ std::int64_t nearest(double value) {
 template <class Word>
 class Quantised final : public WordFieldCoder {
  public:
-  Quantised(const StateShape& shape, double tolerance, std::unique_ptr<Compressor> then, bool shuffle, bool references)
+  Quantised(const Index3& cells, double tolerance, std::unique_ptr<Compressor> then, bool shuffle, bool references)
       : tolerance_(tolerance),
-        cells_(cells_of_a_field(shape)),
-        words_(cells_, row_of(shape), std::move(then), shuffle, references) {}
+        cells_(count_of(cells)),
+        words_(cells_, row_of(cells), std::move(then), shuffle, references) {}
 
   Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) override {
     const std::optional<double> step = scale(largest_magnitude(cells, cells_));
@@ -81,11 +81,11 @@ bool is_quantised_long(double tolerance) {
   return tolerance < 0x1p-30;
 }
 
-std::unique_ptr<WordFieldCoder> make_quantised(const StateShape& shape, double tolerance,
-                                               std::unique_ptr<Compressor> then, bool shuffle, bool references) {
+std::unique_ptr<WordFieldCoder> make_quantised(const Index3& cells, double tolerance, std::unique_ptr<Compressor> then,
+                                               bool shuffle, bool references) {
   if (is_quantised_long(tolerance))
-    return std::make_unique<Quantised<std::int64_t>>(shape, tolerance, std::move(then), shuffle, references);
-  return std::make_unique<Quantised<std::int32_t>>(shape, tolerance, std::move(then), shuffle, references);
+    return std::make_unique<Quantised<std::int64_t>>(cells, tolerance, std::move(then), shuffle, references);
+  return std::make_unique<Quantised<std::int32_t>>(cells, tolerance, std::move(then), shuffle, references);
 }
 
 }  // namespace hindsight

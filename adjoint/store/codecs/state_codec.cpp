@@ -1,15 +1,18 @@
 #include "adjoint/store/codecs/state_codec.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
+#include "adjoint/store/packed_state.hpp"
 #include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {
 
 /// A lossy coder may put one number before as many words as there are cells.
-std::int64_t field_room(const StateShape& field) {
-  return BlockCoder::bound(cells_of_a_field(field), sizeof(double)) + static_cast<std::int64_t>(sizeof(double));
+std::int64_t field_room(std::int64_t cells) {
+  return BlockCoder::bound(cells, sizeof(double)) + static_cast<std::int64_t>(sizeof(double));
 }
 
 constexpr std::int64_t fewest_cells = 16;  // of a field that is coded on its own
@@ -24,39 +27,53 @@ struct Header {
 using Mark = std::uint64_t;
 
 bool is_joined(const StateShape& shape) {
-  return cells_of_a_field(shape) < fewest_cells;
+  return shape.is_uniform() && !shape.arrays.empty() && shape.arrays.front().count() < fewest_cells;
 }
 
-/// The fields as they are coded.
-StateShape coded(const StateShape& shape) {
-  if (!is_joined(shape)) return shape;
-  StateShape one;
-  one.cells = {shape.doubles(), 1, 1};
-  return one;
+/// Cells of a field as they are coded, and whether they may be coded with a loss.
+struct Field {
+  Index3 cells;
+  bool is_plain = false;  ///< not doubles: bits are kept
+  friend bool operator==(const Field&, const Field&) = default;
+};
+
+std::vector<Field> fields_of(const StateShape& shape) {
+  if (is_joined(shape)) return {{{shape.doubles(), 1, 1}}};
+  std::vector<Field> fields;
+  for (const StateArray& array : shape.arrays) {
+    const bool is_plain = array.element != Element::float64 || array.count() < fewest_cells;
+    if (array.doubles() > 0) fields.push_back({is_plain ? Index3{array.doubles(), 1, 1} : array.cells, is_plain});
+  }
+  return fields;
 }
+
+/// A field's coders: shared by fields that are alike.
+struct FieldCoders {
+  std::shared_ptr<FieldCoder> lossless, lossy;  ///< lossy: null where there is none
+  std::int64_t cells = 0;
+};
 
 class StateCoder final : public Coder, private WordsCoder {
  public:
-  /// @param words bytes of one, which the lossy coder makes; 0: cells only.
-  StateCoder(std::uint32_t codec, bool references, const StateShape& shape, std::unique_ptr<FieldCoder> lossless,
-             std::unique_ptr<FieldCoder> lossy, int words)
-      : codec_(codec),
-        references_(references),
-        shape_(shape),
-        lossless_(std::move(lossless)),
-        lossy_(std::move(lossy)),
-        words_(words > 0 ? dynamic_cast<WordFieldCoder*>(lossy_.get()) : nullptr),
-        field_words_(words * cells_of_a_field(shape)) {
-    if (words > 0 && words_ == nullptr) throw Error(ExitCode::bug, "a codec makes no words");
+  /// @param words bytes of one, which the lossy coder makes, the same of all fields; 0: cells only.
+  StateCoder(std::uint32_t codec, bool references, std::vector<FieldCoders> fields, int words)
+      : codec_(codec), references_(references), fields_(std::move(fields)) {
+    for (const FieldCoders& field : fields_) doubles_ += field.cells;
+    if (words == 0) return;
+    words_ = dynamic_cast<WordFieldCoder*>(fields_.front().lossy.get());
+    field_words_ = words * fields_.front().cells;
+    if (words_ == nullptr) throw Error(ExitCode::bug, "a codec makes no words");
   }
 
   Encoded encode(const double* cells, const double* reference, char* out) override {
     if (!references_) reference = nullptr;
     Encoded all{sizeof(Header)};
-    for (std::int64_t f = 0; f < shape_.fields; ++f) {
-      const std::int64_t first = f * cells_of_a_field(shape_);
-      const Encoded field = put(cells + first, reference != nullptr ? reference + first : nullptr, out + all.bytes);
+    std::int64_t first = 0;
+    for (const FieldCoders& coders : fields_) {
+      const double* const own = reference != nullptr ? reference + first : nullptr;
+      const Encoded field = put(coders, cells + first, own, out + all.bytes);
       all = {all.bytes + field.bytes, all.needs_reference || field.needs_reference};
+      first += coders.cells;
     }
     put_header(all, out);
     return all;
@@ -65,8 +82,11 @@ class StateCoder final : public Coder, private WordsCoder {
   bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) override {
     if (!is_header(in, bytes, has_reference ? magic_with_reference : magic)) return false;
     const char *const end = in + bytes, *at = in + sizeof(Header);
-    for (std::int64_t f = 0; f < shape_.fields && at != nullptr; ++f)
-      at = get(at, end, has_reference, cells + f * cells_of_a_field(shape_));
+    for (const FieldCoders& coders : fields_) {
+      at = get(coders, at, end, has_reference, cells);
+      if (at == nullptr) return false;
+      cells += coders.cells;
+    }
     return at == end;
   }
 
@@ -74,7 +94,7 @@ class StateCoder final : public Coder, private WordsCoder {
 
  private:
   bool scales(const double* largest, double* scales) const override {
-    for (std::int64_t f = 0; f < shape_.fields; ++f) {
+    for (std::size_t f = 0; f < fields_.size(); ++f) {
       const std::optional<double> scale = words_->scale(largest[f]);
       if (!scale) return false;
       scales[f] = *scale;
@@ -84,10 +104,9 @@ class StateCoder final : public Coder, private WordsCoder {
 
   Encoded encode(const char* words, const double* scales, char* out) override {
     Encoded all{sizeof(Header)};
-    for (std::int64_t f = 0; f < shape_.fields; ++f) {
+    for (std::size_t f = 0; f < fields_.size(); ++f, words += field_words_) {
       char* const mark = out + all.bytes;
-      const Encoded field =
-          words_->encode_words(words + f * field_words_, scales[f], mark + sizeof(Mark), field_room(shape_));
+      const Encoded field = words_->encode_words(words, scales[f], mark + sizeof(Mark), field_room(fields_[f].cells));
       if (field.bytes == 0) throw Error(ExitCode::bug, "words of a field take more room than its cells");
       put_mark(field.bytes, false, mark);
       all.bytes += field.bytes + static_cast<std::int64_t>(sizeof(Mark));
@@ -99,18 +118,16 @@ class StateCoder final : public Coder, private WordsCoder {
   bool decode(const char* in, std::int64_t bytes, char* words, double* scales) override {
     if (!is_header(in, bytes, magic)) return false;
     const char *const end = in + bytes, *at = in + sizeof(Header);
-    for (std::int64_t f = 0; f < shape_.fields; ++f) {
+    for (std::size_t f = 0; f < fields_.size(); ++f, words += field_words_) {
       const auto [content, size, is_lossless] = field_at(at, end);
-      if (content == nullptr || is_lossless ||
-          !words_->decode_words(content, size, words + f * field_words_, scales + f))
-        return false;
+      if (content == nullptr || is_lossless || !words_->decode_words(content, size, words, scales + f)) return false;
       at = content + size;
     }
     return at == end;
   }
 
   void put_header(const Encoded& all, char* out) const {
-    const Header header{all.needs_reference ? magic_with_reference : magic, codec_, shape_.doubles(), all.bytes};
+    const Header header{all.needs_reference ? magic_with_reference : magic, codec_, doubles_, all.bytes};
     std::memcpy(out, &header, sizeof header);
   }
 
@@ -118,8 +135,7 @@ class StateCoder final : public Coder, private WordsCoder {
     Header header{};
     if (bytes < static_cast<std::int64_t>(sizeof header)) return false;
     std::memcpy(&header, in, sizeof header);
-    return header.magic == with && header.codec == codec_ && header.doubles == shape_.doubles() &&
-           header.bytes == bytes;
+    return header.magic == with && header.codec == codec_ && header.doubles == doubles_ && header.bytes == bytes;
   }
 
   static void put_mark(std::int64_t bytes, bool is_lossless, char* out) {
@@ -128,34 +144,35 @@ class StateCoder final : public Coder, private WordsCoder {
   }
 
   /// A field's bytes; null: its mark is damaged.
-  struct Field {
+  struct Found {
     const char* content = nullptr;
     std::int64_t bytes = 0;
     bool is_lossless = false;
   };
-  static Field field_at(const char* in, const char* end) {
+  static Found field_at(const char* in, const char* end) {
     Mark mark = 0;
     if (end - in < static_cast<std::int64_t>(sizeof mark)) return {};
     std::memcpy(&mark, in, sizeof mark);
     in += sizeof mark;
     const auto bytes = static_cast<std::int64_t>(mark >> 1U);
-    return bytes > end - in ? Field{} : Field{in, bytes, (mark & 1U) != 0U};
+    return bytes > end - in ? Found{} : Found{in, bytes, (mark & 1U) != 0U};
   }
 
-  Encoded put(const double* cells, const double* reference, char* out) {
+  static Encoded put(const FieldCoders& coders, const double* cells, const double* reference, char* out) {
     char* const content = out + sizeof(Mark);
-    const std::int64_t room = field_room(shape_);
-    Encoded field = lossy_ ? lossy_->encode(cells, reference, content, room) : Encoded{};
+    const std::int64_t room = field_room(coders.cells);
+    Encoded field = coders.lossy ? coders.lossy->encode(cells, reference, content, room) : Encoded{};
     const bool is_lossless = field.bytes == 0;
-    if (is_lossless) field = lossless_->encode(cells, reference, content, room);
+    if (is_lossless) field = coders.lossless->encode(cells, reference, content, room);
     put_mark(field.bytes, is_lossless, out);
     field.bytes += static_cast<std::int64_t>(sizeof(Mark));
     return field;
   }
 
-  const char* get(const char* in, const char* end, bool has_reference, double* cells) {
-    const Field field = field_at(in, end);
-    FieldCoder* const coder = field.is_lossless ? lossless_.get() : lossy_.get();
+  static const char* get(const FieldCoders& coders, const char* in, const char* end, bool has_reference,
+                         double* cells) {
+    const Found field = field_at(in, end);
+    FieldCoder* const coder = (field.is_lossless ? coders.lossless : coders.lossy).get();
     if (field.content == nullptr || coder == nullptr ||
         !coder->decode(field.content, field.bytes, has_reference, cells))
       return nullptr;
@@ -164,10 +181,10 @@ class StateCoder final : public Coder, private WordsCoder {
 
   std::uint32_t codec_;
   bool references_;
-  StateShape shape_;
-  std::unique_ptr<FieldCoder> lossless_, lossy_;
-  WordFieldCoder* words_;     // lossy_, if a device may make the words
-  std::int64_t field_words_;  // bytes of a field's words
+  std::vector<FieldCoders> fields_;
+  std::int64_t doubles_ = 0;
+  WordFieldCoder* words_ = nullptr;  // the fields' lossy coder, if a device may make the words
+  std::int64_t field_words_ = 0;     // bytes of a field's words
 };
 
 }  // namespace
@@ -180,22 +197,33 @@ StateCodec::StateCodec(std::string name, bool references, Make lossless, Make lo
       words_(words) {}
 
 std::optional<Words> StateCodec::words(const StateShape& shape) const {
-  return references_ || is_joined(shape) ? std::nullopt : words_;
+  return references_ || is_joined(shape) || !shape.is_uniform() ? std::nullopt : words_;
 }
 
 std::int64_t StateCodec::bound(const StateShape& shape) const {
-  const StateShape fields = coded(shape);
-  const auto mark = static_cast<std::int64_t>(sizeof(Mark));
-  return static_cast<std::int64_t>(sizeof(Header)) + fields.fields * (mark + field_room(fields));
+  auto bytes = static_cast<std::int64_t>(sizeof(Header));
+  for (const Field& field : fields_of(shape))
+    bytes += static_cast<std::int64_t>(sizeof(Mark)) + field_room(count_of(field.cells));
+  return bytes;
 }
 
 std::unique_ptr<Coder> StateCodec::coder(const StateShape& shape) const {
-  const StateShape fields = coded(shape);
-  const std::uint32_t codec = crc32c(name_.data(), static_cast<std::int64_t>(name_.size()));
+  const std::vector<Field> fields = fields_of(shape);
   const bool joined = is_joined(shape);
+  std::vector<FieldCoders> coders;
+  for (const Field& field : fields) {
+    const auto same = std::find(fields.begin(), fields.end(), field) - fields.begin();
+    if (same < std::ssize(coders)) {
+      coders.push_back(coders[static_cast<std::size_t>(same)]);
+      continue;
+    }
+    const bool is_lossy = lossy_ && !field.is_plain;
+    coders.push_back(
+        {lossless_(field.cells, joined), is_lossy ? lossy_(field.cells, joined) : nullptr, count_of(field.cells)});
+  }
+  const std::uint32_t codec = crc32c(name_.data(), static_cast<std::int64_t>(name_.size()));
   const std::optional<Words> words = this->words(shape);
-  return std::make_unique<StateCoder>(codec, references_, fields, lossless_(fields, joined),
-                                      lossy_ ? lossy_(fields, joined) : nullptr, words ? bytes_of(*words) : 0);
+  return std::make_unique<StateCoder>(codec, references_, std::move(coders), words ? bytes_of(*words) : 0);
 }
 
 }  // namespace hindsight

@@ -10,12 +10,12 @@
 namespace hindsight {
 
 /// Encoded states are: magic, another one where a reference is needed, checksum of the codec's name, doubles, bytes;
-/// then for each field one number, its bytes times two plus whether it is lossless, and its bytes. Fields of few cells,
-/// such as those of an ODE, go as one field.
+/// then for each field one number, its bytes times two plus whether it is lossless, and its bytes. A field is an array
+/// of the state; those of few cells, such as an ODE's, go together as one. Arrays of shorter numbers keep their bits.
 class StateCodec final : public Codec {
  public:
-  /// A coder for fields of such a shape. @param is_joined the shape's only field holds all fields of the state.
-  using Make = std::function<std::unique_ptr<FieldCoder>(const StateShape& shape, bool is_joined)>;
+  /// A coder for fields of these cells. @param is_joined the field holds more than one array of the state.
+  using Make = std::function<std::unique_ptr<FieldCoder>(const Index3& cells, bool is_joined)>;
   /// @param references whether states get one; the name tells. @param lossy empty: the codec is lossless; it may make
   /// null, then the state is kept losslessly.
   /// @param words of the lossy coders, if they are WordFieldCoders.

@@ -46,13 +46,13 @@ bool is_calmer(const double* rest, const double* cells, std::int64_t count) {
 /// longest stream that zfp can write or read for a slab.
 class Zfp final : public FieldCoder {
  public:
-  Zfp(const StateShape& shape, double tolerance, bool references)
+  Zfp(const Index3& cells, double tolerance, bool references)
       : tolerance_(tolerance),
-        axes_(long_axes(shape.cells)),
+        axes_(long_axes(cells)),
         slowest_(axes_[2] > 0   ? 2
                  : axes_[1] > 0 ? 1
                                 : 0),
-        layer_(shape.doubles() / shape.fields / layers()),
+        layer_(count_of(cells) / layers()),
         slab_(std::min(layers(), std::max<std::int64_t>(4, slab_cells / layer_ / 4 * 4))),
         rest_(references ? slab_ * layer_ : 0),
         stream_(zfp_stream_open(nullptr)),
@@ -168,8 +168,8 @@ class Zfp final : public FieldCoder {
 
 }  // namespace
 
-std::unique_ptr<FieldCoder> make_zfp(const StateShape& shape, double tolerance, bool references) {
-  return std::make_unique<Zfp>(shape, tolerance, references);
+std::unique_ptr<FieldCoder> make_zfp(const Index3& cells, double tolerance, bool references) {
+  return std::make_unique<Zfp>(cells, tolerance, references);
 }
 
 }  // namespace hindsight

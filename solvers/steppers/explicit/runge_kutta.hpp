@@ -37,6 +37,12 @@ class RungeKutta final : public Stepper {
   std::int64_t working_states() const override;
   int sums() const override;
 
+  /// The fields and nothing else.
+  StateShape state(const Grid& grid) const override { return shape_of_fields(grid, model_.fields.size()); }
+  void begin(Tables&, double*) override {}
+  void begin_tangent(Tables&, double*) override {}
+  void begin_adjoint(Tables&, double*) override {}
+
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
   void bind_series_sums(std::size_t active_series, double* knots) override { series_sums_[active_series] = knots; }
   void set_series(std::size_t series, const std::vector<double>& values) override;
