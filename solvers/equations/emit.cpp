@@ -10,12 +10,15 @@ using Level = KernelText::Level;
 constexpr int lanes = 8;
 
 const char* const preamble = R"(typedef double lanes __attribute__((vector_size(64), aligned(8)));
+struct strides { integer y, z; };
 struct launch {
   double* const* fields;
   const double* scalars;
   const double* const* coordinates;
   double* const* sums;
-  integer lo[3], hi[3], stride_y, stride_z, row_y, row_z;
+  integer lo[3], hi[3];
+  const struct strides* strides;
+  integer row_y, row_z;
 };
 )";
 
@@ -27,14 +30,18 @@ class KernelWriter {
   std::string text() {
     line(fmt::format("void {}(const struct launch* L) {{", kernel_.name));
     line("const double* const S = L->scalars;");
-    line("const integer stride_y = L->stride_y, stride_z = L->stride_z;");
-    for (int symbol : body_.fields_read()) line(fmt::format("const double* const f{0} = L->fields[{0}];", symbol));
+    for (const int layout : body_.layouts())
+      line(fmt::format("const integer stride_y{0} = L->strides[{1}].y, stride_z{0} = L->strides[{1}].z;",
+                       KernelText::suffix(layout), layout));
+    for (int symbol : body_.fields_read()) text_ += body_.read_array(symbol, fmt::format("L->fields[{}]", symbol));
     for (std::size_t i = 0; i < kernel_.outputs.size(); ++i)
-      line(fmt::format("double* const o{} = L->fields[{}];", i, body_.output_field(i)));
+      text_ += body_.written_array(i, fmt::format("L->fields[{}]", body_.output_field(i)));
     for (int axis : body_.axes()) line(fmt::format("const double* const X{0} = L->coordinates[{0}];", axis));
     text_ += body_.values(Level::launch);
     if (boxes_ == Boxes::cell) {
-      line("const integer i = 0, row = 0;");
+      line("const integer i = 0;");
+      for (const int layout : body_.layouts())
+        line(fmt::format("const integer row{} = 0;", KernelText::suffix(layout)));
       text_ += body_.values(Level::row);
       write_cell();
       line("}");
@@ -42,7 +49,8 @@ class KernelWriter {
     }
     line("for (integer k = L->lo[2]; k < L->hi[2]; ++k)");
     line("for (integer j = L->lo[1]; j < L->hi[1]; ++j) {");
-    line("const integer row = stride_y * j + stride_z * k;");
+    for (const int layout : body_.layouts())
+      line(fmt::format("const integer row{0} = stride_y{0} * j + stride_z{0} * k;", KernelText::suffix(layout)));
     text_ += body_.values(Level::row);
     if (kernel_.sums.empty() || boxes_ == Boxes::line)
       write_plain_row();

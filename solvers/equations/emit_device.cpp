@@ -46,6 +46,8 @@ class DeviceWriter {
     facts_.fields.assign(fields.begin(), fields.end());
     for (std::size_t i = 0; i < kernel.outputs.size(); ++i) facts_.fields.push_back(probe.output_field(i));
     for (const KernelSpec::Sum& sum : kernel.sums) facts_.sums.push_back(sum.accumulator);
+    const std::set<int> layouts = probe.layouts();
+    facts_.layouts.assign(layouts.begin(), layouts.end());
   }
 
   const DeviceKernelFacts& facts() const { return facts_; }
@@ -54,12 +56,13 @@ class DeviceWriter {
     const KernelText body(kernel_, &places_);
     write_arguments();
     line(fmt::format("KERNEL({}, {}) {{", kernel_.name, facts_.threads));
-    line("const integer stride_y = L.stride_y, stride_z = L.stride_z;");
+    for (std::size_t i = 0; i < facts_.layouts.size(); ++i)
+      line(fmt::format("const integer stride_y{0} = L.strides[{1}], stride_z{0} = L.strides[{2}];",
+                       KernelText::suffix(facts_.layouts[i]), 2 * i, 2 * i + 1));
     std::size_t next = 0;
-    for (const int symbol : body.fields_read())
-      line(fmt::format("const double* const f{} = L.fields[{}];", symbol, next++));
+    for (const int symbol : body.fields_read()) text_ += body.read_array(symbol, fmt::format("L.fields[{}]", next++));
     for (std::size_t i = 0; i < kernel_.outputs.size(); ++i)
-      line(fmt::format("double* const o{} = L.fields[{}];", i, next++));
+      text_ += body.written_array(i, fmt::format("L.fields[{}]", next++));
     for (const int axis : body.axes()) line(fmt::format("const double* const X{0} = L.coordinates[{0}];", axis));
     text_ += body.values(Level::launch);
     if (facts_.boxes == Boxes::cell) {
@@ -75,15 +78,20 @@ class DeviceWriter {
 
  private:
   void line(const std::string& text) { text_ += text + "\n"; }
+  void write_rows() {
+    for (const int layout : facts_.layouts)
+      line(fmt::format("const integer row{0} = stride_y{0} * j + stride_z{0} * k;", KernelText::suffix(layout)));
+  }
 
   /// In words of 8 bytes, as DeviceLaunch writes them.
   void write_arguments() {
     line(fmt::format("struct {}_arguments {{", kernel_.name));
-    line("integer lo[3], hi[3], stride_y, stride_z, row_y, row_z, width, chunk_y, chunk_z, blocks_x, blocks_y;");
+    line("integer lo[3], hi[3], row_y, row_z, width, chunk_y, chunk_z, blocks_x, blocks_y;");
     line("const double* coordinates[3];");
     line(fmt::format("double* fields[{}];", std::max<std::size_t>(1, facts_.fields.size())));
     line(fmt::format("double* sums[{}];", std::max<std::size_t>(1, facts_.sums.size())));
     line(fmt::format("double scalars[{}];", std::max<std::size_t>(1, facts_.scalars.size())));
+    line(fmt::format("integer strides[{}];", std::max<std::size_t>(1, 2 * facts_.layouts.size())));
     line("};");
   }
 
@@ -94,7 +102,8 @@ class DeviceWriter {
   }
 
   void write_one_cell(const KernelText& body) {
-    line("const integer i = 0, row = 0;");
+    line("const integer i = 0;");
+    for (const int layout : facts_.layouts) line(fmt::format("const integer row{} = 0;", KernelText::suffix(layout)));
     text_ += body.values(Level::row);
     write_cell(body);
   }
@@ -114,7 +123,7 @@ class DeviceWriter {
     line("if (i < L.hi[0])");
     line("for (integer k = z; k < end_z; ++k)");
     line("for (integer j = y; j < end_y; ++j) {");
-    line("const integer row = stride_y * j + stride_z * k;");
+    write_rows();
     text_ += body.values(Level::row);
     write_cell(body);
     line("}");
@@ -127,7 +136,7 @@ class DeviceWriter {
     const int piece = facts_.threads;
     line("const integer rows_y = L.hi[1] - L.lo[1];");
     line("const integer j = L.lo[1] + BLOCK % rows_y, k = L.lo[2] + BLOCK / rows_y;");
-    line("const integer row = stride_y * j + stride_z * k;");
+    write_rows();
     text_ += body.values(Level::row);
     line(fmt::format("SHARED double part[{0}][{1}], summand[{0}][{2}];", count, lanes, piece));
     line(fmt::format("EACH_THREAD({})", piece));
@@ -207,14 +216,19 @@ void DeviceLaunch::set(const DeviceKernelFacts& kernel, const Launch& launch) {
   blocks_ = kernel.boxes == Boxes::cell ? 1
             : kernel.sums_rows          ? extent[1] * extent[2]
                                         : shape.blocks_x * shape.blocks_y * shape.blocks_z;
-  for (const std::int64_t value : {launch.lo[0], launch.lo[1], launch.lo[2], launch.hi[0], launch.hi[1], launch.hi[2],
-                                   launch.stride_y, launch.stride_z, launch.row_y, launch.row_z, shape.width,
-                                   shape.chunk_y, shape.chunk_z, shape.blocks_x, shape.blocks_y})
+  for (const std::int64_t value :
+       {launch.lo[0], launch.lo[1], launch.lo[2], launch.hi[0], launch.hi[1], launch.hi[2], launch.row_y, launch.row_z,
+        shape.width, shape.chunk_y, shape.chunk_z, shape.blocks_x, shape.blocks_y})
     add(value);
   for (int a = 0; a < 3; ++a) add(launch.coordinates[a]);
   add_all(kernel.fields, launch.fields, static_cast<double*>(nullptr));
   add_all(kernel.sums, launch.sums, static_cast<double*>(nullptr));
   add_all(kernel.scalars, launch.scalars, 0.0);
+  for (const int layout : kernel.layouts) {
+    add(launch.strides[layout].y);
+    add(launch.strides[layout].z);
+  }
+  if (kernel.layouts.empty()) add(std::int64_t{0});
 }
 
 }  // namespace hindsight

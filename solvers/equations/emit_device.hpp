@@ -20,7 +20,7 @@ struct DeviceKernelFacts {
   Boxes boxes = Boxes::rows;
   bool sums_rows = false;  ///< a block per row
   int threads = 1;         ///< per block
-  std::vector<int> fields, scalars, sums;
+  std::vector<int> fields, scalars, sums, layouts;
 };
 
 struct DeviceSource {

@@ -135,6 +135,11 @@ Expr Graph::make(Op op, const std::vector<Expr>& args, int axis, int symbol) {
   return intern(node);
 }
 
+ArrayKind Graph::kind(int field) const {
+  const auto known = kinds_.find(field);
+  return known == kinds_.end() ? ArrayKind() : known->second;
+}
+
 int Graph::scalar_index(std::string_view name) const {
   return find(scalars_, name);
 }

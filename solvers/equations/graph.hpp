@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/element.hpp"
+
 namespace hindsight {
 
 enum class Op : std::uint8_t {
@@ -78,6 +80,13 @@ struct Noise {
   int symbol = 0;  ///< of the field, set by Graph::noise()
 };
 
+/// How the array of a field lies in memory. Layout 0 is that of the grid's fields; others are numbered by whoever
+/// launches kernels (Launch::strides).
+struct ArrayKind {
+  Element element = Element::float64;
+  int layout = 0;
+};
+
 class Graph;
 
 /// A handle to a node: cheap to copy, valid as long as its graph. Arithmetic on two of them builds new nodes.
@@ -124,6 +133,9 @@ class Graph {
   const std::vector<std::string>& scalars() const { return scalars_; }
   const std::vector<std::string>& fields() const { return fields_; }
   const std::vector<Noise>& noises() const { return noises_; }
+  /// Of a field symbol; doubles in the grid's layout unless it was said.
+  ArrayKind kind(int field) const;
+  void set_kind(int field, ArrayKind kind) { kinds_[field] = kind; }
   /// Index of a name, or -1.
   int scalar_index(std::string_view name) const;
   int field_index(std::string_view name) const;
@@ -136,6 +148,7 @@ class Graph {
   std::vector<std::string> scalars_;
   std::vector<std::string> fields_;
   std::vector<Noise> noises_;
+  std::unordered_map<int, ArrayKind> kinds_;
 };
 
 inline const Node& Expr::node() const {

@@ -33,14 +33,19 @@ struct KernelSpec {
 /// emitted.
 KernelSpec fused(KernelSpec kernel);
 
+/// From one row of an array to the next, and from one plane, in elements.
+struct ArrayStrides {
+  std::int64_t y = 0, z = 0;
+};
+
 /// The arguments of one launch, shared with the generated C (see emit_c). Tables are indexed by the graph's symbols.
 struct Launch {
-  double* const* fields;             ///< local cell (0,0,0) of each field symbol's array
+  double* const* fields;             ///< local cell (0,0,0) of each field symbol's array, whatever its elements
   const double* scalars;             ///< value of each scalar symbol
   const double* const* coordinates;  ///< local cell 0 of each axis
   double* const* sums;               ///< accumulator of row (0,0) of each sum, see sum_rows
   std::int64_t lo[3], hi[3];         ///< box
-  std::int64_t stride_y, stride_z;   ///< of the fields, in doubles
+  const ArrayStrides* strides;       ///< by layout (ArrayKind)
   std::int64_t row_y, row_z;         ///< of the accumulators: row of (j,k) is row_y*j + row_z*k
 };
 

@@ -74,7 +74,8 @@ std::string KernelText::values(Level level) const {
 std::string KernelText::outputs() const {
   std::string text;
   for (std::size_t i = 0; i < kernel_.outputs.size(); ++i)
-    text += fmt::format("o{}[row + i] = {};\n", i, name(kernel_.outputs[i].value.id()));
+    text += fmt::format("o{}[row{} + i] = {};\n", i, suffix(graph_->kind(output_field(i)).layout),
+                        name(kernel_.outputs[i].value.id()));
   return text;
 }
 
@@ -87,7 +88,7 @@ std::string KernelText::value(NodeId id) const {
     case Op::scalar:
       return fmt::format("S[{}]", scalars_ != nullptr ? scalars_->at(node.symbol) : int{node.symbol});
     case Op::field:
-      return fmt::format("f{}[{}]", node.symbol, index(node.offset));
+      return fmt::format("f{}[{}]", node.symbol, index(node.offset, graph_->kind(node.symbol).layout));
     case Op::coordinate:
       return fmt::format(
           "X{}[{} + {}]", node.axis, "ijk" [node.axis], int { node.offset[node.axis] });
@@ -149,11 +150,38 @@ std::string KernelText::value(NodeId id) const {
   throw Error(ExitCode::bug, "kernel '" + kernel_.name + "' has an operator that was not discretised");
 }
 
-std::string KernelText::index(const Offset& offset) {
-  std::string text = "row + i";
+std::set<int> KernelText::layouts() const {
+  std::set<int> found;
+  for (const int symbol : fields_read()) found.insert(graph_->kind(symbol).layout);
+  for (std::size_t i = 0; i < kernel_.outputs.size(); ++i) found.insert(graph_->kind(output_field(i)).layout);
+  return found;
+}
+
+namespace {
+
+std::string array(const std::string& name, Element element, bool is_read, const std::string& address) {
+  const std::string type = is_read ? "const double*" : "double*";
+  if (element == Element::float64) return fmt::format("{} const {} = {};\n", type, name, address);
+  const std::string single = is_read ? "const float*" : "float*";
+  return fmt::format("{0} const {1} = ({0}){2};\n", single, name, address);
+}
+
+}  // namespace
+
+std::string KernelText::read_array(int symbol, const std::string& address) const {
+  return array(fmt::format("f{}", symbol), graph_->kind(symbol).element, true, address);
+}
+
+std::string KernelText::written_array(std::size_t output, const std::string& address) const {
+  return array(fmt::format("o{}", output), graph_->kind(output_field(output)).element, false, address);
+}
+
+std::string KernelText::index(const Offset& offset, int layout) {
+  const std::string of = suffix(layout);
+  std::string text = "row" + of + " + i";
   if (offset[0] != 0) text += fmt::format(" + {}", int{offset[0]});
-  if (offset[1] != 0) text += fmt::format(" + {} * stride_y", int{offset[1]});
-  if (offset[2] != 0) text += fmt::format(" + {} * stride_z", int{offset[2]});
+  if (offset[1] != 0) text += fmt::format(" + {} * stride_y{}", int{offset[1]}, of);
+  if (offset[2] != 0) text += fmt::format(" + {} * stride_z{}", int{offset[2]}, of);
   return text;
 }
 

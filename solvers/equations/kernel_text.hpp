@@ -3,7 +3,7 @@
 //
 // The text refers to these names, which wrappers define: i, j, k the cell; row, so that cells are at row + i; f0, f1,
 // ... and o0, o1, ... the arrays that are read and written; X0, X1, X2 the coordinates; S the scalars; stride_y,
-// stride_z.
+// stride_z. Arrays of layout 1 have row1, stride_y1 and stride_z1 in place of these, and so on.
 #pragma once
 
 #include <map>
@@ -33,11 +33,18 @@ class KernelText {
   std::set<int> fields_read() const;
   std::set<int> scalars() const;
   std::set<int> axes() const;
+  /// Of all arrays, in order.
+  std::set<int> layouts() const;
+  /// The definition of an array's pointer from the address that it was handed over as.
+  std::string read_array(int symbol, const std::string& address) const;
+  std::string written_array(std::size_t output, const std::string& address) const;
+  /// "1": what is behind the names of a layout; of layout 0 nothing.
+  static std::string suffix(int layout) { return layout == 0 ? "" : std::to_string(layout); }
   int output_field(std::size_t output) const { return graph_->field_index(kernel_.outputs[output].field); }
 
  private:
   static std::string name(NodeId id);
-  static std::string index(const Offset& offset);
+  static std::string index(const Offset& offset, int layout);
   Level level_of(NodeId id) const;
   std::string value(NodeId id) const;
 

@@ -4,18 +4,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/element.hpp"
 #include "solvers/grid/grid.hpp"
 
 namespace hindsight {
 
-enum class Element : std::uint8_t { float64, float32 };
-
-inline std::int64_t bytes_of(Element element) {
-  return element == Element::float64 ? 8 : 4;
-}
-
-/// Numbers of one kind on a box of cells, x fastest, as this rank has them. A cell (i,j,k), counted from the first owned
-/// one, lies at origin + i + stride_y*j + stride_z*k from the beginning of the state. All in elements.
+/// Numbers of one kind on a box of cells, x fastest, as this rank has them. A cell (i,j,k), counted from the first
+/// owned one, lies at origin + i + stride_y*j + stride_z*k from the beginning of the state. All in elements.
 struct StateArray {
   Element element = Element::float64;
   Index3 cells{1, 1, 1};    ///< owned ones; 0 where this rank has no part

@@ -6,7 +6,8 @@ Tables::Tables(const Graph& graph, const Grid& grid, int sums)
     : grid_(grid),
       fields_(graph.fields().size(), nullptr),
       scalars_(graph.scalars().size(), 0.0),
-      sums_(static_cast<std::size_t>(sums), nullptr) {
+      sums_(static_cast<std::size_t>(sums), nullptr),
+      strides_{{grid.layout().stride_y, grid.layout().stride_z}} {
   place_coordinates();
   if (graph.noises().empty()) return;
   std::vector<NoiseField> fields;
@@ -42,7 +43,6 @@ void Tables::allocate(const std::vector<int>& symbols) {
 }
 
 Launch Tables::launch_block(const Box& box) const {
-  const Layout& layout = grid_.layout();
   const bool rows_are_cells = grid_.dimensions() <= 1;
   return {fields_.data(),
           scalars_.data(),
@@ -50,8 +50,7 @@ Launch Tables::launch_block(const Box& box) const {
           sums_.data(),
           {box.lo[0], box.lo[1], box.lo[2]},
           {box.hi[0], box.hi[1], box.hi[2]},
-          layout.stride_y,
-          layout.stride_z,
+          strides_.data(),
           rows_are_cells ? 0 : 1,
           rows_are_cells ? 0 : grid_.cells()[1]};
 }

@@ -25,6 +25,14 @@ class Tables {
   const double* wall_coordinate(int axis, int side) const { return axes_.data() + wall_places_ + 2 * axis + side; }
   /// Field symbols point to local cell (0,0,0).
   void bind(int symbol, double* cell) { fields_[static_cast<std::size_t>(symbol)] = cell; }
+  /// An array of another kind (Graph::kind()), of whatever elements; the cell as if the array went so far.
+  void bind_other(int symbol, void* cell) { bind(symbol, static_cast<double*>(cell)); }
+  /// @returns the number of the layout of arrays with these strides, for Graph::set_kind(). Before kernels are
+  /// compiled.
+  int add_layout(ArrayStrides strides) {
+    strides_.push_back(strides);
+    return static_cast<int>(strides_.size()) - 1;
+  }
   double* field(int symbol) const { return fields_[static_cast<std::size_t>(symbol)]; }
   double& scalar(int symbol) { return scalars_[static_cast<std::size_t>(symbol)]; }
   /// Accumulator of local row 0 of a sum.
@@ -50,7 +58,7 @@ class Tables {
 
   /// Runs a kernel on a box of the grid.
   void launch(const Kernel& kernel, const Box& box) const;
-  /// The launch block for other memory layouts (walls); strides and coordinates to be replaced.
+  /// The arguments of a launch, of which those who have other memory layouts replace strides and coordinates.
   Launch launch_block(const Box& box) const;
 
  private:
@@ -59,7 +67,8 @@ class Tables {
   std::vector<double*> fields_;
   std::vector<double> scalars_;
   std::vector<double*> sums_;
-  Memory axes_;  // coordinates where kernels read them, then those of walls
+  std::vector<ArrayStrides> strides_;  // by layout
+  Memory axes_;                        // coordinates where kernels read them, then those of walls
   std::int64_t wall_places_ = 0;
   std::array<const double*, 3> coordinates_{};
   std::vector<Memory> owned_;

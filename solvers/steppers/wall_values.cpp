@@ -69,8 +69,8 @@ void launch_on_wall(const Tables& tables, const Kernel& kernel, int axis, int si
   }
   Launch launch = tables.launch_block(box);
   const std::int64_t stride = wall_layout(grid, axis).stride;
-  launch.stride_y = axis == 0 ? 1 : axis == 1 ? 0 : stride;
-  launch.stride_z = axis == 2 ? 0 : stride;
+  const ArrayStrides strides{axis == 0 ? 1 : axis == 1 ? 0 : stride, axis == 2 ? 0 : stride};
+  launch.strides = &strides;
   std::array<const double*, 3> coordinates{launch.coordinates[0], launch.coordinates[1], launch.coordinates[2]};
   coordinates[a] = tables.wall_coordinate(axis, side);
   launch.coordinates = coordinates.data();

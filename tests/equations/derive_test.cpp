@@ -30,7 +30,7 @@ Point differentiate(const std::string& text, double u, double v, double du, doub
           testing::value_of(bar.fields[1], at)};
 }
 
-TEST(derive, every_operation_agrees_with_differences) {
+TEST(Derive, EveryOperationAgreesWithDifferences) {
   for (const char* text : {"-u",
                            "u + v",
                            "u - v",
@@ -71,7 +71,7 @@ TEST(derive, every_operation_agrees_with_differences) {
   }
 }
 
-TEST(derive, ties_take_the_first_branch) {
+TEST(Derive, TiesTakeTheFirstBranch) {
   const Point low = differentiate("min(u, v)", 1.0, 1.0, 3.0, 5.0),
               high = differentiate("max(u, v)", 1.0, 1.0, 3.0, 5.0);
   EXPECT_EQ(low.tangent, 3.0);
@@ -83,7 +83,7 @@ TEST(derive, ties_take_the_first_branch) {
   EXPECT_EQ(differentiate("abs(u)", 0.0, 1.0, 3.0, 5.0).tangent, 0.0);
 }
 
-TEST(derive, branches_not_taken_contribute_exact_zeros) {
+TEST(Derive, BranchesNotTakenContributeExactZeros) {
   for (const char* text :
        {"where(u > 0, sqrt(u), 0)", "where(u > 0, log(u)*v, 0)", "where(u > 0, v/u, 0)", "where(u <= 0, 0, 1/sqrt(u))",
         "sqrt(where(u > 0, u, 0))", "v*where(u > 0, log(u), 0)^2", "exp(where(u > 0, log(u)*u, 0))",
@@ -106,13 +106,13 @@ TEST(derive, branches_not_taken_contribute_exact_zeros) {
   }
 }
 
-TEST(derive, a_power_of_zero_has_no_slope_in_its_exponent) {
+TEST(Derive, APowerOfZeroHasNoSlopeInItsExponent) {
   const Point p = differentiate("u^v", 0.0, 2.0, 0.0, 1.0);
   EXPECT_EQ(p.tangent, 0.0);
   EXPECT_EQ(p.v_bar, 0.0);
 }
 
-TEST(derive, random_expressions_agree_with_differences_and_with_their_adjoints) {
+TEST(Derive, RandomExpressionsAgreeWithDifferencesAndWithTheirAdjoints) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     Graph graph;
     testing::RandomGraph random(graph, seed, 0);
@@ -137,7 +137,7 @@ TEST(derive, random_expressions_agree_with_differences_and_with_their_adjoints) 
   }
 }
 
-TEST(derive, what_nothing_depends_on_is_the_constant_zero) {
+TEST(Derive, WhatNothingDependsOnIsTheConstantZero) {
   Graph graph;
   const Expr u = graph.field("u");
   (void)graph.field("w");
@@ -148,7 +148,7 @@ TEST(derive, what_nothing_depends_on_is_the_constant_zero) {
   EXPECT_TRUE(tangent({sin(u)}, {{true, "w", "dw"}})[0].is_constant(0.0));
 }
 
-TEST(derive, the_adjoint_of_a_stencil_is_a_gather) {
+TEST(Derive, TheAdjointOfAStencilIsAGather) {
   Graph graph;
   const Expr e = graph.field("u", {1, 0, 0}) * graph.field("k");
   const Adjoint bar = adjoint({e}, {graph.field("lambda")}, {"u", "k"}, {});

@@ -47,7 +47,7 @@ double error_1d(int n, int order, Build build, Exact exact) {
   return largest(grid.evaluate(roots)[0], grid.sample([&](double x, double, double) { return exact(x); }));
 }
 
-TEST(discretise, central_differences_have_their_order) {
+TEST(Discretise, CentralDifferencesHaveTheirOrder) {
   for (int order : {2, 4, 6, 8}) {
     const auto first = [&](int n) {
       return error_1d(
@@ -64,7 +64,7 @@ TEST(discretise, central_differences_have_their_order) {
   }
 }
 
-TEST(discretise, weights_differentiate_polynomials_exactly) {
+TEST(Discretise, WeightsDifferentiatePolynomialsExactly) {
   for (int derivative : {1, 2})
     for (int order : {2, 4, 6, 8}) {
       const std::vector<double> w = central_weights(derivative, order);
@@ -78,7 +78,7 @@ TEST(discretise, weights_differentiate_polynomials_exactly) {
     }
 }
 
-TEST(discretise, differences_along_each_axis_use_its_spacing) {
+TEST(Discretise, DifferencesAlongEachAxisUseItsSpacing) {
   PeriodicGrid grid;
   grid.cells = {8, 10, 12};
   grid.spacing = {0.5, 0.25, 2.0};
@@ -99,7 +99,7 @@ TEST(discretise, differences_along_each_axis_use_its_spacing) {
   }
 }
 
-TEST(discretise, what_does_not_vary_has_no_derivative) {
+TEST(Discretise, WhatDoesNotVaryHasNoDerivative) {
   Graph graph;
   const Expr p = graph.scalar("p"), y = graph.coordinate(1);
   for (int order : {2, 4, 6, 8}) {
@@ -115,7 +115,7 @@ Expr coefficient(Expr u) {
   return 1.0 + u * u;
 }
 
-TEST(discretise, diffusion_converges_with_its_order) {
+TEST(Discretise, DiffusionConvergesWithItsOrder) {
   for (int order : {2, 4, 6, 8}) {
     const auto error = [&](int n) {
       return error_1d(
@@ -129,7 +129,7 @@ TEST(discretise, diffusion_converges_with_its_order) {
   }
 }
 
-TEST(discretise, diffusion_conserves_to_round_off) {
+TEST(Discretise, DiffusionConservesToRoundOff) {
   PeriodicGrid grid;
   grid.cells = {12, 10, 11};
   grid.spacing = {0.1, 0.2, 0.15};
@@ -145,7 +145,7 @@ TEST(discretise, diffusion_conserves_to_round_off) {
   }
 }
 
-TEST(discretise, diffusion_is_self_adjoint_for_a_given_coefficient) {
+TEST(Discretise, DiffusionIsSelfAdjointForAGivenCoefficient) {
   PeriodicGrid grid = line(24);
   grid.fields["k"] = grid.random(1, 0.5, 2.0);
   grid.fields["u"] = grid.random(2, -1.0, 1.0);
@@ -160,7 +160,7 @@ TEST(discretise, diffusion_is_self_adjoint_for_a_given_coefficient) {
   }
 }
 
-TEST(discretise, harmonic_means_hold_the_flux_through_a_jump) {
+TEST(Discretise, HarmonicMeansHoldTheFluxThroughAJump) {
   PeriodicGrid grid = line(4);
   grid.fields["k"] = {1.0, 3.0, 0.0, 0.0};
   grid.fields["u"] = {0.0, 1.0, 5.0, 9.0};
@@ -175,7 +175,7 @@ TEST(discretise, harmonic_means_hold_the_flux_through_a_jump) {
   EXPECT_THROW(discretise({e}, stencils_of(grid, 1, 4, FaceMean::harmonic)), InputError);
 }
 
-TEST(discretise, upwind_looks_against_the_velocity) {
+TEST(Discretise, UpwindLooksAgainstTheVelocity) {
   PeriodicGrid grid = line(8);
   grid.fields["u"] = grid.random(5, -1.0, 1.0);
   const auto at = [&](int i) { return grid.fields["u"][static_cast<std::size_t>(PeriodicGrid::wrap(i, 8))]; };
@@ -191,7 +191,7 @@ TEST(discretise, upwind_looks_against_the_velocity) {
   }
 }
 
-TEST(discretise, upwind_orders_are_one_and_three) {
+TEST(Discretise, UpwindOrdersAreOneAndThree) {
   for (double velocity : {1.0, -1.0})
     for (int order : {2, 4}) {
       const auto error = [&](int n) {
@@ -203,7 +203,7 @@ TEST(discretise, upwind_orders_are_one_and_three) {
     }
 }
 
-TEST(discretise, derivatives_nested_too_deeply_are_an_error) {
+TEST(Discretise, DerivativesNestedTooDeeplyAreAnError) {
   Graph graph;
   Expr e = graph.field("u");
   for (int i = 0; i < 60; ++i) e = laplacian(e * e, 3);

@@ -63,14 +63,14 @@ class Box {
     for (Values& array : arrays_) fields.push_back(array.data() + index(0, 0, 0));
     for (Values& sum : sums) accumulators.push_back(sum.data());
     const double* coordinates[3] = {x_[0].data() + halo, x_[1].data() + halo, x_[2].data() + halo};
+    const ArrayStrides strides{width(0), std::int64_t{width(0)} * width(1)};
     const Launch launch{fields.data(),
                         scalars_.data(),
                         coordinates,
                         accumulators.data(),
                         {0, 0, 0},
                         {cells_[0], cells_[1], cells_[2]},
-                        width(0),
-                        std::int64_t{width(0)} * width(1),
+                        &strides,
                         rows == Boxes::rows ? 1 : 0,
                         rows == Boxes::rows ? cells_[1] : 0};
     kernel(launch);
@@ -133,7 +133,7 @@ void expect_same_bits(Graph& graph, const std::vector<Expr>& roots, std::array<i
   for (Machine* machine : machines()) expect_same_bits(graph, roots, cells, *machine);
 }
 
-TEST(emit, every_operation_has_the_bits_of_the_interpreter) {
+TEST(Emit, EveryOperationHasTheBitsOfTheInterpreter) {
   Graph graph;
   const Expr u = graph.field("u", {1, 0, 0}), v = graph.field("v", {0, -1, 1}), p = graph.scalar("p");
   const Expr d = u - v, c = u < v, zero = c * (v < u), nan = log(-u);
@@ -189,7 +189,7 @@ TEST(emit, every_operation_has_the_bits_of_the_interpreter) {
   expect_same_bits(graph, roots, {37, 3, 2});
 }
 
-TEST(emit, random_graphs_and_their_derivatives_have_the_bits_of_the_interpreter) {
+TEST(Emit, RandomGraphsAndTheirDerivativesHaveTheBitsOfTheInterpreter) {
   for (unsigned seed = 0; seed < 6; ++seed) {
     Graph graph;
     testing::RandomGraph random(graph, seed, 2);
@@ -208,7 +208,7 @@ TEST(emit, random_graphs_and_their_derivatives_have_the_bits_of_the_interpreter)
   }
 }
 
-TEST(emit, equations_and_their_adjoints_have_the_bits_of_the_interpreter) {
+TEST(Emit, EquationsAndTheirAdjointsHaveTheBitsOfTheInterpreter) {
   Graph graph;
   const Expr u = graph.field("u"), v = graph.field("v"), a = graph.scalar("a");
   const std::vector<Expr> right =
@@ -222,7 +222,7 @@ TEST(emit, equations_and_their_adjoints_have_the_bits_of_the_interpreter) {
 }
 
 /// Boxes that take several blocks and chunks of a device.
-TEST(emit, large_boxes_have_the_same_bits_on_devices) {
+TEST(Emit, LargeBoxesHaveTheSameBitsOnDevices) {
   Graph graph;
   const Expr u = graph.field("u");
   const Expr root = discretise({laplacian(u, 3)}, {3, {0.1, 0.2, 0.3}, 2, FaceMean::arithmetic})[0];
@@ -241,7 +241,7 @@ TEST(emit, large_boxes_have_the_same_bits_on_devices) {
   }
 }
 
-TEST(emit, an_output_may_replace_a_field_that_is_read_at_the_cell_itself) {
+TEST(Emit, AnOutputMayReplaceAFieldThatIsReadAtTheCellItself) {
   Graph graph;
   const Expr u = graph.field("u"), v = graph.field("v", {1, 0, 0});
   Box box(graph, {300, 2, 1});
@@ -263,7 +263,7 @@ double row_sum(const Values& summands) {
   return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-TEST(emit, sums_by_rows_have_a_fixed_order) {
+TEST(Emit, SumsByRowsHaveAFixedOrder) {
   for (int nx : {1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 14, 15, 17, 22, 23, 30, 31, 255, 256, 257, 263, 1000}) {
     Graph graph;
     const Expr u = graph.field("u"), v = graph.field("v"), e = u * v, s = u - v;
@@ -289,7 +289,7 @@ TEST(emit, sums_by_rows_have_a_fixed_order) {
   }
 }
 
-TEST(emit, sums_by_cells_add_to_each_cell) {
+TEST(Emit, SumsByCellsAddToEachCell) {
   Graph graph;
   const Expr u = graph.field("u"), e = u * graph.field("v", {-1, 0, 0});
   const KernelSpec kernel{"sums", {}, {{0, e}, {0, u}}};
@@ -305,7 +305,7 @@ TEST(emit, sums_by_cells_add_to_each_cell) {
   }
 }
 
-TEST(emit, the_source_depends_on_the_kernels_alone) {
+TEST(Emit, TheSourceDependsOnTheKernelsAlone) {
   const auto source = [](bool busy) {
     Graph graph;
     const Expr u = graph.field("u"), v = graph.field("v");
@@ -317,9 +317,59 @@ TEST(emit, the_source_depends_on_the_kernels_alone) {
   EXPECT_EQ(source(false), source(false));
 }
 
-TEST(emit, operators_that_were_not_discretised_are_a_bug) {
+TEST(Emit, OperatorsThatWereNotDiscretisedAreABug) {
   Graph graph;
   EXPECT_THROW(emit_c({{"k", {{"u", laplacian(graph.field("u"), 2)}}, {}}}, Boxes::rows), Error);
+}
+
+/// A kernel that reads and writes doubles on a grid and singles on a part of it, where it is launched.
+void expect_other_arrays(Machine& machine) {
+  Graph graph;
+  const Expr u = graph.field("u"), s = graph.field("s"), far = graph.field("s", {1, -1, 0});
+  graph.field("v");
+  for (const char* name : {"s", "s_next"}) graph.set_kind(graph.field(name).node().symbol, {Element::float32, 1});
+  const KernelSpec kernel = fused({"mixed", {{"v", u + 2.0 * far}, {"s_next", s + u}}, {}});
+  const KernelLibrary library({kernel}, Boxes::rows, test::self(), machine);
+  constexpr std::int64_t nx = 7, ny = 5, sx = 4, sy = 3, begin = 1;  // the part begins at cell (1, 1)
+  Memory us(nx * ny, machine), vs(nx * ny, machine), ss(sx * sy / 2, machine), nexts(sx * sy / 2, machine);
+  std::vector<double> host(nx * ny);
+  std::vector<float> singles(sx * sy);
+  for (std::size_t i = 0; i < host.size(); ++i) host[i] = 0.125 * static_cast<double>(i);
+  for (std::size_t i = 0; i < singles.size(); ++i) singles[i] = 1.0F / static_cast<float>(i + 3);
+  machine.copy(us.data(), host.data(), us.size());
+  machine.copy(ss.data(), reinterpret_cast<const double*>(singles.data()), ss.size());
+  std::vector<double*> fields(graph.fields().size());
+  const auto place = [&](const char* name) -> double*& {
+    return fields[static_cast<std::size_t>(graph.field_index(name))];
+  };
+  const auto part = [&](const Memory& of) {
+    return reinterpret_cast<double*>(reinterpret_cast<float*>(of.data()) - begin - begin * sx);
+  };
+  place("u") = us.data();
+  place("v") = vs.data();
+  place("s") = part(ss);
+  place("s_next") = part(nexts);
+  const ArrayStrides strides[] = {{nx, nx * ny}, {sx, sx * sy}};
+  const double* coordinates[3] = {nullptr, nullptr, nullptr};
+  const Launch launch{fields.data(), nullptr, coordinates, nullptr, {1, 2, 0}, {4, 4, 1}, strides, 1, ny};
+  library[0](launch);
+  machine.finish();
+  const std::vector<double> found = machine.values(vs.data(), vs.size()),
+                            bits = machine.values(nexts.data(), nexts.size());
+  const auto* const next = reinterpret_cast<const float*>(bits.data());
+  for (std::int64_t j = 2; j < 4; ++j)
+    for (std::int64_t i = 1; i < 4; ++i) {
+      const auto single = [&](std::int64_t x, std::int64_t y) {
+        return singles[static_cast<std::size_t>(x - begin + sx * (y - begin))];
+      };
+      const double own = host[static_cast<std::size_t>(i + nx * j)];
+      EXPECT_EQ(found[static_cast<std::size_t>(i + nx * j)], own + 2.0 * static_cast<double>(single(i + 1, j - 1)));
+      EXPECT_EQ(next[i - begin + sx * (j - begin)], static_cast<float>(static_cast<double>(single(i, j)) + own));
+    }
+}
+
+TEST(Emit, ArraysOfOtherLayoutsAndElements) {
+  for (Machine* machine : machines()) expect_other_arrays(*machine);
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ TEST_F(graph, substitution_replaces_leaves) {
   EXPECT_TRUE(out[1].same_as(v));
 }
 
-TEST(simplify, keeps_values_of_random_expressions) {
+TEST(Simplify, KeepsValuesOfRandomExpressions) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     Graph g;
     testing::RandomGraph random(g, seed, 0);
@@ -114,7 +114,7 @@ TEST(simplify, keeps_values_of_random_expressions) {
   }
 }
 
-TEST(simplify, fusing_keeps_values_to_round_off_and_ignores_other_users) {
+TEST(Simplify, FusingKeepsValuesToRoundOffAndIgnoresOtherUsers) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     Graph g;
     testing::RandomGraph random(g, seed, 0);
@@ -150,7 +150,7 @@ TEST_F(graph, text_is_readable) {
   EXPECT_EQ(to_text(div_grad(a, u) + derivative(u, 1, 2)), "div(a*grad(u)) + dyy(u)");
 }
 
-TEST(print, text_parses_back_to_the_same_value) {
+TEST(Print, TextParsesBackToTheSameValue) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     Graph g;
     testing::RandomGraph random(g, seed, 0);
@@ -167,14 +167,14 @@ TEST(print, text_parses_back_to_the_same_value) {
   }
 }
 
-TEST(print, long_sums_do_not_overflow_the_stack) {
+TEST(Print, LongSumsDoNotOverflowTheStack) {
   Graph g;
   Expr e = g.field("u");
   for (int i = 0; i < 200000; ++i) e = sin(e);
   EXPECT_FALSE(to_text(e).empty());
 }
 
-TEST(print, flops_count_shared_nodes_once_and_only_what_varies) {
+TEST(Print, FlopsCountSharedNodesOnceAndOnlyWhatVaries) {
   Graph g;
   const Expr u = g.field("u"), p = g.scalar("p");
   EXPECT_EQ(flops({u * u}), 1);

@@ -5,7 +5,7 @@
 namespace hindsight {
 namespace {
 
-TEST(series, is_linear_between_knots_and_constant_outside) {
+TEST(Series, IsLinearBetweenKnotsAndConstantOutside) {
   const Series series{"q", {1.0, 2.0, 4.0}, {10.0, 20.0, 0.0}};
   EXPECT_EQ(series.at(0.0), 10.0);
   EXPECT_EQ(series.at(1.0), 10.0);
@@ -18,12 +18,12 @@ TEST(series, is_linear_between_knots_and_constant_outside) {
   EXPECT_EQ(series.place(3.5).weight, 0.75);
 }
 
-TEST(series, of_one_knot_is_constant) {
+TEST(Series, OfOneKnotIsConstant) {
   const Series series{"q", {1.0}, {3.0}};
   for (double t : {0.0, 1.0, 2.0}) EXPECT_EQ(series.at(t), 3.0);
 }
 
-TEST(model, stages_rename_state_time_and_series_only) {
+TEST(Model, StagesRenameStateTimeAndSeriesOnly) {
   Model model;
   model.fields = {"u"};
   model.scalars = {"a"};
@@ -37,7 +37,7 @@ TEST(model, stages_rename_state_time_and_series_only) {
   EXPECT_TRUE(at_stage(model, {e}, "2")[0].same_as(build("u@2", "t@2", "q@2")));
 }
 
-TEST(model, pointwise_models_read_no_neighbours) {
+TEST(Model, PointwiseModelsReadNoNeighbours) {
   Model model;
   model.right_hand_sides = {model.graph->field("u") * model.graph->coordinate(0)};
   EXPECT_TRUE(model.is_pointwise());

@@ -31,7 +31,7 @@ double number(const std::string& text) {
   return testing::value_of(e, {{"a", 2.0}, {"b", -3.0}, {"kappa", 0.5}, {"u", 5.0}, {"v", 7.0}});
 }
 
-TEST(parser, precedence_and_associativity) {
+TEST(Parser, PrecedenceAndAssociativity) {
   EXPECT_EQ(number("1 + 2*3"), 7);
   EXPECT_EQ(number("(1 + 2)*3"), 9);
   EXPECT_EQ(number("10 - 3 - 2"), 5);
@@ -50,7 +50,7 @@ TEST(parser, precedence_and_associativity) {
   EXPECT_EQ(number("pi"), std::numbers::pi);
 }
 
-TEST(parser, conditions) {
+TEST(Parser, Conditions) {
   EXPECT_EQ(number("1 < 2"), 1);
   EXPECT_EQ(number("2 <= 1"), 0);
   EXPECT_EQ(number("a > b and u >= v"), 0);
@@ -64,7 +64,7 @@ TEST(parser, conditions) {
   EXPECT_EQ(number("where(a < 0, u, v)"), 7);
 }
 
-TEST(parser, functions) {
+TEST(Parser, Functions) {
   EXPECT_EQ(number("abs(b)"), 3);
   EXPECT_EQ(number("min(a, b) + max(a, b)"), -1);
   EXPECT_EQ(number("sqrt(16) + exp(0) + log(1)"), 5);
@@ -75,7 +75,7 @@ TEST(parser, functions) {
   EXPECT_EQ(number("f0()*2"), 6);
 }
 
-TEST(parser, operators_build_the_graph_that_operator_overloading_builds) {
+TEST(Parser, OperatorsBuildTheGraphThatOperatorOverloadingBuilds) {
   Graph graph;
   const Scope scope = scope_2d();
   const auto text = [&](const std::string& t) { return parse(graph, t, scope, {}); };
@@ -94,7 +94,7 @@ TEST(parser, operators_build_the_graph_that_operator_overloading_builds) {
   EXPECT_TRUE(text("div((1 + u^2)*grad(u))").same_as(div_grad(1.0 + u * u, u)));
 }
 
-TEST(parser, random_numbers_are_fields_known_by_kind_seed_and_stream) {
+TEST(Parser, RandomNumbersAreFieldsKnownByKindSeedAndStream) {
   Graph graph;
   Scope scope = scope_2d();
   const auto text = [&](const std::string& t) { return parse(graph, t, scope, {}); };
@@ -114,7 +114,7 @@ TEST(parser, random_numbers_are_fields_known_by_kind_seed_and_stream) {
   EXPECT_TRUE(last.is_normal && !last.changes_with_step && last.seed == 7 && last.stream == 3);
 }
 
-TEST(parser, two_hundred_levels_are_allowed) {
+TEST(Parser, TwoHundredLevelsAreAllowed) {
   EXPECT_EQ(number(std::string(190, '(') + "7" + std::string(190, ')')), 7);
   std::string power = "1";
   for (int i = 0; i < 90; ++i) power = "1^" + power;
@@ -127,7 +127,7 @@ struct BadExpression {
   const char* message;
 };
 
-TEST(parser, errors_say_what_and_where) {
+TEST(Parser, ErrorsSayWhatAndWhere) {
   const std::vector<BadExpression> bad = {
       {"", 1, "an expression is missing"},
       {"   ", 4, "an expression is missing"},
@@ -213,20 +213,20 @@ std::string error_of(const std::string& text, const Scope& scope, const SourcePl
   return "";
 }
 
-TEST(parser, columns_count_from_the_start_of_the_text) {
+TEST(Parser, ColumnsCountFromTheStartOfTheText) {
   EXPECT_EQ(error_of("u + $", scope_2d(), {"f", 3, 20}).substr(0, 7), "f:3:24:");
   EXPECT_EQ(error_of("u +\n  $", scope_2d(), {"f", 3, 20}).substr(0, 6), "f:4:3:");
 }
 
-TEST(parser, errors_in_a_function_name_its_own_place) {
+TEST(Parser, ErrorsInAFunctionNameItsOwnPlace) {
   EXPECT_EQ(error_of("1 + wrong(u)", scope_2d(), {"f", 1, 1}).substr(0, 22), "case.yaml:44:15: unkno");
 }
 
-TEST(parser, recursion_is_an_error) {
+TEST(Parser, RecursionIsAnError) {
   EXPECT_NE(error_of("loop(u)", scope_2d(), {}).find("'loop' calls itself"), std::string::npos);
 }
 
-TEST(parser, operators_need_a_grid_and_permission) {
+TEST(Parser, OperatorsNeedAGridAndPermission) {
   Scope ode = scope_2d();
   ode.dimensions = 0;
   EXPECT_NE(error_of("lap(u)", ode, {}).find("needs a grid"), std::string::npos);
@@ -236,13 +236,13 @@ TEST(parser, operators_need_a_grid_and_permission) {
   EXPECT_NE(error_of("lap(u)", plain, {}).find("cannot be used here"), std::string::npos);
 }
 
-TEST(parser, random_numbers_need_permission) {
+TEST(Parser, RandomNumbersNeedPermission) {
   Scope plain = scope_2d();
   plain.random = Scope::Random::none;
   EXPECT_EQ(error_of("1 + noise(1, 0)", plain, {"f", 1, 1}).substr(0, 33), "f:1:5: noise cannot be used here:");
 }
 
-TEST(parser, hostile_nesting_and_doubling_end_with_an_error) {
+TEST(Parser, HostileNestingAndDoublingEndWithAnError) {
   const Scope scope = scope_2d();
   for (const std::string nest : {"(", "-", "sin(", "not ", "2^", "where(", "div(", "min(u,", "square("}) {
     std::string text;
@@ -264,7 +264,7 @@ TEST(parser, hostile_nesting_and_doubling_end_with_an_error) {
   EXPECT_NE(error_of("g59(v)", doubling, {}).find("too "), std::string::npos);
 }
 
-TEST(parser, expressions_of_numbers_have_a_value) {
+TEST(Parser, ExpressionsOfNumbersHaveAValue) {
   EXPECT_EQ(parse_number("8/3"), 8.0 / 3.0);
   EXPECT_EQ(parse_number("2*pi/24"), 2 * std::numbers::pi / 24);
   EXPECT_EQ(parse_number("-2^2"), -4.0);
@@ -277,7 +277,7 @@ TEST(parser, expressions_of_numbers_have_a_value) {
     EXPECT_THROW(parse_number(bad), InputError) << bad;
 }
 
-TEST(parser, functions_without_arguments_are_called_with_parentheses) {
+TEST(Parser, FunctionsWithoutArgumentsAreCalledWithParentheses) {
   Scope scope;
   scope.scalars = {"a", "t"};
   scope.functions["source"] = {"source", {}, "a*sin(t)", {"case.yaml", 2, 1}};
@@ -289,7 +289,7 @@ TEST(parser, functions_without_arguments_are_called_with_parentheses) {
   EXPECT_NE(error_of("sqrt()", scope, {}).find("sqrt takes 1 argument, not 0"), std::string::npos);
 }
 
-TEST(parser, own_names_go_before_those_of_cells_and_steps) {
+TEST(Parser, OwnNamesGoBeforeThoseOfCellsAndSteps) {
   Scope scope;
   scope.dimensions = 1;
   scope.spacing = {0.25};
@@ -306,7 +306,7 @@ TEST(parser, own_names_go_before_those_of_cells_and_steps) {
   EXPECT_NE(error_of("step", scope, {}).find("'step' is a function: write step(...)"), std::string::npos);
 }
 
-TEST(parser, reserved_names_hold_all_words_of_the_language) {
+TEST(Parser, ReservedNamesHoldAllWordsOfTheLanguage) {
   const std::vector<std::string>& names = reserved_names();
   for (const char* word :
        {"sin", "where", "lap", "div", "grad", "upwind", "t", "pi", "and", "or", "not", "noise", "uniform"})
