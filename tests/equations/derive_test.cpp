@@ -167,7 +167,7 @@ void PrintTo(const System& system, std::ostream* out) {
   *out << system.name << " of order " << system.order;
 }
 
-class system_derivatives : public ::testing::TestWithParam<System> {
+class SystemDerivativess : public ::testing::TestWithParam<System> {
  protected:
   system_derivatives() {
     const System& system = GetParam();

@@ -12,13 +12,13 @@
 namespace hindsight {
 namespace {
 
-class graph : public ::testing::Test {
+class Graphs : public ::testing::Test {
  protected:
   Graph g;
   Expr u = g.field("u"), v = g.field("v"), a = g.scalar("a"), zero = g.constant(0.0), one = g.constant(1.0);
 };
 
-TEST_F(graph, equal_expressions_are_the_same_node) {
+TEST_F(Graphs, EqualExpressionsAreTheSameNode) {
   EXPECT_TRUE((u * v + a).same_as(u * v + a));
   EXPECT_FALSE((u - v).same_as(v - u));
   EXPECT_TRUE(g.field("u", {1, 0, 0}).same_as(shift(u, {1, 0, 0})));
@@ -29,13 +29,13 @@ TEST_F(graph, equal_expressions_are_the_same_node) {
   EXPECT_LE(g.size(), size + 5);
 }
 
-TEST_F(graph, arguments_have_smaller_ids) {
+TEST_F(Graphs, ArgumentsHaveSmallerIds) {
   const Expr e = sin(u * v + a) / (1.0 + exp(g.field("w")));
   for (NodeId id : reachable({e}))
     for (int i = 0; i < arity(g[id].op); ++i) EXPECT_LT(g[id].args[static_cast<std::size_t>(i)], id);
 }
 
-TEST_F(graph, simplification_rules) {
+TEST_F(Graphs, SimplificationRules) {
   const Expr c = u < v, x = u * v;
   EXPECT_TRUE((u + 0.0).same_as(u));
   EXPECT_TRUE((0.0 + u).same_as(u));
@@ -65,7 +65,7 @@ TEST_F(graph, simplification_rules) {
   EXPECT_TRUE((-where(c, u, zero)).same_as(where(c, -u, zero)));
 }
 
-TEST_F(graph, small_powers_are_products) {
+TEST_F(Graphs, SmallPowersAreProducts) {
   EXPECT_TRUE(pow(u, 0.0).is_constant(1.0));
   EXPECT_TRUE(pow(u, 1.0).same_as(u));
   EXPECT_TRUE(pow(u, 2.0).same_as(u * u));
@@ -75,7 +75,7 @@ TEST_F(graph, small_powers_are_products) {
     EXPECT_NEAR(testing::value_of(pow(u, n), {{"u", 1.3}}) / std::pow(1.3, n), 1.0, 1e-15) << n;
 }
 
-TEST_F(graph, shift_adds_up_and_refuses_to_overflow) {
+TEST_F(Graphs, ShiftAddsUpAndRefusesToOverflow) {
   const Expr e = u * g.coordinate(1) + v;
   EXPECT_TRUE(shift(shift(e, {1, 2, 0}), {-1, -2, 0}).same_as(e));
   EXPECT_TRUE(shift(a, {1, 0, 0}).same_as(a));
@@ -83,7 +83,7 @@ TEST_F(graph, shift_adds_up_and_refuses_to_overflow) {
   EXPECT_THROW(for (int i = 0; i < 5; ++i) far = shift(far, {50, 0, 0}), InputError);
 }
 
-TEST_F(graph, reach_knows_depth_and_corners) {
+TEST_F(Graphs, ReachKnowsDepthAndCorners) {
   const Expr e = g.field("u", {-2, 0, 0}) + g.field("u", {1, 0, 3}) + g.field("v", {0, 1, 0});
   (void)g.field("unused", {4, 4, 4});
   const std::vector<Reach> all = reach({e});
@@ -94,7 +94,7 @@ TEST_F(graph, reach_knows_depth_and_corners) {
   EXPECT_FALSE(all[2].read);
 }
 
-TEST_F(graph, substitution_replaces_leaves) {
+TEST_F(Graphs, SubstitutionReplacesLeaves) {
   const std::vector<Expr> out = substitute({u * u + v, v}, [&](const Node& node) {
     return node.op == Op::field && node.symbol == 0 ? g.constant(3.0) : Expr();
   });
@@ -126,7 +126,7 @@ TEST(Simplify, FusingKeepsValuesToRoundOffAndIgnoresOtherUsers) {
   }
 }
 
-TEST_F(graph, fuse_forms) {
+TEST_F(Graphs, FuseForms) {
   const Expr b = g.field("b"), c = g.field("c");
   const auto fma = [&](Expr x, Expr y, Expr z) { return g.make(Op::fma, {x, y, z}); };
   const auto fused = [](Expr e) { return fuse_multiply_add({e})[0]; };
@@ -137,7 +137,7 @@ TEST_F(graph, fuse_forms) {
   EXPECT_TRUE(fused(u * v + b * c).same_as(fma(b, c, u * v))) << "the right product is fused";
 }
 
-TEST_F(graph, text_is_readable) {
+TEST_F(Graphs, TextIsReadable) {
   EXPECT_EQ(to_text(a * (g.field("u", {-1, 0, 0}) - 2.0 * u + g.field("u", {1, 0, 0}))), "a*(u[x-1] - 2*u + u[x+1])");
   EXPECT_EQ(to_text(u - (v + a)), "u - (v + a)");
   EXPECT_EQ(to_text(u / (v * a)), "u/(v*a)");
