@@ -169,7 +169,7 @@ void PrintTo(const System& system, std::ostream* out) {
 
 class SystemDerivativess : public ::testing::TestWithParam<System> {
  protected:
-  system_derivatives() {
+  SystemDerivatives() {
     const System& system = GetParam();
     grid.cells = system.dimensions == 1 ? std::array<int, 3>{40, 1, 1} : std::array<int, 3>{12, 11, 1};
     grid.spacing = {0.5, 0.4, 1.0};
@@ -242,7 +242,7 @@ class SystemDerivativess : public ::testing::TestWithParam<System> {
   std::vector<Expr> right;
 };
 
-TEST_P(system_derivatives, dot_products_agree) {
+TEST_P(SystemDerivatives, DotProductsAgree) {
   const std::vector<Expr> lambda = lambdas();
   const Adjoint bar = adjoint(right, lambda, {"u", "v", "kappa"}, {"a", "b"});
   const std::vector<Values> jv = grid.evaluate(tangent(right, seeds(false)));
@@ -261,19 +261,19 @@ TEST_P(system_derivatives, dot_products_agree) {
   EXPECT_NEAR(left, right_side, 1e-13 * std::fabs(left));
 }
 
-TEST_P(system_derivatives, the_tangent_is_the_limit_of_differences) {
+TEST_P(SystemDerivatives, TheTangentIsTheLimitOfDifferences) {
   const std::vector<Values> dot = grid.evaluate(tangent(right, seeds(false)));
   EXPECT_GT(order_of_differences(right, dot, false), 1.9);
 }
 
-TEST_P(system_derivatives, the_tangent_of_the_adjoint_is_the_limit_of_its_differences) {
+TEST_P(SystemDerivatives, TheTangentOfTheAdjointIsTheLimitOfItsDifferences) {
   const Adjoint bar = adjoint(right, lambdas(), {"u", "v", "kappa"}, {"a", "b"});
   std::vector<Expr> f = bar.fields;
   f.insert(f.end(), bar.scalars.begin(), bar.scalars.end());
   EXPECT_GT(order_of_differences(f, grid.evaluate(tangent(f, seeds(true))), true), 1.9);
 }
 
-TEST_P(system_derivatives, reach_is_what_is_read) {
+TEST_P(SystemDerivatives, ReachIsWhatIsRead) {
   const int fields = static_cast<int>(graph.fields().size());
   const std::vector<Reach> state = reach(right);
   const Adjoint bar = adjoint(right, lambdas(), {"u"}, {});
@@ -301,7 +301,7 @@ std::vector<System> systems() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(derive, system_derivatives, ::testing::ValuesIn(systems()));
+INSTANTIATE_TEST_SUITE_P(derive, SystemDerivatives, ::testing::ValuesIn(systems()));
 
 }  // namespace
 }  // namespace hindsight
