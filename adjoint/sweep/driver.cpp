@@ -10,8 +10,6 @@
 namespace hindsight {
 namespace {
 
-constexpr std::int64_t report_interval = 16;  // steps between two calls of the progress observer
-
 /// All numbers, in the order in which journals have them.
 template <class Counts, class Visit>
 void each_number(Counts& c, Visit visit) {
@@ -23,8 +21,13 @@ void each_number(Counts& c, Visit visit) {
 /// What is live of a sweep on its way forward.
 class LiveState {
  protected:
-  LiveState(ForwardSteps& steps, const DriveOptions& options)
-      : end_is_open_(options.is_online), keeper_(options.keeper), steps_(steps), progress_(options.progress) {}
+  /// @param report_interval steps between two calls of the progress observer.
+  LiveState(ForwardSteps& steps, const DriveOptions& options, std::int64_t report_interval)
+      : end_is_open_(options.is_online),
+        keeper_(options.keeper),
+        steps_(steps),
+        progress_(options.progress),
+        report_interval_(report_interval) {}
 
   /// Takes steps, at most to the end. @param keep is called before each of them: between steps nothing but the live
   /// state, the adjoint and the slots is needed.
@@ -42,7 +45,7 @@ class LiveState {
   }
   void report() {
     const std::int64_t done = counts_.plain + counts_.recorded;
-    if ((done + counts_.reversed) % report_interval == 0 && progress_) progress_(done, counts_.reversed);
+    if ((done + counts_.reversed) % report_interval_ == 0 && progress_) progress_(done, counts_.reversed);
   }
 
   bool end_is_open_;
@@ -56,12 +59,13 @@ class LiveState {
 
  private:
   const std::function<void(std::int64_t, std::int64_t)>& progress_;
+  std::int64_t report_interval_;
 };
 
 /// All steps once.
 class ForwardSweep : LiveState {
  public:
-  ForwardSweep(ForwardSteps& steps, const DriveOptions& options) : LiveState(steps, options) {}
+  ForwardSweep(ForwardSteps& steps, const DriveOptions& options) : LiveState(steps, options, 1) {}
   void begin() { live_ = steps_.initial_state(); }
   Buffer run(std::int64_t steps) {
     advance(0, steps, true, [this] {
@@ -89,7 +93,7 @@ class ForwardSweep : LiveState {
 class Sweep : LiveState {
  public:
   Sweep(ActionStream& stream, ReversibleSteps& steps, Checkpoints& checkpoints, const DriveOptions& options)
-      : LiveState(steps, options), stream_(stream), steps_(steps), checkpoints_(checkpoints) {}
+      : LiveState(steps, options, 16), stream_(stream), steps_(steps), checkpoints_(checkpoints) {}
 
   void begin() { live_ = steps_.initial_state(); }
 

@@ -167,7 +167,7 @@ void PrintTo(const System& system, std::ostream* out) {
   *out << system.name << " of order " << system.order;
 }
 
-class SystemDerivativess : public ::testing::TestWithParam<System> {
+class SystemDerivatives : public ::testing::TestWithParam<System> {
  protected:
   SystemDerivatives() {
     const System& system = GetParam();
@@ -301,7 +301,7 @@ std::vector<System> systems() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(derive, SystemDerivatives, ::testing::ValuesIn(systems()));
+INSTANTIATE_TEST_SUITE_P(Derive, SystemDerivatives, ::testing::ValuesIn(systems()));
 
 }  // namespace
 }  // namespace hindsight
