@@ -21,13 +21,13 @@ void each_number(Counts& c, Visit visit) {
 /// What is live of a sweep on its way forward.
 class LiveState {
  protected:
-  /// @param report_interval steps between two calls of the progress observer.
+  /// @param report_interval steps between two calls of the progress observer: a power of 2.
   LiveState(ForwardSteps& steps, const DriveOptions& options, std::int64_t report_interval)
       : end_is_open_(options.is_online),
         keeper_(options.keeper),
         steps_(steps),
         progress_(options.progress),
-        report_interval_(report_interval) {}
+        report_mask_(report_interval - 1) {}
 
   /// Takes steps, at most to the end. @param keep is called before each of them: between steps nothing but the live
   /// state, the adjoint and the slots is needed.
@@ -45,7 +45,7 @@ class LiveState {
   }
   void report() {
     const std::int64_t done = counts_.plain + counts_.recorded;
-    if ((done + counts_.reversed) % report_interval_ == 0 && progress_) progress_(done, counts_.reversed);
+    if (((done + counts_.reversed) & report_mask_) == 0 && progress_) progress_(done, counts_.reversed);
   }
 
   bool end_is_open_;
@@ -59,7 +59,7 @@ class LiveState {
 
  private:
   const std::function<void(std::int64_t, std::int64_t)>& progress_;
-  std::int64_t report_interval_;
+  std::int64_t report_mask_;
 };
 
 /// All steps once.
