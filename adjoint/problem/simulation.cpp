@@ -827,7 +827,7 @@ StepSeconds Simulation::measure_operations(int repeats, double batch, std::int64
   seconds.record = measured([&] { const Buffer end = record(other(), state, false, true, records[turn(records)]); });
   for (StepRecord& r : records) record(0, state, false, false, r);
   seconds.reverse_kept = measured([&] { reverse_one(records[turn(records)], other()); });
-  records = {};
+  CountedVector<StepRecord>().swap(records);  // = {} would keep the memory
   CountedVector<Buffer> states(count(units));
   seconds.save =
       std::max(0.0, measured([&] { states[turn(states)] = advance(other(), state, false); }) - seconds.forward);
