@@ -13,7 +13,7 @@ Levels::Problem two_tiers(std::int64_t n, std::int64_t fast, std::int64_t slow, 
   return {n, Tier::host, fast, {{Tier::disk, slow, transfer, transfer}}, 1};
 }
 Levels::Problem three_tiers(std::int64_t n, std::int64_t fast, std::int64_t middle, std::int64_t slow,
-                               double transfer) {
+                            double transfer) {
   return {n,
           Tier::device,
           fast,

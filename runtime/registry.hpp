@@ -28,7 +28,8 @@ class Registry {
   const Thing& find(const std::string& name) const {
     for (const Thing& thing : things_)
       if (thing.name == name) return thing;
-    throw InputError("unknown " + what_ + " '" + name + "'" + did_you_mean(name, names()) + "; known: " + join(names()));
+    throw InputError("unknown " + what_ + " '" + name + "'" + did_you_mean(name, names()) +
+                     "; known: " + join(names()));
   }
   /// @throws Error(bug) when there is one of this name.
   void add(Thing thing) {

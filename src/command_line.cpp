@@ -120,8 +120,7 @@ void add_schedule_options(CLI::App& app, Options& options) {
   app.add_flag("--stiffly-accurate", options.stiffly_accurate, "a record also gives the state after its step");
   app.add_option("--period", options.period, "steps between checkpoints (uniform, periodic, twolevel, stride)")
       ->check(at_least_one());
-  app.add_flag("--unknown", options.steps_unknown,
-               "the schedule is not told the number of steps (online, twolevel)");
+  app.add_flag("--unknown", options.steps_unknown, "the schedule is not told the number of steps (online, twolevel)");
   app.add_option("--picture", options.picture, "draw the schedule: time against step, as SVG");
 }
 

@@ -8,6 +8,7 @@
 
 #include "adjoint/plan/plan.hpp"
 #include "adjoint/schedule/level_counts.hpp"
+#include "adjoint/store/packed_state.hpp"
 #include "adjoint/store/checkpoints.hpp"
 #include "adjoint/sweep/prefetch.hpp"
 #include "io/checkpoints/checkpoint_file.hpp"

@@ -135,9 +135,8 @@ Schedule make_periodic(const ScheduleRequest& request) {
 
 ScheduleMemory memory_of_levels(const ScheduleRequest& request) {
   const std::int64_t n = request.steps;
-  return {
-      Levels::bytes(n, useful_of(request.capacities[Tier::host], n), useful_of(request.capacities[Tier::disk], n)),
-      0};
+  return {Levels::bytes(n, useful_of(request.capacities[Tier::host], n), useful_of(request.capacities[Tier::disk], n)),
+          0};
 }
 
 Schedule make_many(const ScheduleRequest& request) {

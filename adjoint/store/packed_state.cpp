@@ -8,8 +8,8 @@
 namespace hindsight {
 namespace {
 
-/// Calls `copy(byte in the state, byte among the packed ones, bytes)` for every piece of a row of [begin, end), bytes of
-/// the packed array that begins at byte `at` of what is packed.
+/// Calls `copy(byte in the state, byte among the packed ones, bytes)` for every piece of a row of [begin, end), bytes
+/// of the packed array that begins at byte `at` of what is packed.
 template <class Copy>
 void by_rows(const StateArray& array, std::int64_t begin, std::int64_t end, std::int64_t at, Copy copy) {
   const std::int64_t each = bytes_of(array.element), length = array.cells[0] * each;

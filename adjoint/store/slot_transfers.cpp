@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "adjoint/store/packed_state.hpp"
 #include "adjoint/store/slot_jobs.hpp"
 
 namespace hindsight {

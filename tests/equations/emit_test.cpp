@@ -5,12 +5,14 @@
 #include <bit>
 
 #include "runtime/emulated/emulated_device.hpp"
+#include "runtime/memory.hpp"
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/discretise.hpp"
 #include "solvers/equations/kernel.hpp"
 #include "solvers/equations/simplify.hpp"
 #include "tests/equations/periodic_grid.hpp"
 #include "tests/equations/random_graph.hpp"
+#include "tests/support.hpp"
 
 namespace hindsight {
 namespace {
@@ -355,8 +357,8 @@ void expect_other_arrays(Machine& machine) {
   library[0](launch);
   machine.finish();
   const std::vector<double> found = machine.values(vs.data(), vs.size()),
-                            bits = machine.values(nexts.data(), nexts.size());
-  const auto* const next = reinterpret_cast<const float*>(bits.data());
+                            words = machine.values(nexts.data(), nexts.size());
+  const auto* const next = reinterpret_cast<const float*>(words.data());
   for (std::int64_t j = 2; j < 4; ++j)
     for (std::int64_t i = 1; i < 4; ++i) {
       const auto single = [&](std::int64_t x, std::int64_t y) {

@@ -148,7 +148,8 @@ class ByDistance final : public StepSource {
     const double now = line.time(k);
     if (now == line.landings().back()) return line.end_at(k);
     double farthest = 0.0;
-    each_cell(state.grid, [&](std::int64_t q, std::int64_t) { farthest = std::max(farthest, std::fabs(state.state[q])); });
+    each_cell(state.grid,
+              [&](std::int64_t q, std::int64_t) { farthest = std::max(farthest, std::fabs(state.state[q])); });
     farthest = state.grid.communicator().max(farthest);
     const double step = line.longest_step() / (1 + std::min(8.0, farthest));
     const double next = *std::upper_bound(line.landings().begin(), line.landings().end(), now);
@@ -252,10 +253,11 @@ class CubeSpec final : public TermSpec {
 
 int main(int argc, char** argv) {
   using namespace hindsight;
-  methods().add({.name = "verlet",
-                 .family = "symplectic",
-                 .order = 2,
-                 .make = [](const Model& m, const Active& a, Stepper::Wants) { return std::make_unique<Verlet>(m, a); }});
+  methods().add(
+      {.name = "verlet",
+       .family = "symplectic",
+       .order = 2,
+       .make = [](const Model& m, const Active& a, Stepper::Wants) { return std::make_unique<Verlet>(m, a); }});
   step_sources().add({"by-distance", [] { return std::make_unique<ByDistance>(); }});
   term_kinds().add({"cube", TermKind::Reads::states, [](Expr e, double weight, const std::string& name) {
                       return std::make_shared<CubeSpec>(e, weight, name);

@@ -61,7 +61,8 @@ unknowns: {k: {}, initial(q): {}}
 )yaml";
   }
   std::string gradient(const std::string& folder, const std::string& checkpoints, int ranks = 1) {
-    EXPECT_EQ(run("gradient case.yaml --quiet --out " + folder + " --set \"checkpoints={" + checkpoints + "}\"", ranks), 0)
+    EXPECT_EQ(run("gradient case.yaml --quiet --out " + folder + " --set \"checkpoints={" + checkpoints + "}\"", ranks),
+              0)
         << checkpoints << ": " << output();
     return fs::exists(folder + "/result.json") ? answer(folder) : "none";
   }
@@ -109,12 +110,15 @@ TEST_F(OwnProgram, GoesThroughEverySchedule) {
   for (const char* checkpoints :
        {"schedule: none, host: 1 slots", "schedule: uniform, host: 9 slots", "schedule: revolve, host: 9 slots",
         "schedule: multistage, host: 5 slots, disk: 9 slots", "schedule: hrevolve, host: 5 slots, disk: 9 slots",
-        "schedule: diskrevolve, host: 5 slots, disk: 99 slots", "schedule: diskrevolve-once, host: 5 slots, disk: 99 slots",
+        "schedule: diskrevolve, host: 5 slots, disk: 99 slots",
+        "schedule: diskrevolve-once, host: 5 slots, disk: 99 slots",
         "schedule: periodic, host: 5 slots, disk: 99 slots, period: 25",
         "schedule: twolevel, host: 5 slots, disk: 99 slots, period: 25", "schedule: mixed, host: 9 slots",
         "schedule: stride, host: 9 slots, disk: 99 slots", "schedule: online, host: 9 slots",
-        "host: {size: 9 slots, codec: zstd}", "host: 4 slots, disk: {size: 20 slots, codec: lz4, difference: neighbour}"})
-    EXPECT_EQ(gradient(fmt::format("run{}", std::hash<std::string>()(checkpoints)), checkpoints), wanted) << checkpoints;
+        "host: {size: 9 slots, codec: zstd}",
+        "host: 4 slots, disk: {size: 20 slots, codec: lz4, difference: neighbour}"})
+    EXPECT_EQ(gradient(fmt::format("run{}", std::hash<std::string>()(checkpoints)), checkpoints), wanted)
+        << checkpoints;
 }
 
 TEST_F(OwnProgram, GoesThroughSchedulesThatLearnTheEnd) {
@@ -153,7 +157,9 @@ TEST_F(OwnProgram, IsCheckedAndGoesOnWhenItWasKilled) {
       process.wait();
       ++kills;
     }
-    if (!fs::exists(name + "/result.json")) EXPECT_EQ(run("resume --quiet " + name), 0) << output();
+    if (!fs::exists(name + "/result.json")) {
+      EXPECT_EQ(run("resume --quiet " + name), 0) << output();
+    }
     EXPECT_GT(kills, 0);
     EXPECT_EQ(answer(name), wanted);
   }

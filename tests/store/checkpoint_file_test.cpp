@@ -1,4 +1,5 @@
 // The disk tier's file as others read it: h5py and h5dump.
+#include "adjoint/store/packed_state.hpp"
 #include "io/checkpoints/checkpoint_file.hpp"
 
 #include <fcntl.h>
