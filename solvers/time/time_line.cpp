@@ -26,6 +26,12 @@ TimeLine::TimeLine(const TimeSpan& span, std::unique_ptr<StepSource> source)
     lengths_.reserve(landings_.size() - 1);
   }
   forget();
+  if (source_->knows_all()) return;
+  // What may be recorded counts from the start, and nothing is allocated while stepping.
+  const auto most = static_cast<std::size_t>(steps_) + 1;
+  ends_.reserve(most);
+  first_step_.reserve(most);
+  lengths_.reserve(most);
 }
 
 void TimeLine::forget() {

@@ -55,8 +55,8 @@ class StepSource {
   virtual void decide(TimeLine& line, std::int64_t k, const ReachedState& state) = 0;
 };
 
-/// State k belongs to time(k); step k leads from state k to k+1. Memory grows with the steps that were decided one by
-/// one and with the landings, and counts (runtime/memory.hpp).
+/// State k belongs to time(k); step k leads from state k to k+1. Memory, made by the constructor, grows with the
+/// landings and, where steps are decided one by one, with the most steps there may be; it counts (runtime/memory.hpp).
 class TimeLine {
  public:
   /// @throws InputError when step is not positive or exceeds to - from, or to <= from.
