@@ -3,7 +3,9 @@
 #include <mpi.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <map>
 
 #include "adjoint/inversion/inversion.hpp"
@@ -114,8 +116,11 @@ const CLI::Validator& at_least_one() {
   static const CLI::Validator check(
       [](const std::string& text) {
         std::int64_t number = 0;
-        const bool is_whole = CLI::detail::lexical_cast(text, number);
-        return is_whole && number > 0 ? std::string() : "'" + text + "' is no whole number above 0";
+        const char* const end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, number);
+        if (error == std::errc::result_out_of_range && stop == end && text.front() != '-')
+          return fmt::format("{} is more than can be counted ({})", text, std::numeric_limits<std::int64_t>::max());
+        return error == std::errc() && stop == end && number > 0 ? "" : "'" + text + "' is no whole number above 0";
       },
       "");
   return check;
@@ -147,7 +152,7 @@ Choice parse(int argc, char** argv, Options& options, bool is_root) {
     if (entry.run == clean_verb) add_lock_option(*sub, options);
     if (entry.run == schedule_verb) {
       sub->footer(schedule_kinds());
-      sub->add_option("--steps", options.steps, "number of steps")->required();
+      sub->add_option("--steps", options.steps, "number of steps")->required()->check(at_least_one());
       sub->add_option("--slots", options.slots, "slots per tier: host=10,disk=20");
       sub->add_option("--cost", options.cost, "forward=1,reverse=2,disk.write=5,disk.read=5");
       sub->add_option("--content", options.content, "store-all: keep states or records")
