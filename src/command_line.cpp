@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <limits>
 
 #include "adjoint/schedule/schedule.hpp"
 #include "runtime/backends.hpp"
@@ -101,8 +103,11 @@ const CLI::Validator& at_least_one() {
   static const CLI::Validator check(
       [](const std::string& text) {
         std::int64_t number = 0;
-        const bool is_whole = CLI::detail::lexical_cast(text, number);
-        return is_whole && number > 0 ? std::string() : "'" + text + "' is no whole number above 0";
+        const char* const end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, number);
+        if (error == std::errc::result_out_of_range && stop == end && text.front() != '-')
+          return fmt::format("{} is more than can be counted ({})", text, std::numeric_limits<std::int64_t>::max());
+        return error == std::errc() && stop == end && number > 0 ? "" : "'" + text + "' is no whole number above 0";
       },
       "");
   return check;
@@ -110,7 +115,7 @@ const CLI::Validator& at_least_one() {
 
 void add_schedule_options(CLI::App& app, Options& options) {
   app.footer(schedule_kinds());
-  app.add_option("--steps", options.steps, "number of steps")->required();
+  app.add_option("--steps", options.steps, "number of steps")->required()->check(at_least_one());
   app.add_option("--slots", options.slots, "slots per tier: host=10,disk=20");
   app.add_option("--cost", options.cost, "forward=1,reverse=2,disk.write=5,disk.read=5");
   app.add_option("--content", options.content, "store-all: keep states or records")

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/report.hpp"
 #include "adjoint/schedule/roles.hpp"
+#include "io/checkpoints/scratch_folder.hpp"
 #include "src/picture.hpp"
 #include "src/report.hpp"
 #include "src/same_start.hpp"
@@ -94,7 +96,8 @@ std::string transfers_text(const Session& session) {
   return text;
 }
 
-std::string plan_text(const Options& options, const Session& session, const std::vector<Variant>& all) {
+std::string plan_text(const Options& options, const Session& session, const OutputSeconds& output,
+                      const std::vector<Variant>& all) {
   const CheckpointPlan& plan = session.plan();
   const PlanInputs& inputs = session.plan_inputs();
   const OperationSeconds& cost = inputs.seconds;
@@ -134,10 +137,10 @@ std::string plan_text(const Options& options, const Session& session, const std:
   if (plan.is_open()) return text + "The run ends by a condition, so the number of forward steps is known only then.\n";
   text += fmt::format(
       "Each step is taken {:.2f} times on average; the gradient will take about {}, and {} in all: with start, "
-      "planning\n"
-      "and {} for making the memory of checkpoints.\n",
-      plan.recomputation(), seconds_text(plan.seconds), seconds_text(predicted_total(options, session)),
-      seconds_text(plan.memory_seconds));
+      "planning,\n"
+      "{} for making the memory of checkpoints and {} for writing the output.\n",
+      plan.recomputation(), seconds_text(plan.seconds), seconds_text(predicted_total(options, session, output)),
+      seconds_text(plan.memory_seconds), seconds_text(output.written));
   text +=
       fmt::format("After a kill, checkpoints in host memory are computed again, in one pass that takes {} at most.\n",
                   seconds_text(static_cast<double>(inputs.steps) * inputs.seconds.forward));
@@ -158,7 +161,8 @@ std::string plan_text(const Options& options, const Session& session, const std:
   return text + "\n";
 }
 
-Json plan_json(const Options& options, const Session& session, const std::vector<Variant>& all) {
+Json plan_json(const Options& options, const Session& session, const OutputSeconds& output,
+               const std::vector<Variant>& all) {
   const CheckpointPlan& plan = session.plan();
   const PlanInputs& inputs = session.plan_inputs();
   const ScheduleCounts& counts = plan.schedule.predicted;
@@ -187,7 +191,8 @@ Json plan_json(const Options& options, const Session& session, const std::vector
   json["recomputation"] = plan.recomputation();
   json["seconds"] = plan.seconds;
   json["memory_seconds"] = plan.memory_seconds;
-  json["total_seconds"] = predicted_total(options, session);
+  json["output_seconds"] = output.written;
+  json["total_seconds"] = predicted_total(options, session, output);
   for (const Tier tier : tiers_in_use(inputs)) {
     const auto t = static_cast<std::size_t>(tier);
     const auto count = [](std::int64_t c) { return c == unpredicted ? Json() : Json(c); };
@@ -249,6 +254,21 @@ ScheduleCounts predicted_counts(const ScheduleKind& kind, const Schedule& schedu
                   kind.name, most_simulated_steps, most_simulated_slots));
 }
 
+/// Measured in a folder that is made for it where there is none; unknown where nothing can be written.
+OutputSeconds output_seconds(const Session& session, const std::string& path) {
+  const Stopwatch begin;
+  OutputSeconds seconds;
+  try {
+    const ScratchFolder made(path, session.communicator());
+    const RunFolder folder(made.path(), session.communicator());
+    seconds.written = OutputObserver(session, folder).measure();
+    session.communicator().on_root([&] { std::filesystem::remove(folder.partial("fields.h5")); });
+  } catch (const ResourceError&) {
+  }
+  seconds.begin = begin.seconds();
+  return seconds;
+}
+
 }  // namespace
 
 ExitCode plan_verb(const Options& options, const Communicator& comm) {
@@ -258,19 +278,19 @@ ExitCode plan_verb(const Options& options, const Communicator& comm) {
   const Session session(source, comm, true, false, options.quiet, plan_from);
   const CheckpointPlan& plan = session.plan();
   const std::vector<Variant> all = plan.is_predicted() ? variants(session) : std::vector<Variant>{};
-  write_json(options, comm, plan_json(options, session, all));
+  const OutputSeconds output = output_seconds(session, plan_from.disk.scratch);
+  write_json(options, comm, plan_json(options, session, output, all));
   const OperationSeconds& s = session.plan_inputs().seconds;
   const ScheduleCosts costs{s.forward, s.record_last + s.reverse, s.write, s.read};
   write_picture(options, comm, session.source().name + ", " + plan.kind->name, *plan.kind, plan.schedule, plan.request,
                 costs, " in seconds");
-  if (options.json != "-") print(comm, plan_text(options, session, all));
+  if (options.json != "-") print(comm, plan_text(options, session, output, all));
   return ExitCode::done;
 }
 
 ExitCode schedule_verb(const Options& options, const Communicator& comm) {
   const ScheduleKind& kind = schedule_kind(options.target);
   ScheduleRequest request;
-  if (options.steps < 1) throw InputError("--steps: at least 1 step is needed");
   request.steps = options.steps_unknown ? unknown_steps : options.steps;
   request.at_most = options.steps;
   request.capacities = parse_slots(options.slots);

@@ -195,13 +195,15 @@ Json traffic_result(const SlotTier& tier, const DriverCounts& counts, const Comm
 
 }  // namespace
 
-double predicted_total(const Options& options, const Session& session) {
+double predicted_total(const Options& options, const Session& session, const OutputSeconds& output) {
   constexpr double end_over_start = 0.1;  // results reach the disk, MPI ends
   const CheckpointPlan& plan = session.plan();
-  return session.planned_at() + plan.memory_seconds + plan.seconds + end_over_start * options.started;
+  return session.planned_at() + plan.memory_seconds + plan.seconds + output.begin + output.written +
+         end_over_start * options.started;
 }
 
-Json counts_result(const Options& options, const Session& session, const DriverCounts& counts, double seconds) {
+Json counts_result(const Options& options, const Session& session, const DriverCounts& counts, double seconds,
+                   const OutputSeconds& output) {
   const Simulation& simulation = session.simulation();
   const CheckpointPlan& plan = session.plan();
   const PlanInputs& inputs = session.plan_inputs();
@@ -239,9 +241,10 @@ Json counts_result(const Options& options, const Session& session, const DriverC
                                  {"recorded", predicted.recorded},
                                  {"seconds", plan.seconds},
                                  {"memory_seconds", plan.memory_seconds},
+                                 {"output_seconds", output.written},
                                  {"peak", inputs.working(Tier::host) + plan.checkpoint_bytes(Tier::host, inputs)}};
   if (plan.is_predicted() && !options.resume)  // of a process that has all to do
-    json["plan"]["predicted"]["total_seconds"] = predicted_total(options, session);
+    json["plan"]["predicted"]["total_seconds"] = predicted_total(options, session, output);
   return json;
 }
 

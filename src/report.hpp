@@ -46,6 +46,8 @@ class OutputObserver {
   OutputObserver(const Session& session, const RunFolder& folder, std::optional<OutputsWritten> written = {});
   StateObserver observer();
   const OutputsWritten& written() const { return writer_.written(); }
+  /// Seconds that all outputs will take. Collective.
+  double measure() { return session_.communicator().max(writer_.measure()); }
   /// What was written has reached the device. Collective.
   void flush() { writer_.flush(); }
   void finish();
@@ -67,10 +69,17 @@ std::string build_commit();
 std::string command_line();
 /// Objective, misfits, memory, provenance: what every result.json begins with.
 Json base_result(const std::string& verb, const Session& session, double objective);
-/// Of the whole process, from its start to its end: what it had taken when it planned, the memory and the gradient as
-/// planned, and its end, which takes about as long as its start.
-double predicted_total(const Options& options, const Session& session);
-Json counts_result(const Options& options, const Session& session, const DriverCounts& counts, double seconds);
+/// What the output of a gradient takes: its file is made, then written to as the run goes on.
+struct OutputSeconds {
+  double begin = 0.0;    ///< measured, with the measuring of
+  double written = 0.0;  ///< which is predicted
+};
+/// Of the whole process, from its start to its end: what it had taken when it planned, the memory, the gradient and the
+/// output as planned, and its end, which takes about as long as its start.
+double predicted_total(const Options& options, const Session& session, const OutputSeconds& output);
+/// @param seconds of the gradients, with outputs.
+Json counts_result(const Options& options, const Session& session, const DriverCounts& counts, double seconds,
+                   const OutputSeconds& output = {});
 /// Per unknown: a value, or {norm, dataset}; writes `file` with fields and series. Collective.
 Json values_result(const Session& session, const RunFolder& folder, const std::string& file,
                    const UnknownValues& values);

@@ -20,7 +20,8 @@ Json status_of(const std::string& run) {
   return status.is_object() ? status : Json::object();
 }
 
-/// "running", "stopped", "unknown" (on another host), with the owner.
+/// "running", "stopped", "failed" (for good), "unknown" (on another host), with the owner. @param json has what the
+/// run's status says.
 std::string owner_text(const std::string& run, Json& json) {
   const std::optional<std::string> lock = FolderLock::text(run);
   const std::optional<ProcessIdentity> owner = parse_identity(lock.value_or(""));
@@ -29,7 +30,10 @@ std::string owner_text(const std::string& run, Json& json) {
     return "has a lock that cannot be read; if no run uses the folder: hindsight resume --take-lock " + run;
   }
   if (!owner || liveness(*owner) == Liveness::dead) {
-    json["state"] = "stopped";
+    json["state"] = json.contains("failure") ? "failed" : "stopped";
+    if (json.contains("failure"))
+      return "failed, as it would again: " + json["failure"].get<std::string>() +
+             "\nbegin anew with a case that is mended: --overwrite, or another --out";
     return "stopped; go on with: hindsight resume " + run;
   }
   const bool is_alive = liveness(*owner) == Liveness::alive;
@@ -63,8 +67,8 @@ std::string state_text(const RunPlace& run, Json& json) {
     return run.is_in_place ? "complete\n"
                            : "complete; its files are put in place by: hindsight resume " + run.folder + "\n";
   }
-  const std::string owner = owner_text(run.folder, json);
   json.update(status_of(run.folder));
+  const std::string owner = owner_text(run.folder, json);
   const std::string earlier = run.work != run.folder ? "an earlier run's results stay until it is complete\n" : "";
   return owner + "\n" + progress_text(json) + earlier;
 }

@@ -569,17 +569,24 @@ void RunJournal::phase(const std::string& name, std::int64_t total) {
   if (!has_sweep_) done_ = 0;
 }
 
+void RunJournal::fail(const std::string& why) {
+  failure_ = why;
+  status_written_ = -1e9;
+  write_status();
+}
+
 /// A file that readers see whole; it may be lost.
 void RunJournal::write_status() {
   if (!comm_.is_root() || !folder_ || now() - status_written_ < status_interval) return;
   status_written_ = now();
-  const Json json = {{"phase", phase_},
-                     {"done", done_},
-                     {"total", total_},
-                     {"seconds", seconds_before_ + now() - evaluation_began_},
-                     {"evaluations", entry_count_},
-                     {"epoch", journal_->epoch()},
-                     {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))}};
+  Json json = {{"phase", phase_},
+               {"done", done_},
+               {"total", total_},
+               {"seconds", seconds_before_ + now() - evaluation_began_},
+               {"evaluations", entry_count_},
+               {"epoch", journal_->epoch()},
+               {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))}};
+  if (!failure_.empty()) json["failure"] = failure_;
   const std::string name = place_ + "/status.json";
   try {
     lock_->hold_alone([&] {

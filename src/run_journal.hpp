@@ -114,6 +114,8 @@ class RunJournal final : public SweepKeeper {
   /// For status.json. @param total steps.
   void phase(const std::string& name, std::int64_t total);
   void progress(std::int64_t done) { done_ = done; }
+  /// For status.json: the run has failed, and would fail again.
+  void fail(const std::string& why);
   /// Bytes of one unit that holds() counts, on this rank. Collective.
   void expect_parts(std::int64_t bytes) { part_bytes_ = comm_.max(bytes) + record_head_bytes; }
 
@@ -197,7 +199,7 @@ class RunJournal final : public SweepKeeper {
   bool is_stopping_ = false, keeps_parts_ = false, is_lock_missed_ = false;
   double longest_interval_ = 0.0;  // between looks, of late
   std::string stop_reason_;
-  std::string phase_;
+  std::string phase_, failure_;
   std::int64_t done_ = 0, total_ = 0;
 };
 

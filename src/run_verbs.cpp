@@ -245,14 +245,18 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
     throw InputError({options.target, 0, 0}, "a gradient needs unknowns: add them to the case");
   Run run(options, source, comm, true);
   Session& session = run.session;
+  const Stopwatch begin;
   const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
+  OutputSeconds output_seconds;
+  if (output && !options.resume) output_seconds.written = output->measure();
+  output_seconds.begin = begin.seconds();
   const Stopwatch watch;
   const Evaluation evaluation = session.gradient(observer_of(output));
   const double seconds = watch.seconds();
   finish_output(output, run.journal);
   Json json = base_result("gradient", session, evaluation.objective);
   json["gradient"] = values_result(session, run.folder(), "gradient.h5", evaluation.gradient);
-  json.merge_patch(counts_result(options, session, evaluation.counts, evaluation.seconds));
+  json.merge_patch(counts_result(options, session, evaluation.counts, evaluation.seconds, output_seconds));
   json["seconds"] = {{"start", session.planned_at()},
                      {"memory", session.memory_seconds()},
                      {"gradient", seconds},
@@ -266,17 +270,19 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
                                             value["dataset"].get<std::string>());
   const CheckpointPlan& plan = session.plan();
   const Tier memory = session.plan_inputs().memory();
-  const std::string predicted = plan.is_predicted() ? fmt::format(" (predicted: {})", seconds_text(plan.seconds)) : "";
+  const std::string predicted =
+      plan.is_predicted() ? fmt::format(" (predicted: {})", seconds_text(plan.seconds + output_seconds.written)) : "";
   text += fmt::format("{} steps forward, {} recomputed, {} reversed in {}{}; schedule {}, {} of {} {} memory\n",
                       json["steps"]["forward"].get<std::int64_t>(), json["steps"]["recomputed"].get<std::int64_t>(),
                       json["steps"]["reversed"].get<std::int64_t>(), seconds_text(evaluation.seconds), predicted,
                       plan.kind->name, bytes_text(session.peak_bytes(memory)), bytes_text(session.budget(memory)),
                       to_text(memory));
-  text += fmt::format("{} in all{}: {} to start and plan, {} for memory\n", seconds_text(process_seconds()),
-                      plan.is_predicted() && !options.resume
-                          ? fmt::format(" (predicted: {})", seconds_text(predicted_total(options, session)))
-                          : "",
-                      seconds_text(session.planned_at()), seconds_text(session.memory_seconds()));
+  text +=
+      fmt::format("{} in all{}: {} to start and plan, {} for memory\n", seconds_text(process_seconds()),
+                  plan.is_predicted() && !options.resume
+                      ? fmt::format(" (predicted: {})", seconds_text(predicted_total(options, session, output_seconds)))
+                      : "",
+                  seconds_text(session.planned_at()), seconds_text(session.memory_seconds()));
   print(comm, text + misfit_text(session) + "results in " + run.journal.place() + "\n");
   return ExitCode::done;
 }

@@ -86,7 +86,9 @@ void Session::make_ready() {
 }
 
 Session::~Session() {
-  if (has_failed_ && tiers_) tiers_->close(Tier::disk);
+  if (failure_.empty()) return;
+  if (tiers_) tiers_->close(Tier::disk);
+  if (options_.journal != nullptr) options_.journal->fail(failure_);
 }
 
 ResidentBytes Session::resident_bytes() const {

@@ -61,7 +61,8 @@ class Session {
  public:
   /// Builds the simulation. Collective. The case's log-scale and prior settings are kept with the unknowns.
   Session(Case c, const Communicator& comm, bool adjoint, bool tangent, bool quiet, PlanOptions options = {});
-  /// A tier's files stay for a process that goes on, unless the last evaluation has failed for good.
+  /// A tier's files stay for a process that goes on, unless the last evaluation has failed for good, which the journal
+  /// then says.
   ~Session();
 
   const Case& source() const { return case_; }
@@ -132,7 +133,7 @@ class Session {
   void read_budgets();
   bool has_working_memory(Tier tier) const;
   void require_working_memory() const;
-  std::int64_t bytes_for_tables() const;
+  std::int64_t bytes_for_tables(std::int64_t taken) const;
   void count_units();
   std::int64_t units_of(Tier tier) const;
   std::int64_t bytes_of_transfers(Tier memory) const;
@@ -189,7 +190,7 @@ class Session {
   Progress progress_;
   Resident resident_at_start_;
   std::int64_t counted_at_start_ = 0;  // bytes
-  bool has_failed_ = false;            // the last evaluation
+  std::string failure_;                // of the last evaluation, for good
 };
 
 }  // namespace hindsight

@@ -171,14 +171,17 @@ std::int64_t Session::tier_bytes(Tier tier) const {
   const std::int64_t kept = tier == Tier::host ? plan_.schedule_bytes : 0;
   if (tier != Tier::disk) return std::max<std::int64_t>(0, budgets_[index(tier)] - inputs_.working(tier) - kept);
   const std::int64_t bytes = is_in_slots(tier) ? given(tier)->amount * inputs_.state_bytes : given(tier)->amount;
-  return is_in_slots(Tier::host) ? bytes : std::min(bytes, tiers_->bytes_of_table(tier, bytes_for_tables()));
+  return is_in_slots(Tier::host) ? bytes : std::min(bytes, tiers_->bytes_of_table(tier, bytes_for_tables(0)));
 }
 
-/// Host memory that the tables of another tier's slots may take, at most.
-std::int64_t Session::bytes_for_tables() const {
+/// Host memory that the tables of another tier's slots may take, at most: a part of what a gradient can do without.
+/// @param taken by such tables already.
+std::int64_t Session::bytes_for_tables(std::int64_t taken) const {
   constexpr std::int64_t part = 8;
   const std::int64_t working = inputs_.working(Tier::host) - transfer_bytes_[index(Tier::host)];
-  return std::max<std::int64_t>(0, budgets_[index(Tier::host)] - working - bytes_of_transfers(Tier::host)) / part;
+  const std::int64_t least = inputs_.at_most > 1 ? least_checkpoint_bytes(Tier::host, inputs_) : 0;
+  const std::int64_t needed = working + bytes_of_transfers(Tier::host) + least + taken;
+  return std::max<std::int64_t>(0, budgets_[index(Tier::host)] - needed) / part;
 }
 
 /// Slots as far as their sizes are known now, and the memory of transfers. The host comes last, because the tables of
@@ -207,8 +210,10 @@ std::int64_t Session::units_of(Tier tier) const {
     units = std::min(useful, is_counted ? given(tier)->amount : tiers_->slots_in(tier, tier_bytes(tier)));
   } else if (tier == inputs_.memory()) {
     units = std::min(tier_bytes(tier) / taken_bytes(tier, inputs_), most_states);
-    if (tier == Tier::device && !is_in_slots(Tier::host))
-      units = std::min(units, bytes_for_tables() / Simulation::state_table_bytes);
+    if (tier == Tier::device && !is_in_slots(Tier::host)) {  // its tables come after the disk's
+      const std::int64_t tables = bytes_for_tables(bytes_of_tables()) / Simulation::state_table_bytes;
+      units = std::min(units, std::max<std::int64_t>(1, tables));
+    }
   }
   if (tier == Tier::disk && does_without_disk_) return 0;
   const std::int64_t most = most_units_[index(tier)];
@@ -304,7 +309,10 @@ void Session::measure_steps(int repeats, double batch) {
   drop_plan();
   const Tier memory = inputs_.memory();
   const std::int64_t unit = inputs_.state_bytes + (memory == Tier::host ? Simulation::measured_table_bytes : 0);
-  const std::int64_t units = -comm_.max(-tier_bytes(memory) / unit);
+  std::int64_t fit = tier_bytes(memory) / unit;
+  if (memory == Tier::device && !is_in_slots(Tier::host))
+    fit = std::min(fit, tier_bytes(Tier::host) / Simulation::measured_table_bytes);
+  const std::int64_t units = -comm_.max(-fit);
   OperationSeconds& seconds = inputs_.seconds;
   static_cast<StepSeconds&>(seconds) = simulation_->measure(repeats, batch, units);
   keep_in_memory();

@@ -137,22 +137,25 @@ void FieldFile::overwrite_field(const std::string& path, const double* cells) {
 }
 
 /// By rank 0 alone.
-void FieldFile::overwrite_element(const std::string& path, std::size_t i, hid_t native, const void* value) {
+void FieldFile::overwrite_elements(const std::string& path, std::size_t first, std::size_t count, hid_t native,
+                                   const void* values) {
   folder_->communicator().on_root([&] {
     Hdf5Dataset dataset = open_dataset(file_, path, path_);
-    const Part part{Hdf5Space(H5Dget_space(dataset), "describe a dataset of", path_), space_of({1}, path_)};
-    select_block(part.stored, {{}, {i}, {1}}, path_);
-    check_hdf5(H5Dwrite(dataset, native, part.memory, part.stored, H5P_DEFAULT, value), "write " + path + " to", path_);
+    const Part part{Hdf5Space(H5Dget_space(dataset), "describe a dataset of", path_), space_of({count}, path_)};
+    select_block(part.stored, {{}, {first}, {count}}, path_);
+    check_hdf5(H5Dwrite(dataset, native, part.memory, part.stored, H5P_DEFAULT, values), "write " + path + " to",
+               path_);
     dataset.close(path_);
   });
 }
 
-void FieldFile::overwrite_number(const std::string& path, std::size_t i, double value) {
-  overwrite_element(path, i, H5T_NATIVE_DOUBLE, &value);
+void FieldFile::overwrite_numbers(const std::string& path, std::size_t first, const std::vector<double>& values) {
+  overwrite_elements(path, first, values.size(), H5T_NATIVE_DOUBLE, values.data());
 }
 
-void FieldFile::overwrite_integer(const std::string& path, std::size_t i, std::int64_t value) {
-  overwrite_element(path, i, H5T_NATIVE_INT64, &value);
+void FieldFile::overwrite_integers(const std::string& path, std::size_t first,
+                                   const std::vector<std::int64_t>& values) {
+  overwrite_elements(path, first, values.size(), H5T_NATIVE_INT64, values.data());
 }
 
 void FieldFile::flush() {

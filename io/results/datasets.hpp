@@ -34,9 +34,9 @@ class FieldFile {
   /// a process may die at any moment and leave a file that opens. `cells` points to local cell (0,0,0) in the grid's
   /// layout.
   void overwrite_field(const std::string& path, const double* cells);
-  /// Element i of a list; rank 0's value.
-  void overwrite_number(const std::string& path, std::size_t i, double value);
-  void overwrite_integer(const std::string& path, std::size_t i, std::int64_t value);
+  /// Elements of a list, from the one of this number on; rank 0's values.
+  void overwrite_numbers(const std::string& path, std::size_t first, const std::vector<double>& values);
+  void overwrite_integers(const std::string& path, std::size_t first, const std::vector<std::int64_t>& values);
   /// What was written has reached the device.
   void flush();
   /// Closes, and leaves the file its partial name.
@@ -54,7 +54,8 @@ class FieldFile {
   void leave_to_root(const Part& part) const;
   Hdf5Dataset create(const std::string& path, const Part& part, hid_t stored);
   void put(Hdf5Dataset dataset, const std::string& path, const Part& part, hid_t native, const void* data);
-  void overwrite_element(const std::string& path, std::size_t i, hid_t native, const void* value);
+  void overwrite_elements(const std::string& path, std::size_t first, std::size_t count, hid_t native,
+                          const void* values);
   const RunFolder* folder_;
   std::string name_, path_;
   const Grid* grid_;

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -11,6 +16,36 @@ namespace hindsight {
 namespace {
 
 const char* const file_name = "fields.h5";
+
+/// Of an ODE's outputs, whose writing one by one would take longer than the steps between them.
+constexpr std::size_t most_waiting = 64;
+
+/// A field of zeros in the grid's layout, whose pages are nobody's memory as long as they are only read.
+class ZeroField {
+ public:
+  explicit ZeroField(const Layout& layout)
+      : doubles_(static_cast<double*>(std::calloc(static_cast<std::size_t>(layout.field_stride), sizeof(double)))),
+        cells_(doubles_.get() + layout.origin) {
+    if (!doubles_) throw std::bad_alloc();
+  }
+  const double* cells() const { return cells_; }
+
+ private:
+  struct Free {
+    void operator()(double* doubles) const { std::free(doubles); }
+  };
+  std::unique_ptr<double, Free> doubles_;
+  const double* cells_;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+template <class T>
+std::vector<T> from(std::size_t first, const std::vector<T>& values) {
+  return {values.begin() + static_cast<std::ptrdiff_t>(first), values.end()};
+}
 
 }  // namespace
 
@@ -32,6 +67,7 @@ FieldWriter::FieldWriter(const RunFolder& folder, const Grid& grid, std::vector<
       most_(most),
       layout_(grid, fields_, most),
       written_(std::move(written)),
+      listed_(written_.steps.size()),
       file_(opened([&](const std::string& path) { layout_.require(path, written_); })) {}
 
 /// A new file takes the same way as one of an earlier process: one rank makes or checks it, then all open it.
@@ -51,23 +87,67 @@ void FieldWriter::write(std::int64_t step, double time, const std::vector<const 
     if (grid_.dimensions() == 0) {
       double value = 0.0;
       pack_cells(grid_, cells[f], &value);
-      file_.overwrite_number("/" + fields_[f], i, value);
       written_.values[f].push_back(value);
     } else {
       file_.overwrite_field(layout_.dataset(f, static_cast<std::int64_t>(i)), cells[f]);
     }
   }
-  file_.overwrite_number("/times", i, time);
-  file_.overwrite_integer("/steps", i, step);
   written_.steps.push_back(step);
   written_.times.push_back(time);
+  if (grid_.dimensions() > 0 || written_.steps.size() - listed_ == most_waiting) write_lists();
+}
+
+/// Those of outputs that are not in the file yet.
+void FieldWriter::write_lists() {
+  if (listed_ == written_.steps.size()) return;
+  for (std::size_t f = 0; f < written_.values.size(); ++f)
+    file_.overwrite_numbers("/" + fields_[f], listed_, from(listed_, written_.values[f]));
+  file_.overwrite_numbers("/times", listed_, from(listed_, written_.times));
+  file_.overwrite_integers("/steps", listed_, from(listed_, written_.steps));
+  listed_ = written_.steps.size();
+}
+
+double FieldWriter::measure() {
+  constexpr std::int64_t few = 8, most = 128, sample_bytes = std::int64_t{16} << 20;
+  const auto left = most_ - static_cast<std::int64_t>(written_.steps.size());
+  if (grid_.dimensions() == 0 || left < 1) return 0.0;
+  const std::int64_t bytes = 8 * grid_.total_cells() * static_cast<std::int64_t>(fields_.size());
+  const bool are_many_bytes = bytes > 4 * sample_bytes / left;
+  const std::int64_t count =
+      std::min(left, are_many_bytes ? std::clamp<std::int64_t>(sample_bytes / bytes, 2, most) : few);
+  double seconds = seconds_of_outputs(count);
+  if (are_many_bytes) {
+    const auto begin = std::chrono::steady_clock::now();
+    file_.flush();
+    seconds += seconds_since(begin);
+  }
+  return seconds * static_cast<double>(left) / static_cast<double>(count);
+}
+
+/// By their median: the first one is not typical.
+double FieldWriter::seconds_of_outputs(std::int64_t count) {
+  const ZeroField zeros(grid_.layout());
+  const std::size_t next = written_.steps.size();
+  std::vector<double> seconds;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::size_t f = 0; f < fields_.size(); ++f)
+      file_.overwrite_field(layout_.dataset(f, static_cast<std::int64_t>(next) + i), zeros.cells());
+    file_.overwrite_numbers("/times", next, {0.0});
+    file_.overwrite_integers("/steps", next, {0});
+    seconds.push_back(seconds_since(begin));
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[seconds.size() / 2] * static_cast<double>(count);
 }
 
 void FieldWriter::flush() {
+  write_lists();
   file_.flush();
 }
 
 void FieldWriter::finish(const std::string& case_name) {
+  write_lists();
   file_.close();
   folder_.hold([&] {
     folder_.communicator().on_root([&] { layout_.finish(folder_.partial(file_name), written_, case_name); });

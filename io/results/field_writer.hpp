@@ -22,15 +22,21 @@ class FieldWriter {
   /// @throws ResourceError, on every rank, when it cannot be opened, lacks datasets, or has other steps and times.
   FieldWriter(const RunFolder& folder, const Grid& grid, std::vector<std::string> fields, std::int64_t most,
               OutputsWritten written);
-  /// `cells[f]` points to local cell (0,0,0) of field f. @throws Error(bug) when there are `most` already.
+  /// `cells[f]` points to local cell (0,0,0) of field f. An ODE's outputs may reach the file some at a time.
+  /// @throws Error(bug) when there are `most` already.
   void write(std::int64_t step, double time, const std::vector<const double*>& cells);
   const OutputsWritten& written() const { return written_; }
+  /// Seconds that all outputs will take on this rank, measured on a few of zeros in places of outputs that have not
+  /// come; where all are many bytes, with their way to the device. Next to nothing of an ODE. Collective.
+  double measure();
   /// What was written has reached the device: after it, written() may be kept to go on from.
   void flush();
   void finish(const std::string& case_name);
 
  private:
+  double seconds_of_outputs(std::int64_t count);
   FieldFile opened(const std::function<void(const std::string& path)>& prepare) const;
+  void write_lists();
   std::string xdmf() const;
   const RunFolder& folder_;
   const Grid& grid_;
@@ -38,6 +44,7 @@ class FieldWriter {
   std::int64_t most_;
   OutputLayout layout_;
   OutputsWritten written_;
+  std::size_t listed_ = 0;  ///< outputs whose numbers are in the file
   FieldFile file_;
 };
 

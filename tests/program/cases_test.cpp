@@ -160,6 +160,8 @@ TEST(Program, ExitCodes) {
   EXPECT_EQ(run("gradeint x.yaml"), 2);
   EXPECT_EQ(run("gradient nothing.yaml", 3), 2);
   EXPECT_EQ(run("schedule revolve --steps 10 --slots host=0"), 2);
+  EXPECT_EQ(run("schedule revolve --steps 99999999999999999999"), 2);
+  EXPECT_NE(output().find("more than can be counted"), std::string::npos) << output();
   if (cuda::report().devices == 0) {
     EXPECT_EQ(run("run " + source + "/cases/lynx-hare.yaml --backend cuda --out " + folder() + "/c"), 6);
   }

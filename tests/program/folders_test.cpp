@@ -215,6 +215,33 @@ TEST_F(Folders, ARunThatHasKeptNothingIsBegunAgain) {
   EXPECT_EQ(nlohmann::json::parse(std::ifstream("R/result.json"))["verb"], "run");
 }
 
+TEST_F(Folders, ARunThatFailedForGoodSaysSo) {
+  const std::string diverging = "gradient case.yaml --out R --set parameters.a=-1e90";
+  EXPECT_EQ(run(diverging), 3) << output();
+  for (const char* again : {"", "resume R"}) {
+    if (*again != 0) {
+      EXPECT_EQ(run(again), 3) << output();
+    }
+    EXPECT_EQ(run("status R"), 0);
+    EXPECT_TRUE(says("failed, as it would again: ") && says("--overwrite") && !says("go on with")) << output();
+    EXPECT_EQ(run("status R --json -"), 0);
+    const nlohmann::json status = nlohmann::json::parse(output());
+    EXPECT_EQ(status["state"], "failed");
+    EXPECT_NE(status["failure"].get<std::string>(), "");
+  }
+  EXPECT_EQ(run("gradient case.yaml --out R --overwrite"), 0) << output();
+  EXPECT_EQ(run("status R"), 0);
+  EXPECT_TRUE(says("complete") && !says("failed")) << output();
+}
+
+TEST_F(Folders, OutputIsPlannedAndLeavesNothing) {
+  EXPECT_EQ(run("plan case.yaml --json plan.json"), 0) << output();
+  EXPECT_GT(nlohmann::json::parse(std::ifstream("plan.json"))["output_seconds"], 0.0);
+  EXPECT_FALSE(fs::exists("runs"));
+  ASSERT_EQ(run("gradient case.yaml --out R"), 0) << output();
+  EXPECT_GT(nlohmann::json::parse(std::ifstream("R/result.json"))["plan"]["predicted"]["output_seconds"], 0.0);
+}
+
 TEST_F(Folders, ARunThatCannotBeginLeavesNone) {
   EXPECT_EQ(run("gradient case.yaml --set checkpoints.host=1000"), 2) << output();
   EXPECT_EQ(run("gradient case.yaml --set checkpoints.host=1000 --set checkpoints.disk=20000"), 2) << output();

@@ -43,6 +43,7 @@ TEST(Child, Works) {
   FieldWriter writer = from > 0 ? FieldWriter(run, grid, output_fields, task.most, outputs_written(grid, from))
                                 : FieldWriter(run, grid, output_fields, task.most);
   for (std::size_t i = from; i < to; ++i) write_output(writer, grid, i);
+  if (task.dimensions == 0) writer.flush();  // its outputs wait for others
   const std::string kind = death;
   if (kind == "all") {
     MPI_Barrier(MPI_COMM_WORLD);

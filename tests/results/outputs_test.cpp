@@ -29,11 +29,12 @@ std::string written_file(const Grid& grid, const std::string& name, std::size_t 
   return run.file("fields.h5");
 }
 
-/// A file that a process left after `count` of `most` outputs.
+/// A file that a process left after `count` of `most` outputs, which it had kept.
 std::string left_file(const RunFolder& run, const Grid& grid, std::size_t count, std::int64_t most) {
   {
     FieldWriter writer(run, grid, output_fields, most);
     for (std::size_t i = 0; i < count; ++i) write_output(writer, grid, i);
+    writer.flush();
   }
   MPI_Barrier(MPI_COMM_WORLD);
   return run.partial("fields.h5");
@@ -93,6 +94,47 @@ TEST(Outputs, RoomThatIsNotNeededIsGivenBack) {
       });
       MPI_Barrier(MPI_COMM_WORLD);
     }
+}
+
+TEST(Outputs, OfAnOdeComeSomeAtATime) {
+  const Grid grid = output_grid(0, world());
+  for (const std::size_t count : {1U, 63U, 64U, 65U, 128U, 200U}) {
+    const std::string path = written_file(grid, "some", count, 200);
+    world().on_root([&] {
+      const OutputsWritten all = outputs_written(grid, count);
+      const auto found = datasets_of(path);
+      const auto expect = [&](const char* name, const void* numbers) {
+        ASSERT_EQ(found.at(name).bytes.size(), 8 * count) << name;
+        EXPECT_EQ(std::memcmp(found.at(name).bytes.data(), numbers, 8 * count), 0) << name << ", " << count;
+      };
+      expect("/times", all.times.data());
+      expect("/steps", all.steps.data());
+      expect("/u", all.values[0].data());
+      expect("/v", all.values[1].data());
+    });
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
+TEST(Outputs, AreMeasuredWithoutATrace) {
+  for (const int dimensions : {0, 1, 2, 3}) {
+    const Grid grid = output_grid(dimensions, world());
+    const std::string expected = written_file(grid, "unmeasured", 7, 12);
+    const RunFolder run(folder("measured"), world());
+    {
+      FieldWriter writer(run, grid, output_fields, 12);
+      for (std::size_t i = 0; i < 7; ++i) {
+        if (i % 3 == 0) {
+          EXPECT_EQ(writer.measure() > 0, dimensions > 0);
+        }
+        write_output(writer, grid, i);
+      }
+      writer.measure();
+      writer.finish("test");
+    }
+    world().on_root([&] { expect_same_datasets(run.file("fields.h5"), expected); });
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
 }
 
 TEST(Outputs, MoreThanThereIsRoomForAreABug) {
