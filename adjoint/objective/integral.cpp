@@ -38,7 +38,7 @@ Integral::Integral(IntegralSpec spec, const TermPlace& place)
   const Expr weight = model_.graph->scalar("@weight");
   weight_ = weight.node().symbol;
   kernels_.add(request(place.number, weight));
-  kernels_.derive(Derivatives{.adjoint = true, .tangent = true}, {});
+  kernels_.derive({.adjoint = true, .tangent = true});
   time_.emplace(model_, active_, stage, tangent_sum_ + 1);
 }
 

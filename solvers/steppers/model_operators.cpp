@@ -20,7 +20,7 @@ struct OperatorNames : StageNames {
 ModelOperators::ModelOperators(const Model& model, const Active& active, const Derivatives& wanted)
     : model_(model), active_(active), kernels_(model, active, "operators_"), series_(model, active) {
   kernels_.add(request());
-  kernels_.derive(wanted, {});
+  kernels_.derive(wanted);
   time_.emplace(model, active, stage, static_cast<int>(active.scalars.size()));
   length_ = model.graph->scalar_index(step_length);
   const auto symbol = [&](const std::string& array) { return int{model.graph->field(array).node().symbol}; };

@@ -59,7 +59,7 @@ RungeKutta::Parts::Parts(const Model& model, const Tableau& tableau, const Activ
       time_dependent_walls(depends_on_time(model, all_wall_values(model))),
       time_dependent(time_dependent_walls || depends_on_time(model, model.right_hand_sides)) {
   scheme.add_to(kernels);
-  kernels.derive({wants.adjoint, wants.tangent}, scheme.h());
+  kernels.derive({wants.adjoint, wants.tangent});
   name_arrays(model, tableau.stages());
   h = scheme.h().node().symbol;
   length = model.graph->scalar_index(step_length);

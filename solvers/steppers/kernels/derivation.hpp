@@ -50,7 +50,7 @@ struct KernelRequest {
   std::vector<SeriesVariable> series;          ///< what they read of active series
   std::vector<std::string> multiplier_arrays;  ///< that multipliers read: zero beyond walls. None: all are scalars
   std::function<Expr(std::size_t expression)> multiplier;  ///< asked for when the adjoint is derived
-  Expr share = {};  ///< by which derivatives with respect to parameters are multiplied; invalid: by nothing
+  Expr share = {};  ///< by which derivatives with respect to parameters and wall values are multiplied; invalid: 1
   Epilogue epilogue;
   StateGhosts ghosts = StateGhosts::recorded;
 };

@@ -53,6 +53,7 @@ class DifferentiatedKernel {
   const KernelSpec& tangent() const { return tangent_; }
   const GatherKernels& gather() const { return gather_; }
   int stage() const { return request_.stage; }
+  Expr share() const { return request_.share; }
   /// Ghost layers that the kernels read.
   std::array<int, 3> halo() const;
 

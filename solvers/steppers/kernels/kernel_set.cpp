@@ -16,11 +16,13 @@ KernelSet::KernelSet(const Model& model, const Active& active, std::string prefi
       zero_walls_(plain_walls(model.fields.size(), WallRule::zero)),
       mirror_walls_(plain_walls(1, WallRule::slope)) {}
 
+KernelSet::~KernelSet() = default;
+
 void KernelSet::add(KernelRequest request) {
   kernels_.emplace_back(model_, active_, std::move(request));
 }
 
-void KernelSet::derive(const Derivatives& wanted, Expr wall_share) {
+void KernelSet::derive(const Derivatives& wanted) {
   if (wanted.adjoint)
     for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) kernel->derive_adjoint();
   if (wanted.tangent)
@@ -31,7 +33,8 @@ void KernelSet::derive(const Derivatives& wanted, Expr wall_share) {
     if (kernel.crosses_walls()) stages.push_back(kernel.stage());
   }
   if (wanted.adjoint && !stages.empty())
-    wall_adjoint_ = std::make_unique<WallAdjoint>(model_, active_, stages, wall_share, prefix_, wall_kernels_);
+    wall_adjoint_ =
+        std::make_unique<WallAdjoint>(model_, active_, stages, kernels_.front().share(), prefix_, wall_kernels_);
 }
 
 std::vector<const KernelSpec*> KernelSet::specs(Direction direction) const {

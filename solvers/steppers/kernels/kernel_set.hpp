@@ -18,14 +18,15 @@ class KernelSet {
  public:
   /// @param model, active outlive it. @param prefix distinguishes its arrays of wall values from those of others.
   KernelSet(const Model& model, const Active& active, std::string prefix);
+  ~KernelSet();
   KernelSet(const KernelSet&) = delete;
   KernelSet& operator=(const KernelSet&) = delete;
 
-  /// Derives the value alone, so that the kernels of a run are the same whether it is differentiated or not.
+  /// Derives the value alone, so that the kernels of a run are the same whether it is differentiated or not. All
+  /// requests of a set have the same share.
   void add(KernelRequest request);
   /// Derives what is wanted of all of them, from the last to the first, and their walls.
-  /// @param wall_share by which derivatives with respect to wall values are multiplied; invalid: by nothing.
-  void derive(const Derivatives& wanted, Expr wall_share);
+  void derive(const Derivatives& wanted);
   std::array<int, 3> halo() const;
   /// For people: values, gathers from the last to the first, tangents.
   std::vector<Stepper::Described> describe() const;
