@@ -3,15 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "adjoint/objective/term.hpp"
-#include "solvers/equations/kernel.hpp"
 #include "solvers/equations/model.hpp"
-#include "solvers/steppers/pass.hpp"
-#include "solvers/steppers/wall_adjoint.hpp"
-#include "solvers/steppers/wall_values.hpp"
+#include "solvers/steppers/kernels/evaluation_time.hpp"
+#include "solvers/steppers/kernels/kernel_set.hpp"
 
 namespace hindsight {
 
@@ -39,9 +38,11 @@ class Integral final : public Term {
   const std::string& name() const override { return spec_.name; }
   const char* kind() const override { return "integrals"; }
   int sums() const override;
-  std::array<int, 3> halo() const override;
+  std::array<int, 3> halo() const override { return kernels_.halo(); }
   void prepare(const TermSetting& setting) override;
-  void set_series(std::size_t series, const std::vector<double>& values) override { series_[series].values = values; }
+  void set_series(std::size_t series, const std::vector<double>& values) override {
+    series_.set_values(series, values);
+  }
 
   Counts counts() const override;
   bool counts_at(const Moment& moment) const override;
@@ -63,34 +64,24 @@ class Integral final : public Term {
   void restore_observed(BlockReader&) override {}
   std::int64_t passing_bytes() const override { return 0; }
   std::int64_t kept_bytes() const override;
-  std::vector<const KernelLibrary*> libraries() const override { return {&library_, &wall_library_}; }
+  std::vector<const KernelLibrary*> libraries() const override { return kernels_.libraries(); }
 
  private:
-  void set_scalars(const Moment& moment);
-  void bind_knots(const Moment& moment);
+  KernelRequest request(int number, Expr weight) const;
+  Epilogue sums_and_lambda(Expr weight) const;
+  void begin(const Moment& moment, Direction direction);
 
   const Model& model_;
   Active active_;
   IntegralSpec spec_;
-  int first_sum_;
-  bool reads_neighbours_ = false, has_border_ = false;
-  KernelSpec value_kernel_, adjoint_kernel_, border_kernel_, ring_kernel_, add_kernel_, tangent_kernel_;
-  std::vector<KernelSpec> wall_kernels_;
-  std::unique_ptr<WallValues> walls_, dot_walls_;
-  std::unique_ptr<WallAdjoint> wall_adjoint_;
-  std::vector<FieldWalls> zero_walls_, mirror_walls_;
-
+  int value_sum_, tangent_sum_;
+  KernelSet kernels_;
+  SeriesData series_;
+  std::optional<EvaluationTime> time_;  // once the kernels are derived
   const Grid* grid_ = nullptr;
   Tables* tables_ = nullptr;
-  std::vector<Series> series_;
-  std::vector<double*> series_sums_;
-  std::vector<Series::Place> places_;
-  std::vector<std::size_t> noise_;
-  KernelLibrary library_, wall_library_;
-  std::unique_ptr<Pass> value_pass_, adjoint_pass_, tangent_pass_;
-  std::unique_ptr<WallGather> wall_gather_;
-  Memory rows_, tangent_rows_, dummy_knot_;
-  int h_, t_, weight_, length_;  // symbols; length_: of the step, -1 where nobody reads it
+  Memory rows_, tangent_rows_;
+  int weight_, length_;  // symbols; length_: of the step, -1 where nobody reads it
 };
 
 }  // namespace hindsight

@@ -59,4 +59,10 @@ KernelLibrary::KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes
   }
 }
 
+Kernel KernelLibrary::find(const std::string& name) const {
+  for (std::size_t i = 0; i < specs_.size(); ++i)
+    if (specs_[i].name == name) return kernels_[i];
+  return {};
+}
+
 }  // namespace hindsight

@@ -94,6 +94,8 @@ class KernelLibrary {
   KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes, const Communicator& comm,
                 Machine& machine = Machine::host());
   const Kernel& operator[](std::size_t i) const { return kernels_[i]; }
+  /// The kernel of this name; an empty one where there is none.
+  Kernel find(const std::string& name) const;
   /// What they were made from.
   const std::vector<KernelSpec>& specs() const { return specs_; }
   Boxes boxes() const { return boxes_; }

@@ -7,6 +7,7 @@
 
 #include "runtime/ordered_sum.hpp"
 #include "solvers/equations/derive.hpp"
+#include "solvers/steppers/stage_names.hpp"
 #include "solvers/steppers/wall_values.hpp"
 
 namespace hindsight {
@@ -43,59 +44,70 @@ struct WallPart {
 
 }  // namespace
 
-WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages,
+WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages, Expr share,
                          const std::string& prefix, std::vector<KernelSpec>& kernels)
     : model_(model), active_(active) {
-  Graph& graph = *model.graph;
-  const Expr h = graph.scalar(step_factor);
   for (std::size_t f = 0; f < model.fields.size(); ++f)
     for (int axis = 0; axis < model.dimensions; ++axis)
       for (int side = 0; side < 2; ++side) {
-        const auto a = static_cast<std::size_t>(axis);
-        if (!model.has_walls[a]) continue;
-        const std::string name = fmt::format("{}{}_{}{}", prefix, model.fields[f], "xyz"[axis], side);
-        const Expr bar = graph.field("wallbar_" + name);
-        Face face;
-        face.field = f;
-        face.axis = axis;
-        face.side = side;
-        face.bar_symbol = bar.node().symbol;
-        for (const std::string& p : active.scalars)
-          face.scalar_symbols.push_back(graph.field("wallsum_" + name + "_" + p).node().symbol);
-        for (const std::string& q : active.series)
-          face.series_symbols.push_back({int{graph.field("wallknot0_" + name + "_" + q).node().symbol},
-                                         int{graph.field("wallknot1_" + name + "_" + q).node().symbol}});
+        if (!model.has_walls[static_cast<std::size_t>(axis)]) continue;
+        Face face = named_face(f, axis, side, prefix);
         bool used = false;
         for (const int stage : stages) {
-          const std::string label = std::to_string(stage);
-          const Expr value = at_stage(model, {model.walls[f][a][static_cast<std::size_t>(side)].value}, label)[0];
-          std::vector<std::string> names = active.scalars;
-          for (const std::string& q : active.series) names.push_back(staged(q, label));
-          const Adjoint own = adjoint({value}, {bar}, {}, names);
-          KernelSpec kernel{fmt::format("w{}", kernels.size()), {}, {}};
-          const auto add = [&](int symbol, Expr amount) {
-            const std::string& array = graph.fields()[static_cast<std::size_t>(symbol)];
-            kernel.outputs.push_back({array, graph.field(array) + amount});
-          };
-          for (std::size_t i = 0; i < names.size(); ++i) {
-            if (own.scalars[i].is_constant(0.0)) continue;
-            const Expr amount = h * own.scalars[i];
-            if (i < active.scalars.size()) {
-              add(face.scalar_symbols[i], amount);
-              continue;
-            }
-            const std::size_t q = i - active.scalars.size();
-            for (std::size_t knot = 0; knot < 2; ++knot)
-              add(face.series_symbols[q][knot],
-                  graph.scalar(staged(fmt::format("w{}({})", knot, active.series[q]), label)) * amount);
-          }
+          KernelSpec kernel = derivative(face, stage, share);
           if (kernel.outputs.empty()) continue;
           used = true;
+          kernel.name = fmt::format("w{}", kernels.size());
           tasks_.push_back({faces_.size(), stage, kernels.size()});
           kernels.push_back(kernel);
         }
         if (used) faces_.push_back(std::move(face));
       }
+}
+
+WallAdjoint::Face WallAdjoint::named_face(std::size_t field, int axis, int side, const std::string& prefix) const {
+  const std::string name = fmt::format("{}{}_{}{}", prefix, model_.fields[field], "xyz"[axis], side);
+  const auto symbol = [&](const std::string& array) { return int{model_.graph->field(array).node().symbol}; };
+  Face face;
+  face.field = field;
+  face.axis = axis;
+  face.side = side;
+  face.bar_symbol = symbol("wallbar_" + name);
+  for (const std::string& p : active_.scalars) face.scalar_symbols.push_back(symbol("wallsum_" + name + "_" + p));
+  for (const std::string& q : active_.series) {
+    const int lower = symbol("wallknot0_" + name + "_" + q);
+    face.series_symbols.push_back({lower, symbol("wallknot1_" + name + "_" + q)});
+  }
+  return face;
+}
+
+/// Without a name.
+KernelSpec WallAdjoint::derivative(const Face& face, int stage, Expr share) const {
+  Graph& graph = *model_.graph;
+  const auto name_of = [&](int symbol) { return graph.fields()[static_cast<std::size_t>(symbol)]; };
+  const ModelWall& wall =
+      model_.walls[face.field][static_cast<std::size_t>(face.axis)][static_cast<std::size_t>(face.side)];
+  std::vector<std::string> names = active_.scalars;
+  for (const std::string& q : active_.series) names.push_back(StageNames::stage(q, stage));
+  const std::vector<Expr> value = at_stage(model_, {wall.value}, std::to_string(stage));
+  const Adjoint own = adjoint(value, {graph.field(name_of(face.bar_symbol))}, {}, names);
+  KernelSpec kernel;
+  const auto add = [&](int symbol, Expr amount) {
+    kernel.outputs.push_back({name_of(symbol), graph.field(name_of(symbol)) + amount});
+  };
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (own.scalars[i].is_constant(0.0)) continue;
+    const Expr amount = share.is_valid() ? share * own.scalars[i] : own.scalars[i];
+    if (i < active_.scalars.size()) {
+      add(face.scalar_symbols[i], amount);
+      continue;
+    }
+    const std::size_t q = i - active_.scalars.size();
+    for (int knot = 0; knot < 2; ++knot)
+      add(face.series_symbols[q][static_cast<std::size_t>(knot)],
+          graph.scalar(StageNames::weight(active_.series[q], stage, knot)) * amount);
+  }
+  return kernel;
 }
 
 std::array<std::array<double*, 2>, 3> WallAdjoint::prepare(std::size_t field, const KernelLibrary& library,

@@ -13,14 +13,14 @@
 namespace hindsight {
 
 /// Per wall whose value E depends on an unknown p: Ebar is left by the transposed wall rule (boundary.hpp); after each
-/// stage h * Ebar * dE/dp is added cell by cell to an array of the wall's layout, and Ebar is cleared. At the end the
-/// arrays are added in global order.
+/// stage share * Ebar * dE/dp is added cell by cell to an array of the wall's layout, and Ebar is cleared. At the end
+/// the arrays are added in global order.
 class WallAdjoint {
  public:
-  /// @param stages labels of the stages whose wall values are differentiated. @param prefix distinguishes the symbols
-  /// of this set. Adds its kernels to `kernels`.
-  WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages, const std::string& prefix,
-              std::vector<KernelSpec>& kernels);
+  /// @param stages labels of the stages whose wall values are differentiated. @param share see above; invalid: 1.
+  /// @param prefix distinguishes the symbols of this set. Adds its kernels to `kernels`.
+  WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages, Expr share,
+              const std::string& prefix, std::vector<KernelSpec>& kernels);
 
   /// Allocates for a field's walls on this rank; returns where transposed rules of this stage put Ebar.
   /// `knots` is the number of knots of each active series.
@@ -50,6 +50,8 @@ class WallAdjoint {
     int stage;
     std::size_t kernel;
   };
+  Face named_face(std::size_t field, int axis, int side, const std::string& prefix) const;
+  KernelSpec derivative(const Face& face, int stage, Expr share) const;
   void bind_knots(Tables& tables, Face& face, const std::vector<Series::Place>& places) const;
   /// A wall of the whole grid with its ghosts: along axes p and q.
   struct Extent {

@@ -17,9 +17,7 @@
 
 #include "solvers/equations/model.hpp"
 #include "solvers/steppers/explicit/tableau.hpp"
-#include "solvers/steppers/pass.hpp"
 #include "solvers/steppers/stepper.hpp"
-#include "solvers/steppers/wall_values.hpp"
 
 namespace hindsight {
 
@@ -44,9 +42,9 @@ class RungeKutta final : public Stepper {
   void begin_adjoint(Tables&, double*) override {}
 
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
-  void bind_series_sums(std::size_t active_series, double* knots) override { series_sums_[active_series] = knots; }
+  void bind_series_sums(std::size_t active_series, double* knots) override;
   void set_series(std::size_t series, const std::vector<double>& values) override;
-  void set_series_directions(std::vector<Series> directions) override { series_directions_ = std::move(directions); }
+  void set_series_directions(std::vector<Series> directions) override;
   void parameters_changed(Tables& tables, bool tangent) override;
 
   /// Exchanges ghosts of every stage's input.
@@ -75,24 +73,17 @@ class RungeKutta final : public Stepper {
   /// Whether slopes and stage adjoints are kept in arrays of their own.
   bool keeps_slopes() const;
   bool keeps_stage_adjoints() const;
-  void make_libraries(const Grid& grid, Tables& tables);
   void allocate(const Grid& grid, Tables& tables);
-  void make_forward_passes(const Grid& grid);
-  void make_reverse_passes(const Grid& grid, Tables& tables);
-  void make_tangent_passes(const Grid& grid);
-  const std::vector<FieldWalls>* walls_of(const std::vector<WallValues>& sets, int stage) const;
   void begin_forward(Tables& tables, StepTime time);
   void bind_stages(Tables& tables, double* u, double* const* stages);
   void set_stage_scalars(Tables& tables, StepTime time);
-  void bind_knots(Tables& tables, StepTime time);
+  double stage_time(StepTime time, int i) const;
 
   const Model& model_;
   const Tableau& tableau_;
   Active active_;
   Wants wants_;
   std::unique_ptr<Parts> parts_;
-  std::vector<double*> series_sums_;
-  std::vector<Series> series_directions_;
 };
 
 }  // namespace hindsight

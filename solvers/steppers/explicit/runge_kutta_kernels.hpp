@@ -1,14 +1,14 @@
-// The kernels of a Runge-Kutta method as graphs: what each pass reads and writes, before anything is compiled.
+// The kernels of a Runge-Kutta method: its evaluations of the equations, fused with its linear combinations.
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
-#include "solvers/equations/derive.hpp"
 #include "solvers/equations/kernel.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/steppers/explicit/tableau.hpp"
+#include "solvers/steppers/kernels/evaluation_time.hpp"
+#include "solvers/steppers/kernels/kernel_set.hpp"
 #include "solvers/steppers/stage_names.hpp"
 
 namespace hindsight {
@@ -22,51 +22,34 @@ struct RungeKuttaNames : StageNames {
   static std::string ybar(const std::string& field, int i) { return "ybar" + std::to_string(i) + "(" + field + ")"; }
 };
 
-/// Indices of the sums that the reverse kernels accumulate.
-struct SumNumbers {
-  int scalars = 0, series = 0, stages = 0;
-  int scalar(int p) const { return p; }
-  int knot(int q, int i, int knot) const { return scalars + ((q * stages + i - 1) * 2 + knot); }
-  int count() const { return scalars + series * stages * 2; }
-};
-
-/// Reverse kernels of one stage. ring and add exist on models with walls (pass.hpp, WallGather); border takes the place
-/// of main near walls where derivatives may be not finite in ghost cells, which the multiplier's zeros there do not
-/// undo.
-struct ReverseStage {
-  int stage = 0;
-  KernelSpec main, border, ring, add;
-};
-
 class RungeKuttaKernels {
  public:
   RungeKuttaKernels(const Model& model, const Tableau& tableau, const Active& active);
 
-  /// One kernel per stage; for pointwise models one for the whole step.
-  std::vector<KernelSpec> forward() const;
-  /// Stages s to 1; for pointwise models one kernel, stage 0.
-  std::vector<ReverseStage> reverse() const;
-  /// One kernel per stage, after the stage inputs are known; for pointwise models one.
-  std::vector<KernelSpec> tangent() const;
+  /// Adds one kernel per stage; for pointwise models one for the whole step.
+  void add_to(KernelSet& kernels) const;
 
   bool is_pointwise() const { return pointwise_; }
-  SumNumbers sum_numbers() const;
+  /// The length of the step, by which kernels multiply slopes.
+  Expr h() const { return h_; }
+  /// The first of the sums (Tables) of a stage's series.
+  int first_sum(int stage) const;
   /// Whether slopes (forward, tangent) and stage adjoints follow from what is kept anyway.
   bool eliminates_slopes() const { return forward_elimination_.useful; }
   bool eliminates_adjoints() const { return reverse_elimination_.useful; }
 
  private:
+  KernelRequest stage(int i) const;
+  Epilogue combinations(int i) const;
+  std::vector<KernelSpec::Output> forward_outputs(int i, const std::vector<Expr>& slopes, bool is_tangent) const;
   Expr combine_forward(int i, const std::string& field, Expr slope, bool is_tangent) const;
-  KernelSpec reverse_main(int row, const Adjoint& gather) const;
-  void reverse_walls(ReverseStage& stage, int row, const Adjoint& gather) const;
-  Adjoint gather(int i, const std::vector<Expr>& seeds, const Mask& mask = {}) const;
-  void add_sums(KernelSpec& kernel, int i, const Adjoint& gather) const;
-  /// Pointwise models: the new state as one expression of the old one, and kernels of that map and its derivatives.
+  /// Where stage i's gather goes: to the multiplier of the stage before.
+  std::string reverse_target(int i, const std::string& field) const;
+  std::vector<KernelSpec::Output> reverse_outputs(int i, const std::string& field, Expr gather) const;
+  std::vector<KernelSpec::Output> outputs_with_ghosts(int i, const std::string& field, Expr ghost) const;
+  /// Pointwise models: the new state as one expression of the old one.
+  KernelRequest step() const;
   std::vector<Expr> whole_step() const;
-  KernelSpec step_pointwise() const;
-  KernelSpec reverse_pointwise() const;
-  KernelSpec tangent_pointwise() const;
-  std::vector<Seed> tangent_seeds(const std::vector<int>& stages) const;
 
   const Model& model_;
   const Tableau& tableau_;

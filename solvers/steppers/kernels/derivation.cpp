@@ -1,0 +1,145 @@
+#include "solvers/steppers/kernels/derivation.hpp"
+
+#include <algorithm>
+
+#include "solvers/equations/derive.hpp"
+#include "solvers/steppers/reads.hpp"
+#include "solvers/steppers/stage_names.hpp"
+
+namespace hindsight {
+namespace {
+
+bool is_same(const Adjoint& a, const Adjoint& b) {
+  return std::equal(a.fields.begin(), a.fields.end(), b.fields.begin(), [](Expr x, Expr y) { return x.same_as(y); });
+}
+
+void append(KernelSpec& kernel, const std::vector<KernelSpec::Output>& outputs) {
+  kernel.outputs.insert(kernel.outputs.end(), outputs.begin(), outputs.end());
+}
+
+/// The gather kernels of one request.
+class GatherDerivation {
+ public:
+  GatherDerivation(const Model& model, const Active& active, const KernelRequest& request)
+      : model_(model), active_(active), request_(request), fields_(request.states), scalars_(active.scalars) {
+    for (std::size_t r = 0; r < request.expressions.size(); ++r) multipliers_.push_back(request.multiplier(r));
+    fields_.insert(fields_.end(), active.parameter_fields.begin(), active.parameter_fields.end());
+    for (const SeriesVariable& q : request.series) scalars_.push_back(q.name);
+  }
+
+  GatherKernels kernels() const {
+    const Adjoint own = derivative({});
+    GatherKernels made;
+    made.main = main(request_.names.gather, own);
+    if (!cross_walls(model_, request_.expressions)) return made;
+    std::vector<Expr> arrays;
+    for (const std::string& name : request_.multiplier_arrays) arrays.push_back(model_.graph->field(name));
+    const Expr live = any_not_zero(arrays);
+    const Adjoint near_walls = derivative({live, false}), beyond_walls = derivative({live, true});
+    if (!is_same(own, near_walls)) made.border = main(request_.names.border, near_walls);
+    put_walls(made, own, beyond_walls);
+    return made;
+  }
+
+ private:
+  Adjoint derivative(const Mask& mask) const {
+    return adjoint(request_.expressions, multipliers_, fields_, scalars_, mask);
+  }
+  Expr shared(Expr e) const { return request_.share.is_valid() ? request_.share * e : e; }
+  Expr of_parameter(const Adjoint& own, std::size_t k) const { return own.fields[request_.states.size() + k]; }
+
+  KernelSpec main(const std::string& name, const Adjoint& own) const {
+    KernelSpec kernel{name, {}, {}};
+    for (std::size_t f = 0; f < request_.states.size(); ++f) append(kernel, request_.epilogue.gather(f, own.fields[f]));
+    for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
+      const std::string bar = StageNames::bar(active_.parameter_fields[k]);
+      const Expr gather = of_parameter(own, k);
+      if (!gather.is_constant(0.0)) kernel.outputs.push_back({bar, model_.graph->field(bar) + shared(gather)});
+    }
+    put_sums(kernel, own);
+    return fused(kernel);
+  }
+
+  void put_sums(KernelSpec& kernel, const Adjoint& own) const {
+    const std::size_t scalars = active_.scalars.size();
+    for (std::size_t p = 0; p < scalars; ++p)
+      if (!own.scalars[p].is_constant(0.0)) kernel.sums.push_back({static_cast<int>(p), shared(own.scalars[p])});
+    for (std::size_t q = 0; q < request_.series.size(); ++q) {
+      const SeriesVariable& series = request_.series[q];
+      const Expr summand = own.scalars[scalars + q];
+      for (int knot = 0; knot < 2 && !summand.is_constant(0.0); ++knot)
+        kernel.sums.push_back(
+            {series.first_sum + knot, model_.graph->scalar(series.weights[knot == 0 ? 0 : 1]) * shared(summand)});
+    }
+  }
+
+  void put_walls(GatherKernels& made, const Adjoint& own, const Adjoint& beyond_walls) const {
+    Graph& graph = *model_.graph;
+    KernelSpec ring{request_.names.ring, {}, {}}, add{request_.names.add, {}, {}};
+    for (std::size_t f = 0; f < request_.states.size(); ++f) {
+      if (request_.epilogue.gather(f, own.fields[f]).empty()) continue;
+      const std::string ghost = StageNames::ghost(model_.fields[f]);
+      ring.outputs.push_back({ghost, beyond_walls.fields[f]});
+      append(add, request_.epilogue.add(f, graph.field(ghost)));
+    }
+    for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
+      const std::string& name = active_.parameter_fields[k];
+      const std::string ghost = StageNames::ghost(name), bar = StageNames::bar(name);
+      const Expr gather = of_parameter(beyond_walls, k);
+      if (gather.is_constant(0.0)) continue;
+      ring.outputs.push_back({ghost, gather});
+      add.outputs.push_back({bar, graph.field(bar) + shared(graph.field(ghost))});
+    }
+    if (ring.outputs.empty()) return;
+    made.ring = fused(ring);
+    made.add = fused(add);
+  }
+
+  const Model& model_;
+  const Active& active_;
+  const KernelRequest& request_;
+  std::vector<std::string> fields_, scalars_;
+  std::vector<Expr> multipliers_;
+};
+
+}  // namespace
+
+std::vector<SeriesVariable> series_variables(const Active& active, int stage, int first_sum) {
+  std::vector<SeriesVariable> all;
+  for (const std::string& q : active.series) {
+    all.push_back(
+        {StageNames::stage(q, stage), {StageNames::weight(q, stage, 0), StageNames::weight(q, stage, 1)}, first_sum});
+    first_sum += 2;
+  }
+  return all;
+}
+
+bool cross_walls(const Model& model, const std::vector<Expr>& expressions) {
+  return ring_depth(model, expressions) != std::array<int, 3>{0, 0, 0};
+}
+
+KernelSpec value_kernel(const KernelRequest& request) {
+  KernelSpec kernel{request.names.value, {}, {}};
+  request.epilogue.values(kernel, request.expressions);
+  return fused(kernel);
+}
+
+KernelSpec tangent_kernel(const Active& active, const KernelRequest& request) {
+  std::vector<Seed> seeds;
+  const auto seed = [&](bool is_field, const std::string& name) {
+    seeds.push_back({is_field, name, StageNames::dot(name)});
+  };
+  for (const std::string& name : request.states) seed(true, name);
+  for (const std::string& name : active.parameter_fields) seed(true, name);
+  for (const std::string& name : active.scalars) seed(false, name);
+  for (const SeriesVariable& q : request.series) seed(false, q.name);
+  KernelSpec kernel{request.names.tangent, {}, {}};
+  request.epilogue.tangents(kernel, tangent(request.expressions, seeds));
+  return fused(kernel);
+}
+
+GatherKernels gather_kernels(const Model& model, const Active& active, const KernelRequest& request) {
+  return GatherDerivation(model, active, request).kernels();
+}
+
+}  // namespace hindsight

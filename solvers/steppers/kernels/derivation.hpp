@@ -1,0 +1,73 @@
+// From expressions to the kernels of their values and of their derivatives, as graphs: before anything is compiled.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "solvers/equations/kernel.hpp"
+#include "solvers/equations/model.hpp"
+
+namespace hindsight {
+
+/// An active series as kernels read it at one evaluation.
+struct SeriesVariable {
+  std::string name;                    ///< of the scalar that holds its value: "q@1"
+  std::array<std::string, 2> weights;  ///< of the scalars that hold the shares of the knots on both sides
+  int first_sum = 0;                   ///< of the two sums (Tables) of the derivatives with respect to these knots
+};
+/// The active series at an evaluation (StageNames), two sums each from `first_sum` on.
+std::vector<SeriesVariable> series_variables(const Active& active, int stage, int first_sum);
+
+/// What becomes of what is found at a cell. All of it is linear in that, so that derivatives go the way of values.
+struct Epilogue {
+  using Put = std::function<void(KernelSpec& kernel, const std::vector<Expr>& found)>;
+  using Outputs = std::function<std::vector<KernelSpec::Output>(std::size_t field, Expr found)>;
+  Put values;      ///< puts the values of the expressions into outputs or sums
+  Put tangents;    ///< does so with their tangents
+  Outputs gather;  ///< where the gather of a field of the state goes; where to none, walls add nothing either
+  Outputs add;     ///< how what comes through walls is added to these outputs
+};
+
+struct KernelNames {
+  std::string value, tangent, gather, border, ring, add;
+};
+
+/// Who fills the ghosts of the state that derivatives read.
+enum class StateGhosts {
+  recorded,       ///< the evaluation that is recorded, for all that differentiate it later
+  at_every_pass,  ///< each pass those that it reads
+};
+
+/// Expressions to be evaluated and differentiated at every cell. They are differentiated for the state, for the active
+/// scalars and parameter fields, which keep their names, and for series.
+struct KernelRequest {
+  KernelNames names;
+  int stage = 0;                               ///< the evaluation (StageNames) whose wall values the state has
+  std::vector<Expr> expressions;               ///< with the names of that evaluation
+  std::vector<std::string> states;             ///< the arrays that they read, one per field of the model
+  std::vector<SeriesVariable> series;          ///< what they read of active series
+  std::vector<std::string> multiplier_arrays;  ///< that multipliers read: zero beyond walls. None: all are scalars
+  std::function<Expr(std::size_t expression)> multiplier;  ///< asked for when the adjoint is derived
+  Expr share = {};  ///< by which derivatives with respect to parameters and wall values are multiplied; invalid: 1
+  Epilogue epilogue;
+  StateGhosts ghosts = StateGhosts::recorded;
+};
+
+/// Kernels of the transposed derivative (derive.hpp): they write gathers, add to the arrays of parameter fields'
+/// derivatives and to sums. ring and add exist where the expressions read across walls (WallGather); border takes the
+/// place of main near walls where derivatives may be not finite in ghost cells, which the multiplier's zeros there do
+/// not undo. A kernel that does not exist has neither outputs nor sums.
+struct GatherKernels {
+  KernelSpec main, border, ring, add;
+};
+
+KernelSpec value_kernel(const KernelRequest& request);
+KernelSpec tangent_kernel(const Active& active, const KernelRequest& request);
+GatherKernels gather_kernels(const Model& model, const Active& active, const KernelRequest& request);
+
+/// Whether expressions read ghosts beyond walls.
+bool cross_walls(const Model& model, const std::vector<Expr>& expressions);
+
+}  // namespace hindsight

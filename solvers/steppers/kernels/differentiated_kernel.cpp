@@ -1,0 +1,139 @@
+#include "solvers/steppers/kernels/differentiated_kernel.hpp"
+
+#include <algorithm>
+
+#include "solvers/steppers/reads.hpp"
+#include "solvers/steppers/stage_names.hpp"
+
+namespace hindsight {
+
+DifferentiatedKernel::DifferentiatedKernel(const Model& model, const Active& active, KernelRequest request)
+    : model_(model), active_(active), request_(std::move(request)), value_(value_kernel(request_)) {
+  for (const std::string& name : request_.states) model.graph->field(name);
+}
+
+void DifferentiatedKernel::derive_adjoint() {
+  gather_ = gather_kernels(model_, active_, request_);
+}
+
+void DifferentiatedKernel::derive_tangent() {
+  tangent_ = tangent_kernel(active_, request_);
+  for (const std::string& name : directions()) model_.graph->field(name);
+}
+
+void DifferentiatedKernel::make_walls(const std::string& prefix, const Derivatives& wanted,
+                                      std::vector<KernelSpec>& wall_kernels) {
+  if (!crosses_walls()) return;
+  const std::string stage = std::to_string(request_.stage) + "_";
+  walls_.emplace(model_, wall_expressions(model_, request_.stage, nullptr), prefix + "stage" + stage, wall_kernels);
+  if (!wanted.tangent) return;
+  std::vector<Seed> seeds;
+  for (const std::string& name : active_.scalars) seeds.push_back({false, name, StageNames::dot(name)});
+  for (const SeriesVariable& q : request_.series) seeds.push_back({false, q.name, StageNames::dot(q.name)});
+  dot_walls_.emplace(model_, wall_expressions(model_, request_.stage, &seeds), prefix + "dot" + stage, wall_kernels);
+}
+
+std::vector<const KernelSpec*> DifferentiatedKernel::specs(Direction direction) const {
+  std::vector<const KernelSpec*> all;
+  switch (direction) {
+    case Direction::forward:
+      all = {&value_};
+      break;
+    case Direction::reverse:
+      all = {&gather_.main, &gather_.border, &gather_.ring, &gather_.add};
+      break;
+    case Direction::tangent:
+      all = {&tangent_};
+      break;
+  }
+  std::erase_if(all, [](const KernelSpec* kernel) { return kernel->roots().empty(); });
+  return all;
+}
+
+std::array<int, 3> DifferentiatedKernel::halo() const {
+  const auto depth = [&](Direction direction) { return deepest(specs(direction), {}).depth; };
+  std::array<int, 3> halo = deeper(depth(Direction::forward), depth(Direction::tangent));
+  if (specs(Direction::reverse).empty()) return halo;
+  return deeper(halo, add(depth(Direction::reverse), ring_depth(model_, request_.expressions)));
+}
+
+std::vector<int> DifferentiatedKernel::symbols(const std::vector<std::string>& arrays) const {
+  std::vector<int> all;
+  for (const std::string& array : arrays) all.push_back(model_.graph->field_index(array));
+  return all;
+}
+
+std::vector<std::string> DifferentiatedKernel::directions() const {
+  std::vector<std::string> all;
+  for (const std::string& state : request_.states) all.push_back(StageNames::dot(state));
+  return all;
+}
+
+void DifferentiatedKernel::prepare(const KernelContext& context) {
+  for (std::optional<WallValues>* walls : {&walls_, &dot_walls_})
+    if (*walls) (*walls)->prepare(context.wall_library, context.tables);
+  make_value_passes(context);
+  if (!specs(Direction::tangent).empty()) make_tangent_pass(context);
+  if (specs(Direction::reverse).empty()) return;
+  make_gather_pass(context);
+  if (!gather_.ring.outputs.empty()) make_wall_gather(context);
+}
+
+GhostGroup DifferentiatedKernel::state_ghosts(const KernelContext& context, const KernelSpec& kernel,
+                                              std::array<int, 3> extra) const {
+  return ghosts_for(kernel, symbols(request_.states), walls_ ? &walls_->walls() : &context.zero_walls, extra);
+}
+
+void DifferentiatedKernel::make_value_passes(const KernelContext& context) {
+  const Kernel kernel = context.loaded(value_);
+  GhostGroup ghosts = state_ghosts(context, value_, {0, 0, 0});
+  value_pass_.emplace(context.grid, kernel, std::vector<GhostGroup>{ghosts});
+  if (request_.ghosts != StateGhosts::recorded) return;
+  std::vector<const KernelSpec*> readers = specs(Direction::reverse);
+  const bool has_adjoint = !readers.empty();
+  for (const KernelSpec* spec : specs(Direction::tangent)) readers.push_back(spec);
+  const Reach later = deepest(readers, ghosts.symbols);
+  const std::array<int, 3> ring = has_adjoint ? ring_depth(model_, request_.expressions) : std::array<int, 3>{0, 0, 0};
+  if (later.depth != std::array<int, 3>{0, 0, 0}) ghosts.depth = deeper(ghosts.depth, add(later.depth, ring));
+  ghosts.corners = ghosts.corners || later.corners;
+  recorded_pass_.emplace(context.grid, kernel, std::vector<GhostGroup>{ghosts});
+}
+
+void DifferentiatedKernel::make_tangent_pass(const KernelContext& context) {
+  std::vector<GhostGroup> groups;
+  if (request_.ghosts == StateGhosts::at_every_pass) groups.push_back(state_ghosts(context, tangent_, {0, 0, 0}));
+  groups.push_back(
+      ghosts_for(tangent_, symbols(directions()), dot_walls_ ? &dot_walls_->walls() : &context.zero_walls));
+  tangent_pass_.emplace(context.grid, context.loaded(tangent_), groups);
+}
+
+void DifferentiatedKernel::make_gather_pass(const KernelContext& context) {
+  const std::array<int, 3> ring = ring_depth(model_, request_.expressions);
+  std::vector<GhostGroup> groups;
+  if (request_.ghosts == StateGhosts::at_every_pass) groups.push_back(state_ghosts(context, gather_.main, ring));
+  if (!request_.multiplier_arrays.empty())
+    groups.push_back(ghosts_for(gather_.main, symbols(request_.multiplier_arrays), &context.zero_walls, ring));
+  gather_pass_.emplace(context.grid, context.loaded(gather_.main), groups,
+                       BorderKernel{context.loaded(gather_.border), ring});
+}
+
+void DifferentiatedKernel::make_wall_gather(const KernelContext& context) {
+  Tables& tables = context.tables;
+  std::vector<WallGather::Target> targets;
+  std::vector<int> missing;
+  for (const KernelSpec::Output& output : gather_.ring.outputs) {
+    WallGather::Target target{model_.graph->field_index(output.field), context.mirror_walls.data(), {}};
+    for (std::size_t f = 0; f < model_.fields.size(); ++f) {
+      if (output.field != StageNames::ghost(model_.fields[f])) continue;
+      target.walls = &walls_->walls()[f];
+      target.wall_bar = context.wall_adjoint->prepare(f, context.wall_library, context.knots, tables);
+    }
+    if (tables.field(target.ghost) == nullptr) missing.push_back(target.ghost);
+    targets.push_back(target);
+  }
+  context.grid.communicator().together([&] { tables.allocate(missing); });
+  wall_gather_.emplace(context.grid, context.loaded(gather_.ring), context.loaded(gather_.add),
+                       ring_depth(model_, request_.expressions), targets);
+}
+
+}  // namespace hindsight

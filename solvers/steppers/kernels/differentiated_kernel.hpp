@@ -1,0 +1,103 @@
+// Expressions at every cell, their tangent and their gather: derived, and run with the ghosts and walls that they need.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "solvers/steppers/kernels/derivation.hpp"
+#include "solvers/steppers/pass.hpp"
+#include "solvers/steppers/wall_adjoint.hpp"
+#include "solvers/steppers/wall_values.hpp"
+
+namespace hindsight {
+
+/// Which derivatives are wanted.
+struct Derivatives {
+  bool adjoint = false, tangent = false;
+};
+
+/// What kernels are run for.
+enum class Direction { forward, reverse, tangent };
+
+/// What kernels that are compiled together share on a grid. All of it outlives them.
+struct KernelContext {
+  const Grid& grid;
+  Tables& tables;
+  std::function<Kernel(const KernelSpec&)> loaded;  ///< an empty one of a spec that is empty
+  const KernelLibrary& wall_library;
+  const std::vector<FieldWalls>& zero_walls;    ///< of multipliers, one per field of the model
+  const std::vector<FieldWalls>& mirror_walls;  ///< of a parameter field
+  WallAdjoint* wall_adjoint;                    ///< null where no wall value is differentiated
+  std::vector<std::size_t> knots;               ///< of each active series
+};
+
+/// The kernels of one request. Arrays are bound in Tables by the names of the request: the state, its direction
+/// (StageNames::dot), multipliers, parameter fields and their directions (dot) and derivatives (bar), and what the
+/// epilogue reads and writes. Walls must have been evaluated (KernelSet).
+class DifferentiatedKernel {
+ public:
+  /// Derives the value. @param model, active outlive it.
+  DifferentiatedKernel(const Model& model, const Active& active, KernelRequest request);
+
+  void derive_adjoint();
+  void derive_tangent();
+  /// Makes the wall values of this evaluation, where it reads them. @param prefix see WallValues.
+  void make_walls(const std::string& prefix, const Derivatives& wanted, std::vector<KernelSpec>& wall_kernels);
+  bool crosses_walls() const { return cross_walls(model_, request_.expressions); }
+
+  /// What exists of a direction, in the order in which it runs.
+  std::vector<const KernelSpec*> specs(Direction direction) const;
+  const KernelSpec& value() const { return value_; }
+  const KernelSpec& tangent() const { return tangent_; }
+  const GatherKernels& gather() const { return gather_; }
+  int stage() const { return request_.stage; }
+  Expr share() const { return request_.share; }
+  /// Ghost layers that the kernels read.
+  std::array<int, 3> halo() const;
+
+  /// Makes the passes and allocates ghost arrays that nobody has allocated yet. Collective.
+  void prepare(const KernelContext& context);
+
+  void evaluate_walls(Tables& tables) {
+    if (walls_) walls_->evaluate(tables);
+  }
+  void evaluate_wall_tangents(Tables& tables) {
+    if (dot_walls_) dot_walls_->evaluate(tables);
+  }
+  void run_value(const Tables& tables) { value_pass_->run(tables); }
+  /// The same, bit for bit; the ghosts of the state are as deep as derivatives read them (StateGhosts::recorded).
+  void run_recorded(const Tables& tables) { recorded_pass_->run(tables); }
+  /// Only fills these ghosts.
+  void fill_recorded_ghosts(const Tables& tables) { recorded_pass_->fill_ghosts(tables); }
+  void run_tangent(const Tables& tables) { tangent_pass_->run(tables); }
+  /// The gather, and what walls add to it: derivatives with respect to wall values are left to WallAdjoint. Does
+  /// nothing where nothing depends on anything.
+  void run_gather(const Tables& tables) {
+    if (gather_pass_) gather_pass_->run(tables);
+    if (wall_gather_) wall_gather_->run(tables);
+  }
+  bool is_fed_by_walls() const { return wall_gather_.has_value(); }
+
+ private:
+  void make_value_passes(const KernelContext& context);
+  void make_tangent_pass(const KernelContext& context);
+  void make_gather_pass(const KernelContext& context);
+  void make_wall_gather(const KernelContext& context);
+  /// The ghosts of the state as deep as `kernel` reads them, plus `extra`.
+  GhostGroup state_ghosts(const KernelContext& context, const KernelSpec& kernel, std::array<int, 3> extra) const;
+  std::vector<int> symbols(const std::vector<std::string>& arrays) const;
+  std::vector<std::string> directions() const;
+
+  const Model& model_;
+  const Active& active_;
+  KernelRequest request_;
+  KernelSpec value_, tangent_;
+  GatherKernels gather_;
+  std::optional<WallValues> walls_, dot_walls_;
+  std::optional<Pass> value_pass_, recorded_pass_, tangent_pass_, gather_pass_;
+  std::optional<WallGather> wall_gather_;
+};
+
+}  // namespace hindsight

@@ -1,0 +1,58 @@
+// The bare operators of a model, for families of steppers that do not fuse them with combinations of their own.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "solvers/equations/model.hpp"
+#include "solvers/steppers/kernels/evaluation_time.hpp"
+#include "solvers/steppers/kernels/kernel_set.hpp"
+#include "solvers/time/step_time.hpp"
+
+namespace hindsight {
+
+/// F(u, p, t), the right-hand sides of a model; its derivative J v + dF/dp pdot; and the transpose of that. States,
+/// directions and multipliers are blocks of state_doubles() whose ghost cells are scratch; parameters, their directions
+/// and the arrays of their derivatives are bound in Tables under their names, as for a Stepper, and so are the sums:
+/// first those of the active scalars, then those of series.
+/// Every call fills the ghosts that it reads. Memory per cell of a call: each field that it reads once, each output
+/// once.
+class ModelOperators {
+ public:
+  /// Derives F and what is wanted; only that is compiled. @param model, active outlive it.
+  ModelOperators(const Model& model, const Active& active, const Derivatives& wanted);
+
+  std::array<int, 3> halo() const { return kernels_.halo(); }
+  /// Sums (Tables) that it takes, those of the active scalars included.
+  int sums() const;
+  /// Compiles and allocates. @param series run parallel to model.series. Collective.
+  void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series);
+  /// Where series get new values, directions and sums from.
+  SeriesData& series() { return series_; }
+  /// What it has compiled, and what has been summed up through walls.
+  KernelSet& kernels() { return kernels_; }
+
+  // `at` is the time of the evaluation, with the length and the number of the step that it belongs to. Collective.
+  /// Writes F to `slope`.
+  void rhs(Tables& tables, StepTime at, double* u, double* slope);
+  /// Writes J v + dF/dp pdot to `product`.
+  void tangent(Tables& tables, StepTime at, double* u, double* v, double* product);
+  /// Writes J^T w to `product`, and adds w dF/dp to the sums and to the arrays of parameter fields' derivatives.
+  void adjoint(Tables& tables, StepTime at, double* u, double* w, double* product);
+
+ private:
+  KernelRequest request() const;
+  void begin(Tables& tables, StepTime at, Direction direction, double* u);
+
+  const Model& model_;
+  const Active& active_;
+  KernelSet kernels_;
+  SeriesData series_;
+  std::optional<EvaluationTime> time_;                          // once the kernels are derived
+  std::vector<int> state_, direction_, multiplier_;             // symbols of arrays that are read
+  std::vector<int> slope_, tangent_product_, adjoint_product_;  // and written
+  int length_ = -1;                                             // of the step's length; -1: nobody reads it
+};
+
+}  // namespace hindsight
