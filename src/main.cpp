@@ -8,6 +8,7 @@
 
 #include "adjoint/inversion/inversion.hpp"
 #include "io/hdf5/hdf5_handle.hpp"
+#include "runtime/durations.hpp"
 #include "runtime/nearest_name.hpp"
 #include "runtime/standard_streams.hpp"
 #include "runtime/stop_request.hpp"
@@ -15,7 +16,6 @@
 #include "src/refused_words.hpp"
 #include "src/report.hpp"
 #include "src/same_start.hpp"
-#include "src/time_limit.hpp"
 #include "src/verbs.hpp"
 #include "src/words.hpp"
 

@@ -9,9 +9,9 @@
 #include "adjoint/plan/timeline.hpp"
 #include "adjoint/schedule/mixed.hpp"
 #include "adjoint/schedule/report.hpp"
+#include "runtime/durations.hpp"
 #include "runtime/error.hpp"
 #include "src/session.hpp"
-#include "src/time_limit.hpp"
 
 namespace hindsight {
 namespace {
