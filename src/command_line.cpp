@@ -9,10 +9,10 @@
 
 #include "adjoint/schedule/schedule.hpp"
 #include "runtime/backends.hpp"
+#include "runtime/durations.hpp"
 #include "runtime/nearest_name.hpp"
 #include "src/refused_words.hpp"
 #include "src/report.hpp"
-#include "src/time_limit.hpp"
 #include "src/words.hpp"
 
 namespace hindsight {

@@ -6,7 +6,7 @@
 
 #include "io/results/progress.hpp"
 #include "src/report.hpp"
-#include "src/run_journal.hpp"
+#include "src/run_cleaning.hpp"
 #include "src/verbs.hpp"
 
 namespace hindsight {
@@ -80,7 +80,7 @@ ExitCode resume_verb(const Options& options, const Communicator& comm) {
   const RunManifest manifest = RunManifest::from_root(comm, [&] { return place.manifest(); });
   if (place.is_complete) {
     const std::string result = fs::absolute(options.target) / manifest.result();
-    RunJournal::clean_up(place, options.take_lock, comm);
+    finish_cleaning(place, options.take_lock, comm);
     print(comm, options.quiet ? "" : fmt::format("{} is complete: see {}\n", options.target, result));
     return ExitCode::done;
   }
@@ -123,7 +123,7 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
 
 ExitCode clean_verb(const Options& options, const Communicator& comm) {
   const RunPlace place = RunPlace::from_root(options.target, comm);
-  RunJournal::clean(options.target, options.take_lock, comm);
+  clean_run(options.target, options.take_lock, comm);
   const std::string gone = place.work != place.folder ? "; the run after its results cannot be gone on with any more\n"
                                                       : "; the run cannot be gone on with any more\n";
   if (!options.quiet) print(comm, options.target + " is clean" + (place.is_complete ? "\n" : gone));

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "adjoint/inversion/inversion.hpp"
+#include "runtime/durations.hpp"
 #include "runtime/nearest_name.hpp"
 #include "runtime/standard_streams.hpp"
 #include "src/report.hpp"

@@ -10,9 +10,9 @@
 #include "adjoint/schedule/mixed.hpp"
 #include "adjoint/schedule/report.hpp"
 #include "adjoint/store/memory_tier.hpp"
+#include "runtime/durations.hpp"
 #include "runtime/error.hpp"
 #include "src/session.hpp"
-#include "src/time_limit.hpp"
 
 namespace hindsight {
 namespace {

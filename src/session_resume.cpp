@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "adjoint/schedule/roles.hpp"
+#include "runtime/durations.hpp"
 #include "runtime/error.hpp"
 #include "src/session.hpp"
 

@@ -1,4 +1,4 @@
-#include "src/time_limit.hpp"
+#include "runtime/durations.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -33,10 +33,6 @@ double start_seconds() {
 }
 
 }  // namespace
-
-bool TimeLimit::is_late(double seconds_to_stop) const {
-  return after_ && process_seconds() + seconds_to_stop >= *after_;
-}
 
 double process_seconds() {
   static const double start = start_seconds();

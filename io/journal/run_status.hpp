@@ -1,0 +1,54 @@
+// How far a run is: status.json for people who look at its folder, and what an epoch has of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "solvers/grid/block_archive.hpp"
+
+namespace hindsight {
+
+/// Times `now` are seconds since some moment of this process, the same in all calls.
+class RunStatus {
+ public:
+  /// @param folder where status.json will be.
+  explicit RunStatus(std::string folder) : file_(std::move(folder) + "/status.json") {}
+
+  /// An evaluation begins: the clock of what it takes starts again.
+  void restart(double now) { began_ = now; }
+  /// An evaluation has begun that has so many steps to do; the file is written at once.
+  void begin(const std::string& phase, std::int64_t total, double now);
+  /// The same for one that goes on where an earlier process kept it.
+  void go_on(const std::string& phase, std::int64_t total);
+  /// Steps of the evaluation that are done.
+  void progress(std::int64_t done) { done_ = done; }
+  /// The run has failed, and would fail again: the file says why.
+  void fail(const std::string& why);
+  /// The evaluation is done, and what earlier processes gave to it.
+  void finish(double now);
+  /// Seconds that the evaluation under way has taken, and of these in earlier processes.
+  double seconds(double now) const { return seconds_before_ + now - began_; }
+  double seconds_before() const { return seconds_before_; }
+  /// "gradient at 34 %"; empty where no steps are known.
+  std::string text() const;
+
+  /// What an epoch has: seconds, phase, steps.
+  void save(ArchiveWriter& to, double now) const;
+  void restore(BlockReader& from);
+
+  /// Whether the file is to be written: half a second after the last time, or when there is news.
+  bool is_due(double now) const;
+  /// The file is out of date.
+  void invalidate() { written_ = never; }
+  /// Writes the file, which readers see whole and which may get lost: errors are not told. @param evaluations that are
+  /// done. @param epoch the newest.
+  void write(std::int64_t evaluations, std::int64_t epoch, double now);
+
+ private:
+  static constexpr double never = -1e9;
+  std::string file_, phase_, failure_;
+  std::int64_t done_ = 0, total_ = 0;
+  double seconds_before_ = 0.0, began_ = 0.0, written_ = never;
+};
+
+}  // namespace hindsight
