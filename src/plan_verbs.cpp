@@ -207,7 +207,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
                                     {"slot_bytes", unit_bytes(tier, inputs)}};
     if (!session.tiers().is_asked_for(tier)) continue;
     const Codec* const codec = session.tiers().codec(tier);
-    json["tiers"][to_text(tier)].update({{"codec", codec != nullptr ? codec->name() : "none"},
+    json["tiers"][to_text(tier)].update({{"codec", codec != nullptr ? codec->name() : no_codec},
                                          {"queue", inputs.overlap.queue},
                                          {"prefetch", inputs.overlap.prefetch}});
   }

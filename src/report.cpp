@@ -172,7 +172,7 @@ Json traffic_result(const SlotTier& tier, const DriverCounts& counts, const Comm
     return seconds > 0 ? static_cast<double>(bytes) / seconds : 0.0;
   };
   return {{"where", tier.medium().description()},
-          {"codec", tier.codec() != nullptr ? tier.codec()->name() : "none"},
+          {"codec", tier.codec() != nullptr ? tier.codec()->name() : no_codec},
           {"ratio", t.bytes_written > 0
                         ? static_cast<double>(t.writes * tier.state_bytes()) / static_cast<double>(t.bytes_written)
                         : 1.0},

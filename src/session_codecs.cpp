@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "runtime/error.hpp"
+#include "runtime/nearest_name.hpp"
 #include "src/session.hpp"
 
 namespace hindsight {
@@ -42,10 +43,10 @@ void Session::choose_codec() {
   if (case_.checkpoints.disk_codec.is_given || options_.only_plan || !options_.costs.empty() || plan_.is_open() ||
       comm_.any(plan_.seconds < worth_a_look || !uses_disk()))
     return;
-  std::string best = "none";
+  std::string best = no_codec;
   OperationSeconds costs = inputs_.seconds;  // of the best
   double least = worth_it * comm_.max(plan_.seconds);
-  for (const char* const kind : {"lz4", "zstd"}) {
+  for (const std::string& kind : compressor_names()) {
     tiers_->set_disk_codec(kind);
     does_without_disk_ = false;
     count_units();
@@ -161,11 +162,10 @@ void Session::calibrate(const LossyTiers& tiers) {
     last.predicted = room.aimed_at();
   }
   if (!best)
-    throw InputError(
-        case_.checkpoints.place,
-        fmt::format("checkpoints: the codec gives the gradient an error of {:.2g}, {:.2g} is accepted; a "
-                    "smaller tolerance, a codec with a tolerance (quantised, zfp) or a lossless one can do better",
-                    last.measured, last.accepted));
+    throw InputError(case_.checkpoints.place,
+                     fmt::format("checkpoints: the codec gives the gradient an error of {:.2g}, {:.2g} is accepted; a "
+                                 "smaller tolerance, a codec with a tolerance ({}) or a lossless one can do better",
+                                 last.measured, last.accepted, join(codec_names(&CodecKind::has_tolerance))));
   best->gradients = last.gradients;
   if (best->tolerance != last.tolerance) {  // with the same plan: it is part of what was measured
     for (const Tier tier : tiers.tuned) tiers_->set_tolerance(tier, best->tolerance);

@@ -96,7 +96,7 @@ const CaseCodec& SlowTiers::coding(Tier tier) const {
 }
 
 bool SlowTiers::is_asked_for(Tier tier) const {
-  if (tier == Tier::host) return coding(tier).kind != "none" || !simulation_.machine().is_host();
+  if (tier == Tier::host) return coding(tier).kind != no_codec || !simulation_.machine().is_host();
   return tier == Tier::disk && case_.checkpoints.disk.has_value();
 }
 

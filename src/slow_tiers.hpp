@@ -82,13 +82,10 @@ class SlowTiers {
   /// Whether the codec has a tolerance, and the case leaves it open.
   bool is_tunable(Tier tier) const {
     const CaseCodec& c = coding(tier);
-    return (c.kind == "zfp" || c.kind == "quantised") && c.tolerance == 0.0;
+    return codecs().find(c.kind).has_tolerance && c.tolerance == 0.0;
   }
   /// Whether the case's codec changes states.
-  bool is_lossy(Tier tier) const {
-    const std::string& kind = coding(tier).kind;
-    return is_asked_for(tier) && kind != "none" && kind != "lz4" && kind != "zstd";
-  }
+  bool is_lossy(Tier tier) const { return is_asked_for(tier) && codecs().find(coding(tier).kind).is_lossy; }
   /// Whether coded states may turn out too large for a tier with so many slots in so many bytes: it would be short of
   /// pages if all were as large as can be, and only the first states of a run are known. On this rank.
   bool may_be_short(Tier tier, std::int64_t slots, std::int64_t bytes) const;

@@ -46,7 +46,7 @@ class Coder {
   /// @returns false when `in` is no encoded state of that kind.
   virtual bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) = 0;
   /// Null where Codec::words() is none.
-  virtual WordsCoder* words() { return nullptr; }
+  virtual WordsCoder* words() = 0;
 };
 
 class Codec {

@@ -8,7 +8,7 @@ namespace {
 constexpr int threads = 256;              // as in the text
 constexpr std::int64_t most_blocks = 64;  // that share a field's magnitudes
 
-// Conversions are those of demotion.cpp and quantised.cpp, bit by bit. A thread per cell.
+// Conversions are those of the codecs that make words, bit by bit. A thread per cell.
 const char* const text = R"(
 struct conversion { integer cells[3], stride_y, stride_z; double* first; void* words; double scale, per_scale; };
 struct largest_of_arguments { integer cells[3], stride_y, stride_z, blocks; double *first, *most; };

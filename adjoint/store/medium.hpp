@@ -44,15 +44,16 @@ class Medium {
   /// @throws MediumError
   virtual void write(std::int64_t offset, const void* from, std::int64_t bytes) = 0;
   virtual void read(std::int64_t offset, void* to, std::int64_t bytes) = 0;
-  virtual void label(std::int64_t /*slot*/, const SlotLabel& /*label*/) {}
-  /// The page that continues a slot's bytes after `page`; -1: none.
-  virtual void link(std::int64_t /*page*/, std::int64_t /*next*/) {}
-  /// What was written has reached the device. @throws MediumError
-  virtual void flush() {}
+  /// What a slot holds from now on, for a medium that outlives the process; others may forget it.
+  virtual void label(std::int64_t slot, const SlotLabel& label) = 0;
+  /// The page that continues a slot's bytes after `page`; -1: none. As label().
+  virtual void link(std::int64_t page, std::int64_t next) = 0;
+  /// What was written has reached the device, if there is one. @throws MediumError
+  virtual void flush() = 0;
   /// The first page, where the pages lie in memory that a device can copy to and from; null else.
-  virtual double* memory() const { return nullptr; }
+  virtual double* memory() const = 0;
   /// Whether another process can go on with what was written.
-  virtual bool outlives_process() const { return false; }
+  virtual bool outlives_process() const = 0;
   virtual std::string description() const = 0;
 };
 
@@ -63,7 +64,11 @@ class MemoryMedium final : public Medium {
   std::int64_t page_bytes() const override { return page_bytes_; }
   void write(std::int64_t offset, const void* from, std::int64_t bytes) override;
   void read(std::int64_t offset, void* to, std::int64_t bytes) override;
+  void label(std::int64_t, const SlotLabel&) override {}
+  void link(std::int64_t, std::int64_t) override {}
+  void flush() override {}
   double* memory() const override { return memory_.data(); }
+  bool outlives_process() const override { return false; }
   std::string description() const override { return "memory"; }
 
  private:
@@ -82,6 +87,7 @@ class ThrottledMedium final : public Medium {
   void label(std::int64_t slot, const SlotLabel& label) override { medium_->label(slot, label); }
   void link(std::int64_t page, std::int64_t next) override { medium_->link(page, next); }
   void flush() override { medium_->flush(); }
+  double* memory() const override { return nullptr; }  // a copy past write() and read() would take no time
   bool outlives_process() const override { return medium_->outlives_process(); }
   std::string description() const override { return medium_->description() + ", slowed down"; }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "adjoint/store/codecs/codecs.hpp"
 #include "runtime/error.hpp"
 
 namespace hindsight {
@@ -130,13 +131,12 @@ const std::vector<std::string>& checkpoint_schedules();
 
 /// How the states of a slow tier are made smaller.
 struct CaseCodec {
-  bool is_given = false;      ///< else the planner may choose a lossless one for the disk
-  std::string kind = "none";  ///< none, float32, bfloat16, lz4, zstd, quantised, zfp
-  double tolerance =
-      0.0;  ///< quantised, zfp: largest error of a cell over its field's largest magnitude; 0: from `accept`
-  std::optional<double> accept;  ///< lossy ones: the relative error of the gradient that is accepted
+  bool is_given = false;         ///< else the planner may choose a lossless one for the disk
+  std::string kind = no_codec;   ///< one of codecs() (adjoint/store/codecs/codecs.hpp), which says what it may have:
+  double tolerance = 0.0;        ///< largest error of a cell over its field's largest magnitude; 0: from `accept`
+  std::optional<double> accept;  ///< the relative error of the gradient that is accepted of a lossy one
   bool difference = false;       ///< to the neighbouring checkpoint, before all
-  std::string then;              ///< float32, bfloat16, quantised: lz4 or zstd afterwards; empty: the codec's default
+  std::string then;              ///< the compressor of what it makes; empty: the codec's default
 };
 
 struct CaseCheckpoints {

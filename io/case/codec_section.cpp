@@ -1,5 +1,6 @@
-#include <algorithm>
+#include <functional>
 
+#include "adjoint/store/codecs/codecs.hpp"
 #include "io/case/sections.hpp"
 
 namespace hindsight {
@@ -15,10 +16,11 @@ std::string listed(const Names& names) {
 }
 
 /// The value of a key that only some codecs have.
-std::optional<Value> find_for(Value& tier, const std::string& key, const std::string& kind, const Names& codecs) {
+std::optional<Value> find_for(Value& tier, const char* key, const CodecKind& kind,
+                              const std::function<bool(const CodecKind&)>& has) {
   auto value = tier.find(key);
-  if (value && std::find(codecs.begin(), codecs.end(), kind) == codecs.end())
-    value->fail(value->path() + " needs codec: " + listed(codecs) + "; the codec is " + kind);
+  if (value && !has(kind))
+    value->fail(value->path() + " needs codec: " + listed(codec_names(has)) + "; the codec is " + kind.name);
   return value;
 }
 
@@ -27,28 +29,26 @@ std::optional<Value> find_for(Value& tier, const std::string& key, const std::st
 CaseCodec read_codec(Value tier) {
   CaseCodec codec;
   if (auto v = tier.find("codec")) {
-    codec.kind = v->one_of({"none", "float32", "bfloat16", "lz4", "zstd", "quantised", "zfp"});
+    codec.kind = v->one_of(codecs().names());
     codec.is_given = true;
   }
-  if (auto v = find_for(tier, "tolerance", codec.kind, {"quantised", "zfp"})) {
+  const CodecKind& kind = codecs().find(codec.kind);
+  if (auto v = find_for(tier, "tolerance", kind, &CodecKind::has_tolerance)) {
     codec.tolerance = v->number();
     if (!(codec.tolerance > 0 && codec.tolerance < 1))
       v->fail(v->path() + " must be positive and below 1: a fraction of the field's largest magnitude");
   }
-  if (auto v = find_for(tier, "accept", codec.kind, {"float32", "bfloat16", "quantised", "zfp"})) {
+  if (auto v = find_for(tier, "accept", kind, &CodecKind::is_lossy)) {
     codec.accept = v->number();
     if (!(*codec.accept > 0)) v->fail(v->path() + " must be positive: a relative error of the gradient");
   }
-  if (auto v = find_for(tier, "then", codec.kind, {"float32", "bfloat16", "quantised"}))
-    codec.then = v->one_of({"lz4", "zstd"});
-  if (auto v = find_for(tier, "difference", codec.kind, {"float32", "bfloat16", "lz4", "zstd", "quantised", "zfp"})) {
+  if (auto v = find_for(tier, "then", kind, &CodecKind::may_be_followed)) codec.then = v->one_of(compressor_names());
+  if (auto v = find_for(tier, "difference", kind, &CodecKind::takes_difference)) {
     codec.difference = v->one_of({"none", "neighbour"}) == "neighbour";
-    const bool is_shorter_numbers = codec.kind == "float32" || codec.kind == "bfloat16";
-    if (codec.difference && is_shorter_numbers && codec.then.empty())
-      v->fail(v->path() + " needs then: lz4 or zstd; nothing compresses the numbers");
+    if (codec.difference && kind.needs_then_for_difference() && codec.then.empty())
+      v->fail(v->path() + " needs then: " + listed(compressor_names()) + "; nothing compresses the numbers");
   }
-  const bool needs_tolerance = codec.kind == "zfp" || codec.kind == "quantised";
-  if (needs_tolerance && codec.tolerance == 0.0 && !codec.accept)
+  if (kind.has_tolerance && codec.tolerance == 0.0 && !codec.accept)
     tier.at("codec").fail(tier.path() + ": codec " + codec.kind + " needs tolerance or accept");
   return codec;
 }

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adjoint/objective/term_kinds.hpp"
+#include "adjoint/store/codecs/codecs.hpp"
 #include "io/case/case.hpp"
 #include "solvers/steppers/methods.hpp"
 #include "solvers/time/step_sources.hpp"
@@ -64,24 +65,25 @@ Json only_with(const std::string& key, const std::vector<std::string>& codecs) {
 /// A slow tier's size and codec, and keys of its own.
 Json tier(const Json& own = Json::object()) {
   Json keys = {{"size", size},
-               {"codec", choice({"none", "float32", "bfloat16", "lz4", "zstd", "quantised", "zfp"})},
+               {"codec", choice(codecs().names())},
                {"tolerance", number({{"exclusiveMinimum", 0}, {"exclusiveMaximum", 1}})},
                {"accept", positive},
-               {"then", choice({"lz4", "zstd"})},
+               {"then", choice(compressor_names())},
                {"difference", choice({"none", "neighbour"})}};
   keys.update(own);
   Json json = object(keys, {"size"});
-  json["allOf"] = {
-      only_with("tolerance", {"quantised", "zfp"}),
-      only_with("accept", {"float32", "bfloat16", "quantised", "zfp"}),
-      only_with("then", {"float32", "bfloat16", "quantised"}),
-      only_with("difference", {"float32", "bfloat16", "lz4", "zstd", "quantised", "zfp"}),
-      {{"if",
-        {{"properties", {{"codec", choice({"float32", "bfloat16"})}, {"difference", choice({"neighbour"})}}},
-         {"required", {"codec", "difference"}}}},
-       {"then", {{"required", {"then"}}}}},
-      {{"if", with_codec({"quantised", "zfp"})},
-       {"then", either({{{"required", {"tolerance"}}}, {{"required", {"accept"}}}})}}};
+  json["allOf"] = {only_with("tolerance", codec_names(&CodecKind::has_tolerance)),
+                   only_with("accept", codec_names(&CodecKind::is_lossy)),
+                   only_with("then", codec_names(&CodecKind::may_be_followed)),
+                   only_with("difference", codec_names(&CodecKind::takes_difference)),
+                   {{"if",
+                     {{"properties",
+                       {{"codec", choice(codec_names(&CodecKind::needs_then_for_difference))},
+                        {"difference", choice({"neighbour"})}}},
+                      {"required", {"codec", "difference"}}}},
+                    {"then", {{"required", {"then"}}}}},
+                   {{"if", with_codec(codec_names(&CodecKind::has_tolerance))},
+                    {"then", either({{{"required", {"tolerance"}}}, {{"required", {"accept"}}}})}}};
   return json;
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "adjoint/store/codecs/codecs.hpp"
 #include "io/hdf5/hdf5_handle.hpp"
 #include "runtime/error.hpp"
 
@@ -154,7 +155,7 @@ void CheckpointFile::make_file() {
     pages_at_ = offset_of(data, path);
     if (pages_at_ % block != 0) throw Error(ExitCode::bug, "the pages of '" + path + "' are not aligned");
     write_text_attribute(data, "fields", joined(settings_.fields), path);
-    write_text_attribute(data, "codec", encoded ? settings_.codec : "none", path);
+    write_text_attribute(data, "codec", encoded ? settings_.codec : no_codec, path);
     write_shape(data, settings_.shape, path);
     const Hdf5Type type = slot_row_type(path);
     const Hdf5Dataset slots = make("slots", type, {static_cast<hsize_t>(settings_.slots)});

@@ -48,6 +48,7 @@ class CheckpointFile final : public Medium {
   void label(std::int64_t slot, const SlotLabel& label) override;
   void link(std::int64_t page, std::int64_t next) override;
   void flush() override;
+  double* memory() const override { return nullptr; }
   bool outlives_process() const override { return true; }
   std::string description() const override;
 

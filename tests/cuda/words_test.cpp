@@ -33,6 +33,10 @@ class Told final : public Medium {
   void write(std::int64_t offset, const void* from, std::int64_t bytes) override { memory_.write(offset, from, bytes); }
   void read(std::int64_t offset, void* to, std::int64_t bytes) override { memory_.read(offset, to, bytes); }
   void label(std::int64_t, const SlotLabel& label) override { label_ = label; }
+  void link(std::int64_t, std::int64_t) override {}
+  void flush() override {}
+  double* memory() const override { return nullptr; }
+  bool outlives_process() const override { return false; }
   std::string description() const override { return memory_.description(); }
 
  private:

@@ -58,6 +58,10 @@ class Watched final : public Medium {
     const std::scoped_lock lock(mutex_);
     labels_[slot] = label;
   }
+  void link(std::int64_t, std::int64_t) override {}
+  void flush() override {}
+  double* memory() const override { return nullptr; }
+  bool outlives_process() const override { return false; }
   SlotLabel label_of(std::int64_t slot) {
     const std::scoped_lock lock(mutex_);
     return labels_[slot];

@@ -45,6 +45,11 @@ class MoodyMedium final : public Medium {
     wait();
     memory_.read(offset, to, bytes);
   }
+  void label(std::int64_t, const SlotLabel&) override {}
+  void link(std::int64_t, std::int64_t) override {}
+  void flush() override {}
+  double* memory() const override { return nullptr; }
+  bool outlives_process() const override { return false; }
   std::string description() const override { return "moody"; }
 
  private:

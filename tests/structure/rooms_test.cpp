@@ -91,4 +91,16 @@ TEST(Rooms, TheSweepTheProblemAndTheSteppersNameNoTier) {
   EXPECT_EQ(found(tier, {}, {"adjoint/sweep/", "adjoint/problem/", "solvers/"}), "");
 }
 
+TEST(Rooms, ACodecsNameStandsInItsFile) {
+  const std::string folder = "adjoint/store/codecs/";
+  for (const std::string name : {"lz4", "zstd", "quantised", "zfp"}) {
+    const std::string word = "\\b" + name + "\\b";
+    EXPECT_NE(found(word, {}), "") << name;
+    EXPECT_EQ(found(word, {folder + name + ".cpp"}), "");
+  }
+  const std::string formats = "\"(float32|bfloat16)\"";  // of numbers have these names too
+  EXPECT_NE(found(formats, {}), "");
+  EXPECT_EQ(found(formats, {folder + "demotion.cpp"}), "");
+}
+
 }  // namespace

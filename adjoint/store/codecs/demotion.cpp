@@ -1,7 +1,9 @@
-// Shorter numbers in place of doubles.
+// Shorter numbers in place of doubles: nearest ones of 32 bits (relative error 2^-24) or bfloat16 (2^-8). Below their
+// normal range, 2^-126, the error is absolute: 2^-150 and 2^-134.
 #include <bit>
 
 #include "adjoint/store/codecs/field_coder.hpp"
+#include "adjoint/store/codecs/kinds.hpp"
 #include "adjoint/store/codecs/words.hpp"
 
 namespace hindsight {
@@ -63,16 +65,33 @@ class Demotion final : public WordFieldCoder {
   WordChunks<typename Format::Word> words_;
 };
 
-}  // namespace
-
-std::unique_ptr<WordFieldCoder> make_float32(const Index3& cells, std::unique_ptr<Compressor> then, bool shuffle,
-                                             bool references) {
-  return std::make_unique<Demotion<Float32>>(cells, std::move(then), shuffle, references);
+template <class Format>
+std::shared_ptr<const Codec> make_demotion(const CodecSettings& settings, Words words) {
+  const bool is_compressed = !settings.then.empty();
+  const std::string name = settings.kind + (is_compressed ? "+" + compressor_text(settings, settings.then) : "");
+  const auto lossy = [settings](const Index3& cells, bool) {
+    auto then = settings.then.empty() ? nullptr : compressor_for(cells, settings, settings.then);
+    return std::make_unique<Demotion<Format>>(cells, std::move(then), settings.shuffle, settings.difference);
+  };
+  const std::string& lossless = is_compressed ? settings.then : default_compressor();
+  return std::make_shared<StateCodec>(name, settings.difference, lossless_coders(settings, lossless), lossy, words);
 }
 
-std::unique_ptr<WordFieldCoder> make_bfloat16(const Index3& cells, std::unique_ptr<Compressor> then, bool shuffle,
-                                              bool references) {
-  return std::make_unique<Demotion<Bfloat16>>(cells, std::move(then), shuffle, references);
+template <class Format>
+CodecKind demotion_kind(const char* name, Words words) {
+  return {.name = name, .is_lossy = true, .then = Then::if_asked, .make = [words](const CodecSettings& settings) {
+            return make_demotion<Format>(settings, words);
+          }};
+}
+
+}  // namespace
+
+CodecKind float32_kind() {
+  return demotion_kind<Float32>("float32", Words::float32);
+}
+
+CodecKind bfloat16_kind() {
+  return demotion_kind<Bfloat16>("bfloat16", Words::bfloat16);
 }
 
 }  // namespace hindsight

@@ -1,4 +1,4 @@
-// How one field of a state is coded: losslessly, with shorter numbers, by zfp.
+// How one field of a state is coded.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace hindsight {
 
-/// Cells of one field, always as many. Neither call allocates. One per thread.
+/// Cells of one field, always as many. Neither call allocates. One per thread. Coders that keep all bits, and those of
+/// words, give the same cells with a reference as without: what differs is how the words are stored.
 class FieldCoder {
  public:
   virtual ~FieldCoder() = default;
@@ -33,29 +34,6 @@ class WordFieldCoder : public FieldCoder {
   virtual Encoded encode_words(const char* words, double scale, char* out, std::int64_t room) = 0;
   virtual bool decode_words(const char* in, std::int64_t bytes, char* words, double* scale) = 0;
 };
-
-// Coders are made for the cells of a field along x, y and z. Lossless ones and those of words give the same cells with
-// a reference as without: what differs is how the words are stored. zfp's error has the same bound. @param references
-// whether encode() gets some.
-
-/// Keeps all bits; needs room for BlockCoder::bound().
-std::unique_ptr<FieldCoder> make_lossless(const Index3& cells, std::unique_ptr<Compressor> compressor, bool shuffle);
-
-/// Nearest numbers of 32 bits (relative error 2^-24) or bfloat16 (2^-8); below their normal range, 2^-126, the error is
-/// absolute: 2^-150 and 2^-134. @param then null: as they are.
-std::unique_ptr<WordFieldCoder> make_float32(const Index3& cells, std::unique_ptr<Compressor> then, bool shuffle,
-                                             bool references);
-std::unique_ptr<WordFieldCoder> make_bfloat16(const Index3& cells, std::unique_ptr<Compressor> then, bool shuffle,
-                                              bool references);
-
-/// Nearest multiples of a step, with errors of at most tolerance times the field's largest magnitude.
-std::unique_ptr<WordFieldCoder> make_quantised(const Index3& cells, double tolerance, std::unique_ptr<Compressor> then,
-                                               bool shuffle, bool references);
-/// Whether the multiples need 64 bits rather than 32.
-bool is_quantised_long(double tolerance);
-
-/// zfp in as many dimensions as the cells have, with errors of at most tolerance times the field's largest magnitude.
-std::unique_ptr<FieldCoder> make_zfp(const Index3& cells, double tolerance, bool references);
 
 std::int64_t count_of(const Index3& cells);
 /// Cells from one row of a field to the next; 0 when it has one axis.

@@ -2,7 +2,7 @@
 #include <bit>
 #include <limits>
 
-#include "adjoint/store/codecs/field_coder.hpp"
+#include "adjoint/store/codecs/kinds.hpp"
 
 namespace hindsight {
 namespace {
@@ -30,8 +30,27 @@ class Lossless final : public FieldCoder {
 
 }  // namespace
 
-std::unique_ptr<FieldCoder> make_lossless(const Index3& cells, std::unique_ptr<Compressor> compressor, bool shuffle) {
-  return std::make_unique<Lossless>(cells, std::move(compressor), shuffle);
+std::string compressor_text(const CodecSettings& settings, const std::string& compressor) {
+  return (settings.shuffle ? "shuffle+" : "") + compressor;
+}
+
+std::unique_ptr<Compressor> compressor_for(const Index3& cells, const CodecSettings& settings,
+                                           const std::string& name) {
+  return make_compressor(name, settings.level, BlockCoder::most_bytes(count_of(cells), sizeof(double)));
+}
+
+StateCodec::Make lossless_coders(const CodecSettings& settings, const std::string& compressor) {
+  return [settings, compressor](const Index3& cells, bool) {
+    return std::make_unique<Lossless>(cells, compressor_for(cells, settings, compressor), settings.shuffle);
+  };
+}
+
+CodecKind lossless_kind(const char* name, MakeCompressor compressor) {
+  const auto make = [](const CodecSettings& settings) {
+    return std::make_shared<StateCodec>(compressor_text(settings, settings.kind), settings.difference,
+                                        lossless_coders(settings, settings.kind), nullptr);
+  };
+  return {.name = name, .make = make, .make_compressor = compressor};
 }
 
 std::int64_t count_of(const Index3& cells) {

@@ -1,6 +1,6 @@
 #include <lz4.h>
 
-#include "adjoint/store/codecs/compressor.hpp"
+#include "adjoint/store/codecs/kinds.hpp"
 #include "runtime/memory.hpp"
 
 namespace hindsight {
@@ -24,10 +24,15 @@ class Lz4 final : public Compressor {
   Memory state_{(LZ4_sizeofState() + 7) / 8};
 };
 
+/// @param level its acceleration.
+std::unique_ptr<Compressor> make_lz4(int level, std::int64_t) {
+  return std::make_unique<Lz4>(level);
+}
+
 }  // namespace
 
-std::unique_ptr<Compressor> make_lz4(int acceleration) {
-  return std::make_unique<Lz4>(acceleration);
+CodecKind lz4_kind() {
+  return lossless_kind("lz4", make_lz4);
 }
 
 }  // namespace hindsight

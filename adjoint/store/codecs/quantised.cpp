@@ -1,7 +1,8 @@
-// Whole multiples of a step in place of doubles.
+// Whole multiples of a step in place of doubles, with errors of at most tolerance times the field's largest magnitude.
 #include <bit>
 
 #include "adjoint/store/codecs/field_coder.hpp"
+#include "adjoint/store/codecs/kinds.hpp"
 #include "adjoint/store/codecs/words.hpp"
 
 namespace hindsight {
@@ -75,17 +76,36 @@ class Quantised final : public WordFieldCoder {
   WordChunks<Word> words_;
 };
 
-}  // namespace
-
-bool is_quantised_long(double tolerance) {
+/// Whether the multiples need 64 bits rather than 32.
+bool is_long(double tolerance) {
   return tolerance < 0x1p-30;
 }
 
-std::unique_ptr<WordFieldCoder> make_quantised(const Index3& cells, double tolerance, std::unique_ptr<Compressor> then,
-                                               bool shuffle, bool references) {
-  if (is_quantised_long(tolerance))
-    return std::make_unique<Quantised<std::int64_t>>(cells, tolerance, std::move(then), shuffle, references);
-  return std::make_unique<Quantised<std::int32_t>>(cells, tolerance, std::move(then), shuffle, references);
+std::unique_ptr<FieldCoder> make_coder(const Index3& cells, const CodecSettings& settings, const std::string& then) {
+  auto compressor = compressor_for(cells, settings, then);
+  if (is_long(settings.tolerance))
+    return std::make_unique<Quantised<std::int64_t>>(cells, settings.tolerance, std::move(compressor), settings.shuffle,
+                                                     settings.difference);
+  return std::make_unique<Quantised<std::int32_t>>(cells, settings.tolerance, std::move(compressor), settings.shuffle,
+                                                   settings.difference);
+}
+
+std::shared_ptr<const Codec> make(const CodecSettings& settings) {
+  const std::string then = settings.then.empty() ? default_compressor() : settings.then;
+  const auto lossy = [settings, then](const Index3& cells, bool is_joined) {
+    // A tolerance belongs to a field: fields that are joined keep their bits.
+    return is_joined ? nullptr : make_coder(cells, settings, then);
+  };
+  const bool is_64 = is_long(settings.tolerance);
+  return std::make_shared<StateCodec>((is_64 ? "quantised64+" : "quantised+") + compressor_text(settings, then),
+                                      settings.difference, lossless_coders(settings, then), lossy,
+                                      is_64 ? Words::multiples64 : Words::multiples32);
+}
+
+}  // namespace
+
+CodecKind quantised_kind() {
+  return {.name = "quantised", .is_lossy = true, .has_tolerance = true, .then = Then::always, .make = make};
 }
 
 }  // namespace hindsight

@@ -1,3 +1,4 @@
+// zfp in as many dimensions as the cells have, with errors of at most tolerance times the field's largest magnitude.
 #include <zfp.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <cstring>
 
 #include "adjoint/store/codecs/field_coder.hpp"
+#include "adjoint/store/codecs/kinds.hpp"
 #include "runtime/error.hpp"
 
 namespace hindsight {
@@ -166,10 +168,19 @@ class Zfp final : public FieldCoder {
   std::unique_ptr<zfp_field, Close> field_;
 };
 
+std::shared_ptr<const Codec> make(const CodecSettings& settings) {
+  const auto lossy = [settings](const Index3& cells, bool is_joined) -> std::unique_ptr<FieldCoder> {
+    if (is_joined) return nullptr;  // a tolerance belongs to a field: fields that are joined keep their bits
+    return std::make_unique<Zfp>(cells, settings.tolerance, settings.difference);
+  };
+  return std::make_shared<StateCodec>("zfp", settings.difference, lossless_coders(settings, default_compressor()),
+                                      lossy);
+}
+
 }  // namespace
 
-std::unique_ptr<FieldCoder> make_zfp(const Index3& cells, double tolerance, bool references) {
-  return std::make_unique<Zfp>(cells, tolerance, references);
+CodecKind zfp_kind() {
+  return {.name = "zfp", .is_lossy = true, .has_tolerance = true, .make = make};
 }
 
 }  // namespace hindsight

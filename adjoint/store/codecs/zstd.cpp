@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "adjoint/store/codecs/compressor.hpp"
+#include "adjoint/store/codecs/kinds.hpp"
 #include "runtime/error.hpp"
 #include "runtime/memory.hpp"
 
@@ -57,10 +57,14 @@ class Zstd final : public Compressor {
   ZSTD_DCtx* in_;
 };
 
-}  // namespace
-
 std::unique_ptr<Compressor> make_zstd(int level, std::int64_t most_bytes) {
   return std::make_unique<Zstd>(level, most_bytes);
+}
+
+}  // namespace
+
+CodecKind zstd_kind() {
+  return lossless_kind("zstd", make_zstd);
 }
 
 }  // namespace hindsight
