@@ -114,8 +114,16 @@ class RunJournal final : public SweepKeeper {
   /// For status.json. @param total steps.
   void phase(const std::string& name, std::int64_t total);
   void progress(std::int64_t done) { done_ = done; }
-  /// For status.json: the run has failed, and would fail again.
-  void fail(const std::string& why);
+  /// Does the work. When the numerics fail, which they would again, status.json says it.
+  template <class Work>
+  auto with_failures_told(const Work& work) {
+    try {
+      return work();
+    } catch (const NumericsError& error) {
+      fail(error.what());
+      throw;
+    }
+  }
   /// Bytes of one unit that holds() counts, on this rank. Collective.
   void expect_parts(std::int64_t bytes) { part_bytes_ = comm_.max(bytes) + record_head_bytes; }
 
@@ -160,6 +168,7 @@ class RunJournal final : public SweepKeeper {
   [[noreturn]] void stop();
   double seconds_to_stop() const;
   double now() const;
+  void fail(const std::string& why);
   void write_status();
 
   Communicator comm_;
