@@ -162,7 +162,8 @@ ExitCode check_verb(const Options& options, const Communicator& comm) {
   Session session(source, comm, true, true, options.quiet, plan_options(options, source, comm, &journal));
   journal.begin(source, session.epoch_bytes());
   if (!options.break_gradient.empty()) break_gradient(session.simulation(), options.break_gradient);
-  const CheckedPoint point{session.simulation().values(), session.gradient({})};
+  const CheckedPoint point{session.simulation().values(),
+                           journal.with_failures_told([&] { return session.gradient({}); })};
   session.simulation().fix_end();
   const bool talks = !options.quiet && options.json != "-";
   if (talks) print(comm, head_text(session, point.evaluation.objective));

@@ -9,7 +9,7 @@
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/report.hpp"
 #include "adjoint/schedule/roles.hpp"
-#include "io/checkpoints/scratch_folder.hpp"
+#include "runtime/stop_request.hpp"
 #include "src/picture.hpp"
 #include "src/report.hpp"
 #include "src/same_start.hpp"
@@ -140,7 +140,7 @@ std::string plan_text(const Options& options, const Session& session, const Outp
       "planning,\n"
       "{} for making the memory of checkpoints and {} for writing the output.\n",
       plan.recomputation(), seconds_text(plan.seconds), seconds_text(predicted_total(options, session, output)),
-      seconds_text(plan.memory_seconds), seconds_text(output.written));
+      seconds_text(plan.memory_seconds), output.written ? seconds_text(*output.written) : "an unknown time");
   text +=
       fmt::format("After a kill, checkpoints in host memory are computed again, in one pass that takes {} at most.\n",
                   seconds_text(static_cast<double>(inputs.steps) * inputs.seconds.forward));
@@ -191,7 +191,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
   json["recomputation"] = plan.recomputation();
   json["seconds"] = plan.seconds;
   json["memory_seconds"] = plan.memory_seconds;
-  json["output_seconds"] = output.written;
+  json["output_seconds"] = output.written ? Json(*output.written) : Json();
   json["total_seconds"] = predicted_total(options, session, output);
   for (const Tier tier : tiers_in_use(inputs)) {
     const auto t = static_cast<std::size_t>(tier);
@@ -254,15 +254,43 @@ ScheduleCounts predicted_counts(const ScheduleKind& kind, const Schedule& schedu
                   kind.name, most_simulated_steps, most_simulated_slots));
 }
 
-/// Measured in a folder that is made for it where there is none; unknown where nothing can be written.
-OutputSeconds output_seconds(const Session& session, const std::string& path) {
+/// A folder of a name that nobody else has, beside where a run would be. On rank 0; removed at the end with all in it.
+class FolderForATrial {
+ public:
+  /// Collective. @throws ResourceError when it cannot be made.
+  FolderForATrial(const std::string& run, const Communicator& comm) : comm_(comm) {
+    std::string path;
+    comm.on_root([&] {
+      std::filesystem::path there = std::filesystem::absolute(run);
+      while (!std::filesystem::is_directory(there)) there = there.parent_path();
+      path = there / ".hindsight-XXXXXX";
+      if (mkdtemp(path.data()) == nullptr) throw ResourceError("cannot make the folder '" + path + "'");
+    });
+    path_ = comm.broadcast(path);
+  }
+  ~FolderForATrial() {
+    std::error_code ignored;
+    if (comm_.is_root()) std::filesystem::remove_all(path_, ignored);
+  }
+  FolderForATrial(const FolderForATrial&) = delete;
+  FolderForATrial& operator=(const FolderForATrial&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  Communicator comm_;
+  std::string path_;
+};
+
+/// Measured on a file that is gone afterwards; unknown where nothing can be written.
+OutputSeconds output_seconds(const Session& session, const std::string& run) {
+  const StopSignalsDelayed nothing_is_left;
+  const Communicator& comm = session.communicator();
   const Stopwatch begin;
   OutputSeconds seconds;
   try {
-    const ScratchFolder made(path, session.communicator());
-    const RunFolder folder(made.path(), session.communicator());
-    seconds.written = OutputObserver(session, folder).measure();
-    session.communicator().on_root([&] { std::filesystem::remove(folder.partial("fields.h5")); });
+    const FolderForATrial folder(run, comm);
+    const RunFolder as_of_a_run(folder.path(), comm);
+    seconds.written = OutputObserver(session, as_of_a_run).measure();
   } catch (const ResourceError&) {
   }
   seconds.begin = begin.seconds();
@@ -278,7 +306,7 @@ ExitCode plan_verb(const Options& options, const Communicator& comm) {
   const Session session(source, comm, true, false, options.quiet, plan_from);
   const CheckpointPlan& plan = session.plan();
   const std::vector<Variant> all = plan.is_predicted() ? variants(session) : std::vector<Variant>{};
-  const OutputSeconds output = output_seconds(session, plan_from.disk.scratch);
+  const OutputSeconds output = output_seconds(session, run_path(options, source));
   write_json(options, comm, plan_json(options, session, output, all));
   const OperationSeconds& s = session.plan_inputs().seconds;
   const ScheduleCosts costs{s.forward, s.record_last + s.reverse, s.write, s.read};

@@ -198,7 +198,7 @@ Json traffic_result(const SlotTier& tier, const DriverCounts& counts, const Comm
 double predicted_total(const Options& options, const Session& session, const OutputSeconds& output) {
   constexpr double end_over_start = 0.1;  // results reach the disk, MPI ends
   const CheckpointPlan& plan = session.plan();
-  return session.planned_at() + plan.memory_seconds + plan.seconds + output.begin + output.written +
+  return session.planned_at() + plan.memory_seconds + plan.seconds + output.begin + output.written.value_or(0.0) +
          end_over_start * options.started;
 }
 
@@ -241,8 +241,8 @@ Json counts_result(const Options& options, const Session& session, const DriverC
                                  {"recorded", predicted.recorded},
                                  {"seconds", plan.seconds},
                                  {"memory_seconds", plan.memory_seconds},
-                                 {"output_seconds", output.written},
                                  {"peak", inputs.working(Tier::host) + plan.checkpoint_bytes(Tier::host, inputs)}};
+  if (plan.is_predicted() && output.written) json["plan"]["predicted"]["output_seconds"] = *output.written;
   if (plan.is_predicted() && !options.resume)  // of a process that has all to do
     json["plan"]["predicted"]["total_seconds"] = predicted_total(options, session, output);
   return json;

@@ -71,8 +71,8 @@ std::string command_line();
 Json base_result(const std::string& verb, const Session& session, double objective);
 /// What the output of a gradient takes: its file is made, then written to as the run goes on.
 struct OutputSeconds {
-  double begin = 0.0;    ///< measured, with the measuring of
-  double written = 0.0;  ///< which is predicted
+  double begin = 0.0;             ///< measured, with the measuring of
+  std::optional<double> written;  ///< which is predicted, where it is known
 };
 /// Of the whole process, from its start to its end: what it had taken when it planned, the memory, the gradient and the
 /// output as planned, and its end, which takes about as long as its start.

@@ -109,8 +109,16 @@ class RunJournal final : public SweepKeeper {
   /// For status.json. @param total steps.
   void phase(const std::string& name, std::int64_t total);
   void progress(std::int64_t done) { status_.progress(done); }
-  /// For status.json: the run has failed, and would fail again.
-  void fail(const std::string& why);
+  /// Does the work. When the numerics fail, which they would again, status.json says it.
+  template <class Work>
+  auto with_failures_told(const Work& work) {
+    try {
+      return work();
+    } catch (const NumericsError& error) {
+      fail(error.what());
+      throw;
+    }
+  }
 
   void keep(const std::function<void(BlockWriter&)>& write) override;
   void resumed() override { forget_kept(); }
@@ -132,6 +140,7 @@ class RunJournal final : public SweepKeeper {
   [[noreturn]] void stop();
   double seconds_of_parts() const;
   double now() const;
+  void fail(const std::string& why);
   void write_status();
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -227,7 +227,7 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   Session& session = run.session;
   const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
   const Stopwatch watch;
-  const double objective = session.objective(observer_of(output));
+  const double objective = run.journal.with_failures_told([&] { return session.objective(observer_of(output)); });
   const double seconds = watch.seconds();
   finish_output(output, run.journal);
   Json json = base_result("run", session, objective);
@@ -249,10 +249,10 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   const Stopwatch begin;
   const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
   OutputSeconds output_seconds;
-  if (output && !options.resume) output_seconds.written = output->measure();
+  if (output) output_seconds.written = output->measure();
   output_seconds.begin = begin.seconds();
   const Stopwatch watch;
-  const Evaluation evaluation = session.gradient(observer_of(output));
+  const Evaluation evaluation = run.journal.with_failures_told([&] { return session.gradient(observer_of(output)); });
   const double seconds = watch.seconds();
   finish_output(output, run.journal);
   Json json = base_result("gradient", session, evaluation.objective);
@@ -272,7 +272,9 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   const CheckpointPlan& plan = session.plan();
   const Tier memory = session.plan_inputs().memory();
   const std::string predicted =
-      plan.is_predicted() ? fmt::format(" (predicted: {})", seconds_text(plan.seconds + output_seconds.written)) : "";
+      plan.is_predicted()
+          ? fmt::format(" (predicted: {})", seconds_text(plan.seconds + output_seconds.written.value_or(0.0)))
+          : "";
   text += fmt::format("{} steps forward, {} recomputed, {} reversed in {}{}; schedule {}, {} of {} {} memory\n",
                       json["steps"]["forward"].get<std::int64_t>(), json["steps"]["recomputed"].get<std::int64_t>(),
                       json["steps"]["reversed"].get<std::int64_t>(), seconds_text(evaluation.seconds), predicted,
@@ -314,21 +316,23 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
                                        "step", "evaluations");
   if (run.talks()) print(comm, source.name + "\n" + head);
   const Stopwatch watch;
-  const InversionResult result =
-      invert(problem, {settings.method, settings.iterations, settings.gradient, settings.relative, options.petsc}, comm,
-             [&](const InversionIteration& now) {
-               if (now.evaluations > run.journal.recalled())
-                 run.log.event("iteration", {{"iteration", now.iteration},
-                                             {"objective", now.objective},
-                                             {"gradient_norm", now.gradient_norm},
-                                             {"evaluations", now.evaluations}});
-               if (run.talks()) print(comm, table_line(now));
-             });
+  const auto tell = [&](const InversionIteration& now) {
+    if (now.evaluations > run.journal.recalled())
+      run.log.event("iteration", {{"iteration", now.iteration},
+                                  {"objective", now.objective},
+                                  {"gradient_norm", now.gradient_norm},
+                                  {"evaluations", now.evaluations}});
+    if (run.talks()) print(comm, table_line(now));
+  };
+  const InversionResult result = run.journal.with_failures_told([&] {
+    return invert(problem, {settings.method, settings.iterations, settings.gradient, settings.relative, options.petsc},
+                  comm, tell);
+  });
   const double seconds = watch.seconds();
   const UnknownValues estimate = variables.to_unknowns(result.variables);
   session.simulation().set_values(estimate);
   const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
-  const double objective = session.objective(observer_of(output));
+  const double objective = run.journal.with_failures_told([&] { return session.objective(observer_of(output)); });
   finish_output(output, run.journal);
 
   std::string table = "iteration,objective,gradient_norm,step,evaluations\n";

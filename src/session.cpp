@@ -86,9 +86,7 @@ void Session::make_ready() {
 }
 
 Session::~Session() {
-  if (failure_.empty()) return;
-  if (tiers_) tiers_->close(Tier::disk);
-  if (options_.journal != nullptr) options_.journal->fail(failure_);
+  if (has_failed_ && tiers_) tiers_->close(Tier::disk);
 }
 
 ResidentBytes Session::resident_bytes() const {

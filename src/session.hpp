@@ -61,8 +61,7 @@ class Session {
  public:
   /// Builds the simulation. Collective. The case's log-scale and prior settings are kept with the unknowns.
   Session(Case c, const Communicator& comm, bool adjoint, bool tangent, bool quiet, PlanOptions options = {});
-  /// A tier's files stay for a process that goes on, unless the last evaluation has failed for good, which the journal
-  /// then says.
+  /// A tier's files stay for a process that goes on, unless the last evaluation has failed for good.
   ~Session();
 
   const Case& source() const { return case_; }
@@ -190,7 +189,7 @@ class Session {
   Progress progress_;
   Resident resident_at_start_;
   std::int64_t counted_at_start_ = 0;  // bytes
-  std::string failure_;                // of the last evaluation, for good
+  bool has_failed_ = false;            // the last evaluation
 };
 
 }  // namespace hindsight

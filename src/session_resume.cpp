@@ -85,7 +85,7 @@ void visit_lossy(Lossy& l, const Visit& visit) {
 /// Does the work, unless the log has it. Failures of the numerics are logged and thrown again.
 Session::Logged Session::once(const std::string& kind, std::int64_t steps, const std::function<void(Logged&)>& work) {
   Logged result;
-  failure_.clear();
+  has_failed_ = false;
   RunJournal* const journal = options_.journal;
   if (journal == nullptr) {
     work(result);
@@ -101,15 +101,15 @@ Session::Logged Session::once(const std::string& kind, std::int64_t steps, const
     } catch (const NumericsError& error) {
       progress_.finish();
       result.failure = error.what();
-    } catch (const InputError& error) {  // to go on would end alike
-      failure_ = error.what();
+    } catch (const InputError&) {  // to go on would end alike
+      has_failed_ = true;
       throw;
     }
   }
   if (!is_recalled || journal->is_new_log()) journal->log([&](BlockWriter& to) { write(to, result, values); });
-  if (!is_recalled) journal->pause();
-  failure_ = result.failure;
-  if (!failure_.empty()) throw NumericsError(failure_);
+  has_failed_ = !result.failure.empty();
+  if (!is_recalled) has_failed_ ? journal->settle() : journal->pause();  // people will look at what there is
+  if (has_failed_) throw NumericsError(result.failure);
   return result;
 }
 

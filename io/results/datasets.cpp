@@ -5,11 +5,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {
+
+constexpr std::int64_t all_layers = std::numeric_limits<std::int64_t>::max();
+
+/// The slowest one.
+std::size_t last_axis(const Grid& grid) {
+  return static_cast<std::size_t>(std::max(1, grid.dimensions()) - 1);
+}
 
 struct Shape {
   std::vector<hsize_t> global, first, local;
@@ -93,9 +101,10 @@ void FieldFile::put(Hdf5Dataset dataset, const std::string& path, const Part& pa
   dataset.close(path_);
 }
 
-/// This rank's block of a field; an ODE's value is rank 0's.
-FieldFile::Part FieldFile::part_of_field() const {
-  const Shape shape = shape_of(*grid_);
+/// This rank's block of a field, no more than these layers of it; an ODE's value is rank 0's.
+FieldFile::Part FieldFile::part_of_field(std::int64_t layers) const {
+  Shape shape = shape_of(*grid_);
+  shape.local.front() = std::min(shape.local.front(), static_cast<hsize_t>(layers));
   Part part{space_of(shape.global, path_), space_of(shape.local, path_)};
   select_block(part.stored, shape, path_);
   if (grid_->dimensions() == 0) leave_to_root(part);
@@ -116,7 +125,7 @@ void FieldFile::leave_to_root(const Part& part) const {
 
 void FieldFile::write_field(const std::string& path, const std::vector<double>& owned) {
   folder_->communicator().together([&] {
-    const Part part = part_of_field();
+    const Part part = part_of_field(all_layers);
     put(create(path, part, H5T_IEEE_F64LE), path, part, H5T_NATIVE_DOUBLE, owned.data());
   });
 }
@@ -133,7 +142,16 @@ void FieldFile::overwrite_field(const std::string& path, const double* cells) {
   std::vector<double> owned;
   folder_->communicator().together([&] { owned = packed(*grid_, cells); });
   folder_->communicator().together(
-      [&] { put(open_dataset(file_, path, path_), path, part_of_field(), H5T_NATIVE_DOUBLE, owned.data()); });
+      [&] { put(open_dataset(file_, path, path_), path, part_of_field(all_layers), H5T_NATIVE_DOUBLE, owned.data()); });
+}
+
+void FieldFile::overwrite_part(const std::string& path, std::int64_t parts) {
+  const std::int64_t all = grid_->cells()[last_axis(*grid_)], layers = std::max<std::int64_t>(1, all / parts);
+  std::vector<double> zeros;
+  folder_->communicator().together(
+      [&] { zeros.resize(static_cast<std::size_t>(grid_->interior().cells() / all * layers)); });
+  folder_->communicator().together(
+      [&] { put(open_dataset(file_, path, path_), path, part_of_field(layers), H5T_NATIVE_DOUBLE, zeros.data()); });
 }
 
 /// By rank 0 alone.

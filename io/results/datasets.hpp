@@ -34,6 +34,8 @@ class FieldFile {
   /// a process may die at any moment and leave a file that opens. `cells` points to local cell (0,0,0) in the grid's
   /// layout.
   void overwrite_field(const std::string& path, const double* cells);
+  /// The same with zeros, of one of so many parts of this rank's block along its slowest axis.
+  void overwrite_part(const std::string& path, std::int64_t parts);
   /// Elements of a list, from the one of this number on; rank 0's values.
   void overwrite_numbers(const std::string& path, std::size_t first, const std::vector<double>& values);
   void overwrite_integers(const std::string& path, std::size_t first, const std::vector<std::int64_t>& values);
@@ -49,7 +51,7 @@ class FieldFile {
   struct Part {
     Hdf5Space stored, memory;
   };
-  Part part_of_field() const;
+  Part part_of_field(std::int64_t layers) const;
   Part part_of_list(std::size_t count) const;
   void leave_to_root(const Part& part) const;
   Hdf5Dataset create(const std::string& path, const Part& part, hid_t stored);

@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -19,24 +16,6 @@ const char* const file_name = "fields.h5";
 
 /// Of an ODE's outputs, whose writing one by one would take longer than the steps between them.
 constexpr std::size_t most_waiting = 64;
-
-/// A field of zeros in the grid's layout, whose pages are nobody's memory as long as they are only read.
-class ZeroField {
- public:
-  explicit ZeroField(const Layout& layout)
-      : doubles_(static_cast<double*>(std::calloc(static_cast<std::size_t>(layout.field_stride), sizeof(double)))),
-        cells_(doubles_.get() + layout.origin) {
-    if (!doubles_) throw std::bad_alloc();
-  }
-  const double* cells() const { return cells_; }
-
- private:
-  struct Free {
-    void operator()(double* doubles) const { std::free(doubles); }
-  };
-  std::unique_ptr<double, Free> doubles_;
-  const double* cells_;
-};
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -112,27 +91,27 @@ double FieldWriter::measure() {
   const auto left = most_ - static_cast<std::int64_t>(written_.steps.size());
   if (grid_.dimensions() == 0 || left < 1) return 0.0;
   const std::int64_t bytes = 8 * grid_.total_cells() * static_cast<std::int64_t>(fields_.size());
-  const bool are_many_bytes = bytes > 4 * sample_bytes / left;
+  const bool are_many_bytes = bytes > 4 * sample_bytes / most_;
   const std::int64_t count =
       std::min(left, are_many_bytes ? std::clamp<std::int64_t>(sample_bytes / bytes, 2, most) : few);
-  double seconds = seconds_of_outputs(count);
+  const std::int64_t parts = 1 + bytes / sample_bytes;
+  double seconds = seconds_of_outputs(count, parts);
   if (are_many_bytes) {
     const auto begin = std::chrono::steady_clock::now();
     file_.flush();
     seconds += seconds_since(begin);
   }
-  return seconds * static_cast<double>(left) / static_cast<double>(count);
+  return seconds * static_cast<double>(parts) * static_cast<double>(most_) / static_cast<double>(count);
 }
 
 /// By their median: the first one is not typical.
-double FieldWriter::seconds_of_outputs(std::int64_t count) {
-  const ZeroField zeros(grid_.layout());
+double FieldWriter::seconds_of_outputs(std::int64_t count, std::int64_t parts) {
   const std::size_t next = written_.steps.size();
   std::vector<double> seconds;
   for (std::int64_t i = 0; i < count; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t f = 0; f < fields_.size(); ++f)
-      file_.overwrite_field(layout_.dataset(f, static_cast<std::int64_t>(next) + i), zeros.cells());
+      file_.overwrite_part(layout_.dataset(f, static_cast<std::int64_t>(next) + i), parts);
     file_.overwrite_numbers("/times", next, {0.0});
     file_.overwrite_integers("/steps", next, {0});
     seconds.push_back(seconds_since(begin));

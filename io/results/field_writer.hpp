@@ -26,15 +26,15 @@ class FieldWriter {
   /// @throws Error(bug) when there are `most` already.
   void write(std::int64_t step, double time, const std::vector<const double*>& cells);
   const OutputsWritten& written() const { return written_; }
-  /// Seconds that all outputs will take on this rank, measured on a few of zeros in places of outputs that have not
-  /// come; where all are many bytes, with their way to the device. Next to nothing of an ODE. Collective.
+  /// Seconds that all outputs take on this rank, measured on a few, or parts of them, of zeros in places of outputs
+  /// that have not come; where all are many bytes, with their way to the device. Next to nothing of an ODE. Collective.
   double measure();
   /// What was written has reached the device: after it, written() may be kept to go on from.
   void flush();
   void finish(const std::string& case_name);
 
  private:
-  double seconds_of_outputs(std::int64_t count);
+  double seconds_of_outputs(std::int64_t count, std::int64_t parts);
   FieldFile opened(const std::function<void(const std::string& path)>& prepare) const;
   void write_lists();
   std::string xdmf() const;

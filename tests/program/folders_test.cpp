@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "io/hdf5/hdf5_handle.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {
@@ -234,10 +235,41 @@ TEST_F(Folders, ARunThatFailedForGoodSaysSo) {
   EXPECT_TRUE(says("complete") && !says("failed")) << output();
 }
 
+TEST_F(Folders, AnOdeThatFailedLeavesItsOutputs) {
+  std::ofstream("ode.yaml")
+      << "case: ode\nstate: {u: {initial: 1}}\nparameters: {a: 1}\nequations: {dt(u): \"a*u^2\"}\n"
+      << "time: {step: 0.05, to: 4}\nobjective: [{final: u}]\nunknowns: {a: {}}\n"
+      << "output: {every: 0.1}\n";
+  EXPECT_EQ(run("gradient ode.yaml --out R"), 3) << output();
+  const Hdf5File file(H5Fopen("R/fields.h5.partial", H5F_ACC_RDONLY, H5P_DEFAULT), "open", "R");
+  const Hdf5Dataset dataset(H5Dopen2(file, "/u", H5P_DEFAULT), "open", "R");
+  std::vector<double> u(41, -1.0);
+  ASSERT_GE(H5Dread(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, u.data()), 0);
+  for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(u[i], 1 / (1 - 0.1 * static_cast<double>(i)), 1e-3) << i;
+}
+
+TEST_F(Folders, ACheckThatFailedForGoodSaysSo) {
+  EXPECT_EQ(run("check case.yaml --out C --set parameters.a=-1e90"), 3) << output();
+  EXPECT_EQ(run("status C"), 0);
+  EXPECT_TRUE(says("failed, as it would again")) << output();
+  EXPECT_EQ(run("invert case.yaml --out I --set parameters.a=-1e90"), 3) << output();
+  EXPECT_EQ(run("status I"), 0);
+  EXPECT_TRUE(says("failed, as it would again")) << output();
+}
+
 TEST_F(Folders, OutputIsPlannedAndLeavesNothing) {
-  EXPECT_EQ(run("plan case.yaml --json plan.json"), 0) << output();
-  EXPECT_GT(nlohmann::json::parse(std::ifstream("plan.json"))["output_seconds"], 0.0);
-  EXPECT_FALSE(fs::exists("runs"));
+  fs::create_directories("others/scratch");
+  for (const char* name : {"result.json", "fields.h5", "fields.h5.partial", "case.yaml"})
+    write_text(std::string("others/scratch/") + name, "of others");
+  const auto before = all_of("others");
+  for (const char* where : {"", " --out others", " --out others/scratch", " --out others/R"}) {
+    SCOPED_TRACE(where);
+    EXPECT_EQ(run("plan case.yaml --json plan.json" + std::string(where)), 0) << output();
+    EXPECT_GT(nlohmann::json::parse(std::ifstream("plan.json"))["output_seconds"], 0.0);
+    EXPECT_FALSE(fs::exists("runs"));
+    EXPECT_TRUE(all_of("others") == before);
+    for (const auto& entry : fs::recursive_directory_iterator(".")) EXPECT_NE(entry.path().filename().string()[0], '.');
+  }
   ASSERT_EQ(run("gradient case.yaml --out R"), 0) << output();
   EXPECT_GT(nlohmann::json::parse(std::ifstream("R/result.json"))["plan"]["predicted"]["output_seconds"], 0.0);
 }
