@@ -53,7 +53,7 @@ std::string uneven_text(const Case& c, const Simulation& simulation) {
 
 std::vector<bool> used_unknowns(const Case& c, const SimulationSpec& spec) {
   std::vector<bool> used = used_unknowns(spec);
-  for (std::size_t i = 0; i < used.size(); ++i) used[i] = used[i] || c.unknowns[i].prior.has_value();
+  for (std::size_t i = 0; i < used.size(); ++i) used[i] = used[i] || c.assumptions[i].prior.has_value();
   return used;
 }
 

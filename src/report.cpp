@@ -77,7 +77,7 @@ std::vector<std::int64_t> output_landings(const Simulation& simulation) {
 std::vector<std::string> output_fields(const Case& c) {
   std::vector<std::string> names = c.output.fields;
   if (names.empty())
-    for (const CaseState& s : c.state) names.push_back(s.name);
+    for (const StateText& s : c.state) names.push_back(s.name);
   return names;
 }
 
@@ -86,7 +86,7 @@ std::vector<std::size_t> indices_in_state(const std::vector<std::string>& names,
   indices.reserve(names.size());
   for (const std::string& name : names)
     indices.push_back(static_cast<std::size_t>(
-        std::find_if(c.state.begin(), c.state.end(), [&](const CaseState& s) { return s.name == name; }) -
+        std::find_if(c.state.begin(), c.state.end(), [&](const StateText& s) { return s.name == name; }) -
         c.state.begin()));
   return indices;
 }
@@ -286,7 +286,7 @@ std::string misfit_text(const Session& session) {
   const std::vector<Term::Residuals> all = session.simulation().objective().residuals();
   std::size_t i = 0;
   double total = 0.0;
-  for (const CaseTerm& term : session.source().objective) {
+  for (const TermText& term : session.source().objective) {
     if (!term.is_misfit()) continue;
     const Term::Residuals& misfit = all[i++];
     const double squares = misfit.sum_of_squares;

@@ -72,7 +72,7 @@ class Variables {
     std::vector<double> all;
     const double infinity = std::numeric_limits<double>::infinity();
     for_each([&](std::size_t i, std::size_t) {
-      const CaseUnknown& u = session_.source().unknowns[i];
+      const Assumptions& u = session_.source().assumptions[i];
       const auto& bound = upper ? u.upper : u.lower;
       all.push_back(!bound ? (upper ? infinity : -infinity) : log(i) ? std::log(*bound) : *bound);
     });
@@ -80,7 +80,7 @@ class Variables {
   }
 
  private:
-  bool log(std::size_t i) const { return session_.source().unknowns[i].log_scale; }
+  bool log(std::size_t i) const { return session_.source().assumptions[i].log_scale; }
   template <class Visit>
   void for_each(Visit visit) const {
     const UnknownValues& values = session_.simulation().values();

@@ -41,9 +41,9 @@ std::string digest(const std::vector<Value>& values) {
 /// Tables that were read with the case: file and digest.
 std::vector<std::pair<std::string, std::string>> tables_of(const Case& c) {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const CaseParameter& p : c.parameters)
-    if (p.kind == CaseParameter::Kind::series) all.emplace_back(p.file, digest(p.times) + digest(p.values));
-  for (const CaseTerm& term : c.objective)
+  for (const ParameterText& p : c.parameters)
+    if (p.kind == ParameterText::Kind::series) all.emplace_back(p.file, digest(p.times) + digest(p.values));
+  for (const TermText& term : c.objective)
     if (!term.data.empty()) all.emplace_back(term.data, digest(term.observations));
   return all;
 }

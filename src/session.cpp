@@ -9,7 +9,6 @@
 #include "runtime/backends.hpp"
 #include "runtime/error.hpp"
 #include "runtime/ordered_sum.hpp"
-#include "src/assemble.hpp"
 #include "src/notes.hpp"
 
 namespace hindsight {
@@ -44,8 +43,8 @@ Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, b
                      "checkpoints.device: this run computes on the host and has no device memory; remove the key, or "
                      "compute on a device (--backend " +
                          device_backends() + ")");
-  simulation_ =
-      std::make_unique<Simulation>(assemble(case_), comm, Simulation::Wants{adjoint, tangent, options_.machine.get()});
+  simulation_ = std::make_unique<Simulation>(read_problem(case_), comm,
+                                             Simulation::Wants{adjoint, tangent, options_.machine.get()});
   notes_ = notes_on(case_, *simulation_);
   for (const std::string& note : notes_) progress_.warn(note);
   give_back_freed();  // tables that were read
@@ -102,8 +101,8 @@ std::int64_t Session::epoch_bytes() const {
 double Session::add_priors(UnknownValues* gradient) const {
   double sum = 0.0;
   for (std::size_t i = 0; i < case_.unknowns.size(); ++i) {
-    if (!case_.unknowns[i].prior) continue;
-    const Prior& prior = *case_.unknowns[i].prior;
+    if (!case_.assumptions[i].prior) continue;
+    const Prior& prior = *case_.assumptions[i].prior;
     const std::vector<double>& values = simulation_->values()[i];
     const auto distance = [&](std::size_t k) { return (values[k] - prior.mean) / prior.sd; };
     if (simulation_->spec().unknowns[i].is_field()) {

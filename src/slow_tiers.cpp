@@ -8,8 +8,8 @@
 
 #include "adjoint/plan/plan.hpp"
 #include "adjoint/schedule/level_counts.hpp"
-#include "adjoint/store/packed_state.hpp"
 #include "adjoint/store/checkpoints.hpp"
+#include "adjoint/store/packed_state.hpp"
 #include "adjoint/sweep/prefetch.hpp"
 #include "io/checkpoints/checkpoint_file.hpp"
 #include "runtime/error.hpp"
@@ -247,7 +247,7 @@ std::unique_ptr<Medium> SlowTiers::make_medium(Tier tier, std::int64_t slots, st
   file.slots = slots;
   file.pages = pages;
   file.page_bytes = page_bytes(tier);
-  for (const CaseState& state : case_.state) file.fields.push_back(state.name);
+  for (const StateText& state : case_.state) file.fields.push_back(state.name);
   file.shape = shape_;
   file.codec = codec(tier) != nullptr ? codec(tier)->name() : "";
   file.time = [line = &simulation_.time()](std::int64_t step) { return line->time(step); };

@@ -30,8 +30,8 @@ bool is_name(const std::string& text) {
 class Names {
  public:
   /// Coordinates have a meaning on grids that have their axes.
-  void add_axes(const CaseGrid& grid) {
-    for (const CaseAxis& axis : grid.axes) axes_.push_back(axis.name);
+  void add_axes(const GridText& grid) {
+    for (const AxisText& axis : grid.axes) axes_.push_back(axis.name);
   }
   void add(const std::string& name, const std::string& what, const SourcePlace& place) {
     if (!is_name(name)) throw InputError(place, "'" + name + "' is not a name (letters, digits, _)");
@@ -101,8 +101,8 @@ void read_functions(Value functions, Case& result, Names& names) {
     }
     result.functions.push_back({name, arguments, functions.at(key).expression()});
   }
-  for (const CaseFunction& f : result.functions)
-    for (const CaseFunction& other : result.functions)
+  for (const FunctionText& f : result.functions)
+    for (const FunctionText& other : result.functions)
       if (std::find(f.arguments.begin(), f.arguments.end(), other.name) != f.arguments.end())
         throw InputError(functions.place(),
                          "'" + other.name + "' is a function and cannot be an argument of " + f.name);
@@ -115,7 +115,7 @@ void read_state(Value state, Case& result, Names& names) {
       throw InputError(state.key_place(key),
                        "fields.h5 keeps the outputs' " + key + " as '" + key + "': choose another name");
     Value entry = state.at(key);
-    CaseState s;
+    StateText s;
     s.name = key;
     s.place = state.key_place(key);
     s.initial = entry.at("initial").expression();
@@ -138,7 +138,7 @@ std::string field_meant(const std::string& key, const std::vector<std::string>& 
 
 void read_equations(Value equations, Case& result) {
   std::vector<std::string> fields;
-  for (const CaseState& s : result.state) fields.push_back(s.name);
+  for (const StateText& s : result.state) fields.push_back(s.name);
   for (const std::string& key : equations.keys()) {
     const SourcePlace place = equations.key_place(key);
     const std::string wrong = "an equation is written dt(field): \"...\", not '" + key + "'";
@@ -151,14 +151,14 @@ void read_equations(Value equations, Case& result) {
                                   "; states: " + join(fields));
     result.equations.push_back({arguments[0], equations.at(key).expression()});
   }
-  for (const CaseState& s : result.state)
+  for (const StateText& s : result.state)
     if (std::none_of(result.equations.begin(), result.equations.end(),
-                     [&](const CaseEquation& e) { return e.field == s.name; }))
+                     [&](const EquationText& e) { return e.field == s.name; }))
       throw InputError(s.place, "state '" + s.name + "' has no equation dt(" + s.name + ")");
 }
 
 void read_time(Value time, Case& result) {
-  CaseTime& t = result.time;
+  TimeText& t = result.time;
   t.place = time.place();
   if (auto v = time.find("method")) t.method = v->one_of(methods().names());
   if (auto v = time.find("steps")) t.steps = v->one_of(step_sources().names());
@@ -189,38 +189,41 @@ void read_time(Value time, Case& result) {
 
 void read_unknowns(Value unknowns, Case& result) {
   std::vector<std::string> known;
-  for (const CaseParameter& p : result.parameters) known.push_back(p.name);
-  for (const CaseState& s : result.state) known.push_back("initial(" + s.name + ")");
+  for (const ParameterText& p : result.parameters) known.push_back(p.name);
+  for (const StateText& s : result.state) known.push_back("initial(" + s.name + ")");
   for (const std::string& key : unknowns.keys()) {
-    CaseUnknown u;
+    UnknownText u;
+    Assumptions assumed;
     u.place = unknowns.key_place(key);
     if (std::find(known.begin(), known.end(), key) == known.end())
       throw InputError(u.place, "unknown '" + key + "' is neither a parameter nor initial(state)" +
                                     did_you_mean(key, known) + "; possible: " + join(known));
     u.initial = key.starts_with("initial(");
     u.name = u.initial ? key.substr(8, key.size() - 9) : key;
-    if (auto entry = unknowns.find(key)) read_unknown(*entry, u);
+    if (auto entry = unknowns.find(key)) assumed = read_assumptions(*entry);
     const auto parameter = std::find_if(result.parameters.begin(), result.parameters.end(),
-                                        [&](const CaseParameter& p) { return p.name == u.name; });
-    if (!u.initial && parameter->kind == CaseParameter::Kind::scalar) {
+                                        [&](const ParameterText& p) { return p.name == u.name; });
+    if (!u.initial && parameter->kind == ParameterText::Kind::scalar) {
       const double value = parameter->value;
-      if (u.log_scale && !(value > 0)) throw InputError(u.place, "scale: log needs a positive value of " + key);
-      if ((u.lower && value < *u.lower) || (u.upper && value > *u.upper))
+      if (assumed.log_scale && !(value > 0)) throw InputError(u.place, "scale: log needs a positive value of " + key);
+      if ((assumed.lower && value < *assumed.lower) || (assumed.upper && value > *assumed.upper))
         throw InputError(u.place, "the value of " + key + " lies outside its bounds");
     }
     result.unknowns.push_back(u);
+    result.assumptions.push_back(assumed);
   }
 }
 
 void read_output(Value output, Case& result) {
   if (auto every = output.find("every")) {
-    result.output.every = every->number();
-    if (!(result.output.every > 0)) every->fail("output.every must be positive (a time)");
-    if ((result.time.to - result.time.from) / result.output.every > 1e7)
+    double& time = result.time.land_every;
+    time = every->number();
+    if (!(time > 0)) every->fail("output.every must be positive (a time)");
+    if ((result.time.to - result.time.from) / time > 1e7)
       every->fail("output.every gives more than ten million outputs");
   }
   std::vector<std::string> fields;
-  for (const CaseState& s : result.state) fields.push_back(s.name);
+  for (const StateText& s : result.state) fields.push_back(s.name);
   if (auto list = output.find("fields"))
     for (const Value& item : list->items()) result.output.fields.push_back(item.one_of(fields));
   output.finish();
@@ -282,16 +285,16 @@ Case parse_case(const std::string& path, const std::string& given, const std::ve
   root.finish();
   if (result.grid) {
     std::vector<std::string> fields;
-    for (const CaseState& s : result.state) fields.push_back(s.name);
-    for (const CaseAxis& axis : result.grid->axes)
+    for (const StateText& s : result.state) fields.push_back(s.name);
+    for (const AxisText& axis : result.grid->axes)
       for (const auto& side : axis.field_sides)
         for (const auto& [field, rule] : side)
           if (std::find(fields.begin(), fields.end(), field) == fields.end())
             throw InputError(axis.place, "boundary of axis " + axis.name + ": '" + field + "' is not a state" +
                                              did_you_mean(field, fields));
   }
-  for (const CaseParameter& p : result.parameters)
-    if (!result.grid && (p.kind == CaseParameter::Kind::field || p.kind == CaseParameter::Kind::field_file))
+  for (const ParameterText& p : result.parameters)
+    if (!result.grid && (p.kind == ParameterText::Kind::field || p.kind == ParameterText::Kind::field_file))
       throw InputError(p.place, "parameter '" + p.name + "' is a field, but the case has no grid");
   if (!result.unknowns.empty() && result.objective.empty())
     throw InputError(result.unknowns[0].place, "unknowns need an objective");
@@ -302,9 +305,9 @@ Case parse_case(const std::string& path, const std::string& given, const std::ve
 
 std::vector<std::string> Case::inputs() const {
   std::vector<std::string> all{file};
-  for (const CaseParameter& p : parameters)
+  for (const ParameterText& p : parameters)
     if (!p.file.empty()) all.push_back(p.file);
-  for (const CaseTerm& term : objective)
+  for (const TermText& term : objective)
     if (!term.data.empty()) all.push_back(term.data);
   return all;
 }

@@ -1,121 +1,27 @@
-// The case file as plain structs: parsed once, here, and never again. Texts keep the place they came from, so that
-// later errors (unknown names, wrong data) can say file, line and column.
+// The case file as plain structs: a problem in text (adjoint/problem/problem_text.hpp) and what is done with it. Parsed
+// once, here, and never again.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "adjoint/problem/problem_text.hpp"
 #include "adjoint/store/codecs/codecs.hpp"
 #include "runtime/error.hpp"
 
 namespace hindsight {
 
-/// An expression as it was written; a bare number in the file is its text. `place` is that of its first character.
-struct Text {
-  std::string text;
-  SourcePlace place;
-};
-
-enum class Edge { periodic, value, slope };
-
-/// One side of an axis. The expression may name a field's own rule: {u: {value: 0}, v: {slope: 1}} gives one per field.
-struct EdgeRule {
-  Edge edge = Edge::periodic;
-  Text expression;  ///< value or slope; "0" by default
-};
-
-struct CaseAxis {
-  std::string name;  ///< x, y or z; in this order
-  std::int64_t cells = 0;
-  double from = 0.0, to = 1.0;
-  bool periodic = true;
-  /// [lower, upper] rules when not periodic, for fields that have none of their own
-  std::array<EdgeRule, 2> sides;
-  /// rules of single fields: `boundary: {lower: {u: {value: 1}}, upper: ...}`
-  std::array<std::map<std::string, EdgeRule>, 2> field_sides;
-  SourcePlace place;
-};
-
-struct CaseGrid {
-  std::vector<CaseAxis> axes;
-  int order = 2;                ///< grid.order: 2, 4, 6, 8
-  bool harmonic_means = false;  ///< grid.means: arithmetic | harmonic
-};
-
-/// One parameter. Exactly one kind.
-struct CaseParameter {
-  enum class Kind { scalar, field, field_file, series };
-  std::string name;
-  Kind kind = Kind::scalar;
-  double value = 0.0;                 ///< scalar
-  Text field;                         ///< field: an expression of coordinates
-  std::string file, dataset;          ///< field_file: HDF5, the path resolved; series: the table it was read from
-  std::vector<double> times, values;  ///< series: knots, increasing; linear in between, constant outside
-  SourcePlace place;
-};
-
-struct CaseState {
-  std::string name;
-  Text initial;
-  SourcePlace place;
-};
-
-struct CaseFunction {
-  std::string name;
-  std::vector<std::string> arguments;
-  Text body;
-};
-
-struct CaseEquation {
-  std::string field;  ///< dt(field)
-  Text right_hand_side;
-};
-
-struct CaseTime {
-  std::string method = "rk4";   ///< one of methods() (solvers/steppers/methods.hpp)
-  std::string steps = "fixed";  ///< one of step_sources() (solvers/time/step_sources.hpp)
-  double from = 0.0, step = 0.0, to = 0.0;
-  std::optional<Text> until;  ///< ends the run; then `to` is from + at_most * step
-  SourcePlace place;
-};
-
-struct Observation {
-  double time = 0.0;
-  std::array<double, 3> at{0, 0, 0};
-  double value = 0.0;
-};
-
-/// One objective term.
-struct CaseTerm {
-  std::string kind;     ///< one of term_kinds() (adjoint/objective/term_kinds.hpp), or misfit
-  Text expression;      ///< misfit: `of`, a field or an expression of fields
-  double weight = 1.0;  ///< `weight:`, any kind
-  bool is_misfit() const { return kind == "misfit"; }
-  // misfit: J = 1/2 sum ((simulated - observed)/noise)^2, of logarithms with log: true
-  std::string data;                       ///< resolved path, for messages
-  std::vector<Observation> observations;  ///< sorted by time, then in file order
-  double noise = 1.0;
-  bool log = false;
-  SourcePlace place;
-};
-
 struct Prior {
   double mean = 0.0, sd = 1.0;
 };
 
-struct CaseUnknown {
-  std::string name;      ///< parameter, or state for initial(...)
-  bool initial = false;  ///< initial(name)
+/// What an inversion takes for granted of an unknown.
+struct Assumptions {
   std::optional<double> lower, upper;
   bool log_scale = false;
   std::optional<Prior> prior;
-  SourcePlace place;
-  std::string label() const { return initial ? "initial(" + name + ")" : name; }
 };
 
 /// "1 GiB" is bytes; "10 slots" is a count of states besides the working memory.
@@ -157,21 +63,13 @@ struct CaseInversion {
 };
 
 struct CaseOutput {
-  double every = 0.0;               ///< time between outputs; 0: only the end
   std::vector<std::string> fields;  ///< empty: all
 };
 
-struct Case {
+struct Case : ProblemText {
   std::string name;
-  std::string file;              ///< path of the case file
-  std::optional<CaseGrid> grid;  ///< absent: an ODE
-  std::vector<CaseParameter> parameters;
-  std::vector<CaseState> state;
-  std::vector<CaseFunction> functions;
-  std::vector<CaseEquation> equations;
-  CaseTime time;
-  std::vector<CaseTerm> objective;
-  std::vector<CaseUnknown> unknowns;
+  std::string file;                      ///< path of the case file
+  std::vector<Assumptions> assumptions;  ///< parallel to the unknowns
   CaseCheckpoints checkpoints;
   std::optional<CaseInversion> inversion;
   CaseOutput output;

@@ -10,6 +10,7 @@
 #include "adjoint/objective/term_kinds.hpp"
 #include "io/case/csv.hpp"
 #include "io/case/text_file.hpp"
+#include "io/results/datasets.hpp"
 #include "runtime/nearest_name.hpp"
 #include "solvers/equations/parser.hpp"
 
@@ -29,7 +30,7 @@ EdgeRule read_edge(Value rule) {
 }
 
 /// One side of an axis: a rule, optionally with rules of single fields under `fields`.
-void read_side(Value side, CaseAxis& axis, std::size_t which) {
+void read_side(Value side, AxisText& axis, std::size_t which) {
   if (auto fields = side.find("fields"))
     for (const std::string& field : fields->keys()) axis.field_sides[which][field] = read_edge(fields->at(field));
   const auto value = side.find("value"), slope = side.find("slope");
@@ -42,7 +43,7 @@ void read_side(Value side, CaseAxis& axis, std::size_t which) {
   }
 }
 
-void read_boundary(Value boundary, CaseAxis& axis) {
+void read_boundary(Value boundary, AxisText& axis) {
   if (boundary.is_scalar()) {
     boundary.one_of({"periodic"});
     return;
@@ -74,7 +75,7 @@ std::vector<double> number_list(const Value& list) {
   return numbers;
 }
 
-void read_series(Value series, Value& parameter, CaseParameter& result, const std::string& case_path) {
+void read_series(Value series, Value& parameter, ParameterText& result, const std::string& case_path) {
   if (series.is_map()) {
     result.times = number_list(series.at("times"));
     result.values = number_list(series.at("values"));
@@ -130,7 +131,7 @@ CaseBudget read_budget(const Value& value) {
   return budget;
 }
 
-void read_observations(Value misfit, const Case& so_far, CaseTerm& term) {
+void read_observations(Value misfit, const Case& so_far, TermText& term) {
   const Value data = misfit.at("data");
   term.data = resolve(data.text(), so_far.file);
   const Table table(term.data);
@@ -144,16 +145,16 @@ void read_observations(Value misfit, const Case& so_far, CaseTerm& term) {
   const std::vector<double> values = table.numbers(column("value", {"value", term.expression.text}));
   std::vector<std::vector<double>> positions;
   if (so_far.grid)
-    for (const CaseAxis& axis : so_far.grid->axes) positions.push_back(table.numbers(column(axis.name, {axis.name})));
+    for (const AxisText& axis : so_far.grid->axes) positions.push_back(table.numbers(column(axis.name, {axis.name})));
   if (times.empty()) data.fail("'" + term.data + "' holds no observations");
   for (std::size_t row = 0; row < times.size(); ++row) {
-    Observation o;
+    PointObservation o;
     o.time = times[row];
     o.value = values[row];
     if (o.time < so_far.time.from || o.time > so_far.time.to)
       throw InputError(table.place(row), "the observation's time lies outside the run (time.from to time.to)");
     for (std::size_t a = 0; a < positions.size(); ++a) {
-      const CaseAxis& axis = so_far.grid->axes[a];
+      const AxisText& axis = so_far.grid->axes[a];
       o.at[a] = positions[a][row];
       if (o.at[a] < axis.from || o.at[a] > axis.to)
         throw InputError(table.place(row), "the observation's " + axis.name + " lies outside the grid");
@@ -162,13 +163,13 @@ void read_observations(Value misfit, const Case& so_far, CaseTerm& term) {
     term.observations.push_back(o);
   }
   std::stable_sort(term.observations.begin(), term.observations.end(),
-                   [](const Observation& a, const Observation& b) { return a.time < b.time; });
+                   [](const PointObservation& a, const PointObservation& b) { return a.time < b.time; });
 }
 
 }  // namespace
 
-CaseGrid read_grid(Value grid) {
-  CaseGrid result;
+GridText read_grid(Value grid) {
+  GridText result;
   if (auto order = grid.find("order")) {
     const std::string text = order->one_of({"2", "4", "6", "8"});
     result.order = text[0] - '0';
@@ -180,7 +181,7 @@ CaseGrid read_grid(Value grid) {
     if (result.axes.size() !=
         static_cast<std::size_t>(std::find(axis_names.begin(), axis_names.end(), name) - axis_names.begin()))
       found->fail("axis " + name + " needs the axes before it (x, then y, then z)");
-    CaseAxis axis;
+    AxisText axis;
     axis.name = name;
     axis.place = found->place();
     Value cells = found->at("cells");
@@ -198,8 +199,8 @@ CaseGrid read_grid(Value grid) {
   return result;
 }
 
-CaseParameter read_parameter(Value parameter, const std::string& name, const std::string& case_path) {
-  CaseParameter result;
+ParameterText read_parameter(Value parameter, const std::string& name, const std::string& case_path) {
+  ParameterText result;
   result.name = name;
   result.place = parameter.place();
   if (parameter.is_scalar()) {
@@ -207,17 +208,20 @@ CaseParameter read_parameter(Value parameter, const std::string& name, const std
     return result;
   }
   if (auto series = parameter.find("series")) {
-    result.kind = CaseParameter::Kind::series;
+    result.kind = ParameterText::Kind::series;
     parameter.find("time");
     parameter.find("value");
     read_series(*series, parameter, result, case_path);
   } else if (auto field = parameter.find("field")) {
-    result.kind = CaseParameter::Kind::field;
+    result.kind = ParameterText::Kind::field;
     result.field = field->expression();
   } else if (auto file = parameter.find("file")) {
-    result.kind = CaseParameter::Kind::field_file;
+    result.kind = ParameterText::Kind::field_file;
     result.file = resolve(file->text(), case_path);
-    result.dataset = parameter.at("dataset").text();
+    const std::string dataset = parameter.at("dataset").text();
+    result.fill = [file = result.file, dataset](const Grid& grid, double* cells) {
+      read_field(file, dataset, grid, cells);
+    };
     try {
       require_regular_file(result.file, "an HDF5 file");
     } catch (const InputError& error) {
@@ -251,7 +255,7 @@ std::pair<std::string, Value> kind_of_term(Value& term) {
   return *found;
 }
 
-void read_misfit(Value misfit, const Case& so_far, CaseTerm& term) {
+void read_misfit(Value misfit, const Case& so_far, TermText& term) {
   term.expression = misfit.at("of").expression();
   if (auto log = misfit.find("log")) term.log = log->boolean();
   if (auto noise = misfit.find("noise")) {
@@ -260,7 +264,7 @@ void read_misfit(Value misfit, const Case& so_far, CaseTerm& term) {
   }
   for (const char* key : {"time", "value"}) misfit.find(key);
   if (so_far.grid)
-    for (const CaseAxis& axis : so_far.grid->axes) misfit.find(axis.name);
+    for (const AxisText& axis : so_far.grid->axes) misfit.find(axis.name);
   misfit.find("data");
   misfit.finish();
   if (so_far.time.until)
@@ -270,8 +274,8 @@ void read_misfit(Value misfit, const Case& so_far, CaseTerm& term) {
 
 }  // namespace
 
-CaseTerm read_term(Value term, const Case& so_far) {
-  CaseTerm result;
+TermText read_term(Value term, const Case& so_far) {
+  TermText result;
   result.place = term.place();
   if (auto weight = term.find("weight")) {
     result.weight = weight->number();
@@ -287,7 +291,8 @@ CaseTerm read_term(Value term, const Case& so_far) {
   return result;
 }
 
-void read_unknown(Value entry, CaseUnknown& unknown) {
+Assumptions read_assumptions(Value entry) {
+  Assumptions unknown;
   if (auto bounds = entry.find("bounds")) {
     const std::vector<Value> ends = bounds->items();
     if (ends.size() != 2) bounds->fail("bounds are a list of two numbers: [lower, upper]");
@@ -313,6 +318,7 @@ void read_unknown(Value entry, CaseUnknown& unknown) {
     unknown.prior = p;
   }
   entry.finish();
+  return unknown;
 }
 
 const std::vector<std::string>& checkpoint_schedules() {

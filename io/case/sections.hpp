@@ -8,11 +8,11 @@
 
 namespace hindsight {
 
-CaseGrid read_grid(Value grid);
-CaseParameter read_parameter(Value parameter, const std::string& name, const std::string& case_path);
+GridText read_grid(Value grid);
+ParameterText read_parameter(Value parameter, const std::string& name, const std::string& case_path);
 /// @param so_far grid, state and time are read already.
-CaseTerm read_term(Value term, const Case& so_far);
-void read_unknown(Value entry, CaseUnknown& unknown);
+TermText read_term(Value term, const Case& so_far);
+Assumptions read_assumptions(Value entry);
 CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path);
 /// The keys codec, tolerance, accept, then and difference of a tier.
 CaseCodec read_codec(Value tier);

@@ -3,7 +3,6 @@
 
 #include <fstream>
 
-#include "src/assemble.hpp"
 #include "src/notes.hpp"
 #include "tests/support.hpp"
 
@@ -15,7 +14,7 @@ using namespace test;
 /// The unknowns that are not used, by name.
 std::string unused(const std::string& text, const std::vector<std::string>& set = {}) {
   const Case c = text_case(text, set);
-  const SimulationSpec spec = assemble(c);
+  const SimulationSpec spec = read_problem(c);
   const std::vector<bool> used = used_unknowns(c, spec);
   std::string names;
   for (std::size_t i = 0; i < used.size(); ++i)

@@ -7,7 +7,6 @@
 
 #include "io/case/case.hpp"
 #include "solvers/equations/print.hpp"
-#include "src/assemble.hpp"
 
 namespace hindsight {
 namespace {
@@ -257,7 +256,7 @@ std::string text_with(const Bad& bad) {
 }
 
 TEST(BadCases, TheGoodOneIsGood) {
-  EXPECT_NO_THROW(assemble(parse_case("good.yaml", text_with({0, "", ""}), {})));
+  EXPECT_NO_THROW(read_problem(parse_case("good.yaml", text_with({0, "", ""}), {})));
 }
 
 TEST(BadCases, GoodCodecsAreGood) {
@@ -284,7 +283,7 @@ TEST(BadCases, AreRefusedWithTheirLine) {
   for (const Bad& bad : bad_cases()) {
     SCOPED_TRACE(bad.text);
     try {
-      assemble(parse_case(folder() + "/bad.yaml", text_with(bad), {}));
+      read_problem(parse_case(folder() + "/bad.yaml", text_with(bad), {}));
       ADD_FAILURE() << "accepted";
     } catch (const InputError& error) {
       const std::string message = error.what();
@@ -298,7 +297,7 @@ TEST(BadCases, AreRefusedWithTheirLine) {
 
 TEST(BadCases, ColumnsPointAtTheName) {
   try {
-    assemble(parse_case("bad.yaml", text_with({6, "equations: {dt(u): \"D*lap(u) - kk*u\", dt(v): 0}", ""}), {}));
+    read_problem(parse_case("bad.yaml", text_with({6, "equations: {dt(u): \"D*lap(u) - kk*u\", dt(v): 0}", ""}), {}));
     FAIL();
   } catch (const InputError& error) {
     EXPECT_EQ(std::string(error.what()).substr(0, 14), "bad.yaml:6:32:") << error.what();
@@ -309,7 +308,7 @@ TEST(BadCases, Overrides) {
   const std::string text = text_with({0, "", ""});
   const auto message = [&](const std::string& set) -> std::string {
     try {
-      assemble(parse_case("good.yaml", text, {set}));
+      read_problem(parse_case("good.yaml", text, {set}));
       return "";
     } catch (const InputError& error) {
       return error.what();
@@ -336,7 +335,7 @@ TEST(BadCases, NamesOfCasesMayHaveAnyLetters) {
 
 TEST(BadCases, SingleLettersGetNoHint) {
   try {
-    assemble(parse_case("bad.yaml", text_with({6, "equations: {dt(u): \"w*u\", dt(v): 0}", ""}), {}));
+    read_problem(parse_case("bad.yaml", text_with({6, "equations: {dt(u): \"w*u\", dt(v): 0}", ""}), {}));
     FAIL();
   } catch (const InputError& error) {
     EXPECT_EQ(std::string(error.what()).find("did you mean"), std::string::npos) << error.what();
@@ -347,7 +346,7 @@ TEST(BadCases, SingleLettersGetNoHint) {
 TEST(BadCases, ArgumentsMayBeNamedLikeCoordinates) {
   const std::string text = text_with({5, "functions: {\"f(t, x)\": \"t - x\"}", ""});
   const auto assembled = [&](const std::string& right) {
-    return assemble(parse_case("good.yaml", text, {"equations.dt(u)=" + right})).model;
+    return read_problem(parse_case("good.yaml", text, {"equations.dt(u)=" + right})).model;
   };
   const Model by_function = assembled("f(u, v)");
   EXPECT_EQ(to_text(by_function.right_hand_sides[0]), to_text(assembled("u - v").right_hand_sides[0]));
@@ -356,7 +355,7 @@ TEST(BadCases, ArgumentsMayBeNamedLikeCoordinates) {
 TEST(BadCases, OdesHaveNoSpace) {
   const auto message = [](const std::string& text) -> std::string {
     try {
-      assemble(parse_case("ode.yaml", text, {}));
+      read_problem(parse_case("ode.yaml", text, {}));
       return "";
     } catch (const InputError& error) {
       return error.what();

@@ -10,7 +10,6 @@
 #include "io/case/csv.hpp"
 #include "solvers/equations/parser.hpp"
 #include "solvers/equations/print.hpp"
-#include "src/assemble.hpp"
 
 namespace hindsight {
 namespace {
@@ -20,7 +19,7 @@ Case read(const std::string& text, const std::vector<std::string>& set = {}) {
 }
 
 std::string right_hand_side(const std::string& text, std::size_t field = 0) {
-  return to_text(assemble(read(text)).model.right_hand_sides[field]);
+  return to_text(read_problem(read(text)).model.right_hand_sides[field]);
 }
 
 TEST(Names, LorenzMayCallItsStatesXYZ) {
@@ -58,7 +57,7 @@ time: {step: 0.001, to: 0.1}
   EXPECT_EQ(right_hand_side(water, 2), "h*z");  // an axis that the grid lacks has no coordinate
   std::string parameter = water;
   parameter.replace(parameter.find("g: 9.81"), 7, "g: 9.81, h0: 2, X: 1");
-  EXPECT_NO_THROW(assemble(read(parameter)));
+  EXPECT_NO_THROW(read_problem(read(parameter)));
 }
 
 const std::string line = R"yaml(
@@ -79,17 +78,17 @@ std::string with(const std::string& parameters, const std::string& right) {
 }
 
 TEST(Names, CellSizesAndTheStepAreReadable) {
-  const SimulationSpec spec = assemble(read(with("", "u*step + hx*hy")));
+  const SimulationSpec spec = read_problem(read(with("", "u*step + hx*hy")));
   EXPECT_EQ(to_text(spec.model.right_hand_sides[0]), "0.025 + u*step");
   EXPECT_TRUE(spec.initial[0].is_constant(0.1 + 0.25));
   const std::string field = "parameters: {k: {field: \"x/hx\"}}";
-  EXPECT_NO_THROW(assemble(read(with(field, "u*k"))));
+  EXPECT_NO_THROW(read_problem(read(with(field, "u*k"))));
 }
 
 TEST(Names, OwnNamesGoBeforeThoseOfCellsAndSteps) {
   const std::string own = "parameters: {hx: 3, hy: 0.5, step: 0.25}";
   EXPECT_EQ(right_hand_side(with(own, "u*step + hx")), "u*step + hx");
-  EXPECT_EQ(assemble(read(with(own, "u*step"))).model.graph->scalar_index(step_length), -1);
+  EXPECT_EQ(read_problem(read(with(own, "u*step"))).model.graph->scalar_index(step_length), -1);
   const std::string function = "functions: {\"step(s)\": \"where(s > 0, 1, 0)\", \"f(hx)\": \"2*hx\"}";
   std::string text = with(function, "u*step(u) + f(u)");
   text.replace(text.find("u*step/hx"), 9, "u/hx");
@@ -129,10 +128,10 @@ output: {every: 1/4}
   EXPECT_EQ(c.time.from, -0.5);
   EXPECT_EQ(c.time.to, 1.5);
   EXPECT_EQ(c.objective[0].weight, 0.25);
-  EXPECT_EQ(c.unknowns[0].lower, 0.5);
-  EXPECT_EQ(c.unknowns[0].upper, 2 * std::numbers::pi);
-  EXPECT_EQ(c.unknowns[0].prior->mean, 2.5);
-  EXPECT_EQ(c.unknowns[0].prior->sd, 0.125);
+  EXPECT_EQ(c.assumptions[0].lower, 0.5);
+  EXPECT_EQ(c.assumptions[0].upper, 2 * std::numbers::pi);
+  EXPECT_EQ(c.assumptions[0].prior->mean, 2.5);
+  EXPECT_EQ(c.assumptions[0].prior->sd, 0.125);
   EXPECT_EQ(c.checkpoints.period, 3);
   EXPECT_EQ(c.checkpoints.host->amount, std::int64_t{1} << 29U);
   EXPECT_EQ(c.checkpoints.host_codec.tolerance, 1.0 / 1024);
@@ -141,14 +140,14 @@ output: {every: 1/4}
   EXPECT_EQ(c.inversion->iterations, 20);
   EXPECT_EQ(c.inversion->gradient, 5e-7);
   EXPECT_EQ(c.inversion->relative, 0.01);
-  EXPECT_EQ(c.output.every, 0.25);
+  EXPECT_EQ(c.time.land_every, 0.25);
   for (const char* kept : {"8/3", "2*pi/24", "1/64", "2^5/2"})
     EXPECT_NE(c.resolved.find(kept), std::string::npos) << kept;
   EXPECT_EQ(parse_case("again.yaml", c.resolved, {}).time.step, c.time.step);
 }
 
 TEST(Numbers, OfAnEndMayBeExpressions) {
-  const SimulationSpec spec = assemble(read(R"yaml(
+  const SimulationSpec spec = read_problem(read(R"yaml(
 case: until
 state: {u: {initial: 1}}
 equations: {dt(u): "-u"}

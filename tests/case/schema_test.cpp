@@ -5,7 +5,6 @@
 #include <fstream>
 
 #include "io/case/case.hpp"
-#include "src/assemble.hpp"
 
 namespace hindsight {
 namespace {
@@ -73,7 +72,7 @@ TEST(Schema, AcceptsTheShippedCases) {
 
 TEST(Schema, TemplatesAreGoodCases) {
   for (const char* kind : {"ode", "pde"})
-    EXPECT_NO_THROW(assemble(parse_case("template.yaml", case_template(kind), {})));
+    EXPECT_NO_THROW(read_problem(parse_case("template.yaml", case_template(kind), {})));
   EXPECT_THROW(case_template("odd"), InputError);
 }
 

@@ -145,7 +145,8 @@ class Points {
       std::size_t next = 0;
       for (std::size_t i = 0; i < values.size(); ++i)
         for (double& value : values[i])
-          value = session_.source().unknowns[i].log_scale ? value * std::exp(at[next++]) : value + size(i) * at[next++];
+          value =
+              session_.source().assumptions[i].log_scale ? value * std::exp(at[next++]) : value + size(i) * at[next++];
       return values;
     };
     InversionProblem problem;
@@ -159,7 +160,7 @@ class Points {
       gradient.clear();
       for (std::size_t i = 0; i < values.size(); ++i)
         for (std::size_t k = 0; k < values[i].size(); ++k)
-          gradient.push_back(e.gradient[i][k] * (session_.source().unknowns[i].log_scale ? values[i][k] : size(i)));
+          gradient.push_back(e.gradient[i][k] * (session_.source().assumptions[i].log_scale ? values[i][k] : size(i)));
       return e.objective;
     };
     return values_at(invert(problem, {"lbfgs", 150, 1e-9, 1e-9, ""}, session_.communicator(), {}).variables);

@@ -1,4 +1,4 @@
-#include "src/assemble.hpp"
+#include "adjoint/problem/problem_text.hpp"
 
 #include <fmt/format.h>
 
@@ -7,53 +7,56 @@
 
 #include "adjoint/objective/misfit.hpp"
 #include "adjoint/objective/term_kinds.hpp"
-#include "io/results/datasets.hpp"
 #include "solvers/equations/discretise.hpp"
 #include "solvers/equations/parser.hpp"
 
 namespace hindsight {
 namespace {
 
-class Assembler {
+class ProblemReader {
  public:
-  explicit Assembler(const Case& c) : case_(c), graph_(*spec_.model.graph) {
-    if (c.grid) {
-      stencils_.dimensions = static_cast<int>(c.grid->axes.size());
-      stencils_.order = c.grid->order;
-      stencils_.face_mean = c.grid->harmonic_means ? FaceMean::harmonic : FaceMean::arithmetic;
-      for (const CaseAxis& axis : c.grid->axes) {
+  explicit ProblemReader(const ProblemText& problem) : problem_(problem), graph_(*spec_.model.graph) {
+    if (problem.grid) {
+      stencils_.dimensions = static_cast<int>(problem.grid->axes.size());
+      stencils_.order = problem.grid->order;
+      stencils_.face_mean = problem.grid->harmonic_means ? FaceMean::harmonic : FaceMean::arithmetic;
+      for (const AxisText& axis : problem.grid->axes) {
         spec_.axes.push_back({axis.name, axis.cells, axis.from, axis.to, axis.periodic});
         stencils_.spacing[spec_.axes.size() - 1] = spec_.axes.back().spacing();
       }
     }
     spec_.model.dimensions = stencils_.dimensions;
-    for (const CaseFunction& f : c.functions) functions_[f.name] = {f.name, f.arguments, f.body.text, f.body.place};
+    for (const FunctionText& f : problem.functions)
+      functions_[f.name] = {f.name, f.arguments, f.body.text, f.body.place};
   }
 
-  SimulationSpec assemble() {
+  SimulationSpec read() {
     read_parameters();
     Model& model = spec_.model;
-    for (const CaseState& s : case_.state) model.fields.push_back(s.name);
-    for (const CaseState& s : case_.state) {
+    for (const StateText& s : problem_.state) model.fields.push_back(s.name);
+    for (const StateText& s : problem_.state) {
       Scope start = point_scope(/*with_fields=*/false, /*with_time=*/false);
       start.random = Scope::Random::of_cell;
       spec_.initial.push_back(expression(s.initial, start));
       spec_.names.initial.push_back("the initial value of " + s.name + placed(s.initial));
-      const auto equation = std::find_if(case_.equations.begin(), case_.equations.end(),
-                                         [&](const CaseEquation& e) { return e.field == s.name; });
+      const auto equation = std::find_if(problem_.equations.begin(), problem_.equations.end(),
+                                         [&](const EquationText& e) { return e.field == s.name; });
+      if (equation == problem_.equations.end())
+        throw InputError(s.place, "state '" + s.name + "' has no equation dt(" + s.name + ")");
       model.right_hand_sides.push_back(expression(equation->right_hand_side, full_scope()));
       spec_.names.equations.push_back("dt(" + s.name + ")" + placed(equation->right_hand_side));
     }
     read_walls();
-    spec_.method = case_.time.method;
-    spec_.steps = case_.time.steps;
-    spec_.from = case_.time.from;
-    spec_.to = case_.time.to;
-    spec_.step = case_.time.step;
-    if (case_.time.until) read_stop(*case_.time.until);
-    for (const CaseTerm& term : case_.objective) read_term(term);
+    spec_.method = problem_.time.method;
+    spec_.steps = problem_.time.steps;
+    spec_.from = problem_.time.from;
+    spec_.to = problem_.time.to;
+    spec_.step = problem_.time.step;
+    if (problem_.time.until) read_stop(*problem_.time.until);
+    read_landings();
+    for (const TermText& term : problem_.objective) read_term(term);
     spec_.terms.insert(spec_.terms.end(), misfits_.begin(), misfits_.end());
-    for (const CaseUnknown& u : case_.unknowns) spec_.unknowns.push_back({u.name, kind_of(u)});
+    for (const UnknownText& u : problem_.unknowns) spec_.unknowns.push_back({u.name, kind_of(u)});
     return std::move(spec_);
   }
 
@@ -107,26 +110,23 @@ class Assembler {
     coordinates.operators = false;
     coordinates.functions = functions_;
     coordinates.random = Scope::Random::of_cell;
-    for (const CaseParameter& p : case_.parameters) {
+    for (const ParameterText& p : problem_.parameters) {
       switch (p.kind) {
-        case CaseParameter::Kind::scalar:
+        case ParameterText::Kind::scalar:
           spec_.model.scalars.push_back(p.name);
           spec_.scalar_values.push_back(p.value);
           break;
-        case CaseParameter::Kind::series:
+        case ParameterText::Kind::series:
           spec_.model.series.push_back(p.name);
           spec_.series.push_back({p.name, p.times, p.values});
           break;
-        case CaseParameter::Kind::field:
+        case ParameterText::Kind::field:
           spec_.model.parameter_fields.push_back(p.name);
           spec_.parameter_fields.push_back({p.name, expression(p.field, coordinates), {}, placed(p.field)});
           break;
-        case CaseParameter::Kind::field_file:
+        case ParameterText::Kind::field_file:
           spec_.model.parameter_fields.push_back(p.name);
-          spec_.parameter_fields.push_back(
-              {p.name, {}, [file = p.file, dataset = p.dataset](const Grid& grid, double* cells) {
-                 read_field(file, dataset, grid, cells);
-               }});
+          spec_.parameter_fields.push_back({p.name, {}, p.fill});
           break;
       }
     }
@@ -147,7 +147,7 @@ class Assembler {
       std::array<std::array<std::string, 2>, 3> names;
       for (std::size_t a = 0; a < spec_.axes.size(); ++a) {
         if (spec_.axes[a].periodic) continue;
-        const CaseAxis& axis = case_.grid->axes[a];
+        const AxisText& axis = problem_.grid->axes[a];
         for (std::size_t side = 0; side < 2; ++side) {
           const auto own = axis.field_sides[side].find(field);
           const EdgeRule& rule = own == axis.field_sides[side].end() ? axis.sides[side] : own->second;
@@ -163,16 +163,20 @@ class Assembler {
     }
   }
 
-  void read_misfit(const CaseTerm& term) {
+  void read_landings() {
+    const TimeText& time = problem_.time;
+    if (time.land_every <= 0) return;
+    for (std::int64_t i = 1; time.from + static_cast<double>(i) * time.land_every < time.to; ++i)
+      spec_.landings.push_back(time.from + static_cast<double>(i) * time.land_every);
+  }
+
+  void read_misfit(const TermText& term) {
     auto misfit = std::make_shared<MisfitSpec>();
     Scope scope = point_scope(true, false);
     scope.fields = spec_.model.fields;
     scope.dimensions = 0;
     misfit->of = expression(term.expression, scope);
-    std::vector<PointObservation> observations;
-    observations.reserve(term.observations.size());
-    for (const Observation& o : term.observations) observations.push_back({o.time, o.at, o.value});
-    misfit->observations = std::make_shared<const std::vector<PointObservation>>(std::move(observations));
+    misfit->observations = std::make_shared<const std::vector<PointObservation>>(term.observations);
     misfit->noise = term.noise;
     misfit->logarithmic = term.log;
     misfit->weight = term.weight;
@@ -180,7 +184,7 @@ class Assembler {
     misfits_.push_back(misfit);
   }
 
-  void read_term(const CaseTerm& term) {
+  void read_term(const TermText& term) {
     if (term.is_misfit()) return read_misfit(term);
     const TermKind& kind = term_kinds().find(term.kind);
     Scope scope = full_scope();
@@ -222,22 +226,25 @@ class Assembler {
     if (!(stop.limit > 0) || !std::isfinite(stop.limit)) refuse();
     Text quantity{text.substr(open + 1, close - open - 1), until.place};
     quantity.place.column += static_cast<int>(open) + 1;
-    for (const CaseEquation& e : case_.equations)
+    for (const EquationText& e : problem_.equations)
       for (std::size_t at; (at = quantity.text.find("dt(" + e.field + ")")) != std::string::npos;)
         quantity.text.replace(at, e.field.size() + 4, "(" + e.right_hand_side.text + ")");
     stop.quantity = expression(quantity, full_scope());
     spec_.until = stop;
   }
 
-  Unknown::Kind kind_of(const CaseUnknown& u) const {
+  Unknown::Kind kind_of(const UnknownText& u) const {
+    const auto is_it = [&](const auto& named) { return named.name == u.name; };
+    const auto p = std::find_if(problem_.parameters.begin(), problem_.parameters.end(), is_it);
+    const bool is_there =
+        u.initial ? std::any_of(problem_.state.begin(), problem_.state.end(), is_it) : p != problem_.parameters.end();
+    if (!is_there) throw InputError(u.place, "unknown '" + u.label() + "' is neither a parameter nor initial(state)");
     if (u.initial) return Unknown::Kind::initial;
-    const auto p = std::find_if(case_.parameters.begin(), case_.parameters.end(),
-                                [&](const CaseParameter& parameter) { return parameter.name == u.name; });
-    if (p->kind == CaseParameter::Kind::scalar) return Unknown::Kind::scalar;
-    return p->kind == CaseParameter::Kind::series ? Unknown::Kind::series : Unknown::Kind::field;
+    if (p->kind == ParameterText::Kind::scalar) return Unknown::Kind::scalar;
+    return p->kind == ParameterText::Kind::series ? Unknown::Kind::series : Unknown::Kind::field;
   }
 
-  const Case& case_;
+  const ProblemText& problem_;
   SimulationSpec spec_;
   TermSpecs misfits_;  // after the integrals
   Graph& graph_;
@@ -247,13 +254,8 @@ class Assembler {
 
 }  // namespace
 
-SimulationSpec assemble(const Case& c) {
-  SimulationSpec spec = Assembler(c).assemble();
-  const double every = c.output.every;
-  if (every > 0)
-    for (std::int64_t i = 1; c.time.from + static_cast<double>(i) * every < c.time.to; ++i)
-      spec.landings.push_back(c.time.from + static_cast<double>(i) * every);
-  return spec;
+SimulationSpec read_problem(const ProblemText& problem) {
+  return ProblemReader(problem).read();
 }
 
 }  // namespace hindsight

@@ -1,0 +1,128 @@
+// A problem as somebody writes it: equations and everything else as texts and numbers, before it is parsed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adjoint/objective/misfit.hpp"
+#include "adjoint/problem/simulation_spec.hpp"
+#include "runtime/error.hpp"
+
+namespace hindsight {
+
+/// An expression as it was written; a bare number is its text. `place` is that of its first character, so that errors
+/// found later (unknown names, wrong data) can say file, line and column; problems that come from no file have none.
+struct Text {
+  std::string text;
+  SourcePlace place = {};
+};
+
+enum class Edge { periodic, value, slope };
+
+/// One side of an axis. The expression may name a field's own rule: {u: {value: 0}, v: {slope: 1}} gives one per field.
+struct EdgeRule {
+  Edge edge = Edge::periodic;
+  Text expression;  ///< value or slope
+};
+
+struct AxisText {
+  std::string name;  ///< x, y or z; in this order
+  std::int64_t cells = 0;
+  double from = 0.0, to = 1.0;
+  bool periodic = true;
+  /// [lower, upper] rules when not periodic, for fields that have none of their own
+  std::array<EdgeRule, 2> sides = {};
+  /// rules of single fields: `boundary: {lower: {u: {value: 1}}, upper: ...}`
+  std::array<std::map<std::string, EdgeRule>, 2> field_sides = {};
+  SourcePlace place = {};
+};
+
+struct GridText {
+  std::vector<AxisText> axes;
+  int order = 2;                ///< of differences: 2, 4, 6, 8
+  bool harmonic_means = false;  ///< on faces; else arithmetic ones
+};
+
+/// One parameter. Exactly one kind.
+struct ParameterText {
+  enum class Kind { scalar, field, field_file, series };
+  std::string name;
+  Kind kind = Kind::scalar;
+  double value = 0.0;                           ///< scalar
+  Text field = {};                              ///< field: an expression of coordinates
+  std::vector<double> times = {}, values = {};  ///< series: knots, increasing; linear in between, constant outside
+  /// field_file: gives the owned cells. Collective. @throws InputError
+  std::function<void(const Grid&, double* cells)> fill = {};
+  std::string file = {};  ///< that the field or the series comes from, for messages
+  SourcePlace place = {};
+};
+
+struct StateText {
+  std::string name;
+  Text initial;
+  SourcePlace place = {};
+};
+
+struct FunctionText {
+  std::string name;
+  std::vector<std::string> arguments;
+  Text body;
+};
+
+struct EquationText {
+  std::string field;  ///< dt(field)
+  Text right_hand_side;
+};
+
+struct TimeText {
+  std::string method = "rk4";   ///< one of methods() (solvers/steppers/methods.hpp)
+  std::string steps = "fixed";  ///< one of step_sources() (solvers/time/step_sources.hpp)
+  double from = 0.0, step = 0.0, to = 0.0;
+  std::optional<Text> until = {};  ///< "norm(EXPRESSION) < NUMBER" (or >) ends the run; then `to` is the latest end
+  double land_every = 0.0;         ///< time between outputs, on which states land as on observations; 0: only the end
+  SourcePlace place = {};
+};
+
+/// One term of the objective.
+struct TermText {
+  std::string kind;     ///< one of term_kinds() (adjoint/objective/term_kinds.hpp), or misfit
+  Text expression;      ///< misfit: a field or an expression of fields
+  double weight = 1.0;  ///< any kind
+  bool is_misfit() const { return kind == "misfit"; }
+  // misfit: J = 1/2 sum ((simulated - observed)/noise)^2, of logarithms with log
+  std::vector<PointObservation> observations = {};  ///< sorted by time, within the run and the grid
+  double noise = 1.0;
+  bool log = false;
+  std::string data = {};  ///< the file that the observations come from, for messages
+  SourcePlace place = {};
+};
+
+/// What derivatives are taken by.
+struct UnknownText {
+  std::string name;      ///< parameter, or state for initial(...)
+  bool initial = false;  ///< initial(name)
+  SourcePlace place = {};
+  std::string label() const { return initial ? "initial(" + name + ")" : name; }
+};
+
+struct ProblemText {
+  std::optional<GridText> grid = {};  ///< absent: an ODE
+  std::vector<ParameterText> parameters = {};
+  std::vector<StateText> state = {};
+  std::vector<FunctionText> functions = {};
+  std::vector<EquationText> equations = {};
+  TimeText time = {};
+  std::vector<TermText> objective = {};
+  std::vector<UnknownText> unknowns = {};
+};
+
+/// Parses and discretises every expression. @throws InputError with the expression's place, if it has one; when a state
+/// has no equation, and when an unknown is neither a parameter nor the initial value of a state.
+SimulationSpec read_problem(const ProblemText& problem);
+
+}  // namespace hindsight
