@@ -115,7 +115,7 @@ RunManifest RunManifest::of(const Options& options, const std::string& run, cons
   m.program = program_identity();
   m.kernels = KernelSetting::here(options);
   if (const char* const from_outside = std::getenv("PETSC_OPTIONS")) m.petsc_options = from_outside;
-  if (!c.checkpoints.directory.empty()) m.scratch = std::filesystem::absolute(c.checkpoints.directory);
+  if (!c.checkpoint_folder.empty()) m.scratch = std::filesystem::absolute(c.checkpoint_folder);
   return m;
 }
 

@@ -139,7 +139,7 @@ class Session {
   std::int64_t bytes_of_tables() const;
   std::int64_t states_that_fit(Tier tier) const;
   bool is_in_slots(Tier tier) const;
-  const std::optional<CaseBudget>& given(Tier tier) const;
+  const std::optional<TierBudget>& given(Tier tier) const;
   void read_budget(Tier tier);
   bool warn_of_host_budget();
   void count_transfers();

@@ -91,7 +91,7 @@ LossyTiers Session::lossy_tiers() const {
   for (const Tier tier : {Tier::host, Tier::disk}) {
     if (!tiers_ || !tiers_->is_lossy(tier)) continue;
     (tiers_->is_tunable(tier) ? tiers.tuned : tiers.fixed).push_back(tier);
-    const CaseCodec& coding = tier == Tier::host ? case_.checkpoints.host_codec : case_.checkpoints.disk_codec;
+    const TierCodec& coding = tier == Tier::host ? case_.checkpoints.host_codec : case_.checkpoints.disk_codec;
     if (coding.accept) tiers.accepted = tiers.accepted > 0 ? std::min(tiers.accepted, *coding.accept) : *coding.accept;
   }
   return tiers;

@@ -37,7 +37,7 @@ double seconds_of(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-std::int64_t bytes_of_slots(const CaseBudget& budget, std::int64_t working, std::int64_t state) {
+std::int64_t bytes_of_slots(const TierBudget& budget, std::int64_t working, std::int64_t state) {
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(budget.amount, state, &bytes) || __builtin_add_overflow(bytes, working, &bytes))
     throw InputError(budget.place, "checkpoints: so many slots are more bytes than can be counted");
@@ -47,13 +47,13 @@ std::int64_t bytes_of_slots(const CaseBudget& budget, std::int64_t working, std:
 }  // namespace
 
 /// What the case gives of a tier.
-const std::optional<CaseBudget>& Session::given(Tier tier) const {
+const std::optional<TierBudget>& Session::given(Tier tier) const {
   const auto& checkpoints = case_.checkpoints;
   return tier == Tier::device ? checkpoints.device : tier == Tier::host ? checkpoints.host : checkpoints.disk;
 }
 
 bool Session::is_in_slots(Tier tier) const {
-  return given(tier) && given(tier)->unit == CaseBudget::Unit::slots;
+  return given(tier) && given(tier)->unit == TierBudget::Unit::slots;
 }
 
 /// A tier's memory, unless it is given in slots. Where nothing is given, most of what is free.

@@ -91,7 +91,7 @@ SlowTiers::SlowTiers(const Case& c, const Communicator& comm, DiskOptions option
     if (is_asked_for(tier)) restore_codec(tier);
 }
 
-const CaseCodec& SlowTiers::coding(Tier tier) const {
+const TierCodec& SlowTiers::coding(Tier tier) const {
   return tier == Tier::host ? case_.checkpoints.host_codec : case_.checkpoints.disk_codec;
 }
 
@@ -111,7 +111,7 @@ void SlowTiers::set_codec(Tier tier, const CodecSettings& settings) {
 
 void SlowTiers::set_tolerance(Tier tier, std::optional<double> tolerance) {
   if (tier == Tier::disk) disk_codec_.clear();
-  const CaseCodec& coding = this->coding(tier);
+  const TierCodec& coding = this->coding(tier);
   CodecSettings settings;
   if (tolerance) settings.kind = coding.kind;
   if (tolerance) settings.then = coding.then;
@@ -275,7 +275,7 @@ std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) 
     words_ = simulation_.machine().load(program.text, program.kernels, comm_);
   }
   if (tier == Tier::disk && !scratch_ && !options_.emulated) {
-    const std::string& folder = case_.checkpoints.directory;
+    const std::string& folder = case_.checkpoint_folder;
     scratch_ = std::make_unique<ScratchFolder>(folder.empty() ? options_.scratch : folder, comm_);
   }
   const bool reopens = tier == Tier::disk && std::exchange(options_.reopens, false);

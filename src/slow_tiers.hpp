@@ -81,7 +81,7 @@ class SlowTiers {
   const std::string& disk_codec() const { return disk_codec_; }
   /// Whether the codec has a tolerance, and the case leaves it open.
   bool is_tunable(Tier tier) const {
-    const CaseCodec& c = coding(tier);
+    const TierCodec& c = coding(tier);
     return codecs().find(c.kind).has_tolerance && c.tolerance == 0.0;
   }
   /// Whether the case's codec changes states.
@@ -105,7 +105,7 @@ class SlowTiers {
 
  private:
   static std::size_t index(Tier tier) { return static_cast<std::size_t>(tier); }
-  const CaseCodec& coding(Tier tier) const;
+  const TierCodec& coding(Tier tier) const;
   void set_codec(Tier tier, const CodecSettings& settings);
   /// What coded states take at most, room to grow included.
   struct CodedSize {

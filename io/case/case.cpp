@@ -279,7 +279,7 @@ Case parse_case(const std::string& path, const std::string& given, const std::ve
   if (auto objective = root.find("objective"))
     for (const Value& item : objective->items()) result.objective.push_back(read_term(item, result));
   if (auto unknowns = root.find("unknowns")) read_unknowns(*unknowns, result);
-  if (auto checkpoints = root.find("checkpoints")) result.checkpoints = read_checkpoints(*checkpoints, path);
+  if (auto checkpoints = root.find("checkpoints")) read_checkpoints(*checkpoints, result);
   if (auto inversion = root.find("inversion")) result.inversion = read_inversion(*inversion);
   if (auto output = root.find("output")) read_output(*output, result);
   root.finish();

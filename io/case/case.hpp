@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "adjoint/plan/checkpoint_options.hpp"
 #include "adjoint/problem/problem_text.hpp"
-#include "adjoint/store/codecs/codecs.hpp"
 #include "runtime/error.hpp"
 
 namespace hindsight {
@@ -24,36 +24,8 @@ struct Assumptions {
   std::optional<Prior> prior;
 };
 
-/// "1 GiB" is bytes; "10 slots" is a count of states besides the working memory.
-struct CaseBudget {
-  enum class Unit { bytes, slots };
-  Unit unit = Unit::bytes;
-  std::int64_t amount = 0;
-  SourcePlace place;
-};
-
 /// `auto` and the kinds of `hindsight schedule`.
 const std::vector<std::string>& checkpoint_schedules();
-
-/// How the states of a slow tier are made smaller.
-struct CaseCodec {
-  bool is_given = false;         ///< else the planner may choose a lossless one for the disk
-  std::string kind = no_codec;   ///< one of codecs() (adjoint/store/codecs/codecs.hpp), which says what it may have:
-  double tolerance = 0.0;        ///< largest error of a cell over its field's largest magnitude; 0: from `accept`
-  std::optional<double> accept;  ///< the relative error of the gradient that is accepted of a lossy one
-  bool difference = false;       ///< to the neighbouring checkpoint, before all
-  std::string then;              ///< the compressor of what it makes; empty: the codec's default
-};
-
-struct CaseCheckpoints {
-  std::string schedule = "auto";
-  std::optional<CaseBudget> host, device, disk;
-  std::string directory;               ///< disk.directory; empty: the run folder
-  std::optional<int> queue, prefetch;  ///< of disk: states that wait to be written, and that are read ahead, at most
-  CaseCodec host_codec, disk_codec;
-  std::int64_t period = 0;  ///< steps, of periodic schedules; 0: they choose
-  SourcePlace place;
-};
 
 struct CaseInversion {
   std::string method = "lbfgs";  ///< lbfgs (the same as blmvm), bqnls, bncg; PETSc options reach TAO's other methods
@@ -70,7 +42,8 @@ struct Case : ProblemText {
   std::string name;
   std::string file;                      ///< path of the case file
   std::vector<Assumptions> assumptions;  ///< parallel to the unknowns
-  CaseCheckpoints checkpoints;
+  CheckpointOptions checkpoints;
+  std::string checkpoint_folder;  ///< checkpoints.disk.directory; empty: in the run folder
   std::optional<CaseInversion> inversion;
   CaseOutput output;
   std::string resolved;  ///< the case with overrides applied and absolute paths, as YAML, for the run folder

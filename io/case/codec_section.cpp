@@ -26,8 +26,8 @@ std::optional<Value> find_for(Value& tier, const char* key, const CodecKind& kin
 
 }  // namespace
 
-CaseCodec read_codec(Value tier) {
-  CaseCodec codec;
+TierCodec read_codec(Value tier) {
+  TierCodec codec;
   if (auto v = tier.find("codec")) {
     codec.kind = v->one_of(codecs().names());
     codec.is_given = true;

@@ -103,8 +103,8 @@ std::pair<std::string, std::string> number_and_unit(const std::string& text) {
   return {text.substr(0, end), text.substr(end)};
 }
 
-CaseBudget read_budget(const Value& value) {
-  CaseBudget budget;
+TierBudget read_budget(const Value& value) {
+  TierBudget budget;
   budget.place = value.place();
   const std::string text = value.text();
   const auto [amount_text, unit] = number_and_unit(text);
@@ -122,7 +122,7 @@ CaseBudget read_budget(const Value& value) {
   if (known == units.end() || !(number >= 0) || number > 9e15)
     value.fail(value.path() + ": '" + text + "' is no size; write for example 1 GiB, 500 MB or 10 slots");
   if (known->second == 0) {
-    budget.unit = CaseBudget::Unit::slots;
+    budget.unit = TierBudget::Unit::slots;
     if (number != std::nearbyint(number)) value.fail(value.path() + ": a whole number of slots is needed");
   }
   const double amount = number * std::max(1.0, known->second);
@@ -339,8 +339,8 @@ int read_depth(const Value& value, const char* what) {
 
 }  // namespace
 
-CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path) {
-  CaseCheckpoints result;
+void read_checkpoints(Value checkpoints, Case& into) {
+  CheckpointOptions& result = into.checkpoints;
   result.place = checkpoints.place();
   if (auto v = checkpoints.find("schedule")) result.schedule = v->one_of(checkpoint_schedules());
   if (auto v = checkpoints.find("period")) {
@@ -360,7 +360,7 @@ CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path
   if (auto disk = checkpoints.find("disk")) {
     if (disk->is_map()) {
       result.disk = read_budget(disk->at("size"));
-      if (auto v = disk->find("directory")) result.directory = resolve(v->text(), case_path);
+      if (auto v = disk->find("directory")) into.checkpoint_folder = resolve(v->text(), into.file);
       if (auto v = disk->find("queue")) result.queue = read_depth(*v, "checkpoints.disk.queue");
       if (auto v = disk->find("prefetch")) result.prefetch = read_depth(*v, "checkpoints.disk.prefetch");
       result.disk_codec = read_codec(*disk);
@@ -370,7 +370,6 @@ CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path
     }
   }
   checkpoints.finish();
-  return result;
 }
 
 CaseInversion read_inversion(Value inversion) {

@@ -13,9 +13,10 @@ ParameterText read_parameter(Value parameter, const std::string& name, const std
 /// @param so_far grid, state and time are read already.
 TermText read_term(Value term, const Case& so_far);
 Assumptions read_assumptions(Value entry);
-CaseCheckpoints read_checkpoints(Value checkpoints, const std::string& case_path);
+/// Into a case whose path is known.
+void read_checkpoints(Value checkpoints, Case& into);
 /// The keys codec, tolerance, accept, then and difference of a tier.
-CaseCodec read_codec(Value tier);
+TierCodec read_codec(Value tier);
 CaseInversion read_inversion(Value inversion);
 
 }  // namespace hindsight

@@ -263,7 +263,7 @@ TEST(BadCases, GoodCodecsAreGood) {
   const auto read = [](const std::string& checkpoints) {
     return parse_case("good.yaml", text_with({10, "checkpoints: {" + checkpoints + "}", ""}), {}).checkpoints;
   };
-  const CaseCheckpoints both =
+  const CheckpointOptions both =
       read("host: {size: 1 GiB, codec: zstd}, disk: {size: 2 GiB, directory: scratch, codec: zfp, tolerance: 1e-6}");
   EXPECT_EQ(both.host->amount, std::int64_t{1} << 30);
   EXPECT_EQ(both.host_codec.kind, "zstd");
