@@ -108,10 +108,10 @@ class ArchiveReader {
   void read(std::vector<std::string>& texts);
   template <ArchiveInteger T>
   void read(std::vector<T>& values) {
-    using Wide = std::conditional_t<std::signed_integral<T>, std::int64_t, std::uint64_t>;
+    using Stored = std::conditional_t<std::signed_integral<T>, std::int64_t, std::uint64_t>;
     expect(std::signed_integral<T> ? 'I' : 'U');
-    values.resize(count(sizeof(Wide)));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = narrow<T>(take<Wide>());
+    values.resize(count(sizeof(Stored)));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = narrow<T>(take<Stored>());
   }
   template <class T>
   T get() {

@@ -11,7 +11,7 @@
 #include "io/case/case.hpp"
 #include "io/results/progress.hpp"
 #include "runtime/resident.hpp"
-#include "src/drift.hpp"
+#include "adjoint/gradients/drift.hpp"
 #include "src/run_journal.hpp"
 #include "src/slow_tiers.hpp"
 

@@ -2,6 +2,7 @@
 // or solvers. Steps are numbered 0 to n-1; step k leads from state k to state k+1.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -10,6 +11,9 @@ namespace hindsight {
 
 enum class Tier : std::uint8_t { device, host, disk };
 inline constexpr int tier_count = 3;
+constexpr std::size_t index_of(Tier tier) {
+  return static_cast<std::size_t>(tier);
+}
 enum class Content : std::uint8_t { state, record };
 
 /// One word: it is written and copied for every action.

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "adjoint/plan/plan.hpp"
-#include "src/drift.hpp"
+#include "adjoint/gradients/drift.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
