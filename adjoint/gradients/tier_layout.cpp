@@ -8,13 +8,6 @@
 #include "adjoint/sweep/prefetch.hpp"
 
 namespace hindsight {
-namespace {
-
-/// That a tier has at least, to be measured.
-constexpr std::int64_t least_slots = 6;
-
-}  // namespace
-
 std::int64_t TierLayout::slot_table_bytes() const {
   // On disk twice: in a list, and in what is written (or was read).
   return SlotTier::table_bytes + Checkpoints::slow_table_bytes + Prefetcher::table_bytes +
@@ -46,7 +39,7 @@ std::int64_t TierLayout::pages_for(std::int64_t slots, std::int64_t bytes) const
 }
 
 std::int64_t TierLayout::table_bytes(std::int64_t slots, std::int64_t bytes) const {
-  const std::int64_t most = std::max(slots, least_slots);
+  const std::int64_t most = std::max(slots, measured_slots);
   return slot_table_bytes() * most + page_table_bytes() * pages_for(most, bytes);
 }
 

@@ -11,6 +11,8 @@ namespace hindsight {
 struct TierLayout {
   /// Pages are multiples of so many bytes.
   static constexpr std::int64_t block = 4096;
+  /// Slots of a tier that is measured: a tier has so many at least.
+  static constexpr std::int64_t measured_slots = 6;
   /// Slots on disk that take over from those that fail.
   static constexpr std::int64_t spare_slots = 2;
 

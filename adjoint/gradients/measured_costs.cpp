@@ -1,0 +1,98 @@
+// What operations cost, measured on this machine.
+#include <algorithm>
+#include <cmath>
+
+#include "adjoint/gradients/planned_checkpoints.hpp"
+#include "adjoint/plan/timeline.hpp"
+#include "adjoint/schedule/mixed.hpp"
+#include "adjoint/schedule/report.hpp"
+
+namespace hindsight {
+
+void PlannedCheckpoints::plan_measured() {
+  constexpr double is_long = 10, part = 1.5e-4, most = 0.1;  // seconds; of the gradient's time, and seconds of a sample
+  means_.uses_disk = true;
+  const int repeats = means_.inputs.at_most < 50 ? 1 : means_.inputs.at_most < 500 ? 3 : 5;
+  measure_steps(repeats, options_.only_plan ? 5e-3 : 1e-3);
+  measure_transfers();
+  if (options_.costs.empty()) {
+    means_.inputs.seconds.look = comm_.max(measure_look());
+    measure_memory();
+    const double seconds = comm_.max(plan_alone().seconds), batch = std::min(most, part * seconds);
+    if (seconds >= is_long && means_.inputs.seconds.forward <= batch) measure_steps(9, batch);
+  }
+  make_plan();
+}
+
+/// On more memory, step by step, for plans that take much of it: what was given back before is had faster than what
+/// never was.
+void PlannedCheckpoints::measure_memory() {
+  constexpr std::int64_t smallest = std::int64_t{1} << 20U, first = std::int64_t{8} << 20U, part = 16, growth = 4;
+  const Tier host = Tier::host;
+  const auto useful = static_cast<double>(saturating_units(means_.inputs.at_most, means_.inputs.record_units));
+  const auto unit = static_cast<double>(unit_bytes(host, inputs_));
+  const std::int64_t there = -comm_.max(-(means_.budgets[index_of(host)] - simulation_.memory()->used()));
+  const double most = comm_.max(std::min(useful * unit, static_cast<double>(there)));
+  means_.inputs.seconds.touch = 0.0;
+  if (most < static_cast<double>(smallest)) return;
+  std::int64_t sample = std::min(first, static_cast<std::int64_t>(most) / 4), wanted = sample;
+  do {
+    sample = std::min(wanted, growth * sample);
+    {
+      const CountMemory counted(simulation_.memory());
+      means_.inputs.seconds.touch = comm_.max(unit * seconds_of_fresh_byte(sample));
+    }
+    wanted = comm_.max(plan_alone().checkpoint_bytes(host, inputs_)) / part;
+  } while (wanted > 2 * sample);
+}
+
+void PlannedCheckpoints::measure_steps(int repeats, double batch) {
+  drop_plan();
+  const Tier memory = means_.inputs.memory();
+  const std::int64_t unit = means_.inputs.state_bytes + (memory == Tier::host ? Simulation::measured_table_bytes : 0);
+  std::int64_t fit = means_.bytes_for_slots(memory) / unit;
+  if (memory == Tier::device && !means_.is_in_slots(Tier::host))
+    fit = std::min(fit, means_.bytes_for_slots(Tier::host) / Simulation::measured_table_bytes);
+  const std::int64_t units = -comm_.max(-fit);
+  OperationSeconds& seconds = means_.inputs.seconds;
+  static_cast<StepSeconds&>(seconds) = simulation_.measure(repeats, batch, units);
+  keep_in_memory();
+  const ScheduleCosts measured = seconds.of_schedule();
+  const ScheduleCosts costs = parse_costs(options_.costs, measured);
+  seconds.record_last *= costs.reverse / measured.reverse;
+  seconds.reverse *= costs.reverse / measured.reverse;
+  seconds.reverse_kept *= costs.reverse / measured.reverse;
+  seconds.record *= costs.forward / measured.forward;
+  seconds.forward = costs.forward;
+  if (!options_.costs.empty()) seconds.aside = 0.0;  // those who give costs mean what they give
+}
+
+/// States stay in the memory that they are made in, unless that holds them coded.
+void PlannedCheckpoints::keep_in_memory() {
+  const Tier memory = means_.inputs.memory();
+  if (tiers_->is_asked_for(memory)) return;
+  means_.inputs.seconds.write[index_of(memory)] = means_.inputs.seconds.save;
+  means_.inputs.seconds.read[index_of(memory)] = means_.inputs.seconds.load;
+}
+
+void PlannedCheckpoints::measure_transfers() {
+  drop_plan();
+  OperationSeconds& seconds = means_.inputs.seconds;
+  seconds.write = seconds.read = seconds.write_delay = seconds.read_delay = {};
+  keep_in_memory();
+  for (const Tier tier : slow_tiers) {
+    if (!tiers_->is_asked_for(tier) || means_.inputs.units[tier] == 0) continue;
+    const TransferSeconds transfer = tiers_->measure(tier, means_.bytes_for_slots(tier));
+    seconds.write[index_of(tier)] = transfer.write;
+    seconds.read[index_of(tier)] = transfer.read;
+    if (!options_.costs.empty()) continue;
+    seconds.write_delay[index_of(tier)] = transfer.write_delay;
+    seconds.read_delay[index_of(tier)] = transfer.read_delay;
+  }
+  count();
+  const ScheduleCosts costs = parse_costs(options_.costs, seconds.of_schedule());
+  seconds.write = costs.write;
+  seconds.read = costs.read;
+}
+
+}  // namespace hindsight

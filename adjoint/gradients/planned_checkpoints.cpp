@@ -1,0 +1,260 @@
+#include "adjoint/gradients/planned_checkpoints.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "adjoint/store/memory_tier.hpp"
+#include "runtime/durations.hpp"
+#include "runtime/error.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr Tier slow_tiers[] = {Tier::host, Tier::disk};
+
+/// Checkpoints of a run whose end is open, when no budget is given: all slots are touched before it is known how many
+/// steps there will be.
+constexpr std::int64_t open_end_bytes = std::int64_t{1} << 30;
+
+template <class Work>
+double seconds_of(const Work& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicator& comm, const GradientOptions& options,
+                                       Warn warn)
+    : simulation_(simulation), comm_(comm), options_(options), warn_(std::move(warn)) {
+  const std::int64_t n = simulation.time().steps();
+  means_.checkpoints = options.checkpoints;
+  PlanInputs& inputs = means_.inputs;
+  inputs.seconds.memory = memory_tier(simulation.machine());
+  inputs.schedule = options.checkpoints.schedule;
+  inputs.steps = simulation.spec().until || !simulation.time().is_known() ? unknown_steps : n;
+  inputs.at_most = n;
+  inputs.period = options.checkpoints.period;
+  inputs.gradients = options.gradients;
+  inputs.record_units = simulation.record_units();
+  inputs.keeps_records = !is_asked_for(inputs.memory(), options.checkpoints, simulation.machine());
+  inputs.state_bytes = simulation.state_bytes();
+  const WorkingBytes working = simulation.working_bytes();
+  means_.own_working[index_of(inputs.memory())] = working.machine;
+  means_.own_working[index_of(Tier::host)] = working.host;
+  inputs.working_bytes = means_.own_working;
+  for (const Tier tier : memories()) read_budget(tier);
+  tiers_ = make_tiers();
+  inputs.overlap = tiers_->overlap();
+  count();
+  require_working_memory();
+}
+
+/// A memory's bytes, unless it is given in slots. Where nothing is given, most of what is free.
+void PlannedCheckpoints::read_budget(Tier tier) {
+  if (means_.is_in_slots(tier)) return;
+  std::int64_t& budget = means_.memory_bytes[index_of(tier)];
+  const auto& given = options_.checkpoints.budget(tier);
+  if (tier == Tier::host) {
+    const HostBudget host = given ? HostBudget{given->amount, ""} : default_host_budget(comm_);
+    budget = host.bytes;
+    host_source_ = host.source;
+  } else {
+    const Machine& device = simulation_.machine();
+    const std::int64_t free = device.free_bytes(), all = device.account()->used() + free;
+    budget = given ? given->amount : all - free / 10;
+    if (comm_.any(budget > all))
+      throw ResourceError(fmt::format("checkpoints.device: {} are asked for, {} are free", bytes_text(budget),
+                                      bytes_text(-comm_.max(-all))));
+  }
+  if (given || !simulation_.spec().until || budget <= inputs().working(tier) + open_end_bytes) return;
+  budget = inputs().working(tier) + open_end_bytes;
+  if (tier == Tier::host)
+    host_source_ = bytes_text(open_end_bytes) + " of checkpoints, because the run ends by a condition";
+}
+
+std::string PlannedCheckpoints::warning_of_budget() const {
+  return options_.checkpoints.host ? hindsight::warning_of_budget(means_.budgets[index_of(Tier::host)], comm_) : "";
+}
+
+/// The memory that states are made in and, where that is a device's, the host's.
+std::vector<Tier> PlannedCheckpoints::memories() const {
+  return simulation_.machine().is_host() ? std::vector<Tier>{Tier::host} : std::vector<Tier>{Tier::device, Tier::host};
+}
+
+/// Transfers run ahead as deep as the memory allows.
+std::unique_ptr<SlowTiers> PlannedCheckpoints::make_tiers() {
+  constexpr std::int64_t roomy = 16;  // states that fit beside the working memory
+  constexpr int deep = 2, shallow = 1;
+  const auto with_depth = [&](int depth) {
+    return std::make_unique<SlowTiers>(options_.checkpoints, options_.disk, simulation_, comm_, warn_, depth);
+  };
+  Means whole = means_;
+  whole.budgets = means_.memory_bytes;
+  std::int64_t fit = inputs().at_most;
+  for (const Tier tier : memories()) fit = std::min(fit, whole.states_that_fit(tier));
+  std::unique_ptr<SlowTiers> tiers = with_depth(least_of_ranks(fit) >= roomy ? deep : shallow);
+  whole.slow = tiers->needs();
+  const bool is_tight = [&] {
+    bool any = false;
+    for (const Tier tier : memories())
+      any = any || (!whole.is_in_slots(tier) &&
+                    comm_.any(inputs().working(tier) + whole.transfer_bytes(tier) > whole.budgets[index_of(tier)]));
+    return any;
+  }();
+  return is_tight ? with_depth(shallow) : std::move(tiers);
+}
+
+/// What working memory and transfers take is more than some rank may have.
+bool PlannedCheckpoints::is_short(Tier tier) const {
+  return comm_.any(!means_.has_working_memory(tier));
+}
+
+void PlannedCheckpoints::require_working_memory() const {
+  for (const Tier tier : memories()) {
+    if (has_working_memory(tier)) continue;
+    const std::int64_t transfers = comm_.max(transfer_bytes_[index_of(tier)]);
+    const std::int64_t checkpoint = comm_.max(means_.inputs.at_most > 1 ? least_checkpoint_bytes(tier, inputs_) : 0);
+    std::string and_more;
+    if (transfers > 0)
+      and_more = ", " + bytes_text(transfers) + " of it for slow tiers";
+    else if (checkpoint > 0)
+      and_more = fmt::format(" and {} for one checkpoint, together {}", bytes_text(checkpoint),
+                             enough_text(comm_.max(means_.inputs.working(tier)) + checkpoint));
+    throw InputError(fmt::format("checkpoints.{}: {}{} is too little: a gradient needs {} of working memory{}",
+                                 to_text(tier), bytes_text(means_.budgets[index_of(tier)]),
+                                 tier == Tier::host && !host_source_.empty() ? " (" + host_source_ + ")" : "",
+                                 enough_text(comm_.max(means_.inputs.working(tier))), and_more));
+  }
+}
+
+void PlannedCheckpoints::count() {
+  means_.slow = tiers_->needs();
+  count_units(means_, [this](std::int64_t value) { return least_of_ranks(value); });
+  set_limits();
+}
+
+/// As long as nothing is planned, slots in host memory have no limit.
+void PlannedCheckpoints::set_limits() {
+  const bool is_open = means_.is_in_slots(Tier::host) && plan_.kind == nullptr;
+  simulation_.memory()->set_limit(is_open ? unlimited_bytes : means_.budgets[index_of(Tier::host)]);
+  if (inputs().memory() == Tier::device)
+    simulation_.machine().account()->set_limit(means_.budgets[index_of(Tier::device)]);
+}
+
+void PlannedCheckpoints::set_plan(CheckpointPlan plan) {
+  plan_ = std::move(plan);
+  means_.schedule_bytes.reset();
+  if (plan_.kind != nullptr) means_.schedule_bytes = plan_.schedule_bytes;
+}
+
+/// The memory of checkpoints, and of what a schedule keeps, is needed otherwise.
+void PlannedCheckpoints::drop_plan() {
+  simulation_.free_checkpoints();
+  tiers_->close(Tier::host);
+  set_plan({});
+  count();
+}
+
+/// A plan that has no place yet, made with the memory of checkpoints free: schedules keep tables.
+CheckpointPlan PlannedCheckpoints::plan_alone() {
+  drop_plan();
+  require_working_memory();
+  const CountMemory counted(simulation_.memory());
+  return hindsight::make_plan(inputs());
+}
+
+/// Plans until what is planned has its place.
+void PlannedCheckpoints::make_plan() {
+  memory_seconds_ = 0.0;
+  do {
+    set_plan(plan_alone());
+    count_working_memory(means_);  // a budget in slots has what the schedule keeps too
+    set_limits();
+    planned_at_ = process_seconds() - memory_seconds_;
+  } while (!options_.only_plan && !open_tiers());
+  if (options_.only_plan) return tiers_->close(Tier::disk);
+  make_checkpoints();
+}
+
+void PlannedCheckpoints::make_checkpoints() {
+  memory_seconds_ += seconds_of(
+      [&] { simulation_.reserve_checkpoints(plan_.request.capacities[means_.inputs.memory()], tiers_->all()); });
+}
+
+/// @returns false when another plan is needed.
+bool PlannedCheckpoints::open_tiers() {
+  if (means_.is_used(Tier::disk) && plan_.request.capacities[Tier::disk] == 0) {
+    tiers_->close(Tier::disk);
+    means_.uses_disk = false;  // checkpoints in host memory get what its transfers would take
+    return false;
+  }
+  for (const Tier tier : slow_tiers) {
+    const std::int64_t slots = plan_.request.capacities[tier];
+    if (!tiers_->is_asked_for(tier) || slots == 0) {
+      tiers_->close(tier);
+      continue;
+    }
+    std::int64_t fit = 0;
+    memory_seconds_ += seconds_of([&] { fit = tiers_->open(tier, slots, means_.bytes_for_slots(tier)); });
+    if (fit == slots) continue;
+    means_.most_units[index_of(tier)] = fit;
+    return false;
+  }
+  return true;
+}
+
+void PlannedCheckpoints::shrink(const TierIsFull& full, double seconds) {
+  const std::int64_t planned = plan_.request.capacities[full.tier()];
+  tiers_->learn_sizes();
+  count();
+  if (means_.inputs.units[full.tier()] >= planned) {
+    means_.most_units[index_of(full.tier())] = std::min(planned - 1, full.slots_that_fit());
+    count();
+  }
+  warn_(fmt::format(
+      "checkpoints.{}: {}; beginning again with {} states there, which loses the {} that this gradient had "
+      "taken so far",
+      to_text(full.tier()), full.what(), means_.inputs.units[full.tier()], seconds_text(comm_.max(seconds))));
+  try {
+    make_plan();
+  } catch (const InputError& error) {
+    throw ResourceError(error.what());
+  }
+}
+
+void PlannedCheckpoints::foresee_sizes() {
+  std::vector<Tier> unsure;
+  for (const Tier tier : slow_tiers) {
+    const std::int64_t slots = plan_.request.capacities[tier];
+    if (!plan_.is_open() && slots > 0 && comm_.any(tiers_->may_be_short(tier, slots, means_.bytes_for_slots(tier))))
+      unsure.push_back(tier);
+  }
+  if (unsure.empty()) return;
+  for (const Tier tier : slow_tiers) tiers_->close(tier);
+  simulation_.free_checkpoints();
+  tiers_->look_ahead(unsure, [this] {
+    if (options_.journal != nullptr) options_.journal->pause();
+  });
+  count();
+  make_plan();
+}
+
+void PlannedCheckpoints::plan_again() {
+  means_.uses_disk = true;
+  measure_transfers();
+  make_plan();
+}
+
+void PlannedCheckpoints::plan_again(const OperationSeconds& known) {
+  means_.uses_disk = true;
+  means_.inputs.seconds = known;
+  count();
+  make_plan();
+}
+
+}  // namespace hindsight
