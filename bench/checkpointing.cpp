@@ -24,11 +24,11 @@ double gradient_seconds(Session& session, int repeats) {
 /// 5000 steps whose states are 200 times the budget.
 void small_budget(Report& report) {
   Session probe(gray_scott(128, 5000, 0.5, {"checkpoints.host=1 slots", "checkpoints.schedule=auto"}),
-                Communicator(MPI_COMM_SELF), true, false, true);
+                Communicator(MPI_COMM_SELF), Sensitivities::adjoint);
   const std::int64_t budget = probe.plan_inputs().state_bytes * 5000 / 200;
   Session session(
       gray_scott(128, 5000, 0.5, {fmt::format("checkpoints.host={} B", budget), "checkpoints.schedule=auto"}),
-      Communicator(MPI_COMM_SELF), true, false, true);
+      Communicator(MPI_COMM_SELF), Sensitivities::adjoint);
   const Evaluation e = session.gradient({});
   const double seconds = gradient_seconds(session, 5);
   report.add("gray-scott, 5000 steps: history over budget",
@@ -45,7 +45,7 @@ void records(Report& report) {
   for (const char* schedule : {"revolve", "cams"})
     sessions.push_back(std::make_unique<Session>(
         ignition(256, 60, {"checkpoints.host=228 slots", std::string("checkpoints.schedule=") + schedule}),
-        Communicator(MPI_COMM_SELF), true, false, true));
+        Communicator(MPI_COMM_SELF), Sensitivities::adjoint));
   const std::vector<double> seconds = medians({[&] { sessions[0]->gradient({}); }, [&] { sessions[1]->gradient({}); }});
   const auto steps = [&](std::size_t i) { return static_cast<double>(sessions[i]->plan().schedule.predicted.total()); };
   report.add("ignition 256 x 256, 60 steps, 228 units, states and records mixed: fewer steps than Revolve",
@@ -59,7 +59,7 @@ void slow_tier(Report& report, double ratio) {
                                          "checkpoints.period=25"};
   Session probe(gray_scott(128, 10, 0.5, {"checkpoints.schedule=auto"}), Communicator(MPI_COMM_SELF), true, false,
                 true);
-  PlanOptions options;
+  SessionOptions options;
   const double delay = ratio * probe.plan_inputs().seconds.forward;
   options.disk.emulated = {delay, delay};
   std::vector<std::unique_ptr<Session>> sessions;

@@ -20,7 +20,7 @@ void measure_codec(Report& report, const LossyProblem& problem, const std::strin
                              {fmt::format("checkpoints={{host: 7 slots, schedule: stride, period: 8, disk: {{size: 200 "
                                           "MiB, codec: {}{}}}}}",
                                           codec, accept)}),
-                  Communicator(MPI_COMM_SELF), true, false, true);
+                  Communicator(MPI_COMM_SELF), Sensitivities::adjoint);
   const Evaluation e = session.gradient({});
   const SlotTier& disk = *session.tiers()[Tier::disk];
   const TierTraffic& t = disk.traffic();

@@ -62,9 +62,9 @@ double step_bytes(const Session& session) {
 using MakeMachine = std::function<std::shared_ptr<Machine>()>;
 
 void steps(Report& report, const std::string& what, const Case& c, const MakeMachine& make, double bandwidth) {
-  PlanOptions options;
+  SessionOptions options;
   options.machine = make();
-  const Session session(c, Communicator(MPI_COMM_SELF), true, false, true, options);
+  const Session session(c, Communicator(MPI_COMM_SELF), Sensitivities::adjoint, options);
   const OperationSeconds& s = session.plan_inputs().seconds;
   const auto cells = static_cast<double>(session.simulation().grid().interior().cells());
   report.add(what + ": forward step", s.forward * 1e6, "us");
@@ -91,11 +91,11 @@ void launches(Report& report, Machine& machine) {
 /// Copies between page-locked memory and the device while steps are taken: their speed beside that without steps, and
 /// what the steps lose.
 void beside(Report& report, const Sizes& sizes, const Case& c, const MakeMachine& make) {
-  PlanOptions options;
+  SessionOptions options;
   options.machine = make();
   Machine& machine = *options.machine;
   const Memory there(sizes.copied, machine), near(sizes.copied, machine.near_host());
-  Session session(c, Communicator(MPI_COMM_SELF), true, false, true, options);
+  Session session(c, Communicator(MPI_COMM_SELF), Sensitivities::adjoint, options);
   const std::unique_ptr<Event> event = machine.event(Waiting::sleeps);
   event->set();
   const double bytes = 8.0 * static_cast<double>(sizes.copied);
@@ -144,11 +144,11 @@ void beside(Report& report, const Sizes& sizes, const Case& c, const MakeMachine
 
 /// A history of many times the device's budget, in host memory.
 void history(Report& report, const Sizes& sizes, const MakeMachine& make) {
-  PlanOptions options;
+  SessionOptions options;
   options.machine = make();
   Session session(gray_scott(sizes.history_cells, sizes.history_steps, 0.005,
                              {"checkpoints.schedule=auto", "checkpoints.device=20 slots"}),
-                  Communicator(MPI_COMM_SELF), true, false, true, options);
+                  Communicator(MPI_COMM_SELF), Sensitivities::adjoint, options);
   std::vector<double> over_plan;
   for (int i = 0; i < 5; ++i) over_plan.push_back(session.gradient({}).seconds / session.plan().seconds);
   const auto& inputs = session.plan_inputs();

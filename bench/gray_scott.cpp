@@ -17,8 +17,8 @@ constexpr double bytes_per_cell = 208;  // read and written by a fused RK4 step 
 void one_rank(int argc, char** argv) {
   Report report("Gray-Scott, RK4, one core");
   const Communicator self(MPI_COMM_SELF);
-  Session large(gray_scott(cells, steps, 0.005), self, false, false, true);
-  Session small(gray_scott(256, 100, 0.05), self, true, false, true);
+  Session large(gray_scott(cells, steps, 0.005), self, Sensitivities::none);
+  Session small(gray_scott(256, 100, 0.05), self, Sensitivities::adjoint);
   const std::int64_t doubles = std::int64_t{2} * cells * cells;
   const Memory from(doubles), to(doubles);
   const std::vector<double> t =
@@ -53,8 +53,8 @@ void wait_for_all() {
 /// that many processes that share nothing; all ranks together on one problem.
 void several_ranks(int argc, char** argv) {
   const Communicator world(MPI_COMM_WORLD), self(MPI_COMM_SELF);
-  Session together(gray_scott(cells, steps, 0.005), world, false, false, true);
-  Session alone(gray_scott(cells, steps, 0.005), self, false, false, true);
+  Session together(gray_scott(cells, steps, 0.005), world, Sensitivities::none);
+  Session alone(gray_scott(cells, steps, 0.005), self, Sensitivities::none);
   const std::vector<double> t = medians({[&] {
                                            if (world.is_root()) alone.objective({});
                                            wait_for_all();

@@ -41,13 +41,13 @@ void measure(int argc, char** argv) {
   options.target = folder / "case.yaml";
   options.out = folder / "run";
   const Case c = read_case(options.target, {});
-  Session before(c, comm, true, false, true);
+  Session before(c, comm, Sensitivities::adjoint);
   RunJournal journal(options, c, comm);
-  PlanOptions plan;
+  SessionOptions plan;
   plan.journal = &journal;
-  Session kept(c, comm, true, false, true, plan);
+  Session kept(c, comm, Sensitivities::adjoint, plan);
   journal.begin(c, kept.simulation().kept_bytes());
-  Session after(c, comm, true, false, true);
+  Session after(c, comm, Sensitivities::adjoint);
   const std::vector<double> t =
       medians({[&] { before.gradient({}); }, [&] { kept.gradient({}); }, [&] { after.gradient({}); }}, rounds);
   const double without = (t[0] + t[2]) / 2;

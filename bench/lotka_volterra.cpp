@@ -19,7 +19,7 @@ objective: [{final: "u^2 + v^2"}]
 unknowns: {alpha: {}, beta: {}, gamma: {}, delta: {}, initial(u): {}, initial(v): {}}
 )yaml",
                              {}),
-                  Communicator(MPI_COMM_SELF), true, false, true);
+                  Communicator(MPI_COMM_SELF), Sensitivities::adjoint);
   const std::vector<double> t = medians({[&] { session.objective({}); }, [&] { session.gradient({}); }});
   Report report("Lotka-Volterra, 1e6 RK4 steps, schedule " + session.plan().kind->name);
   report.add("(e) forward", t[0] * 1e3, "ns/step");

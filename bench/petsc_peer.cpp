@@ -219,7 +219,7 @@ namespace hindsight::bench {
 
 void measure(int argc, char** argv) {
   const Petsc petsc;
-  Session session(gray_scott(cells, steps, time_step), Communicator(MPI_COMM_SELF), true, false, true);
+  Session session(gray_scott(cells, steps, time_step), Communicator(MPI_COMM_SELF), Sensitivities::adjoint);
   Evaluation ours;
   PeerResult peer;
   std::vector<double> forward_ratio, gradient_ratio;

@@ -120,16 +120,16 @@ void raw_files(Report& report, std::int64_t size) {
 }
 
 std::unique_ptr<Session> session_with(int cells, int steps, const std::vector<std::string>& set,
-                                      const PlanOptions& options = {}) {
-  return std::make_unique<Session>(gray_scott(cells, steps, 0.1, set), Communicator(MPI_COMM_SELF), true, false, true,
-                                   options);
+                                      const SessionOptions& options = {}) {
+  return std::make_unique<Session>(gray_scott(cells, steps, 0.1, set), Communicator(MPI_COMM_SELF),
+                                   Sensitivities::adjoint, options);
 }
 
 /// A disk slowed down to `ratio` steps per transfer: overlapped and one by one, in turn.
 void throttled(Report& report, double ratio) {
   const int cells = 128, steps = 4096;
   const auto probe = session_with(cells, steps, {"checkpoints.schedule=revolve", "checkpoints.host=130 slots"});
-  PlanOptions options;
+  SessionOptions options;
   const double transfer = ratio * probe->plan_inputs().seconds.forward;
   options.disk.slowed = {transfer, transfer};
   const std::string period = fmt::format("checkpoints.period={}", static_cast<int>(ratio));

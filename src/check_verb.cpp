@@ -159,7 +159,7 @@ ExitCode check_verb(const Options& options, const Communicator& comm) {
   const Case source = read_same_case(options, comm);
   if (source.unknowns.empty()) throw InputError({options.target, 0, 0}, "nothing to check: the case has no unknowns");
   RunJournal journal(options, source, comm);
-  Session session(source, comm, true, true, options.quiet, plan_options(options, source, comm, &journal));
+  Session session(source, comm, Sensitivities::adjoint_and_tangent, session_options(options, source, comm, &journal));
   journal.begin(source, session.epoch_bytes());
   if (!options.break_gradient.empty()) break_gradient(session.simulation(), options.break_gradient);
   const CheckedPoint point{session.simulation().values(),

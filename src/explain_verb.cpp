@@ -147,7 +147,7 @@ Json json_of(const DeviceKernel& k, const std::string& architecture) {
 }  // namespace
 
 ExitCode explain_verb(const Options& options, const Communicator& comm) {
-  const Session session(read_same_case(options, comm), comm, true, true, true);
+  const Session session(read_same_case(options, comm), comm, Sensitivities::adjoint_and_tangent);
   const SimulationSpec& spec = session.simulation().spec();
   Active active;
   for (const Unknown& u : spec.unknowns) {

@@ -129,8 +129,9 @@ std::string plan_text(const Options& options, const Session& session, const Outp
     if (inputs.working(tier) > 0)
       text +=
           fmt::format("  ({} of the {} memory is working memory.)\n", bytes_text(inputs.working(tier)), to_text(tier));
-  if (!session.source_of_host_budget().empty())
-    text += fmt::format("  (The budget of host memory is {}.)\n", session.source_of_host_budget());
+  if (!session.gradients().checkpoints().source_of_host_budget().empty())
+    text += fmt::format("  (The budget of host memory is {}.)\n",
+                        session.gradients().checkpoints().source_of_host_budget());
   text += transfers_text(session);
   if (!plan.is_open() && !plan.is_predicted())
     return text + "An online schedule does not use the number of steps, so nothing is predicted.\n";
@@ -184,7 +185,8 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
                  {"record", inputs.seconds.record},
                  {"record_last", inputs.seconds.record_last},
                  {"reverse", inputs.seconds.reverse}}}};
-  if (!session.source_of_host_budget().empty()) json["memory"]["budget_source"] = session.source_of_host_budget();
+  if (!session.gradients().checkpoints().source_of_host_budget().empty())
+    json["memory"]["budget_source"] = session.gradients().checkpoints().source_of_host_budget();
   if (!plan.is_predicted()) return json;
   json["plain"] = counts.plain;
   json["recorded"] = counts.recorded;
@@ -301,9 +303,9 @@ OutputSeconds output_seconds(const Session& session, const std::string& run) {
 
 ExitCode plan_verb(const Options& options, const Communicator& comm) {
   const Case source = read_same_case(options, comm);
-  PlanOptions plan_from = plan_options(options, source, comm);
+  SessionOptions plan_from = session_options(options, source, comm);
   plan_from.only_plan = true;
-  const Session session(source, comm, true, false, options.quiet, plan_from);
+  const Session session(source, comm, Sensitivities::adjoint, plan_from);
   const CheckpointPlan& plan = session.plan();
   const std::vector<Variant> all = plan.is_predicted() ? variants(session) : std::vector<Variant>{};
   const OutputSeconds output = output_seconds(session, run_path(options, source));

@@ -49,7 +49,7 @@ RunLog::RunLog(const RunFolder& folder, const std::string& verb, const Session& 
                   {"case", session.source().name},
                   {"ranks", session.communicator().size()},
                   {"steps", session.simulation().time().steps()}};
-  if (session.plan().kind != nullptr) details["schedule"] = session.plan().kind->name;
+  if (session.has_gradients()) details["schedule"] = session.plan().kind->name;
   event(folder.is_resumed() ? "resumed" : "started", details);
 }
 
@@ -198,8 +198,8 @@ Json traffic_result(const SlotTier& tier, const DriverCounts& counts, const Comm
 double predicted_total(const Options& options, const Session& session, const OutputSeconds& output) {
   constexpr double end_over_start = 0.1;  // results reach the disk, MPI ends
   const CheckpointPlan& plan = session.plan();
-  return session.planned_at() + plan.memory_seconds + plan.seconds + output.begin + output.written.value_or(0.0) +
-         end_over_start * options.started;
+  return session.gradients().checkpoints().planned_at() + plan.memory_seconds + plan.seconds + output.begin +
+         output.written.value_or(0.0) + end_over_start * options.started;
 }
 
 Json counts_result(const Options& options, const Session& session, const DriverCounts& counts, double seconds,
@@ -217,12 +217,12 @@ Json counts_result(const Options& options, const Session& session, const DriverC
         {"slots", counts.peak[t]},        {"slot_bytes", unit_bytes(tier, inputs)}, {"writes", counts.writes[t]},
         {"reads", counts.reads[t]}};
   }
-  if (!session.source_of_host_budget().empty())
-    json["memory"]["host"]["budget_source"] = session.source_of_host_budget();
+  if (!session.gradients().checkpoints().source_of_host_budget().empty())
+    json["memory"]["host"]["budget_source"] = session.gradients().checkpoints().source_of_host_budget();
   for (const Tier tier : {Tier::host, Tier::disk})
     if (const SlotTier* slow = session.tiers()[tier])
       json["memory"][to_text(tier)].update(traffic_result(*slow, counts, session.communicator()));
-  if (const auto& lossy = session.lossy_error())
+  if (const auto& lossy = session.gradients().lossy_error())
     json["codec_error"] = {{"accepted", lossy->accepted},
                            {"predicted", lossy->predicted},
                            {"measured", lossy->measured},
@@ -235,7 +235,7 @@ Json counts_result(const Options& options, const Session& session, const DriverC
                    {{"plain", counts.plain},
                     {"recorded", counts.recorded},
                     {"seconds", seconds},
-                    {"memory_seconds", session.memory_seconds()}}}};
+                    {"memory_seconds", session.gradients().checkpoints().memory_seconds()}}}};
   if (plan.is_predicted())
     json["plan"]["predicted"] = {{"plain", predicted.plain},
                                  {"recorded", predicted.recorded},

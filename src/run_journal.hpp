@@ -22,7 +22,7 @@
 #include <optional>
 #include <string>
 
-#include "adjoint/sweep/sweep_keeper.hpp"
+#include "adjoint/gradients/gradient_keeper.hpp"
 #include "io/journal/attachments.hpp"
 #include "io/journal/epoch_clock.hpp"
 #include "io/journal/evaluation_log.hpp"
@@ -37,12 +37,12 @@ namespace hindsight {
 
 /// Calls that read or write files are collective. They throw ResourceError, on all ranks, when a file cannot be read or
 /// written, and when another process has taken the folder. A journal is bound, begins, and is used from then on.
-class RunJournal final : public SweepKeeper {
+class RunJournal final : public GradientKeeper {
  public:
   /// Takes the folder as RunClaim does, and throws as that.
   RunJournal(const Options& options, const Case& c, const Communicator& comm);
 
-  bool is_resumed() const { return claim_.is_resumed(); }
+  bool is_resumed() const override { return claim_.is_resumed(); }
   /// Committed so far.
   std::int64_t epoch() const { return journal_->epoch(); }
   /// In the names of the run's checkpoint files.
@@ -61,18 +61,18 @@ class RunJournal final : public SweepKeeper {
   void finish() { claim_.finish(); }
 
   /// Something small, the same on all ranks, that every epoch shall have. It must outlive the journal's last epoch.
-  void attach(const std::string& name, std::function<void(ArchiveWriter&)> write);
+  void attach(const std::string& name, std::function<void(ArchiveWriter&)> write) override;
   /// Called before an epoch is written; null: nothing is.
   void before_epoch(std::function<void()> call) { before_epoch_ = std::move(call); }
   /// Lets `read` read what the epoch that the run goes on from has under this name. @returns false when it has nothing.
-  bool read_attached(const std::string& name, const std::function<void(ArchiveReader&)>& read) const;
+  bool read_attached(const std::string& name, const std::function<void(ArchiveReader&)>& read) const override;
 
   /// The next entry of the log, if there is one left.
   bool recall(const std::function<void(BlockReader&)>& read);
   /// Entries that the process before had worked out.
   std::int64_t recalled() const { return log_->recalled(); }
   /// Entries that recall() gives have to be added again.
-  bool is_new_log() const { return log_->is_new(); }
+  bool is_new_log() const override { return log_->is_new(); }
   /// The evaluation that comes next is in the log.
   bool has_next() const { return log_->has_next(); }
   /// Evaluations that have not been recalled are to be done again.
@@ -81,11 +81,11 @@ class RunJournal final : public SweepKeeper {
   void log(const std::function<void(BlockWriter&)>& write);
 
   /// Between evaluations: may commit an epoch, and stop.
-  void pause() {
+  void pause() override {
     if (is_due()) keep({});
   }
   /// The same, whether it is time to look at clocks and signals or not.
-  void pause_now() {
+  void pause_now() override {
     look_at_ = 0;
     pause();
   }
@@ -93,19 +93,19 @@ class RunJournal final : public SweepKeeper {
   void settle() { keep({}); }
 
   /// Where the evaluation that comes next goes on; null: at its begin. Said only once.
-  BlockReader* kept_sweep();
+  BlockReader* kept_sweep() override;
   /// The kept position cannot be gone on with: its evaluation begins again.
-  void drop_sweep() { has_sweep_ = false; }
-  bool has_sweep() const { return has_sweep_; }
+  void drop_sweep() override { has_sweep_ = false; }
+  bool has_sweep() const override { return has_sweep_; }
   /// Sweeps that cannot be gone on with are not kept; their evaluations begin again.
-  void keep_sweeps(bool yes) { keeps_sweeps_ = yes; }
+  void keep_sweeps(bool yes) override { keeps_sweeps_ = yes; }
   /// Bytes of one unit that holds() counts, on this rank.
-  void expect_parts(std::int64_t bytes) { parts_->expect(comm_.max(bytes)); }
+  void expect_parts(std::int64_t bytes) override { parts_->expect(comm_.max(bytes)); }
 
   /// Seconds that this process spent in epochs.
   double seconds_of_epochs() const { return clock_.seconds_of_epochs(); }
   /// Seconds that the evaluation under way took in earlier processes.
-  double seconds_before() const { return status_.seconds_before(); }
+  double seconds_before() const override { return status_.seconds_before(); }
   /// For status.json. @param total steps.
   void phase(const std::string& name, std::int64_t total);
   void progress(std::int64_t done) { status_.progress(done); }

@@ -166,9 +166,9 @@ void finish_output(const std::unique_ptr<OutputObserver>& output, RunJournal& jo
 /// A run from its begin to its result.
 class Run {
  public:
-  Run(const Options& options, const Case& source, const Communicator& comm, bool adjoint)
+  Run(const Options& options, const Case& source, const Communicator& comm, Sensitivities sensitivities)
       : journal(options, source, comm),
-        session(source, comm, adjoint, false, options.quiet, plan_options(options, source, comm, &journal)),
+        session(source, comm, sensitivities, session_options(options, source, comm, &journal)),
         log(begin(), options.verb, session),
         options_(options) {}
   const RunFolder& folder() const { return journal.folder(); }
@@ -177,8 +177,8 @@ class Run {
   /// Adds the warnings and what was resident to the result. Collective. @param seconds that the result took.
   void finish(Json result, double seconds) {
     result["memory"]["resident"] = resident_result(session);
-    for (const auto* texts : {&session.notes(), &session.warnings()})
-      for (const std::string& text : *texts) {
+    for (const std::vector<std::string>& texts : {session.notes(), session.warnings()})
+      for (const std::string& text : texts) {
         result["warnings"].push_back(text);
         log.event("warning", {{"text", text}});
       }
@@ -204,26 +204,27 @@ class Run {
 
 }  // namespace
 
-PlanOptions plan_options(const Options& options, const Case& c, const Communicator& comm, RunJournal* journal) {
-  PlanOptions plan;
-  plan.machine = chosen_backend(options).open(comm);
-  plan.costs = options.cost;
+SessionOptions session_options(const Options& options, const Case& c, const Communicator& comm, RunJournal* journal) {
+  SessionOptions session;
+  session.machine = chosen_backend(options).open(comm);
+  session.costs = options.cost;
   if (options.verb == "invert")
-    plan.gradients = std::max<std::int64_t>(1, c.inversion.value_or(CaseInversion{}).iterations);
-  plan.disk.scratch = (journal != nullptr ? journal->work() : run_path(options, c)) + "/scratch";
+    session.gradients = std::max<std::int64_t>(1, c.inversion.value_or(CaseInversion{}).iterations);
+  session.disk.scratch = (journal != nullptr ? journal->work() : run_path(options, c)) + "/scratch";
   if (journal != nullptr) {
-    plan.journal = journal;
-    plan.disk.tag = journal->checkpoint_tag();
-    plan.disk.keeps = true;
-    plan.disk.reopens = journal->is_resumed();
+    session.journal = journal;
+    session.disk.tag = journal->checkpoint_tag();
+    session.disk.keeps = true;
+    session.disk.reopens = journal->is_resumed();
   }
-  if (options.emulate_disk.size() == 2) plan.disk.emulated = {options.emulate_disk[0], options.emulate_disk[1]};
-  return plan;
+  if (options.emulate_disk.size() == 2) session.disk.emulated = {options.emulate_disk[0], options.emulate_disk[1]};
+  session.shows_progress = !options.quiet;
+  return session;
 }
 
 ExitCode run_verb(const Options& options, const Communicator& comm) {
   const Case source = read_same_case(options, comm);
-  Run run(options, source, comm, false);
+  Run run(options, source, comm, Sensitivities::none);
   Session& session = run.session;
   const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
   const Stopwatch watch;
@@ -244,7 +245,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   const Case source = read_same_case(options, comm);
   if (source.unknowns.empty())
     throw InputError({options.target, 0, 0}, "a gradient needs unknowns: add them to the case");
-  Run run(options, source, comm, true);
+  Run run(options, source, comm, Sensitivities::adjoint);
   Session& session = run.session;
   const Stopwatch begin;
   const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
@@ -258,8 +259,8 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   Json json = base_result("gradient", session, evaluation.objective);
   json["gradient"] = values_result(session, run.folder(), "gradient.h5", evaluation.gradient);
   json.merge_patch(counts_result(options, session, evaluation.counts, evaluation.seconds, output_seconds));
-  json["seconds"] = {{"start", session.planned_at()},
-                     {"memory", session.memory_seconds()},
+  json["seconds"] = {{"start", session.gradients().checkpoints().planned_at()},
+                     {"memory", session.gradients().checkpoints().memory_seconds()},
                      {"gradient", seconds},
                      {"total", process_seconds()}};
   run.finish(json, watch.seconds());
@@ -285,7 +286,8 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
                   plan.is_predicted() && !options.resume
                       ? fmt::format(" (predicted: {})", seconds_text(predicted_total(options, session, output_seconds)))
                       : "",
-                  seconds_text(session.planned_at()), seconds_text(session.memory_seconds()));
+                  seconds_text(session.gradients().checkpoints().planned_at()),
+                  seconds_text(session.gradients().checkpoints().memory_seconds()));
   print(comm, text + misfit_text(session) + "results in " + run.journal.place() + "\n");
   return ExitCode::done;
 }
@@ -294,7 +296,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const Case source = read_same_case(options, comm);
   if (source.unknowns.empty())
     throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
-  Run run(options, source, comm, true);
+  Run run(options, source, comm, Sensitivities::adjoint);
   Session& session = run.session;
   const RunFolder& folder = run.folder();
   const Variables variables(session);

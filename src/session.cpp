@@ -3,27 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <tuple>
 
 #include "runtime/backends.hpp"
 #include "runtime/error.hpp"
-#include "runtime/ordered_sum.hpp"
 #include "src/notes.hpp"
 
 namespace hindsight {
 namespace {
-
-/// Sum over the owned cells of all ranks, in global order.
-template <class Summand>
-double sum_over_cells(const Grid& grid, Summand summand) {
-  const std::int64_t row_length = grid.dimensions() <= 1 ? 1 : grid.cells()[0];
-  std::vector<double> rows(static_cast<std::size_t>(grid.local_rows()), 0.0);
-  for (std::size_t r = 0; r < rows.size(); ++r)
-    for (std::int64_t i = 0; i < row_length; ++i)
-      rows[r] += summand(r * static_cast<std::size_t>(row_length) + static_cast<std::size_t>(i));
-  return grid_sum(grid, rows.data());
-}
 
 /// "NAME" or "NAME or NAME": those that report a device, if there is one.
 std::string device_backends() {
@@ -33,59 +20,63 @@ std::string device_backends() {
   return names;
 }
 
+void refuse_device_budget(const std::optional<TierBudget>& budget, const Machine& machine) {
+  if (!budget || !machine.is_host()) return;
+  throw InputError(budget->place,
+                   "checkpoints.device: this run computes on the host and has no device memory; remove the key, or "
+                   "compute on a device (--backend " +
+                       device_backends() + ")");
+}
+
 }  // namespace
 
-Session::Session(Case c, const Communicator& comm, bool adjoint, bool tangent, bool quiet, PlanOptions options)
-    : case_(std::move(c)), comm_(comm), options_(std::move(options)), progress_(!quiet, comm.rank()) {
-  const auto& checkpoints = case_.checkpoints;
-  if (adjoint && checkpoints.device && options_.machine->is_host())
-    throw InputError(checkpoints.device->place,
-                     "checkpoints.device: this run computes on the host and has no device memory; remove the key, or "
-                     "compute on a device (--backend " +
-                         device_backends() + ")");
-  simulation_ = std::make_unique<Simulation>(read_problem(case_), comm,
-                                             Simulation::Wants{adjoint, tangent, options_.machine.get()});
+Session::Session(Case c, const Communicator& comm, Sensitivities derivatives, SessionOptions options)
+    : case_(std::move(c)), comm_(comm), options_(std::move(options)), progress_(options_.shows_progress, comm.rank()) {
+  const bool has_adjoint = derivatives != Sensitivities::none;
+  if (has_adjoint) refuse_device_budget(case_.checkpoints.device, *options_.machine);
+  simulation_ =
+      std::make_shared<Simulation>(read_problem(case_), comm,
+                                   Simulation::Wants{.adjoint = has_adjoint,
+                                                     .tangent = derivatives == Sensitivities::adjoint_and_tangent,
+                                                     .machine = options_.machine.get()});
   notes_ = notes_on(case_, *simulation_);
   for (const std::string& note : notes_) progress_.warn(note);
   give_back_freed();  // tables that were read
   resident_at_start_ = resident();
   counted_at_start_ = simulation_->memory()->used();
-  if (options_.journal != nullptr) {
-    options_.journal->bind(simulation_->grid());
-  }
+  if (options_.journal != nullptr) options_.journal->bind(simulation_->grid());
   if (options_.journal != nullptr || options_.only_plan)  // it is logged too
     simulation_->memory()->take(simulation_->kept_bytes() + 2 * simulation_->gradient_bytes());
-  if (!adjoint) return;
-  try {
-    tiers_ = std::make_unique<SlowTiers>(case_, comm_, options_.disk, *simulation_,
-                                         [this](const std::string& text) { warn(text); });
-    make_ready();
-  } catch (const InputError& error) {
-    if (warnings_.size() > (is_warned_of_budget_ ? 1U : 0U))
-      throw ResourceError(error.what());  // it did not fit what was found free
-    throw InputError(checkpoints.host ? checkpoints.host->place : checkpoints.place, error.what());
-  }
-}
-
-/// A run that is refused leaves nothing behind.
-void Session::make_ready() {
-  try {
-    read_budgets();
-    is_warned_of_budget_ = warn_of_host_budget();
-    require_memory(inputs_);
-    if (!restore_plan()) {
-      plan_measured();
-      choose_codec();
-    }
-  } catch (...) {
-    if (options_.journal == nullptr || !options_.journal->is_resumed()) tiers_->close(Tier::disk);
-    throw;
-  }
-  if (options_.journal != nullptr) options_.journal->attach("plan", [this](ArchiveWriter& to) { save_plan(to); });
+  if (has_adjoint) gradients_ = std::make_unique<Gradients>(simulation_, comm_, gradient_options());
 }
 
 Session::~Session() {
-  if (has_failed_ && tiers_) tiers_->close(Tier::disk);
+  if (has_failed_ && gradients_) gradients_->discard();
+}
+
+GradientOptions Session::gradient_options() {
+  GradientOptions options;
+  options.checkpoints = case_.checkpoints;
+  DiskOptions disk = options_.disk;
+  if (!case_.checkpoint_folder.empty()) disk.scratch = case_.checkpoint_folder;
+  options.disk = std::make_shared<CheckpointFiles>(std::move(disk), comm_);
+  options.costs = options_.costs;
+  options.gradients = options_.gradients;
+  options.only_plan = options_.only_plan;
+  options.penalty = [this](UnknownValues& gradient) { return add_priors(&gradient); };
+  options.keeper = options_.journal;
+  options.watch.begins = [this](std::int64_t steps) { progress_.phase("gradient", steps); };
+  options.watch.progress = [this](std::int64_t forward, std::int64_t reversed) {
+    if (options_.journal != nullptr) options_.journal->progress(forward + reversed);
+    progress_.update(forward + reversed);
+  };
+  options.watch.ends = [this] { progress_.finish(); };
+  options.watch.warns = [this](const std::string& text) { progress_.warn(text); };
+  return options;
+}
+
+std::vector<std::string> Session::warnings() const {
+  return gradients_ ? gradients_->warnings() : std::vector<std::string>();
 }
 
 ResidentBytes Session::resident_bytes() const {
@@ -95,7 +86,7 @@ ResidentBytes Session::resident_bytes() const {
 }
 
 std::int64_t Session::epoch_bytes() const {
-  return simulation_->kept_bytes() + (tiers_ ? tiers_->places_bytes() : 0);
+  return simulation_->kept_bytes() + (gradients_ ? tiers().places_bytes() : 0);
 }
 
 double Session::add_priors(UnknownValues* gradient) const {
@@ -131,78 +122,10 @@ double Session::objective(const StateObserver& observer) {
 }
 
 Evaluation Session::gradient(const StateObserver& observer) {
-  const std::int64_t plain = std::max<std::int64_t>(0, plan_.schedule.predicted.plain);
+  const std::int64_t plain = std::max<std::int64_t>(0, plan().schedule.predicted.plain);
   return once("gradient", plain + 2 * simulation_->time().steps(),
-              [&](Logged& result) { result.evaluation = gradient_now(observer); })
+              [&](Logged& result) { result.evaluation = gradients_->evaluate(observer); })
       .evaluation;
-}
-
-/// With a sweep that the journal has the begin of.
-bool Session::goes_on() const {
-  return options_.journal != nullptr && options_.journal->has_sweep();
-}
-
-Evaluation Session::evaluate(const StateObserver& observer) {
-  // Another plan would lose other bits in a codec.
-  if (drift_.wants_measuring() && tiers_->is_lossless()) {
-    if (options_.journal != nullptr) options_.journal->pause_now();
-    plan_measured();
-  }
-  const std::int64_t plain = std::max<std::int64_t>(0, plan_.schedule.predicted.plain);
-  progress_.phase("gradient", plain + 2 * simulation_->time().steps());
-  simulation_->memory()->restart_peak();
-  if (const auto& device = simulation_->machine().account()) device->restart_peak();
-  const auto progress = [&](std::int64_t forward, std::int64_t reversed) { progress_.update(forward + reversed); };
-  const bool goes_on = this->goes_on();
-  if (options_.journal != nullptr) {
-    options_.journal->keep_sweeps(tiers_->is_lossless() && !is_calibrating_);
-    options_.journal->expect_parts(inputs_.state_bytes);
-  }
-  GradientResult result;
-  double seconds = 0.0;
-  for (bool is_done = false; !is_done;) {
-    const auto begin = std::chrono::steady_clock::now();
-    const auto elapsed = [&] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    };
-    try {
-      result = simulation_->gradient(plan_.schedule, plan_.kind->is_online, watched(observer, progress));
-      is_done = true;
-    } catch (const TierIsFull& full) {
-      shrink(full, elapsed());
-    }
-    seconds = elapsed();
-  }
-  progress_.finish();
-  report_damage(result.counts);
-  if (options_.costs.empty() && plan_.is_automatic && !plan_.is_open() && !goes_on)
-    drift_.see(comm_.max(seconds), plan_.seconds);
-  if (options_.journal != nullptr) seconds += options_.journal->seconds_before();
-  Evaluation evaluation{result.objective, std::move(result.gradient), result.counts, seconds};
-  evaluation.objective += add_priors(&evaluation.gradient);
-  return evaluation;
-}
-
-void Session::warn(const std::string& text) {
-  warnings_.push_back(text);
-  progress_.warn(text);
-}
-
-void Session::report_damage(const DriverCounts& counts) {
-  if (counts.repaired == 0) return;
-  if (options_.journal != nullptr && options_.journal->is_resumed())
-    return warn(fmt::format(
-        "{} checkpoints that were gone with an earlier process, or damaged, were computed again in {} steps",
-        counts.repaired, counts.repairing_steps));
-  std::int64_t reads = 0;
-  std::string problem;
-  for (const SlotTier* tier : tiers_->all()) {
-    if (tier == nullptr) continue;
-    reads += tier->traffic().reads + tier->traffic().damaged;
-    if (!tier->problem().empty()) problem = tier->problem();
-  }
-  warn(fmt::format("{} of {} checkpoints could not be read back and were computed again in {} steps; the last: {}",
-                   counts.repaired, comm_.max(reads), counts.repairing_steps, comm_.first_text(problem)));
 }
 
 std::pair<double, double> Session::tangent(const UnknownValues& direction) {
@@ -218,17 +141,15 @@ std::pair<double, double> Session::tangent(const UnknownValues& direction) {
   return {result.evaluation.objective, result.derivative};
 }
 
-double Session::dot(const UnknownValues& a, const UnknownValues& b) const {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i].empty() || b[i].empty()) continue;
-    if (simulation_->spec().unknowns[i].is_field()) {
-      sum += sum_over_cells(simulation_->grid(), [&](std::size_t k) { return a[i][k] * b[i][k]; });
-    } else {
-      for (std::size_t k = 0; k < a[i].size(); ++k) sum += a[i][k] * b[i][k];
-    }
-  }
-  return sum;
+/// A sweep's options, kept by the journal if there is one.
+SweepOptions Session::watched(const StateObserver& observer, const ProgressObserver& progress) {
+  RunJournal* const journal = options_.journal;
+  if (journal == nullptr) return {observer, progress, nullptr, nullptr};
+  const ProgressObserver both = [journal, progress](std::int64_t forward, std::int64_t reversed) {
+    journal->progress(forward + reversed);
+    progress(forward, reversed);
+  };
+  return {observer, both, journal, journal->kept_sweep()};
 }
 
 }  // namespace hindsight

@@ -44,8 +44,8 @@ ExitCode begin_run(const Options& options, const Communicator& comm);
 ExitCode default_verb(const Options& options, const Communicator& comm);
 
 /// What the command line says about the plan of checkpoints, and the machine. Collective.
-PlanOptions plan_options(const Options& options, const Case& c, const Communicator& comm,
-                         RunJournal* journal = nullptr);
+SessionOptions session_options(const Options& options, const Case& c, const Communicator& comm,
+                               RunJournal* journal = nullptr);
 
 /// Prints on rank 0.
 void print(const Communicator& comm, const std::string& text);

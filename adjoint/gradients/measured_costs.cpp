@@ -30,7 +30,7 @@ void PlannedCheckpoints::measure_memory() {
   constexpr std::int64_t smallest = std::int64_t{1} << 20U, first = std::int64_t{8} << 20U, part = 16, growth = 4;
   const Tier host = Tier::host;
   const auto useful = static_cast<double>(saturating_units(means_.inputs.at_most, means_.inputs.record_units));
-  const auto unit = static_cast<double>(unit_bytes(host, inputs_));
+  const auto unit = static_cast<double>(unit_bytes(host, inputs()));
   const std::int64_t there = -comm_.max(-(means_.budgets[index_of(host)] - simulation_.memory()->used()));
   const double most = comm_.max(std::min(useful * unit, static_cast<double>(there)));
   means_.inputs.seconds.touch = 0.0;
@@ -42,7 +42,7 @@ void PlannedCheckpoints::measure_memory() {
       const CountMemory counted(simulation_.memory());
       means_.inputs.seconds.touch = comm_.max(unit * seconds_of_fresh_byte(sample));
     }
-    wanted = comm_.max(plan_alone().checkpoint_bytes(host, inputs_)) / part;
+    wanted = comm_.max(plan_alone().checkpoint_bytes(host, inputs())) / part;
   } while (wanted > 2 * sample);
 }
 
@@ -80,7 +80,7 @@ void PlannedCheckpoints::measure_transfers() {
   OperationSeconds& seconds = means_.inputs.seconds;
   seconds.write = seconds.read = seconds.write_delay = seconds.read_delay = {};
   keep_in_memory();
-  for (const Tier tier : slow_tiers) {
+  for (const Tier tier : {Tier::host, Tier::disk}) {
     if (!tiers_->is_asked_for(tier) || means_.inputs.units[tier] == 0) continue;
     const TransferSeconds transfer = tiers_->measure(tier, means_.bytes_for_slots(tier));
     seconds.write[index_of(tier)] = transfer.write;

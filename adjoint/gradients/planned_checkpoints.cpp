@@ -99,13 +99,10 @@ std::unique_ptr<SlowTiers> PlannedCheckpoints::make_tiers() {
   for (const Tier tier : memories()) fit = std::min(fit, whole.states_that_fit(tier));
   std::unique_ptr<SlowTiers> tiers = with_depth(least_of_ranks(fit) >= roomy ? deep : shallow);
   whole.slow = tiers->needs();
-  const bool is_tight = [&] {
-    bool any = false;
-    for (const Tier tier : memories())
-      any = any || (!whole.is_in_slots(tier) &&
-                    comm_.any(inputs().working(tier) + whole.transfer_bytes(tier) > whole.budgets[index_of(tier)]));
-    return any;
-  }();
+  bool is_tight = false;
+  for (const Tier tier : memories())
+    is_tight = is_tight || (!whole.is_in_slots(tier) && comm_.any(inputs().working(tier) + whole.transfer_bytes(tier) >
+                                                                  whole.budgets[index_of(tier)]));
   return is_tight ? with_depth(shallow) : std::move(tiers);
 }
 
@@ -116,9 +113,9 @@ bool PlannedCheckpoints::is_short(Tier tier) const {
 
 void PlannedCheckpoints::require_working_memory() const {
   for (const Tier tier : memories()) {
-    if (has_working_memory(tier)) continue;
-    const std::int64_t transfers = comm_.max(transfer_bytes_[index_of(tier)]);
-    const std::int64_t checkpoint = comm_.max(means_.inputs.at_most > 1 ? least_checkpoint_bytes(tier, inputs_) : 0);
+    if (!is_short(tier)) continue;
+    const std::int64_t transfers = comm_.max(inputs().working(tier) - means_.own_working[index_of(tier)]);
+    const std::int64_t checkpoint = comm_.max(means_.inputs.at_most > 1 ? least_checkpoint_bytes(tier, inputs()) : 0);
     std::string and_more;
     if (transfers > 0)
       and_more = ", " + bytes_text(transfers) + " of it for slow tiers";
@@ -227,7 +224,7 @@ void PlannedCheckpoints::shrink(const TierIsFull& full, double seconds) {
   }
 }
 
-void PlannedCheckpoints::foresee_sizes() {
+void PlannedCheckpoints::foresee_sizes(const std::function<void()>& between) {
   std::vector<Tier> unsure;
   for (const Tier tier : slow_tiers) {
     const std::int64_t slots = plan_.request.capacities[tier];
@@ -237,9 +234,7 @@ void PlannedCheckpoints::foresee_sizes() {
   if (unsure.empty()) return;
   for (const Tier tier : slow_tiers) tiers_->close(tier);
   simulation_.free_checkpoints();
-  tiers_->look_ahead(unsure, [this] {
-    if (options_.journal != nullptr) options_.journal->pause();
-  });
+  tiers_->look_ahead(unsure, between);
   count();
   make_plan();
 }

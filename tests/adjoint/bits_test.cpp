@@ -16,15 +16,15 @@ std::vector<std::string> with(std::vector<std::string> set, const std::string& s
 }
 
 Evaluation serial_gradient(const std::string& name, const std::vector<std::string>& set) {
-  Session session(test::shipped_case(name, set), test::self(), true, false, true);
+  Session session(test::shipped_case(name, set), test::self(), Sensitivities::adjoint);
   return session.gradient({});
 }
 
 void expect_bits(const std::string& name, const std::vector<std::string>& set, const std::string& schedule,
                  const std::string& host, const Evaluation& reference) {
-  PlanOptions options;
+  SessionOptions options;
   options.disk.emulated = {0.0, 0.0};
-  Session session(test::shipped_case(name, with(set, schedule, host)), test::world(), true, false, true, options);
+  Session session(test::shipped_case(name, with(set, schedule, host)), test::world(), Sensitivities::adjoint, options);
   SCOPED_TRACE(name + " " + schedule + " " + host);
   const Evaluation mine = session.gradient({});
   EXPECT_EQ(session.plan().kind->name, schedule);
@@ -93,7 +93,7 @@ TEST(Bits, OtherCasesAndMethods) {
 }
 
 TEST(Bits, TwoGradientsAtDifferentValuesAndBack) {
-  Session session(test::shipped_case("gray-scott", {"time.to=10"}), test::world(), true, false, true);
+  Session session(test::shipped_case("gray-scott", {"time.to=10"}), test::world(), Sensitivities::adjoint);
   const UnknownValues start = session.simulation().values();
   const Evaluation first = session.gradient({});
   UnknownValues moved = start;

@@ -16,7 +16,7 @@ Session small_ode(std::int64_t steps, const std::string& schedule, const std::st
                                  "objective: [{final: u}]\nunknowns: {k: {}}\n",
                                  {"time.to=" + std::to_string(steps), "checkpoints.schedule=" + schedule,
                                   "checkpoints.host=" + host}),
-                 test::self(), true, false, true);
+                 test::self(), Sensitivities::adjoint);
 }
 
 TEST(Counts, RevolveEqualsTheTable) {
@@ -54,7 +54,7 @@ TEST(Counts, MemoryIsFlatWithinAGradientAndOverGradients) {
   Session session(
       test::shipped_case("gray-scott", {"grid.x.cells=256", "grid.y.cells=256", "time.step=0.05", "time.to=100",
                                         "checkpoints.schedule=revolve", "checkpoints.host=20 slots"}),
-      test::self(), true, false, true);
+      test::self(), Sensitivities::adjoint);
   EXPECT_EQ(session.simulation().time().steps(), 2000);
   session.simulation().set_values(session.simulation().values());
   std::int64_t least = INT64_MAX, most = 0;
@@ -78,7 +78,7 @@ TEST(Counts, RepeatedGradientsDoNotGrow) {
   SKIP_UNDER_SANITIZER();
   Session session(test::shipped_case("gray-scott", {"grid.x.cells=64", "grid.y.cells=64", "time.to=5",
                                                     "checkpoints.schedule=revolve", "checkpoints.host=3 slots"}),
-                  test::self(), true, false, true);
+                  test::self(), Sensitivities::adjoint);
   session.gradient({});
   const std::int64_t before = resident_bytes();
   for (int i = 0; i < 100; ++i) session.gradient({});
@@ -87,7 +87,8 @@ TEST(Counts, RepeatedGradientsDoNotGrow) {
 
 TEST(Counts, BudgetBelowTwoStatesIsRefused) {
   try {
-    Session session(test::shipped_case("gray-scott", {"checkpoints.host=300 KiB"}), test::self(), true, false, true);
+    Session session(test::shipped_case("gray-scott", {"checkpoints.host=300 KiB"}), test::self(),
+                    Sensitivities::adjoint);
     FAIL();
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("too little"), std::string::npos) << error.what();

@@ -10,10 +10,10 @@ using namespace test;
 
 /// What a run of the case says, on every rank.
 std::string message_of(const std::string& text, bool on_device = false) {
-  PlanOptions options;
+  SessionOptions options;
   if (on_device) options.machine = emulated::open_machine();
   try {
-    Session session(text_case(text), world(), false, false, true, std::move(options));
+    Session session(text_case(text), world(), Sensitivities::none, std::move(options));
     session.objective({});
   } catch (const NumericsError& error) {
     return error.what();

@@ -70,7 +70,7 @@ TEST(Failures, DivergenceCanBeCaughtAndLeftBehind) {
 }
 
 TEST(Failures, AnObjectiveThatIsNotFiniteNamesItsTerm) {
-  Session session(test::text_case(plate), test::world(), true, false, true);
+  Session session(test::text_case(plate), test::world(), Sensitivities::adjoint);
   const std::string wanted = "the objective is not finite: the term 'final: log(2 - u)' is";
   EXPECT_NE(numerics_message([&] { session.objective({}); }).find(wanted), std::string::npos);
   EXPECT_NE(numerics_message([&] { session.gradient({}); }).find(wanted), std::string::npos);
@@ -81,7 +81,7 @@ TEST(Failures, AGradientThatIsNotFiniteNamesItsUnknowns) {
   for (const std::string& text : {growth, plate}) {
     Session session(test::text_case(text, {"parameters.b=0.5", "objective=[{final: u + sqrt(b - 0.5)}]",
                                            "unknowns={a: {}, b: {}}"}),
-                    test::world(), true, false, true);
+                    test::world(), Sensitivities::adjoint);
     const std::string message = numerics_message([&] { session.gradient({}); });
     EXPECT_EQ(message.find("the gradient is not finite in 'b': at these values the objective has no derivative"), 0U)
         << message;

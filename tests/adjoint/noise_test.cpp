@@ -57,18 +57,18 @@ class NoisyCase : public ::testing::TestWithParam<const char*> {};
 /// Made there, ghosts included, whatever the order of blocks and threads.
 TEST_P(NoisyCase, HasTheHostsBitsOnADevice) {
   const Case c = noisy(GetParam());
-  const Evaluation expected = Session(c, test::world(), true, false, true).gradient({});
+  const Evaluation expected = Session(c, test::world(), Sensitivities::adjoint).gradient({});
   for (const emulated::Order order : {emulated::Order::forwards, emulated::Order::backwards}) {
-    PlanOptions options;
+    SessionOptions options;
     options.machine = emulated::open_machine({.order = order});
-    const Evaluation found = Session(c, test::world(), true, false, true, options).gradient({});
+    const Evaluation found = Session(c, test::world(), Sensitivities::adjoint, options).gradient({});
     EXPECT_EQ(found.objective, expected.objective);
     EXPECT_EQ(found.gradient, expected.gradient);
   }
 }
 
 TEST_P(NoisyCase, HasTheSameBitsForAllRanksAndSchedules) {
-  Session alone(noisy(GetParam(), {"checkpoints.schedule=store-all"}), test::self(), true, false, true);
+  Session alone(noisy(GetParam(), {"checkpoints.schedule=store-all"}), test::self(), Sensitivities::adjoint);
   const Evaluation reference = alone.gradient({});
   for (const double d : reference.gradient[1]) EXPECT_NE(d, 0.0) << "the strength of the noise has no effect";
   for (const auto& [schedule, host] : std::vector<std::pair<std::string, std::string>>{{"store-all", "1 GiB"},
@@ -79,7 +79,7 @@ TEST_P(NoisyCase, HasTheSameBitsForAllRanksAndSchedules) {
                                                                                        {"online", "12 slots"}}) {
     SCOPED_TRACE(schedule + " " + host);
     Session session(noisy(GetParam(), {"checkpoints.schedule=" + schedule, "checkpoints.host=" + host}), test::world(),
-                    true, false, true);
+                    Sensitivities::adjoint);
     test::expect_same_bits(session, session.gradient({}), reference);
   }
 }
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Noise, NoisyCase, ::testing::Values("ode", "line", "wal
 /// Final values of the first field of a run on one rank.
 std::vector<double> final_values(const std::string& text) {
   Session session(test::text_case("case: forced" + text + "objective: [{final: u}]\nunknowns: {initial(u): {}}\n"),
-                  test::self(), false, false, true);
+                  test::self(), Sensitivities::none);
   std::vector<double> last;
   const Layout& layout = session.simulation().grid().layout();
   session.simulation().run({[&](std::int64_t, double, double* state) {

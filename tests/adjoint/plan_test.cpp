@@ -5,17 +5,17 @@
 #include <cmath>
 #include <fstream>
 
-#include "adjoint/plan/plan.hpp"
 #include "adjoint/gradients/drift.hpp"
+#include "adjoint/plan/plan.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
 namespace {
 
-Session gray_scott(const std::vector<std::string>& set, const Communicator& comm, const PlanOptions& options = {}) {
+Session gray_scott(const std::vector<std::string>& set, const Communicator& comm, const SessionOptions& options = {}) {
   std::vector<std::string> all{"grid.x.cells=48", "grid.y.cells=40", "time.step=0.5", "time.to=200"};
   all.insert(all.end(), set.begin(), set.end());
-  return Session(test::shipped_case("gray-scott", all), comm, true, false, true, options);
+  return Session(test::shipped_case("gray-scott", all), comm, Sensitivities::adjoint, options);
 }
 
 PlanInputs inputs(std::int64_t steps, std::int64_t units, std::int64_t record_units) {
@@ -179,7 +179,7 @@ TEST(Plan, RanksAgreeWhenTheirBlocksDiffer) {
 }
 
 TEST(Plan, AnEmulatedDiskIsUsedAndCounted) {
-  PlanOptions options;
+  SessionOptions options;
   options.disk.emulated = {1e-6, 1e-6};
   options.costs = "forward=1,reverse=3,disk.write=2,disk.read=2";
   Session reference = gray_scott({"checkpoints.host=1 GiB"}, test::self());

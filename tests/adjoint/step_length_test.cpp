@@ -19,7 +19,7 @@ output: {every: 0.25}
 )yaml";
 
 TEST(StepLength, IsThatOfTheStepBeingTaken) {
-  Session session(text_case(counting), self(), true, true, true);
+  Session session(text_case(counting), self(), Sensitivities::adjoint_and_tangent);
   EXPECT_EQ(session.simulation().time().steps(), 11);
   const Evaluation evaluation = session.gradient({});
   EXPECT_NEAR(evaluation.objective, 11 + 1000 * 0.075, 1e-11);
@@ -40,7 +40,7 @@ output: {every: 0.25}
 )yaml";
 
 TEST(StepLength, HasExactDerivativesInWallsAndTerms) {
-  Session session(text_case(walled), world(), true, true, true);
+  Session session(text_case(walled), world(), Sensitivities::adjoint_and_tangent);
   const Evaluation base = session.gradient({});
   const UnknownValues direction = some_direction(session, 0.3);
   const double tangent = session.tangent(direction).second, adjoint = session.dot(base.gradient, direction);
@@ -55,7 +55,7 @@ TEST(StepLength, HasExactDerivativesInWallsAndTerms) {
   };
   const double e = 1e-4, difference = (objective_at(e) - objective_at(-e)) / (2 * e);  // the objective is quadratic
   EXPECT_NEAR(difference, adjoint, 1e-8 * std::fabs(adjoint));
-  Session serial(text_case(walled), self(), true, true, true);
+  Session serial(text_case(walled), self(), Sensitivities::adjoint_and_tangent);
   session.simulation().set_values(start);
   expect_same_bits(session, session.gradient({}), serial.gradient({}));
 }

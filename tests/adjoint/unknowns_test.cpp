@@ -18,7 +18,7 @@ objective: [{final: "u*w"}, {integral: "f*u^2 + t*k"}, {penalty: "k^2"}]
 unknowns: {k: {prior: {mean: 0.3, sd: 0.1}}, f: {}, u0: {}, initial(w): {}}
 checkpoints: {schedule: revolve, host: 5 slots}
 )yaml"),
-                  test::self(), true, true, true);
+                  test::self(), Sensitivities::adjoint_and_tangent);
   test::expect_right_gradient(session);
 }
 
@@ -33,7 +33,7 @@ time: {step: 0.1, to: 4}
 objective: [{final: "u^2"}]
 unknowns: {a: {}, growth: {}, initial(u): {}}
 )yaml"),
-                  test::self(), true, true, true);
+                  test::self(), Sensitivities::adjoint_and_tangent);
   EXPECT_EQ(session.simulation().stepper().record_states(), 0);
   test::expect_right_gradient(session);
 }
@@ -53,7 +53,7 @@ objective: [{misfit: {of: "u^2 + a", data: )yaml" +
                                   R"yaml(, noise: 0.2}, weight: 0.5}]
 unknowns: {D: {}, a: {}, initial(u): {}}
 )yaml"),
-                  test::self(), true, true, true);
+                  test::self(), Sensitivities::adjoint_and_tangent);
   test::expect_right_gradient(session);
 }
 

@@ -21,7 +21,7 @@ Evaluation known_run(std::int64_t steps) {
   Session session(
       test::text_case(heat + "time: {step: 0.004, to: " + std::to_string(0.004 * static_cast<double>(steps)) +
                       "}\ncheckpoints: {schedule: store-all, host: 1 GiB}\n"),
-      test::self(), true, false, true);
+      test::self(), Sensitivities::adjoint);
   EXPECT_EQ(session.simulation().time().steps(), steps);
   return session.gradient({});
 }
@@ -31,7 +31,7 @@ TEST(Until, GivesTheBitsOfTheKnownRun) {
     for (const char* host : {"1 GiB", "40 slots", "5 slots", "1 slots"}) {
       Session session(test::text_case(heat + "time: {step: 0.004, until: \"" + condition + "\", at most: 5000}\n" +
                                       "checkpoints: {host: " + host + "}\n"),
-                      test::world(), true, false, true);
+                      test::world(), Sensitivities::adjoint);
       EXPECT_EQ(session.plan().kind->name, "online");
       const Evaluation mine = session.gradient({});
       const std::int64_t n = session.simulation().time().steps();
@@ -46,19 +46,19 @@ TEST(Until, GivesTheBitsOfTheKnownRun) {
 }
 
 TEST(Until, TwoLevelDoesNotNeedTheNumberOfSteps) {
-  PlanOptions options;
+  SessionOptions options;
   options.disk.emulated = {0.0, 0.0};
   Session session(
       test::text_case(heat + "time: {step: 0.004, until: \"norm(u) < 0.6\", at most: 1000}\n"
                              "checkpoints: {schedule: twolevel, period: 12, host: 3 slots, disk: 200 slots}\n"),
-      test::world(), true, false, true, options);
+      test::world(), Sensitivities::adjoint, options);
   const Evaluation mine = session.gradient({});
   test::expect_same_bits(session, mine, known_run(session.simulation().time().steps()));
 }
 
 TEST(Until, EndsAtTheLatestAndFollowsTheParameters) {
   const std::string text = heat + "time: {step: 0.004, until: \"norm(u) < 0.5\", at most: 3000}\n";
-  Session session(test::text_case(text), test::world(), true, true, true);
+  Session session(test::text_case(text), test::world(), Sensitivities::adjoint_and_tangent);
   session.objective({});
   const std::int64_t n = session.simulation().time().steps();
   UnknownValues faster = session.simulation().values();
@@ -66,7 +66,7 @@ TEST(Until, EndsAtTheLatestAndFollowsTheParameters) {
   session.simulation().set_values(faster);
   session.objective({});
   EXPECT_LT(session.simulation().time().steps(), n);
-  Session bounded(test::text_case(text, {"time.at most=17"}), test::world(), false, false, true);
+  Session bounded(test::text_case(text, {"time.at most=17"}), test::world(), Sensitivities::none);
   bounded.objective({});
   EXPECT_EQ(bounded.simulation().time().steps(), 17);
 }
@@ -74,11 +74,11 @@ TEST(Until, EndsAtTheLatestAndFollowsTheParameters) {
 /// However many steps there may be: all slots are touched before the first one.
 TEST(Until, TakesLittleMemoryUnlessTold) {
   const std::string time = "time: {step: 0.004, until: \"norm(u) < 0.5\", at most: 100000000}\n";
-  PlanOptions options;
+  SessionOptions options;
   options.only_plan = true;
-  Session session(test::text_case(heat + time), test::self(), true, false, true, options);
+  Session session(test::text_case(heat + time), test::self(), Sensitivities::adjoint, options);
   EXPECT_LE(session.budget(Tier::host) - session.plan_inputs().working(Tier::host), std::int64_t{1} << 30);
-  Session told(test::text_case(heat + time + "checkpoints: {host: 2 MiB}\n"), test::self(), true, false, true);
+  Session told(test::text_case(heat + time + "checkpoints: {host: 2 MiB}\n"), test::self(), Sensitivities::adjoint);
   EXPECT_EQ(told.budget(Tier::host), 2 << 20);
 }
 
@@ -86,7 +86,7 @@ TEST(Until, SchedulesThatNeedTheNumberOfStepsAreRefused) {
   try {
     Session session(test::text_case(heat + "time: {step: 0.004, until: \"norm(u) < 0.5\", at most: 3000}\n"
                                            "checkpoints: {schedule: revolve}\n"),
-                    test::world(), true, false, true);
+                    test::world(), Sensitivities::adjoint);
     FAIL();
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("needs to know the number of steps"), std::string::npos) << error.what();
@@ -96,7 +96,7 @@ TEST(Until, SchedulesThatNeedTheNumberOfStepsAreRefused) {
 TEST(Until, BadConditionsAreNamed) {
   const auto message = [](const std::string& time) {
     try {
-      Session session(test::text_case(heat + "time: {step: 0.004, " + time + "}\n"), test::self(), false, false, true);
+      Session session(test::text_case(heat + "time: {step: 0.004, " + time + "}\n"), test::self(), Sensitivities::none);
     } catch (const InputError& error) {
       return std::string(error.what());
     }

@@ -58,7 +58,7 @@ TEST(UsedUnknowns, FollowEquationsInitialStatesWallsAndTerms) {
 
 /// What is told unused has a derivative of zero, and the other way round here.
 TEST(UsedUnknowns, AreThoseWithADerivative) {
-  Session session(text_case(chain), self(), true, false, true);
+  Session session(text_case(chain), self(), Sensitivities::adjoint);
   const Evaluation evaluation = session.gradient({});
   const std::vector<bool> used = used_unknowns(session.simulation().spec());
   for (std::size_t i = 0; i < used.size(); ++i) {
@@ -69,7 +69,7 @@ TEST(UsedUnknowns, AreThoseWithADerivative) {
 }
 
 std::vector<std::string> notes(const std::string& text, const std::vector<std::string>& set = {}) {
-  return Session(text_case(text, set), self(), false, false, true).notes();
+  return Session(text_case(text, set), self(), Sensitivities::none).notes();
 }
 
 const std::string decay = R"yaml(

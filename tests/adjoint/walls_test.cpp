@@ -8,9 +8,9 @@ namespace hindsight {
 namespace {
 
 void check_everywhere(const std::string& text, double largest_step = 1e-2) {
-  Session serial(test::text_case(text), test::self(), true, false, true);
+  Session serial(test::text_case(text), test::self(), Sensitivities::adjoint);
   const Evaluation reference = serial.gradient({});
-  Session session(test::text_case(text), test::world(), true, true, true);
+  Session session(test::text_case(text), test::world(), Sensitivities::adjoint_and_tangent);
   test::expect_right_gradient(session, largest_step);
   const Evaluation mine = session.gradient({});
   test::expect_same_bits(session, mine, reference);

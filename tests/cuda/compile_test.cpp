@@ -12,7 +12,7 @@ class Compiles : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Compiles, ForAmpereAndHopper) {
   if (const cuda::CompilerReport report = cuda::compiler_report(); !report.is_there) GTEST_SKIP() << report.sentence;
-  const Session session(test::shipped_case(GetParam()), test::self(), true, true, true);
+  const Session session(test::shipped_case(GetParam()), test::self(), Sensitivities::adjoint_and_tangent);
   std::size_t kernels = 0;
   int registers = 0;
   for (const KernelLibrary* library : session.simulation().libraries()) {

@@ -20,16 +20,16 @@ TEST(Device, GivesTheHostsGradients) {
       {"stochastic-allen-cahn", {"time.to=0.2", "objective=[{final: \"u^2\"}]"}}};
   for (const auto& [name, set] : cases) {
     SCOPED_TRACE(name);
-    Session host(test::shipped_case(name, set), test::world(), true, true, true);
+    Session host(test::shipped_case(name, set), test::world(), Sensitivities::adjoint_and_tangent);
     const Evaluation a = host.gradient({});
     const UnknownValues direction = test::some_direction(host, 0.3);
     const auto tangent = host.simulation().tangent(direction);
     for (const char* slots : {"1000 slots", "4 slots"}) {  // with few, steps come again and go as graphs
       std::vector<std::string> all = set;
       all.push_back(std::string("checkpoints.device=") + slots);
-      PlanOptions on_device;
+      SessionOptions on_device;
       on_device.machine = cuda::open_machine(test::world());
-      Session device(test::shipped_case(name, all), test::world(), true, true, true, on_device);
+      Session device(test::shipped_case(name, all), test::world(), Sensitivities::adjoint_and_tangent, on_device);
       const std::int64_t before = on_device.machine->batches_replayed();
       const Evaluation b = device.gradient({});
       EXPECT_EQ(a.objective, b.objective);
@@ -61,9 +61,9 @@ checkpoints: {host: 10 slots}
                                 test::shipped_case("heat-conductivity"), test::shipped_case("advection-3d")};
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
-    PlanOptions on_device;
+    SessionOptions on_device;
     on_device.machine = cuda::open_machine(test::world());
-    Session host(c, test::world(), true, false, true), device(c, test::world(), true, false, true, on_device);
+    Session host(c, test::world(), Sensitivities::adjoint), device(c, test::world(), Sensitivities::adjoint, on_device);
     const Evaluation a = host.gradient({}), b = device.gradient({});
     EXPECT_NEAR(b.objective, a.objective, 1e-12 * std::fabs(a.objective));
     EXPECT_LE(host.relative_difference(b.gradient, a.gradient), 1e-12);

@@ -32,14 +32,14 @@ const emulated::Traits forwards{.order = emulated::Order::forwards}, backwards{.
 
 /// Whatever the order of blocks and threads, and the way of ghosts to other ranks.
 void expect_the_same(const Case& c, const std::vector<emulated::Traits>& devices = {forwards, backwards, open_to_mpi}) {
-  Session host(c, test::world(), true, true, true);
+  Session host(c, test::world(), Sensitivities::adjoint_and_tangent);
   const Evaluation a = host.gradient({});
   const UnknownValues direction = test::some_direction(host, 0.3);
   const auto tangent = host.simulation().tangent(direction);
   for (const emulated::Traits& traits : devices) {
-    PlanOptions emulated;
+    SessionOptions emulated;
     emulated.machine = emulated::open_machine(traits);
-    Session device(c, test::world(), true, true, true, emulated);
+    Session device(c, test::world(), Sensitivities::adjoint_and_tangent, emulated);
     const Evaluation b = device.gradient({});
     EXPECT_EQ(a.objective, b.objective);
     EXPECT_EQ(a.gradient, b.gradient);
@@ -79,15 +79,15 @@ unknowns: {alpha: {}}
   const std::string members = "case: members\ngrid: {x: {cells: 301, to: 301}}\nparameters: {alpha: {field: ";
   const Case ensemble = test::text_case(members + "\"0.5 + 0.001*x\"}}" + equations);
   expect_the_same(ensemble);
-  PlanOptions emulated;
+  SessionOptions emulated;
   emulated.machine = emulated::open_machine();
-  Session session(ensemble, test::world(), true, false, true, emulated);
+  Session session(ensemble, test::world(), Sensitivities::adjoint, emulated);
   const UnknownValues mine = session.gradient({}).gradient;
   const Grid& grid = session.simulation().grid();
   for (std::int64_t i = 0; i < grid.cells()[0]; i += 50) {
     const std::string alpha = fmt::format("{:.17g}", 0.5 + 0.001 * grid.coordinates(0)[i]);
     const Case one = test::text_case("case: one\nparameters: {alpha: " + alpha + "}" + equations);
-    Session ode(one, Communicator(MPI_COMM_SELF), true, false, true);
+    Session ode(one, Communicator(MPI_COMM_SELF), Sensitivities::adjoint);
     EXPECT_EQ(mine[0][static_cast<std::size_t>(i)], ode.gradient({}).gradient[0][0]) << i;
   }
 }
@@ -96,19 +96,19 @@ unknowns: {alpha: {}}
 TEST(Emulation, StepsThatComeAgain) {
   if (test::world().size() > 1) GTEST_SKIP() << "messages come between kernels";
   for (const char* slots : {"3 slots", "100 slots"}) {
-    PlanOptions options;
+    SessionOptions options;
     options.machine = emulated::open_machine();
     const Case c =
         test::shipped_case("gray-scott", {"grid.x.cells=20", "grid.y.cells=16", "time.to=40",
                                           "checkpoints.schedule=revolve", std::string("checkpoints.device=") + slots});
-    Session session(c, test::world(), true, false, true, options);
+    Session session(c, test::world(), Sensitivities::adjoint, options);
     const std::int64_t before = options.machine->batches_replayed();
     const Evaluation e = session.gradient({});
     const std::int64_t replayed = options.machine->batches_replayed() - before;
     const std::int64_t steps = e.counts.total() + e.counts.reversed;
     EXPECT_TRUE(slots[0] == '3' ? replayed > steps / 2 : replayed < steps / 2) << replayed << " of " << steps;
     Session host(test::shipped_case("gray-scott", {"grid.x.cells=20", "grid.y.cells=16", "time.to=40"}), test::world(),
-                 true, false, true);
+                 Sensitivities::adjoint);
     EXPECT_EQ(e.gradient, host.gradient({}).gradient);
   }
 }

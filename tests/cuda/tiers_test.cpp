@@ -10,11 +10,12 @@ std::unique_ptr<Session> gray_scott(const std::vector<std::string>& set, bool on
                                     const std::string& costs = "") {
   std::vector<std::string> all{"grid.x.cells=40", "grid.y.cells=36", "time.step=0.5", "time.to=30"};
   all.insert(all.end(), set.begin(), set.end());
-  PlanOptions options;
+  SessionOptions options;
   if (on_device) options.machine = test::device();
   options.costs = costs;
   options.disk.scratch = testing::TempDir() + "device-tiers";
-  return std::make_unique<Session>(test::shipped_case("gray-scott", all), test::world(), true, false, true, options);
+  return std::make_unique<Session>(test::shipped_case("gray-scott", all), test::world(), Sensitivities::adjoint,
+                                   options);
 }
 
 /// Of the host.
@@ -100,11 +101,12 @@ TEST(DeviceTiers, LossyCodecs) {
 
 /// Blocks of 16, 16 and 15 cells on three ranks: the last one's states are coded as they are, the others' as words.
 TEST(DeviceTiers, RanksWithAndWithoutWords) {
-  const auto burgers = [](std::vector<std::string> set, PlanOptions options) {
+  const auto burgers = [](std::vector<std::string> set, SessionOptions options) {
     set.insert(set.end(), {"grid.x.cells=47", "time.step=0.002"});
-    return std::make_unique<Session>(test::shipped_case("burgers", set), test::world(), true, false, true, options);
+    return std::make_unique<Session>(test::shipped_case("burgers", set), test::world(), Sensitivities::adjoint,
+                                     options);
   };
-  PlanOptions options;
+  SessionOptions options;
   options.machine = test::device();
   options.costs = "host.write=1e-9,host.read=1e-9";
   const auto session = burgers(

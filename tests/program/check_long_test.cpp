@@ -48,7 +48,7 @@ void count(const DirectionCheck& right, const DirectionCheck& broken, Tally& tal
 }
 
 TEST_P(EveryCaseEverywhere, RightGradientsAreRightAndBrokenOnesWrong) {
-  Session session(GetParam().read(), test::self(), true, true, true);
+  Session session(GetParam().read(), test::self(), Sensitivities::adjoint_and_tangent);
   session.gradient({});
   session.simulation().fix_end();
   std::vector<std::string> parts = BrokenAdjoint::parts();

@@ -24,7 +24,8 @@ class SomeCases : public ::testing::TestWithParam<test::SmallCase> {};
 
 TEST_P(SomeCases, GradientsAreRightUnlessBroken) {
   const Communicator world = test::world(), self = test::self();
-  Session session(GetParam().read(), world, true, true, true), serial(GetParam().read(), self, true, true, true);
+  Session session(GetParam().read(), world, Sensitivities::adjoint_and_tangent),
+      serial(GetParam().read(), self, Sensitivities::adjoint_and_tangent);
   const std::vector<CheckedUnknown> rows = checked(session, 3), alone = checked(serial, 3);
   ASSERT_EQ(rows.size(), alone.size());
   ASSERT_FALSE(rows.empty());

@@ -46,7 +46,7 @@ StateObserver until_killed(OutputObserver& output, std::size_t count) {
 
 /// A run without a break, and one killed after `count` outputs, leave the same file with `all` outputs.
 void expect_equal_files(const Case& c, std::size_t count, std::size_t all) {
-  Session session(c, world(), false, false, true);
+  Session session(c, world(), Sensitivities::none);
   const RunFolder whole(folder("whole"), world()), broken(folder("broken"), world());
   OutputObserver unbroken(session, whole);
   session.objective(unbroken.observer());
@@ -81,7 +81,7 @@ TEST(ProgramOutputs, AreTheSameAfterABreakWhereTheEndIsNotKnown) {
 }
 
 TEST(ProgramOutputs, TheEndAloneIsOneOutput) {
-  Session session(text_case(std::string(decay, std::strstr(decay, "output:"))), world(), false, false, true);
+  Session session(text_case(std::string(decay, std::strstr(decay, "output:"))), world(), Sensitivities::none);
   const RunFolder run(folder("end"), world());
   OutputObserver output(session, run);
   session.objective(output.observer());
@@ -90,7 +90,7 @@ TEST(ProgramOutputs, TheEndAloneIsOneOutput) {
 }
 
 TEST(ProgramOutputs, TheLogGoesOn) {
-  Session session(text_case(decay), world(), false, false, true);
+  Session session(text_case(decay), world(), Sensitivities::none);
   const std::string path = folder("log");
   {
     const RunFolder run(path, world());

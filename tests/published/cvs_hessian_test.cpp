@@ -22,7 +22,7 @@ objective: [{final: g}]
 unknowns: {p1: {}, p2: {}, initial(y1): {}, initial(y2): {}, initial(y3): {}}
 )yaml",
                                     {std::string("time.method=") + method}),
-                    test::self(), true, false, true);
+                    test::self(), Sensitivities::adjoint);
     const Evaluation e = session.gradient({});
     const double expected[] = {-0.12837865465635068, 0.018036760854797133, 0.40725736067362153, 0.50887894141043004,
                                0.035278985373485183};
@@ -45,7 +45,7 @@ time: {step: 1e-5, to: 2}
 objective: [{integral: "(y1^2 + y2^2 + y3^2)/2"}]
 unknowns: {p1: {}, p2: {}}
 )yaml"),
-                  test::self(), true, false, true);
+                  test::self(), Sensitivities::adjoint);
   const Evaluation e = session.gradient({});
   EXPECT_NEAR(e.objective, 0.53087859062954515, 5e-10);
   EXPECT_NEAR(e.gradient[0][0], -0.12837865465635068, 5e-10);

@@ -29,7 +29,7 @@ Evaluation evaluate(const Problem& p, const std::string& method, double step) {
   Session session(test::text_case("case: order\nparameters: {k: 0.8}\n" + p.text + "time: {step: 1, to: 1}\n" +
                                       "objective: [{final: u}]\nunknowns: {k: {}}\n",
                                   {"time.method=" + method, "time.step=" + std::to_string(step)}),
-                  test::self(), true, false, true);
+                  test::self(), Sensitivities::adjoint);
   return session.gradient({});
 }
 
@@ -59,7 +59,7 @@ double space_error(int order, int cells, bool diffusion) {
                                       "objective: [{final: \"(u - (" +
                                       exact + "))^2\"}]\n",
                                   {"grid.x.cells=" + std::to_string(cells), "grid.order=" + std::to_string(order)}),
-                  test::self(), false, false, true);
+                  test::self(), Sensitivities::none);
   return std::sqrt(session.objective({}));
 }
 
@@ -82,7 +82,7 @@ TEST(Orders, HeatModesBetweenWalls) {
                             "[{final: \"(u - exp(-0.1*pi^2*0.2)*" +
                             mode + ")^2\"}]\n",
                         {"grid.x.cells=" + std::to_string(cells)}),
-        test::self(), false, false, true);
+        test::self(), Sensitivities::none);
     return std::sqrt(session.objective({}));
   };
   EXPECT_NEAR(std::log2(error("value", "sin(pi*x)", 16) / error("value", "sin(pi*x)", 32)), 2.0, 0.1);

@@ -27,8 +27,8 @@ objective:
 unknowns: {hot: {}, cold: {}, q: {}, k: {}, initial(T): {}}
 )yaml";
 
-PlanOptions options() {
-  PlanOptions all;
+SessionOptions options() {
+  SessionOptions all;
   all.disk.scratch = testing::TempDir() + "account";
   return all;
 }
@@ -37,7 +37,7 @@ PlanOptions options() {
 /// that only slots that are lost need.
 void expect_planned(const Case& c) {
   SCOPED_TRACE(c.name);
-  Session session(c, test::world(), true, false, true, options());
+  Session session(c, test::world(), Sensitivities::adjoint, options());
   session.gradient({});
   const std::int64_t planned =
       session.plan_inputs().working(Tier::host) + session.plan().checkpoint_bytes(Tier::host, session.plan_inputs());
@@ -63,7 +63,7 @@ TEST(Account, StaysWithinTheBudgetWithCodedTiers) {
         SCOPED_TRACE(std::string(name) + " " + host + " " + disk);
         Session session(test::shipped_case(
                             name, {std::string("checkpoints.host=") + host, std::string("checkpoints.disk=") + disk}),
-                        test::self(), true, false, true, options());
+                        test::self(), Sensitivities::adjoint, options());
         session.gradient({});
         EXPECT_LE(session.simulation().memory()->peak(), session.budget(Tier::host));
       }
@@ -71,7 +71,7 @@ TEST(Account, StaysWithinTheBudgetWithCodedTiers) {
 
 TEST(Account, ACodedHostGetsTheMemoryThatADiskDoesNotUse) {
   const auto inputs = [](const std::vector<std::string>& set) {
-    Session session(test::shipped_case("gray-scott", set), test::world(), true, false, true, options());
+    Session session(test::shipped_case("gray-scott", set), test::world(), Sensitivities::adjoint, options());
     EXPECT_EQ(session.plan().request.capacities[Tier::disk], 0);
     return session.plan_inputs();
   };

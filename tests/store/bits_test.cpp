@@ -18,19 +18,19 @@ std::vector<std::string> with(const std::vector<std::string>& more) {
 }
 
 Evaluation reference(const std::vector<std::string>& more = {}) {
-  Session session(test::shipped_case("gray-scott", with(more)), test::self(), true, false, true);
+  Session session(test::shipped_case("gray-scott", with(more)), test::self(), Sensitivities::adjoint);
   return session.gradient({});
 }
 
-PlanOptions options() {
-  PlanOptions all;
+SessionOptions options() {
+  SessionOptions all;
   all.disk.scratch = testing::TempDir() + "bits";
   all.costs = "forward=1,reverse=3,disk.write=2,disk.read=2";
   return all;
 }
 
 /// @returns whether a rank stored a difference.
-bool expect_bits(const std::vector<std::string>& more, const PlanOptions& how, const Evaluation& wanted) {
+bool expect_bits(const std::vector<std::string>& more, const SessionOptions& how, const Evaluation& wanted) {
   std::string trace;
   std::vector<std::string> set = base;
   for (const std::string& key : more) {
@@ -38,7 +38,7 @@ bool expect_bits(const std::vector<std::string>& more, const PlanOptions& how, c
     trace += key + " ";
   }
   SCOPED_TRACE(trace + (how.disk.direct ? "direct" : "buffered"));
-  Session session(test::shipped_case("gray-scott", set), test::world(), true, false, true, how);
+  Session session(test::shipped_case("gray-scott", set), test::world(), Sensitivities::adjoint, how);
   for (int i = 0; i < 2; ++i) {
     const Evaluation mine = session.gradient({});
     test::expect_same_bits(session, mine, wanted);
@@ -56,7 +56,7 @@ bool expect_bits(const std::vector<std::string>& more, const PlanOptions& how, c
 TEST(StoreBits, HostDiskAndBoth) {
   const Evaluation wanted = reference();
   for (const bool direct : {true, false}) {
-    PlanOptions how = options();
+    SessionOptions how = options();
     how.disk.direct = direct;
     expect_bits({"checkpoints.host=200 slots"}, how, wanted);
     expect_bits({"checkpoints.host=9 slots"}, how, wanted);
@@ -97,7 +97,7 @@ TEST(StoreBits, DifferencesWhereStatesAreGivenUpInAnyOrder) {
     std::vector<std::string> set = with(short_steps);
     set.push_back("checkpoints={schedule: online, host: {size: " + std::to_string(slots) +
                   " slots, codec: zstd, difference: neighbour}}");
-    Session session(test::shipped_case("gray-scott", set), test::world(), true, false, true, options());
+    Session session(test::shipped_case("gray-scott", set), test::world(), Sensitivities::adjoint, options());
     for (int i = 0; i < 2; ++i) test::expect_same_bits(session, session.gradient({}), wanted);
     EXPECT_TRUE(test::world().any(session.tiers()[Tier::host]->traffic().differences > 0));
   }
@@ -118,7 +118,7 @@ TEST(StoreBits, ManyGradientsInARow) {
   const Evaluation wanted = reference();
   std::vector<std::string> set = base;
   set.insert(set.end(), {"checkpoints.host=4 slots", "checkpoints.disk=60 slots", "checkpoints.schedule=stride"});
-  Session session(test::shipped_case("gray-scott", set), test::world(), true, false, true, options());
+  Session session(test::shipped_case("gray-scott", set), test::world(), Sensitivities::adjoint, options());
   for (int i = 0; i < 50; ++i) test::expect_same_bits(session, session.gradient({}), wanted);
 }
 

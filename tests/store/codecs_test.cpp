@@ -188,10 +188,10 @@ TEST(Codecs, OfOnesOwnAreReadAsAllOthers) {
 }
 
 double gradient(const std::string& disk, const std::string& codec) {
-  PlanOptions options;
+  SessionOptions options;
   options.disk.scratch = testing::TempDir() + "codecs";
   options.costs = "forward=1,reverse=3,disk.write=2,disk.read=2";
-  Session session(case_with(disk), test::self(), true, false, true, options);
+  Session session(case_with(disk), test::self(), Sensitivities::adjoint, options);
   const Evaluation evaluation = session.gradient({});
   const SlotTier* const tier = session.tiers()[Tier::disk];
   EXPECT_TRUE(tier != nullptr && tier->codec() != nullptr && tier->codec()->name() == codec);

@@ -26,7 +26,7 @@ const std::string differences = ", codec: zstd, difference: neighbour}";
 Evaluation reference(const std::vector<std::string>& more = {}) {
   std::vector<std::string> set = small;
   set.insert(set.end(), more.begin(), more.end());
-  Session session(test::shipped_case("gray-scott", set), test::self(), true, false, true);
+  Session session(test::shipped_case("gray-scott", set), test::self(), Sensitivities::adjoint);
   return session.gradient({});
 }
 
@@ -41,12 +41,12 @@ class Hit {
     set.insert(set.end(), more.begin(), more.end());
     set.insert(set.end(), {"checkpoints.host=3 slots", "checkpoints.schedule=" + schedule, "checkpoints.disk=" + disk});
     if (period > 0) set.push_back("checkpoints.period=" + std::to_string(period));
-    PlanOptions options;
+    SessionOptions options;
     options.disk.scratch = scratch();
     options.costs = "forward=1,reverse=3,disk.write=0.5,disk.read=0.5";
     if (test::world().rank() == test::world().size() - 1) options.disk.open_file = test::faulty(faults);
-    session_ =
-        std::make_unique<Session>(test::shipped_case("gray-scott", set), test::world(), true, false, true, options);
+    session_ = std::make_unique<Session>(test::shipped_case("gray-scott", set), test::world(), Sensitivities::adjoint,
+                                         options);
     const std::scoped_lock lock(faults->mutex);  // the measurement's calls do not count
     faults->writes = faults->reads = 0;
     faults->read_at.clear();

@@ -11,12 +11,12 @@ struct Outcome {
 };
 
 Outcome with_codec(const bench::LossyProblem& problem, const std::string& codec, const UnknownValues& exact) {
-  PlanOptions options;
+  SessionOptions options;
   options.disk.scratch = testing::TempDir() + "lossy";
   Session session(bench::lossy_case(problem, 96,
                                     {"checkpoints={host: 7 slots, schedule: stride, period: 8, disk: {size: 60 MiB, " +
                                      codec + "}}"}),
-                  test::self(), true, false, true, options);
+                  test::self(), Sensitivities::adjoint, options);
   const Evaluation e = session.gradient({});
   const SlotTier& disk = *session.tiers()[Tier::disk];
   const auto stored = static_cast<double>(disk.traffic().bytes_written);
@@ -39,7 +39,8 @@ void expect_difference_as_good(const bench::LossyProblem& problem, const std::st
 
 TEST(Lossy, TheGradientsErrorIsTheOneAcceptedOrUpToTenTimesLess) {
   for (const bench::LossyProblem& problem : bench::lossy_problems()) {
-    Session everything(bench::lossy_case(problem, 96, {"checkpoints.host=1 GiB"}), test::self(), true, false, true);
+    Session everything(bench::lossy_case(problem, 96, {"checkpoints.host=1 GiB"}), test::self(),
+                       Sensitivities::adjoint);
     const UnknownValues exact = everything.gradient({}).gradient;
     EXPECT_EQ(with_codec(problem, "codec: zstd", exact).error, 0.0) << problem.name;
     EXPECT_EQ(with_codec(problem, "codec: lz4", exact).error, 0.0) << problem.name;
@@ -59,8 +60,8 @@ TEST(Lossy, TheGradientsErrorIsTheOneAcceptedOrUpToTenTimesLess) {
   }
 }
 
-PlanOptions options() {
-  PlanOptions all;
+SessionOptions options() {
+  SessionOptions all;
   all.disk.scratch = testing::TempDir() + "lossy";
   return all;
 }
@@ -70,7 +71,7 @@ Session two_tiers(const std::string& host, const std::string& disk) {
   return Session(bench::lossy_case(bench::lossy_problems()[0], 64,
                                    {"checkpoints={schedule: stride, period: 8, host: {size: 7 MiB, " + host +
                                     "}, disk: {size: 3 MiB, " + disk + "}}"}),
-                 test::self(), true, false, true, options());
+                 test::self(), Sensitivities::adjoint, options());
 }
 
 TEST(Lossy, AnAcceptedErrorHoldsForAllTiersTogether) {
@@ -85,7 +86,7 @@ TEST(Lossy, AnAcceptedErrorHoldsForAllTiersTogether) {
     SCOPED_TRACE(std::string(host) + "; " + disk);
     Session session = two_tiers(host, disk);
     const double error = session.relative_difference(session.gradient({}).gradient, exact);
-    const LossyError& told = session.lossy_error().value();
+    const LossyError& told = session.gradients().lossy_error().value();
     EXPECT_NE(session.tiers()[Tier::host], nullptr);
     EXPECT_NE(session.tiers()[Tier::disk], nullptr);
     EXPECT_LE(error, told.accepted);

@@ -56,15 +56,15 @@ namespace {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-PlanOptions options() {
-  PlanOptions all;
+SessionOptions options() {
+  SessionOptions all;
   all.disk.scratch = testing::TempDir() + "memory";
   return all;
 }
 
 Session gray_scott(std::vector<std::string> set) {
   set.insert(set.end(), {"grid.x.cells=128", "grid.y.cells=96", "time.step=0.5", "time.to=200"});
-  return Session(test::shipped_case("gray-scott", set), test::self(), true, false, true, options());
+  return Session(test::shipped_case("gray-scott", set), test::self(), Sensitivities::adjoint, options());
 }
 
 TEST(Memory, StaysWithinTheBudgetAndUsesIt) {

@@ -1,0 +1,178 @@
+#include "adjoint/gradients/gradients.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/error.hpp"
+
+namespace hindsight {
+
+Gradients::Gradients(SimulationSpec spec, const Communicator& comm, GradientOptions options)
+    : Gradients(std::make_shared<Simulation>(std::move(spec), comm, Simulation::Wants{.adjoint = true}), comm,
+                std::move(options)) {}
+
+Gradients::Gradients(std::shared_ptr<Simulation> simulation, const Communicator& comm, GradientOptions options)
+    : simulation_(std::move(simulation)), comm_(comm), options_(std::move(options)) {
+  const CheckpointOptions& checkpoints = options_.checkpoints;
+  std::string of_budget;
+  try {
+    const Warn warn = [this](const std::string& text) { this->warn(text); };
+    checkpoints_ = std::make_unique<PlannedCheckpoints>(*simulation_, comm_, options_, warn);
+    calibration_ = std::make_unique<Calibration>(*checkpoints_, *simulation_, checkpoints);
+    of_budget = checkpoints_->warning_of_budget();
+    if (!of_budget.empty()) warn(of_budget);
+    make_ready();
+  } catch (const InputError& error) {
+    if (warnings_.size() > (of_budget.empty() ? 0U : 1U))
+      throw ResourceError(error.what());  // it did not fit what was found free
+    throw InputError(checkpoints.host ? checkpoints.host->place : checkpoints.place, error.what());
+  }
+}
+
+/// What is refused leaves nothing behind.
+void Gradients::make_ready() {
+  GradientKeeper* const keeper = options_.keeper;
+  try {
+    require_memory(checkpoints_->inputs());
+    if (!restore()) {
+      drift_.settle();
+      checkpoints_->plan_measured();
+      checkpoints_->choose_disk_codec();
+    }
+  } catch (...) {
+    if (keeper == nullptr || !keeper->is_resumed()) discard();
+    throw;
+  }
+  if (keeper == nullptr) return;
+  keeper->attach("plan", [this](ArchiveWriter& to) {
+    checkpoints_->save(to);
+    calibration_->save(to);
+  });
+}
+
+/// Goes on with the plan of the process before. @returns false when there is none, or when it cannot be carried out
+/// here; a sweep that was kept begins again then.
+bool Gradients::restore() {
+  GradientKeeper* const keeper = options_.keeper;
+  CheckpointPlan plan;
+  const auto read = [&](ArchiveReader& from) {
+    plan = checkpoints_->read(from, keeper->is_new_log());
+    calibration_->restore(from);
+  };
+  if (keeper == nullptr || !keeper->read_attached("plan", read)) return false;
+  if (checkpoints_->adopt(std::move(plan))) return true;
+  if (keeper->has_sweep()) warn("checkpoints do not fit here as they were planned; the gradient begins again");
+  keeper->drop_sweep();
+  calibration_->forget();  // it was measured on the plan
+  return false;
+}
+
+void Gradients::pause() {
+  if (options_.keeper != nullptr) options_.keeper->pause();
+}
+
+void Gradients::calibrate() {
+  if (options_.keeper != nullptr) options_.keeper->drop_sweep();
+  calibration_->calibrate([this] { return evaluate_once({}).gradient; }, [this] { pause(); });
+}
+
+Evaluation Gradients::evaluate(const StateObserver& observer) {
+  if (!calibration_->is_asked_for()) {
+    if (!goes_on()) checkpoints_->foresee_sizes([this] { pause(); });
+    return evaluate_once(observer);
+  }
+  if (!calibration_->error()) calibrate();
+  drift_.settle();  // another plan would have another error
+  Evaluation evaluation = evaluate_once(observer);
+  if (!calibration_->is_outdated(evaluation.gradient)) return evaluation;
+  calibrate();
+  drift_.settle();
+  return evaluate_once(observer);
+}
+
+std::int64_t Gradients::steps_of_evaluation() const {
+  return std::max<std::int64_t>(0, plan().schedule.predicted.plain) + 2 * simulation_->time().steps();
+}
+
+/// With checkpoints as they are planned, planned again where costs have changed.
+Evaluation Gradients::evaluate_once(const StateObserver& observer) {
+  GradientKeeper* const keeper = options_.keeper;
+  const bool is_lossless = checkpoints_->tiers().is_lossless();
+  if (drift_.wants_measuring() && is_lossless) {  // another plan would lose other bits in a codec
+    if (keeper != nullptr) keeper->pause_now();
+    drift_.settle();
+    checkpoints_->plan_measured();
+  }
+  if (options_.watch.begins) options_.watch.begins(steps_of_evaluation());
+  simulation_->memory()->restart_peak();
+  if (const auto& device = simulation_->machine().account()) device->restart_peak();
+  const bool goes_on = this->goes_on();
+  if (keeper != nullptr) {
+    keeper->keep_sweeps(checkpoints_->tiers().is_lossless() && !calibration_->is_under_way());
+    keeper->expect_parts(checkpoints_->inputs().state_bytes);
+  }
+  double seconds = 0.0;
+  GradientResult result = sweep(observer, seconds);
+  if (options_.watch.ends) options_.watch.ends();
+  report_damage(result.counts);
+  if (options_.costs.empty() && plan().is_automatic && !plan().is_open() && !goes_on)
+    drift_.see(comm_.max(seconds), plan().seconds);
+  if (keeper != nullptr) seconds += keeper->seconds_before();
+  Evaluation evaluation{result.objective, std::move(result.gradient), result.counts, seconds};
+  if (options_.penalty) evaluation.objective += options_.penalty(evaluation.gradient);
+  return evaluation;
+}
+
+/// Forward and backward, again with fewer slots when a tier turns out full. @param seconds that the last time took.
+GradientResult Gradients::sweep(const StateObserver& observer, double& seconds) {
+  GradientKeeper* const keeper = options_.keeper;
+  while (true) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto elapsed = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    try {
+      const SweepOptions options{observer, options_.watch.progress, keeper,
+                                 keeper != nullptr ? keeper->kept_sweep() : nullptr};
+      GradientResult result = simulation_->gradient(plan().schedule, plan().kind->is_online, options);
+      seconds = elapsed();
+      return result;
+    } catch (const TierIsFull& full) {
+      calibration_->tier_has_shrunk();
+      checkpoints_->shrink(full, elapsed());
+    }
+  }
+}
+
+std::int64_t Gradients::peak_bytes(Tier tier) const {
+  if (tier == Tier::host) return simulation_->memory()->peak();
+  if (tier == checkpoints_->inputs().memory()) return simulation_->machine().account()->peak();
+  const SlotTier* const slow = checkpoints().tiers()[tier];
+  return slow != nullptr ? slow->peak_bytes() : 0;
+}
+
+void Gradients::warn(const std::string& text) {
+  warnings_.push_back(text);
+  if (options_.watch.warns) options_.watch.warns(text);
+}
+
+void Gradients::report_damage(const DriverCounts& counts) {
+  if (counts.repaired == 0) return;
+  if (options_.keeper != nullptr && options_.keeper->is_resumed())
+    return warn(fmt::format(
+        "{} checkpoints that were gone with an earlier process, or damaged, were computed again in {} steps",
+        counts.repaired, counts.repairing_steps));
+  std::int64_t reads = 0;
+  std::string problem;
+  for (const SlotTier* tier : checkpoints_->tiers().all()) {
+    if (tier == nullptr) continue;
+    reads += tier->traffic().reads + tier->traffic().damaged;
+    if (!tier->problem().empty()) problem = tier->problem();
+  }
+  warn(fmt::format("{} of {} checkpoints could not be read back and were computed again in {} steps; the last: {}",
+                   counts.repaired, comm_.max(reads), counts.repairing_steps, comm_.first_text(problem)));
+}
+
+}  // namespace hindsight

@@ -1,0 +1,154 @@
+// The plan of an earlier process.
+#include <algorithm>
+#include <utility>
+
+#include "adjoint/gradients/planned_checkpoints.hpp"
+#include "adjoint/schedule/roles.hpp"
+#include "runtime/durations.hpp"
+#include "runtime/error.hpp"
+
+namespace hindsight {
+namespace {
+
+// A value as a plan has it.
+
+template <class T>
+void write_value(ArchiveWriter& to, const T& value) {
+  to.write(value);
+}
+
+void write_value(ArchiveWriter& to, Content value) {
+  to.write(value == Content::record);
+}
+
+void write_value(ArchiveWriter& to, Tier value) {
+  to.write(static_cast<std::int64_t>(value));
+}
+
+template <class T>
+void write_value(ArchiveWriter& to, const std::array<T, tier_count>& values) {
+  to.write(std::vector<T>(values.begin(), values.end()));
+}
+
+template <class T>
+void read_value(ArchiveReader& from, T& value) {
+  from.read(value);
+}
+
+void read_value(ArchiveReader& from, Content& value) {
+  value = from.get<bool>() ? Content::record : Content::state;
+}
+
+void read_value(ArchiveReader& from, Tier& value) {
+  value = static_cast<Tier>(from.get<std::int64_t>());
+}
+
+template <class T>
+void read_value(ArchiveReader& from, std::array<T, tier_count>& values) {
+  const auto all = from.get<std::vector<T>>();
+  if (all.size() != values.size()) throw ResourceError("a plan is of another version");
+  std::copy(all.begin(), all.end(), values.begin());
+}
+
+auto writer(ArchiveWriter& to) {
+  return [&to](const auto&... values) { (write_value(to, values), ...); };
+}
+
+auto reader(ArchiveReader& from) {
+  return [&from](auto&... values) { (read_value(from, values), ...); };
+}
+
+// What a plan has of a struct, for a writer() or a reader().
+
+template <class Seconds, class Visit>
+void visit_seconds(Seconds& s, const Visit& visit) {
+  visit(s.forward, s.record, s.reverse_kept, s.record_last, s.reverse, s.save, s.load, s.write, s.read, s.write_delay,
+        s.read_delay, s.aside, s.look, s.touch);
+}
+
+template <class Request, class Visit>
+void visit_request(Request& r, const Visit& visit) {
+  visit(r.steps, r.capacities.slots, r.content, r.costs.forward, r.costs.reverse, r.costs.write, r.costs.read,
+        r.costs.write_delay, r.costs.read_delay, r.record_units, r.record_gives_state, r.period, r.at_most,
+        r.table_bytes, r.roles.memory, r.roles.slow);
+}
+
+}  // namespace
+
+void PlannedCheckpoints::save(ArchiveWriter& to) const {
+  const auto put = writer(to);
+  to.begin("plan");
+  put(plan_.kind->name);
+  visit_request(plan_.request, put);
+  put(plan_.seconds, plan_.memory_seconds, plan_.is_automatic);
+  visit_seconds(inputs().seconds, put);
+  put(means_.most_units, means_.budgets, !means_.uses_disk, tiers_->disk_codec());
+  to.end();
+  tiers_->save_sizes(to);
+}
+
+CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
+  const auto take = reader(from);
+  CheckpointPlan plan;
+  from.begin("plan");
+  plan.kind = &schedule_kind(from.get<std::string>());
+  visit_request(plan.request, take);
+  take(plan.seconds, plan.memory_seconds, plan.is_automatic);
+  visit_seconds(means_.inputs.seconds, take);
+  take(means_.most_units);
+  // Where nobody gives one, it follows from what is free, which may be a little less now, if ranks are as many.
+  PerTier budgets{};
+  take(budgets);
+  for (const Tier tier : {Tier::device, Tier::host}) {
+    const std::size_t t = index_of(tier);
+    std::int64_t& here = means_.memory_bytes[t];
+    const std::int64_t most = tier == Tier::device && inputs().memory() == tier
+                                  ? simulation_.machine().account()->used() + simulation_.machine().free_bytes()
+                                  : here + here / 2;
+    if (!options_.checkpoints.budget(tier) && !is_moved && !comm_.any(budgets[t] > most)) here = budgets[t];
+  }
+  means_.uses_disk = !from.get<bool>();
+  const auto codec = from.get<std::string>();
+  from.end();
+  tiers_->restore_sizes(from);
+  if (!codec.empty()) tiers_->set_disk_codec(codec);
+  return plan;
+}
+
+bool PlannedCheckpoints::adopt(CheckpointPlan plan) {
+  count();
+  plan.schedule_bytes = schedule_bytes(plan, inputs());
+  plan.schedule.predicted.peak = plan.request.capacities.slots;
+  set_plan(std::move(plan));
+  count_working_memory(means_);
+  set_limits();
+  if (fits_here() && make_room()) return true;
+  for (const Tier tier : {Tier::host, Tier::disk})
+    if (tiers_->is_asked_for(tier)) tiers_->restore_codec(tier);
+  drop_plan();
+  return false;
+}
+
+/// Whether the plan's checkpoints and its schedule, which is not made yet, fit the budgets of all ranks. Collective.
+bool PlannedCheckpoints::fits_here() const {
+  bool fits = plan_.request.roles.memory == inputs().memory() &&
+              inputs().working(Tier::host) + bytes_to_make(plan_, inputs()) <= means_.budget(Tier::host);
+  for (const Tier tier : {Tier::device, Tier::host})
+    fits = fits && plan_.checkpoint_bytes(tier, inputs()) + inputs().working(tier) <= means_.budget(tier);
+  return !comm_.any(!fits);
+}
+
+/// Makes a plan's schedule and the memory of its checkpoints. @returns false when another plan is needed.
+bool PlannedCheckpoints::make_room() {
+  {
+    const CountMemory counted(simulation_.memory());
+    plan_.schedule = make_schedule(*plan_.kind, plan_.request);
+  }
+  planned_at_ = process_seconds();
+  memory_seconds_ = 0.0;
+  if (!open_tiers()) return false;
+  make_checkpoints();
+  return true;
+}
+
+}  // namespace hindsight

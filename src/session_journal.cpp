@@ -1,0 +1,89 @@
+// A session with a journal: what it has worked out is logged, and not worked out again.
+#include <fmt/format.h>
+
+#include "runtime/error.hpp"
+#include "src/session.hpp"
+
+namespace hindsight {
+
+/// Does the work, unless the log has it. Failures of the numerics are logged and thrown again.
+Session::Logged Session::once(const std::string& kind, std::int64_t steps, const std::function<void(Logged&)>& work) {
+  Logged result;
+  has_failed_ = false;
+  RunJournal* const journal = options_.journal;
+  if (journal == nullptr) {
+    work(result);
+    return result;
+  }
+  result.kind = kind;
+  const double values = dot(simulation_->values(), simulation_->values());
+  const bool is_recalled = journal->recall([&](BlockReader& from) { read(from, result, values); });
+  if (!is_recalled) {
+    journal->phase(kind, steps);
+    try {
+      work(result);
+    } catch (const NumericsError& error) {
+      progress_.finish();
+      result.failure = error.what();
+    } catch (const InputError&) {  // to go on would end alike
+      has_failed_ = true;
+      throw;
+    }
+  }
+  if (!is_recalled || journal->is_new_log()) journal->log([&](BlockWriter& to) { write(to, result, values); });
+  has_failed_ = !result.failure.empty();
+  if (!is_recalled) has_failed_ ? journal->settle() : journal->pause();  // people will look at what there is
+  if (has_failed_) throw NumericsError(result.failure);
+  return result;
+}
+
+void Session::write(BlockWriter& to, const Logged& logged, double values) const {
+  ArchiveWriter& archive = to.archive();
+  archive.write(logged.kind);
+  archive.write(values);
+  archive.write(logged.failure);
+  if (!logged.failure.empty()) return;
+  simulation_->save_observed(to);
+  const Evaluation& e = logged.evaluation;
+  archive.write(e.objective);
+  archive.write(logged.derivative);
+  archive.write(e.seconds);
+  save_counts(archive, e.counts);
+  archive.write(!e.gradient.empty());
+  for (std::size_t i = 0; i < e.gradient.size(); ++i) {
+    if (simulation_->spec().unknowns[i].is_field()) {
+      to.block(owned_box(simulation_->grid()), e.gradient[i]);
+    } else {
+      archive.write(e.gradient[i]);
+    }
+  }
+}
+
+void Session::read(BlockReader& from, Logged& logged, double values) {
+  const auto kind = from.get<std::string>();
+  const auto at = from.get<double>();
+  if (kind != logged.kind || at != values)
+    throw InputError(fmt::format(
+        "cannot go on: the run asks for a {} at other values than the {} that it had worked out before; an optimiser "
+        "whose unknowns are fields goes on with the same number of ranks only",
+        logged.kind, kind));
+  from.read(logged.failure);
+  if (!logged.failure.empty()) return;
+  simulation_->restore_observed(from);
+  Evaluation& e = logged.evaluation;
+  from.read(e.objective);
+  from.read(logged.derivative);
+  from.read(e.seconds);
+  e.counts = restore_counts(from);
+  if (!from.get<bool>()) return;
+  e.gradient = simulation_->values();
+  for (std::size_t i = 0; i < e.gradient.size(); ++i) {
+    if (simulation_->spec().unknowns[i].is_field()) {
+      from.block(owned_box(simulation_->grid()), e.gradient[i]);
+    } else {
+      from.read(e.gradient[i]);
+    }
+  }
+}
+
+}  // namespace hindsight
