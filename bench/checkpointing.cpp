@@ -57,8 +57,8 @@ void records(Report& report) {
 void slow_tier(Report& report, double ratio) {
   const std::vector<std::string> budgets{"checkpoints.host=4 slots", "checkpoints.disk=2000 slots",
                                          "checkpoints.period=25"};
-  Session probe(gray_scott(128, 10, 0.5, {"checkpoints.schedule=auto"}), Communicator(MPI_COMM_SELF), true, false,
-                true);
+  Session probe(gray_scott(128, 10, 0.5, {"checkpoints.schedule=auto"}), Communicator(MPI_COMM_SELF),
+                Sensitivities::adjoint);
   SessionOptions options;
   const double delay = ratio * probe.plan_inputs().seconds.forward;
   options.disk.emulated = {delay, delay};
@@ -67,8 +67,8 @@ void slow_tier(Report& report, double ratio) {
     std::vector<std::string> set = budgets;
     set.push_back(std::string("checkpoints.schedule=") + name);
     if (std::string(name) == "multistage") set[1] = "checkpoints.disk=30 slots";
-    sessions.push_back(std::make_unique<Session>(gray_scott(128, 600, 0.5, set), Communicator(MPI_COMM_SELF), true,
-                                                 false, true, options));
+    sessions.push_back(std::make_unique<Session>(gray_scott(128, 600, 0.5, set), Communicator(MPI_COMM_SELF),
+                                                 Sensitivities::adjoint, options));
   }
   // Costs are measured between the gradients of every round, so that the machine's moods hit both alike.
   std::vector<std::vector<double>> seconds(sessions.size());

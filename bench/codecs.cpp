@@ -44,8 +44,8 @@ void measure_codec(Report& report, const LossyProblem& problem, const std::strin
 void measure(int argc, char** argv) {
   Report report(fmt::format("Codecs, {0} x {0} cells, stride 8, one core and the transfer threads", cells));
   for (const LossyProblem& problem : lossy_problems()) {
-    Session everything(lossy_case(problem, cells, {"checkpoints.host=2 GiB"}), Communicator(MPI_COMM_SELF), true, false,
-                       true);
+    Session everything(lossy_case(problem, cells, {"checkpoints.host=2 GiB"}), Communicator(MPI_COMM_SELF),
+                       Sensitivities::adjoint);
     const UnknownValues exact = everything.gradient({}).gradient;
     for (const char* codec : {"lz4", "zstd"}) measure_codec(report, problem, codec, 0.0, exact);
     measure_codec(report, problem, "zstd, difference: neighbour", 0.0, exact);

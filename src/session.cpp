@@ -30,14 +30,14 @@ void refuse_device_budget(const std::optional<TierBudget>& budget, const Machine
 
 }  // namespace
 
-Session::Session(Case c, const Communicator& comm, Sensitivities derivatives, SessionOptions options)
+Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, SessionOptions options)
     : case_(std::move(c)), comm_(comm), options_(std::move(options)), progress_(options_.shows_progress, comm.rank()) {
-  const bool has_adjoint = derivatives != Sensitivities::none;
+  const bool has_adjoint = sensitivities != Sensitivities::none;
   if (has_adjoint) refuse_device_budget(case_.checkpoints.device, *options_.machine);
   simulation_ =
       std::make_shared<Simulation>(read_problem(case_), comm,
                                    Simulation::Wants{.adjoint = has_adjoint,
-                                                     .tangent = derivatives == Sensitivities::adjoint_and_tangent,
+                                                     .tangent = sensitivities == Sensitivities::adjoint_and_tangent,
                                                      .machine = options_.machine.get()});
   notes_ = notes_on(case_, *simulation_);
   for (const std::string& note : notes_) progress_.warn(note);

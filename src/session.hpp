@@ -44,7 +44,7 @@ class Session {
  public:
   /// Builds the simulation and plans its gradients. Collective. The case's log-scale and prior settings are kept with
   /// the unknowns.
-  Session(Case c, const Communicator& comm, Sensitivities derivatives, SessionOptions options = {});
+  Session(Case c, const Communicator& comm, Sensitivities sensitivities, SessionOptions options = {});
   /// A tier's files stay for a process that goes on, unless the last evaluation has failed for good.
   ~Session();
 

@@ -47,8 +47,8 @@ UnknownValues with_growth(const Session& session, double a) {
 
 TEST(Failures, DivergenceCanBeCaughtAndLeftBehind) {
   for (const std::string& text : {growth, plate}) {
-    Session session(test::text_case(text, {"parameters.a=0.1", "objective=[{final: u}]"}), test::world(), true, true,
-                    true);
+    Session session(test::text_case(text, {"parameters.a=0.1", "objective=[{final: u}]"}), test::world(),
+                    Sensitivities::adjoint_and_tangent);
     const UnknownValues start = session.simulation().values();
     const Evaluation before = session.gradient({});
     session.simulation().set_values(with_growth(session, 5));

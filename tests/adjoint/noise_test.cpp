@@ -85,8 +85,8 @@ TEST_P(NoisyCase, HasTheSameBitsForAllRanksAndSchedules) {
 }
 
 TEST_P(NoisyCase, HasARightGradient) {
-  Session session(noisy(GetParam(), {"checkpoints.schedule=revolve", "checkpoints.host=6 slots"}), test::world(), true,
-                  true, true);
+  Session session(noisy(GetParam(), {"checkpoints.schedule=revolve", "checkpoints.host=6 slots"}), test::world(),
+                  Sensitivities::adjoint_and_tangent);
   test::expect_right_gradient(session, 4e-3);
 }
 

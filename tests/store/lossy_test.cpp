@@ -75,8 +75,8 @@ Session two_tiers(const std::string& host, const std::string& disk) {
 }
 
 TEST(Lossy, AnAcceptedErrorHoldsForAllTiersTogether) {
-  Session everything(bench::lossy_case(bench::lossy_problems()[0], 64, {"checkpoints.host=1 GiB"}), test::self(), true,
-                     false, true);
+  Session everything(bench::lossy_case(bench::lossy_problems()[0], 64, {"checkpoints.host=1 GiB"}), test::self(),
+                     Sensitivities::adjoint);
   const UnknownValues exact = everything.gradient({}).gradient;
   const std::pair<const char*, const char*> codings[] = {
       {"codec: quantised, tolerance: 1e-6", "codec: zfp, accept: 1e-4"},
@@ -116,8 +116,8 @@ TEST(Lossy, CodedTiersThatAreShortOfRoomNeverBeginAgain) {
           "host: 3 slots, disk: {size: 1 MiB, codec: zfp, accept: 1e-3}",
           "host: 3 slots, disk: {size: 2 MiB, codec: lz4}"}) {
       SCOPED_TRACE(problem.name + ", " + tiers);
-      Session session(bench::lossy_case(problem, 64, {std::string("checkpoints={") + tiers + "}"}), test::self(), true,
-                      false, true, options());
+      Session session(bench::lossy_case(problem, 64, {std::string("checkpoints={") + tiers + "}"}), test::self(),
+                      Sensitivities::adjoint, options());
       session.gradient({});
       session.gradient({});
       for (const std::string& warning : session.warnings()) ADD_FAILURE() << warning;
