@@ -35,7 +35,7 @@ class ProblemReader {
     Model& model = spec_.model;
     for (const StateText& s : problem_.state) model.fields.push_back(s.name);
     for (const StateText& s : problem_.state) {
-      Scope start = point_scope(/*with_fields=*/false, /*with_time=*/false);
+      Scope start = point_scope({});
       start.random = Scope::Random::of_cell;
       spec_.initial.push_back(expression(s.initial, start));
       spec_.names.initial.push_back("the initial value of " + s.name + placed(s.initial));
@@ -74,14 +74,19 @@ class ProblemReader {
   static std::string placed(const Text& text) { return " (" + text.place.text() + ")"; }
 
   Scope full_scope() const {
-    Scope scope = point_scope(true, true);
+    Scope scope = point_scope({.fields = true, .time = true});
     scope.operators = true;
     scope.random = Scope::Random::of_cell_and_step;
     return scope;
   }
 
+  /// What an expression may read beside parameters.
+  struct Seen {
+    bool fields = false, time = false;
+  };
+
   /// What may be used at a single point: no neighbours.
-  Scope point_scope(bool with_fields, bool with_time) const {
+  Scope point_scope(Seen seen) const {
     const Model& model = spec_.model;
     Scope scope;
     scope.dimensions = stencils_.dimensions;
@@ -90,12 +95,12 @@ class ProblemReader {
     scope.scalars = model.scalars;
     scope.fields = model.parameter_fields;
     scope.spacing = spacing();
-    if (with_time) {
+    if (seen.time) {
       scope.step = true;
       scope.scalars.emplace_back("t");
       scope.scalars.insert(scope.scalars.end(), model.series.begin(), model.series.end());
     }
-    if (with_fields) scope.fields.insert(scope.fields.begin(), model.fields.begin(), model.fields.end());
+    if (seen.fields) scope.fields.insert(scope.fields.begin(), model.fields.begin(), model.fields.end());
     return scope;
   }
 
@@ -140,7 +145,7 @@ class ProblemReader {
       any = any || !spec_.axes[a].periodic;
     }
     if (!any) return;
-    Scope scope = point_scope(false, true);
+    Scope scope = point_scope({.time = true});
     scope.fields.clear();
     for (const std::string& field : spec_.model.fields) {
       std::array<std::array<ModelWall, 2>, 3> walls;
@@ -172,7 +177,7 @@ class ProblemReader {
 
   void read_misfit(const TermText& term) {
     auto misfit = std::make_shared<MisfitSpec>();
-    Scope scope = point_scope(true, false);
+    Scope scope = point_scope({.fields = true});
     scope.fields = spec_.model.fields;
     scope.dimensions = 0;
     misfit->of = expression(term.expression, scope);
