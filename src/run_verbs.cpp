@@ -92,6 +92,27 @@ class Variables {
   std::vector<bool> here_, replicated_;
 };
 
+std::string table_head() {
+  return fmt::format("{:>9} {:>18} {:>13} {:>11} {:>12}\n", "iteration", "objective", "gradient norm", "step",
+                     "evaluations");
+}
+
+std::string convergence_table(const InversionResult& result) {
+  std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
+  for (const InversionIteration& i : result.history)
+    table += fmt::format("{},{:.17g},{:.17g},{:.17g},{}\n", i.iteration, i.objective, i.gradient_norm, i.step,
+                         i.evaluations);
+  return table;
+}
+
+Json inversion_result(const InversionResult& result) {
+  return {{"iterations", result.history.empty() ? 0 : result.history.back().iteration},
+          {"evaluations", result.evaluations},
+          {"converged", result.converged},
+          {"gave_up", result.gave_up},
+          {"reason", result.reason}};
+}
+
 std::string table_line(const InversionIteration& now) {
   return fmt::format("{:>9} {:>18.10g} {:>13.4e} {:>11.3e} {:>12}\n", now.iteration, now.objective, now.gradient_norm,
                      now.step, now.evaluations);
@@ -314,9 +335,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
     return e.objective;
   };
   const CaseInversion settings = source.inversion.value_or(CaseInversion{});
-  const std::string head = fmt::format("{:>9} {:>18} {:>13} {:>11} {:>12}\n", "iteration", "objective", "gradient norm",
-                                       "step", "evaluations");
-  if (run.talks()) print(comm, source.name + "\n" + head);
+  if (run.talks()) print(comm, source.name + "\n" + table_head());
   const Stopwatch watch;
   const auto tell = [&](const InversionIteration& now) {
     if (now.evaluations > run.journal.recalled())
@@ -337,18 +356,10 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const double objective = run.journal.with_failures_told([&] { return session.objective(observer_of(output)); });
   finish_output(output, run.journal);
 
-  std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
-  for (const InversionIteration& i : result.history)
-    table += fmt::format("{},{:.17g},{:.17g},{:.17g},{}\n", i.iteration, i.objective, i.gradient_norm, i.step,
-                         i.evaluations);
-  folder.write_text("convergence.csv", table);
+  folder.write_text("convergence.csv", convergence_table(result));
   Json json = base_result("invert", session, objective);
   json["estimate"] = values_result(session, folder, "estimate.h5", estimate);
-  json["inversion"] = {{"iterations", result.history.empty() ? 0 : result.history.back().iteration},
-                       {"evaluations", result.evaluations},
-                       {"converged", result.converged},
-                       {"gave_up", result.gave_up},
-                       {"reason", result.reason}};
+  json["inversion"] = inversion_result(result);
   json.merge_patch(counts_result(options, session, counts, gradient_seconds));
   json["seconds"] = {{"inversion", seconds}};
   run.finish(json, watch.seconds());

@@ -8,6 +8,7 @@
 #include "runtime/backends.hpp"
 #include "runtime/error.hpp"
 #include "src/notes.hpp"
+#include "src/priors.hpp"
 
 namespace hindsight {
 namespace {
@@ -63,7 +64,7 @@ GradientOptions Session::gradient_options() {
   options.costs = options_.costs;
   options.gradients = options_.gradients;
   options.only_plan = options_.only_plan;
-  options.penalty = [this](UnknownValues& gradient) { return add_priors(&gradient); };
+  options.penalty = [this](UnknownValues& gradient) { return add_priors(case_, *simulation_, &gradient); };
   options.keeper = options_.journal;
   options.watch.begins = [this](std::int64_t steps) { progress_.phase("gradient", steps); };
   options.watch.progress = [this](std::int64_t forward, std::int64_t reversed) {
@@ -89,24 +90,6 @@ std::int64_t Session::epoch_bytes() const {
   return simulation_->kept_bytes() + (gradients_ ? tiers().places_bytes() : 0);
 }
 
-double Session::add_priors(UnknownValues* gradient) const {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < case_.unknowns.size(); ++i) {
-    if (!case_.assumptions[i].prior) continue;
-    const Prior& prior = *case_.assumptions[i].prior;
-    const std::vector<double>& values = simulation_->values()[i];
-    const auto distance = [&](std::size_t k) { return (values[k] - prior.mean) / prior.sd; };
-    if (simulation_->spec().unknowns[i].is_field()) {
-      sum += sum_over_cells(simulation_->grid(), [&](std::size_t k) { return 0.5 * distance(k) * distance(k); });
-    } else {
-      for (std::size_t k = 0; k < values.size(); ++k) sum += 0.5 * distance(k) * distance(k);
-    }
-    if (gradient != nullptr)
-      for (std::size_t k = 0; k < values.size(); ++k) (*gradient)[i][k] += distance(k) / prior.sd;
-  }
-  return sum;
-}
-
 double Session::objective(const StateObserver& observer) {
   const std::int64_t steps = simulation_->time().steps();
   return once("forward", steps,
@@ -116,7 +99,7 @@ double Session::objective(const StateObserver& observer) {
                 result.evaluation.objective = simulation_->run(
                     watched(observer, [&](std::int64_t done, std::int64_t) { progress_.update(done); }));
                 progress_.finish();
-                result.evaluation.objective += add_priors(nullptr);
+                result.evaluation.objective += add_priors(case_, *simulation_, nullptr);
               })
       .evaluation.objective;
 }
@@ -135,7 +118,7 @@ std::pair<double, double> Session::tangent(const UnknownValues& direction) {
         simulation_->tangent(direction, watched({}, [](std::int64_t, std::int64_t) {}));
     UnknownValues prior_gradient;
     for (const auto& values : simulation_->values()) prior_gradient.emplace_back(values.size(), 0.0);
-    now.evaluation.objective += add_priors(&prior_gradient);
+    now.evaluation.objective += add_priors(case_, *simulation_, &prior_gradient);
     now.derivative += dot(prior_gradient, direction);
   });
   return {result.evaluation.objective, result.derivative};

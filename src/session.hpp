@@ -97,7 +97,6 @@ class Session {
   void read(BlockReader& from, Logged& logged, double values);
   GradientOptions gradient_options();
   SweepOptions watched(const StateObserver& observer, const ProgressObserver& progress);
-  double add_priors(UnknownValues* gradient) const;
 
   Case case_;
   Communicator comm_;
