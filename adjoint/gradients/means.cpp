@@ -77,9 +77,10 @@ std::int64_t Means::bytes_for_slots(Tier tier) const {
   return std::min(bytes, slow[index_of(tier)]->layout.bytes_of_table(bytes_for_tables(*this, 0)));
 }
 
-std::int64_t Means::states_that_fit(Tier tier) const {
+std::int64_t Means::states_beside_transfers(Tier tier) const {
   if (is_in_slots(tier)) return inputs.at_most;
-  return (budgets[index_of(tier)] - inputs.working(tier)) / taken_bytes(tier, inputs);
+  const std::int64_t working = own_working[index_of(tier)] + transfer_bytes(tier);
+  return (budgets[index_of(tier)] - working) / taken_bytes(tier, inputs);
 }
 
 std::int64_t Means::transfer_bytes(Tier where) const {

@@ -86,24 +86,21 @@ std::vector<Tier> PlannedCheckpoints::memories() const {
   return simulation_.machine().is_host() ? std::vector<Tier>{Tier::host} : std::vector<Tier>{Tier::device, Tier::host};
 }
 
-/// Transfers run ahead as deep as the memory allows.
+/// Transfers run ahead deep only where many states fit beside them.
 std::unique_ptr<SlowTiers> PlannedCheckpoints::make_tiers() {
-  constexpr std::int64_t roomy = 16;  // states that fit beside the working memory
+  constexpr std::int64_t roomy = 16;  // states
   constexpr int deep = 2, shallow = 1;
   const auto with_depth = [&](int depth) {
     return std::make_unique<SlowTiers>(options_.checkpoints, options_.disk, simulation_, comm_, warn_, depth);
   };
-  Means whole = means_;
-  whole.budgets = means_.memory_bytes;
-  std::int64_t fit = inputs().at_most;
-  for (const Tier tier : memories()) fit = std::min(fit, whole.states_that_fit(tier));
-  std::unique_ptr<SlowTiers> tiers = with_depth(least_of_ranks(fit) >= roomy ? deep : shallow);
-  whole.slow = tiers->needs();
-  bool is_tight = false;
-  for (const Tier tier : memories())
-    is_tight = is_tight || (!whole.is_in_slots(tier) && comm_.any(inputs().working(tier) + whole.transfer_bytes(tier) >
-                                                                  whole.budgets[index_of(tier)]));
-  return is_tight ? with_depth(shallow) : std::move(tiers);
+  if (inputs().at_most < roomy) return with_depth(shallow);
+  std::unique_ptr<SlowTiers> tiers = with_depth(deep);
+  Means means = means_;
+  means.budgets = means_.memory_bytes;
+  means.slow = tiers->needs();
+  bool is_roomy = true;
+  for (const Tier tier : memories()) is_roomy = is_roomy && !comm_.any(means.states_beside_transfers(tier) < roomy);
+  return is_roomy ? std::move(tiers) : with_depth(shallow);
 }
 
 /// What working memory and transfers take is more than some rank may have.

@@ -37,7 +37,7 @@ TEST(Means, HostMemoryHoldsStatesWithTheirTablesBesideTheWorkingMemory) {
   EXPECT_EQ(means.inputs.working(Tier::host), working);
   EXPECT_EQ(means.inputs.host_bytes, 10 * (state + table));
   EXPECT_EQ(means.inputs.host_unit_bytes, state + table);
-  EXPECT_EQ(means.states_that_fit(Tier::host), 10);
+  EXPECT_EQ(means.states_beside_transfers(Tier::host), 10);
   EXPECT_EQ(means.inputs.units[Tier::disk], 0);
   means.memory_bytes[host] -= 1;
   count_units(means, alone);
@@ -81,6 +81,7 @@ TEST(Means, ADisksTransfersAndTablesTakeHostMemory) {
   EXPECT_EQ(means.inputs.working(Tier::host), working + taken);
   EXPECT_EQ(means.inputs.units[Tier::host], (1000 * (state + table) - taken) / (state + table));
   EXPECT_EQ(means.budget(Tier::disk), 40 * state);
+  EXPECT_EQ(means.states_beside_transfers(Tier::host), (1000 * (state + table) - 4 * state - 1000) / (state + table));
   means.uses_disk = false;
   count_units(means, alone);
   EXPECT_EQ(means.inputs.units[Tier::disk], 0);
