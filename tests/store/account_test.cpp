@@ -71,7 +71,7 @@ TEST(Account, StaysWithinTheBudgetWithCodedTiers) {
 
 /// Queues grow deeper with the memory, but never by what checkpoints need.
 TEST(Account, WhatRunsRunsWithMore) {
-  PlanOptions only = options();
+  SessionOptions only = options();
   only.only_plan = true;
   for (const std::string disk : {"", "{size: 30 MiB, codec: lz4}", "30 MiB"}) {
     bool has_run = false;
