@@ -124,6 +124,8 @@ void count_units(Means& means, const LeastOfRanks& least) {
     inputs.units[tier] = std::max<std::int64_t>(0, least(units_of(means, tier)));
     count_working_memory(means);
   }
+  for (const Tier tier : {Tier::device, Tier::host})
+    if (means.is_memory(tier)) inputs.most_working[index_of(tier)] = -least(-inputs.working(tier));
   inputs.host_unit_bytes = -least(-taken_bytes(Tier::host, inputs));
   inputs.host_bytes = means.is_in_slots(Tier::host) ? unlimited_bytes : least(means.bytes_for_slots(Tier::host));
 }
