@@ -7,6 +7,7 @@
 
 #include "adjoint/inversion/inversion.hpp"
 #include "io/hdf5/hdf5_handle.hpp"
+#include "runtime/durations.hpp"
 #include "runtime/standard_streams.hpp"
 #include "runtime/stop_request.hpp"
 #include "src/command_line.hpp"
