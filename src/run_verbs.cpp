@@ -92,6 +92,23 @@ class Variables {
   std::vector<bool> here_, replicated_;
 };
 
+/// convergence.csv
+std::string convergence_table(const std::vector<InversionIteration>& history) {
+  std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
+  for (const InversionIteration& i : history)
+    table += fmt::format("{},{:.17g},{:.17g},{:.17g},{}\n", i.iteration, i.objective, i.gradient_norm, i.step,
+                         i.evaluations);
+  return table;
+}
+
+Json inversion_json(const InversionResult& result) {
+  return {{"iterations", result.history.empty() ? 0 : result.history.back().iteration},
+          {"evaluations", result.evaluations},
+          {"converged", result.converged},
+          {"gave_up", result.gave_up},
+          {"reason", result.reason}};
+}
+
 std::string table_line(const InversionIteration& now) {
   return fmt::format("{:>9} {:>18.10g} {:>13.4e} {:>11.3e} {:>12}\n", now.iteration, now.objective, now.gradient_norm,
                      now.step, now.evaluations);
@@ -335,18 +352,10 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const double objective = run.journal.with_failures_told([&] { return session.objective(observer_of(output)); });
   finish_output(output, run.journal);
 
-  std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
-  for (const InversionIteration& i : result.history)
-    table += fmt::format("{},{:.17g},{:.17g},{:.17g},{}\n", i.iteration, i.objective, i.gradient_norm, i.step,
-                         i.evaluations);
-  folder.write_text("convergence.csv", table);
+  folder.write_text("convergence.csv", convergence_table(result.history));
   Json json = base_result("invert", session, objective);
   json["estimate"] = values_result(session, folder, "estimate.h5", estimate);
-  json["inversion"] = {{"iterations", result.history.empty() ? 0 : result.history.back().iteration},
-                       {"evaluations", result.evaluations},
-                       {"converged", result.converged},
-                       {"gave_up", result.gave_up},
-                       {"reason", result.reason}};
+  json["inversion"] = inversion_json(result);
   json.merge_patch(counts_result(options, session, counts, gradient_seconds));
   json["seconds"] = {{"inversion", seconds}};
   run.finish(json, watch.seconds());
