@@ -192,6 +192,7 @@ void Session::count_units() {
     inputs_.units[tier] = std::max<std::int64_t>(0, -comm_.max(-units_of(tier)));
     count_transfers();
   }
+  for (const Tier tier : memories()) inputs_.most_working[index(tier)] = comm_.max(inputs_.working(tier));
   inputs_.host_unit_bytes = comm_.max(taken_bytes(Tier::host, inputs_));
   inputs_.host_bytes = is_in_slots(Tier::host) ? unlimited_bytes : -comm_.max(-tier_bytes(Tier::host));
 }
