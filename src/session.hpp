@@ -137,7 +137,7 @@ class Session {
   std::int64_t units_of(Tier tier) const;
   std::int64_t bytes_of_transfers(Tier memory) const;
   std::int64_t bytes_of_tables() const;
-  std::int64_t states_that_fit(Tier tier) const;
+  std::int64_t states_beside_transfers(Tier tier) const;
   bool is_in_slots(Tier tier) const;
   const std::optional<CaseBudget>& given(Tier tier) const;
   void read_budget(Tier tier);

@@ -111,12 +111,9 @@ void Session::read_budgets() {
   inputs_.working_bytes[index(Tier::host)] = working.host;
   for (const Tier tier : memories) read_budget(tier);
   if (tiers_->any()) {
-    std::int64_t fit = n;
-    for (const Tier tier : memories) fit = std::min(fit, states_that_fit(tier));
-    tiers_->choose_overlap(-comm_.max(-fit));
+    tiers_->choose_overlap(n);
     for (const Tier tier : memories)
-      if (!is_in_slots(tier) && comm_.any(inputs_.working(tier) + bytes_of_transfers(tier) > budgets_[index(tier)]))
-        tiers_->choose_overlap(0);
+      if (comm_.any(states_beside_transfers(tier) < SlowTiers::roomy)) tiers_->choose_overlap(0);
     inputs_.overlap = tiers_->overlap();
   }
   count_units();
@@ -145,10 +142,11 @@ void Session::require_working_memory() const {
   }
 }
 
-/// Beside the working memory, as far as it is known.
-std::int64_t Session::states_that_fit(Tier tier) const {
+/// That fit beside the working memory, as far as it is known, and what transfers take.
+std::int64_t Session::states_beside_transfers(Tier tier) const {
   if (is_in_slots(tier)) return inputs_.at_most;
-  return (budgets_[index(tier)] - inputs_.working(tier)) / taken_bytes(tier, inputs_);
+  const std::int64_t working = inputs_.working(tier) + bytes_of_transfers(tier);
+  return (budgets_[index(tier)] - working) / taken_bytes(tier, inputs_);
 }
 
 std::int64_t Session::budget(Tier tier) const {
@@ -197,6 +195,7 @@ void Session::count_units() {
     inputs_.units[tier] = std::max<std::int64_t>(0, -comm_.max(-units_of(tier)));
     count_transfers();
   }
+  for (const Tier tier : memories()) inputs_.most_working[index(tier)] = comm_.max(inputs_.working(tier));
   inputs_.host_unit_bytes = comm_.max(taken_bytes(Tier::host, inputs_));
   inputs_.host_bytes = is_in_slots(Tier::host) ? unlimited_bytes : -comm_.max(-tier_bytes(Tier::host));
 }

@@ -127,7 +127,6 @@ void SlowTiers::set_disk_codec(const std::string& kind) {
 }
 
 void SlowTiers::choose_overlap(std::int64_t states) {
-  constexpr std::int64_t roomy = 16;
   const int depth = states >= roomy ? 2 : 1;
   overlap_.queue = case_.checkpoints.queue.value_or(depth);
   overlap_.prefetch = case_.checkpoints.prefetch.value_or(depth);

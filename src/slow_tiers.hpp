@@ -41,9 +41,10 @@ class SlowTiers {
 
   bool is_asked_for(Tier tier) const;
   bool any() const { return is_asked_for(Tier::host) || is_asked_for(Tier::disk); }
-  /// How far transfers run ahead: as the case says, else as deep as the memory allows. @param states that fit beside
-  /// the working memory.
+  /// How far transfers run ahead: as the case says, else deep for at least `roomy` states. @param states at most that
+  /// there will be.
   void choose_overlap(std::int64_t states);
+  static constexpr std::int64_t roomy = 16;
   const Overlap& overlap() const { return overlap_; }
   /// Memory beside the slots of a tier that was asked for: scratch of the threads, in host memory; states that wait or
   /// were read ahead, and a device's scratch, where states are made.

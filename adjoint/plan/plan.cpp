@@ -407,15 +407,20 @@ std::int64_t least_checkpoint_bytes(Tier tier, const PlanInputs& inputs) {
 
 namespace {
 
+/// With the needs of the rank that needs the most.
 [[noreturn]] void refuse_memory(const PlanInputs& inputs) {
   const bool is_host = inputs.memory() == Tier::host || inputs.units[inputs.memory()] >= 1;
   const Tier tier = is_host ? Tier::host : inputs.memory();
-  const std::int64_t checkpoint = tier == inputs.memory() ? taken_bytes(tier, inputs) : 0;
-  const std::int64_t needed = least_checkpoint_bytes(tier, inputs);
+  const std::int64_t working = std::max(inputs.working(tier), inputs.most_working[static_cast<std::size_t>(tier)]);
+  const bool has_checkpoint = tier == inputs.memory() && taken_bytes(tier, inputs) > 0;
+  const std::int64_t more = tier == Tier::host && has_checkpoint
+                                ? std::max<std::int64_t>(0, inputs.host_unit_bytes - taken_bytes(tier, inputs))
+                                : 0;
+  const std::int64_t needed = least_checkpoint_bytes(tier, inputs) + more;
   throw InputError(fmt::format(
       "checkpoints.{}: too little memory: a gradient needs {} of working memory and {}{}, together {}", to_text(tier),
-      bytes_text(inputs.working(tier)), checkpoint > 0 ? "at least one checkpoint of " : "for its schedule ",
-      bytes_text(needed), enough_text(inputs.working(tier) + needed)));
+      bytes_text(working), has_checkpoint ? "at least one checkpoint of " : "for its schedule ", bytes_text(needed),
+      enough_text(working + needed)));
 }
 
 }  // namespace

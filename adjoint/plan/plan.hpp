@@ -29,6 +29,7 @@ struct PlanInputs {
   std::int64_t host_bytes = unlimited_bytes, host_unit_bytes = 0;
   bool keeps_records = true;   ///< the memory that states are made in may hold stage records: it is not coded
   PerTier working_bytes{};     ///< memory that a gradient needs beside checkpoints, that of transfers included
+  PerTier most_working{};      ///< the same of the rank that needs the most, for what people are told; 0: this one
   std::int64_t period = 0;     ///< of periodic schedules; 0: they choose
   std::int64_t gradients = 1;  ///< for which memory is made once
   OperationSeconds seconds;

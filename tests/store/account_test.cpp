@@ -69,6 +69,26 @@ TEST(Account, StaysWithinTheBudgetWithCodedTiers) {
       }
 }
 
+/// Queues grow deeper with the memory, but never by what checkpoints need.
+TEST(Account, WhatRunsRunsWithMore) {
+  PlanOptions only = options();
+  only.only_plan = true;
+  for (const std::string disk : {"", "{size: 30 MiB, codec: lz4}", "30 MiB"}) {
+    bool has_run = false;
+    for (std::int64_t kib = 7000; kib <= 11000; kib += 200) {
+      std::vector<std::string> set{fmt::format("checkpoints.host={{size: {} KiB, codec: zstd}}", kib)};
+      if (!disk.empty()) set.push_back("checkpoints.disk=" + disk);
+      try {
+        const Session session(test::shipped_case("gray-scott", set), test::world(), true, false, true, only);
+        has_run = true;
+      } catch (const InputError& error) {
+        EXPECT_FALSE(has_run) << kib << " KiB, disk " << disk << ": " << error.what();
+      }
+    }
+    EXPECT_TRUE(has_run);
+  }
+}
+
 TEST(Account, ACodedHostGetsTheMemoryThatADiskDoesNotUse) {
   const auto inputs = [](const std::vector<std::string>& set) {
     Session session(test::shipped_case("gray-scott", set), test::world(), true, false, true, options());
