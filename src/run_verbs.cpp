@@ -97,15 +97,16 @@ std::string table_head() {
                      "evaluations");
 }
 
-std::string convergence_table(const InversionResult& result) {
+/// convergence.csv
+std::string convergence_table(const std::vector<InversionIteration>& history) {
   std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
-  for (const InversionIteration& i : result.history)
+  for (const InversionIteration& i : history)
     table += fmt::format("{},{:.17g},{:.17g},{:.17g},{}\n", i.iteration, i.objective, i.gradient_norm, i.step,
                          i.evaluations);
   return table;
 }
 
-Json inversion_result(const InversionResult& result) {
+Json inversion_json(const InversionResult& result) {
   return {{"iterations", result.history.empty() ? 0 : result.history.back().iteration},
           {"evaluations", result.evaluations},
           {"converged", result.converged},
@@ -356,10 +357,10 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const double objective = run.journal.with_failures_told([&] { return session.objective(observer_of(output)); });
   finish_output(output, run.journal);
 
-  folder.write_text("convergence.csv", convergence_table(result));
+  folder.write_text("convergence.csv", convergence_table(result.history));
   Json json = base_result("invert", session, objective);
   json["estimate"] = values_result(session, folder, "estimate.h5", estimate);
-  json["inversion"] = inversion_result(result);
+  json["inversion"] = inversion_json(result);
   json.merge_patch(counts_result(options, session, counts, gradient_seconds));
   json["seconds"] = {{"inversion", seconds}};
   run.finish(json, watch.seconds());

@@ -9,14 +9,14 @@ namespace hindsight {
 /// some, states are whole.
 bool SlotTier::takes_reference(std::int64_t slot) {
   if (!whole_) return false;
-  const bool is_whole =
-      last_whole_ < 0 || place(last_whole_).dependent >= 0 || pins_ > 0 || place(last_whole_).state == State::damaged;
+  const bool is_whole = wholes_.last < 0 || place(wholes_.last).dependent >= 0 || wholes_.pins > 0 ||
+                        place(wholes_.last).state == State::damaged;
   if (is_whole) {
-    last_whole_ = slot;
+    wholes_.last = slot;
     return false;
   }
-  place(slot).reference = last_whole_;
-  place(last_whole_).dependent = slot;
+  place(slot).reference = wholes_.last;
+  place(wholes_.last).dependent = slot;
   return true;
 }
 
@@ -82,12 +82,12 @@ void SlotTier::settle_reference(Place& p) {
 /// The slot is released: nothing will be saved against it. Its difference keeps its pages, once they are written.
 void SlotTier::release_references(std::int64_t slot) {
   Place& p = place(slot);
-  if (last_whole_ == slot) last_whole_ = -1;
+  if (wholes_.last == slot) wholes_.last = -1;
   if (p.reference >= 0) place(std::exchange(p.reference, -1)).dependent = -1;
-  if (std::exchange(p.is_pin, false)) --pins_;
+  if (std::exchange(p.is_pin, false)) --wholes_.pins;
   if (p.dependent < 0) return;
   place(p.dependent).is_pin = true;
-  ++pins_;
+  ++wholes_.pins;
 }
 
 }  // namespace hindsight

@@ -79,10 +79,10 @@ void SlotTier::reap(Write& job) {
   p.write = -1;
   if (job.has_failed) {
     ++traffic_.lost;
-    problem_ = job.problem;
-    if (job.found_no_space && !is_full_) {
-      is_full_ = true;
-      slots_that_fit_ = std::count_if(places_.begin(), places_.end(), [](const Place& other) {
+    trouble_.text = job.problem;
+    if (job.found_no_space && !trouble_.is_full) {
+      trouble_.is_full = true;
+      trouble_.slots_that_fit = std::count_if(places_.begin(), places_.end(), [](const Place& other) {
         return other.state == State::ready || other.state == State::draining;
       });
     }
@@ -219,7 +219,7 @@ Buffer SlotTier::load(std::int64_t slot, Pool& pool) {
   }
   if (job->has_failed) {
     ++traffic_.damaged;
-    problem_ = job->problem;
+    trouble_.text = job->problem;
     if (job->reference_failed) lose_reference(p);
     p.state = State::damaged;
     free_pages(p, !job->reference_failed);
@@ -264,7 +264,7 @@ void SlotTier::flush() {
     medium_->flush();
     is_flushed_ = true;
   } catch (const MediumError& error) {
-    problem_ = error.what();
+    trouble_.text = error.what();
     is_flushed_ = false;
   }
 }
@@ -327,11 +327,9 @@ void SlotTier::clear() {
   }
   std::fill(places_.begin(), places_.end(), Place{});
   arena_.clear();
-  last_whole_ = -1;
-  pins_ = 0;
+  wholes_ = {};
   if (whole_) whole_->restart(sequence_);
-  is_full_ = false;
-  problem_.clear();
+  trouble_ = {};
   traffic_ = {};
 }
 

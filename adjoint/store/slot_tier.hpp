@@ -115,10 +115,10 @@ class SlotTier {
   void clear();
 
   /// A write found no space; it stays so until clear(). Then this many slots fit.
-  bool is_full() const { return is_full_; }
-  std::int64_t slots_that_fit() const { return slots_that_fit_; }
+  bool is_full() const { return trouble_.is_full; }
+  std::int64_t slots_that_fit() const { return trouble_.slots_that_fit; }
   /// What the last failure said.
-  const std::string& problem() const { return problem_; }
+  const std::string& problem() const { return trouble_.text; }
   const TierTraffic& traffic() const { return traffic_; }
   /// Of the medium's pages that held states, at most since clear().
   std::int64_t peak_bytes() const { return arena_.peak() * medium_->page_bytes(); }
@@ -136,6 +136,16 @@ class SlotTier {
     std::unique_ptr<Link> link;
     std::unique_ptr<Coder> coder;
     std::unique_ptr<DeviceWords> words;
+  };
+  /// Slots that hold references.
+  struct Wholes {
+    std::int64_t last = -1;  ///< slot
+    std::int64_t pins = 0;   ///< that were released and are still needed
+  };
+  struct Trouble {
+    bool is_full = false;
+    std::int64_t slots_that_fit = 0;
+    std::string text;  ///< of the last failure
   };
   static constexpr std::int64_t block = 4096;                          // bytes; what transfers are made of
   static constexpr std::int64_t piece_bytes = std::int64_t{2} << 20U;  // of a state that go at once
@@ -183,15 +193,15 @@ class SlotTier {
   bool is_direct_;  // between a device and slots in the host's memory
   PageArena arena_;
   CountedVector<Place> places_;
-  std::vector<Scratch> scratch_;             // per thread
-  std::unique_ptr<WholeState> whole_;        // with a codec that takes references
-  std::int64_t last_whole_ = -1, pins_ = 0;  // slot; references that were released
+  std::vector<Scratch> scratch_;       // per thread
+  std::unique_ptr<WholeState> whole_;  // with a codec that takes references
+  Wholes wholes_;
   std::vector<std::unique_ptr<Write>> writes_;
   std::vector<std::unique_ptr<Read>> reads_;
   std::int64_t sequence_ = 0;
-  bool is_full_ = false, is_flushed_ = false;
-  std::int64_t slots_that_fit_ = 0, largest_bytes_ = 0;
-  std::string problem_;
+  bool is_flushed_ = false;
+  std::int64_t largest_bytes_ = 0;
+  Trouble trouble_;
   TierTraffic traffic_;
 };
 

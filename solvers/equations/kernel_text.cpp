@@ -79,74 +79,58 @@ std::string KernelText::outputs() const {
   return text;
 }
 
+namespace {
+
+struct Pattern {
+  Op op;
+  const char* text;
+};
+
+/// The C of operations on the arguments {0}, {1} and {2}.
+constexpr Pattern patterns[] = {
+    {Op::neg, "-{0}"},
+    {Op::add, "{0} + {1}"},
+    {Op::sub, "{0} - {1}"},
+    {Op::mul, "{0} * {1}"},
+    {Op::div, "{0} / {1}"},
+    {Op::pow, "pow({0}, {1})"},
+    {Op::fma, "fma({0}, {1}, {2})"},
+    {Op::minimum, "({0} <= {1} ? {0} : {1})"},
+    {Op::maximum, "({0} >= {1} ? {0} : {1})"},
+    {Op::absolute, "fabs({0})"},
+    {Op::sign, "(({0} > 0.0 ? 1.0 : 0.0) - ({0} < 0.0 ? 1.0 : 0.0))"},
+    {Op::sqrt, "sqrt({0})"},
+    {Op::exp, "exp({0})"},
+    {Op::log, "log({0})"},
+    {Op::sin, "sin({0})"},
+    {Op::cos, "cos({0})"},
+    {Op::tan, "tan({0})"},
+    {Op::tanh, "tanh({0})"},
+    {Op::less, "({0} < {1} ? 1.0 : 0.0)"},
+    {Op::less_equal, "({0} <= {1} ? 1.0 : 0.0)"},
+    {Op::equal, "({0} == {1} ? 1.0 : 0.0)"},
+    {Op::logical_and, "({0} != 0.0 & {1} != 0.0 ? 1.0 : 0.0)"},
+    {Op::logical_or, "({0} != 0.0 | {1} != 0.0 ? 1.0 : 0.0)"},
+    {Op::logical_not, "({0} == 0.0 ? 1.0 : 0.0)"},
+    {Op::where, "({0} != 0.0 ? {1} : {2})"},
+};
+
+}  // namespace
+
 std::string KernelText::value(NodeId id) const {
   const Node& node = (*graph_)[id];
-  const std::string a = name(node.args[0]), b = name(node.args[1]), c = name(node.args[2]);
-  switch (node.op) {
-    case Op::constant:
-      return literal(node.value);
-    case Op::scalar:
-      return fmt::format("S[{}]", scalars_ != nullptr ? scalars_->at(node.symbol) : int{node.symbol});
-    case Op::field:
-      return fmt::format("f{}[{}]", node.symbol, index(node.offset, graph_->kind(node.symbol).layout));
-    case Op::coordinate:
-      return fmt::format(
-          "X{}[{} + {}]", node.axis, "ijk" [node.axis], int { node.offset[node.axis] });
-    case Op::neg:
-      return "-" + a;
-    case Op::add:
-      return a + " + " + b;
-    case Op::sub:
-      return a + " - " + b;
-    case Op::mul:
-      return a + " * " + b;
-    case Op::div:
-      return a + " / " + b;
-    case Op::pow:
-      return fmt::format("pow({}, {})", a, b);
-    case Op::fma:
-      return fmt::format("fma({}, {}, {})", a, b, c);
-    case Op::minimum:
-      return fmt::format("({0} <= {1} ? {0} : {1})", a, b);
-    case Op::maximum:
-      return fmt::format("({0} >= {1} ? {0} : {1})", a, b);
-    case Op::absolute:
-      return fmt::format("fabs({})", a);
-    case Op::sign:
-      return fmt::format("(({0} > 0.0 ? 1.0 : 0.0) - ({0} < 0.0 ? 1.0 : 0.0))", a);
-    case Op::sqrt:
-      return fmt::format("sqrt({})", a);
-    case Op::exp:
-      return fmt::format("exp({})", a);
-    case Op::log:
-      return fmt::format("log({})", a);
-    case Op::sin:
-      return fmt::format("sin({})", a);
-    case Op::cos:
-      return fmt::format("cos({})", a);
-    case Op::tan:
-      return fmt::format("tan({})", a);
-    case Op::tanh:
-      return fmt::format("tanh({})", a);
-    case Op::less:
-      return fmt::format("({} < {} ? 1.0 : 0.0)", a, b);
-    case Op::less_equal:
-      return fmt::format("({} <= {} ? 1.0 : 0.0)", a, b);
-    case Op::equal:
-      return fmt::format("({} == {} ? 1.0 : 0.0)", a, b);
-    case Op::logical_and:
-      return fmt::format("({} != 0.0 & {} != 0.0 ? 1.0 : 0.0)", a, b);
-    case Op::logical_or:
-      return fmt::format("({} != 0.0 | {} != 0.0 ? 1.0 : 0.0)", a, b);
-    case Op::logical_not:
-      return fmt::format("({} == 0.0 ? 1.0 : 0.0)", a);
-    case Op::where:
-      return fmt::format("({} != 0.0 ? {} : {})", a, b, c);
-    case Op::derivative:
-    case Op::div_grad:
-    case Op::upwind:
-      break;
+  if (node.op == Op::constant) return literal(node.value);
+  if (node.op == Op::scalar)
+    return fmt::format("S[{}]", scalars_ != nullptr ? scalars_->at(node.symbol) : int{node.symbol});
+  if (node.op == Op::field)
+    return fmt::format("f{}[{}]", node.symbol, index(node.offset, graph_->kind(node.symbol).layout));
+  if (node.op == Op::coordinate) {
+    const int offset = node.offset[node.axis];
+    return fmt::format("X{}[{} + {}]", node.axis, "ijk"[node.axis], offset);
   }
+  for (const Pattern& pattern : patterns)
+    if (pattern.op == node.op)
+      return fmt::format(fmt::runtime(pattern.text), name(node.args[0]), name(node.args[1]), name(node.args[2]));
   throw Error(ExitCode::bug, "kernel '" + kernel_.name + "' has an operator that was not discretised");
 }
 
