@@ -5,15 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "runtime/stopwatch.hpp"
+
 namespace hindsight::bench {
 
 /// A benchmark: each program of this folder defines its own, main() calls it between MPI_Init and MPI_Finalize.
 void measure(int argc, char** argv);
 
 constexpr int repetitions = 7;
-
-/// Seconds of one call.
-double seconds_of(const std::function<void()>& work);
 
 double median(std::vector<double> values);
 

@@ -8,6 +8,7 @@
 
 #include "bench/cases.hpp"
 #include "bench/measure.hpp"
+#include "runtime/stopwatch.hpp"
 
 namespace {
 
@@ -179,10 +180,10 @@ PeerResult run_petsc(bool with_gradient) {
   }
   TSSetFromOptions(ts);
   TSSetUp(ts);
-  const double forward = hindsight::bench::seconds_of([&] { TSSolve(ts, x); });
+  const double forward = hindsight::seconds_of([&] { TSSolve(ts, x); });
   result.forward = forward;
   if (with_gradient) {
-    result.gradient = forward + hindsight::bench::seconds_of([&] {
+    result.gradient = forward + hindsight::seconds_of([&] {
                         result.objective = seed(dm, x, lambda, p);
                         TSAdjointSolve(ts);
                       });

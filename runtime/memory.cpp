@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <utility>
 
 #include "runtime/error.hpp"
 #include "runtime/stop_request.hpp"
+#include "runtime/stopwatch.hpp"
 
 namespace hindsight {
 namespace {
@@ -104,12 +104,10 @@ double seconds_of_fresh_byte(std::int64_t bytes) {
   const std::int64_t mapped = std::max(all, huge_page);
   auto* const block = static_cast<double*>(host.allocate(mapped, is_large(2 * half) ? huge_page : 64));
   host.clear(block, half);
-  const auto begin = std::chrono::steady_clock::now();
-  host.clear(block + half, half);
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  const double taken = seconds_of([&] { host.clear(block + half, half); });
   host.free(block, mapped);
   if (current_account) current_account->give_back(all);
-  return 2 * taken.count() / static_cast<double>(all);
+  return 2 * taken / static_cast<double>(all);
 }
 
 void Memory::clear() {

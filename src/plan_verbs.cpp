@@ -10,6 +10,7 @@
 #include "adjoint/schedule/report.hpp"
 #include "adjoint/schedule/roles.hpp"
 #include "runtime/stop_request.hpp"
+#include "runtime/stopwatch.hpp"
 #include "src/picture.hpp"
 #include "src/report.hpp"
 #include "src/same_start.hpp"

@@ -1,7 +1,6 @@
 // result.json and what a person reads after a run.
 #pragma once
 
-#include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,15 +16,6 @@ using Json = nlohmann::ordered_json;
 
 /// Names the folder: --out, or runs/CASE/VERB.
 std::string run_path(const Options& options, const Case& c);
-
-/// Seconds since construction.
-class Stopwatch {
- public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 /// log.jsonl: what happened when, one JSON object a line, each on disk before the next. Rank 0 writes. A resumed run
 /// goes on with the earlier one's.

@@ -31,7 +31,7 @@ void RunJournal::bind(const Grid& grid) {
   log_.emplace(claim_.files(), SharedJournal::file(claim_.path("evaluations"), comm_.rank()), comm_, *entries_);
   parts_.emplace(claim_.files(), claim_.path("slots"), comm_.rank(), *entries_);
   if (is_resumed()) claim_.lock().hold([&] { open_epoch(grid); });
-  status_.restart(now());
+  status_.restart(watch_.seconds());
 }
 
 /// Reads the newest epoch of the ranks that wrote it.
@@ -81,8 +81,8 @@ void RunJournal::begin(const Case& c, std::int64_t bytes) {
   });
   if (is_resumed() && comm_.is_root() && talks_) print_output(resumed_text() + "\n");
   if (!has_sweep_) forget_kept();
-  status_.restart(now());
-  clock_.begin(now(), bytes);
+  status_.restart(watch_.seconds());
+  clock_.begin(watch_.seconds(), bytes);
 }
 
 /// "going on with epoch 12: 3 evaluations are done, gradient at 34 %".
@@ -116,7 +116,7 @@ void RunJournal::evaluate_again() {
 
 void RunJournal::log(const std::function<void(BlockWriter&)>& write) {
   log_->add(write);
-  status_.finish(now());
+  status_.finish(watch_.seconds());
 }
 
 BlockReader* RunJournal::kept_sweep() {
@@ -124,11 +124,7 @@ BlockReader* RunJournal::kept_sweep() {
 }
 
 void RunJournal::phase(const std::string& name, std::int64_t total) {
-  has_sweep_ ? status_.go_on(name, total) : status_.begin(name, total, now());
-}
-
-double RunJournal::now() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  has_sweep_ ? status_.go_on(name, total) : status_.begin(name, total, watch_.seconds());
 }
 
 /// Ranks share a disk.
@@ -139,7 +135,7 @@ double RunJournal::seconds_of_parts() const {
 
 bool RunJournal::look() {
   enum { is_signalled, is_late, is_epoch_due, waited, is_lock_missed, count };
-  const double at = now(), parts = seconds_of_parts();
+  const double at = watch_.seconds(), parts = seconds_of_parts();
   const std::string signal = stop_signal();
   std::array<double, count> any{};
   any[is_signalled] = signal.empty() ? 0.0 : 1.0;
@@ -173,7 +169,7 @@ void RunJournal::compose(const std::function<void(BlockWriter&)>& write) {
   payload_.begin("run");
   payload_.write(claim_.id());
   log_->save(payload_);
-  status_.save(payload_, now());
+  status_.save(payload_, watch_.seconds());
   attachments_.save(payload_);
   payload_.end();
   payload_.write(static_cast<bool>(write));
@@ -206,8 +202,8 @@ void RunJournal::keep(const std::function<void(BlockWriter&)>& write) {
     } catch (const ResourceError&) {
     }
   });
-  const double seconds = comm_.max(clock_.waited(now()));
-  clock_.kept(now(), seconds);
+  const double seconds = comm_.max(clock_.waited(watch_.seconds()));
+  clock_.kept(watch_.seconds(), seconds);
   status_.invalidate();
   if (!stop_reason_.empty()) stop();
 }
@@ -223,7 +219,7 @@ void RunJournal::fail(const std::string& why) {
 }
 
 void RunJournal::write_status() {
-  const double at = now();
+  const double at = watch_.seconds();
   if (!comm_.is_root() || !folder_ || !status_.is_due(at)) return;
   try {
     claim_.lock().hold_alone([&] { status_.write(log_->count(), epoch(), at); });

@@ -16,7 +16,6 @@
 // An epoch counts when all ranks have it. When the next one is due is what an EpochClock says.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -31,6 +30,7 @@
 #include "io/journal/shared_journal.hpp"
 #include "io/journal/sweep_parts.hpp"
 #include "io/results/run_folder.hpp"
+#include "runtime/stopwatch.hpp"
 #include "src/run_claim.hpp"
 
 namespace hindsight {
@@ -139,11 +139,10 @@ class RunJournal final : public GradientKeeper {
   std::string reason_to_stop(const std::string& signal) const;
   [[noreturn]] void stop();
   double seconds_of_parts() const;
-  double now() const;
   void fail(const std::string& why);
   void write_status();
 
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Stopwatch watch_;
   Communicator comm_;
   RunClaim claim_;
   bool talks_;

@@ -10,6 +10,7 @@
 #include "runtime/durations.hpp"
 #include "runtime/nearest_name.hpp"
 #include "runtime/standard_streams.hpp"
+#include "runtime/stopwatch.hpp"
 #include "src/report.hpp"
 #include "src/same_start.hpp"
 #include "src/session.hpp"

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "runtime/error.hpp"
+#include "runtime/stopwatch.hpp"
 
 namespace hindsight {
 
@@ -129,19 +129,16 @@ Evaluation Gradients::evaluate_once(const StateObserver& observer) {
 GradientResult Gradients::sweep(const StateObserver& observer, double& seconds) {
   GradientKeeper* const keeper = options_.keeper;
   while (true) {
-    const auto begin = std::chrono::steady_clock::now();
-    const auto elapsed = [&] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    };
+    const Stopwatch watch;
     try {
       const SweepOptions options{observer, options_.watch.progress, keeper,
                                  keeper != nullptr ? keeper->kept_sweep() : nullptr};
       GradientResult result = simulation_->gradient(plan().schedule, plan().kind->is_online, options);
-      seconds = elapsed();
+      seconds = watch.seconds();
       return result;
     } catch (const TierIsFull& full) {
       calibration_->tier_has_shrunk();
-      checkpoints_->shrink(full, elapsed());
+      checkpoints_->shrink(full, watch.seconds());
     }
   }
 }

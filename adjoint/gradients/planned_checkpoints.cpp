@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "adjoint/store/memory_tier.hpp"
 #include "runtime/durations.hpp"
 #include "runtime/error.hpp"
+#include "runtime/stopwatch.hpp"
 
 namespace hindsight {
 namespace {
@@ -18,13 +18,6 @@ constexpr Tier slow_tiers[] = {Tier::host, Tier::disk};
 /// Checkpoints of a run whose end is open, when no budget is given: all slots are touched before it is known how many
 /// steps there will be.
 constexpr std::int64_t open_end_bytes = std::int64_t{1} << 30;
-
-template <class Work>
-double seconds_of(const Work& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <limits>
 #include <variant>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "adjoint/schedule/roles.hpp"
 #include "adjoint/sweep/prefetch.hpp"
 #include "runtime/stop_request.hpp"
+#include "runtime/stopwatch.hpp"
 
 namespace hindsight {
 namespace {
@@ -204,12 +204,11 @@ double measure_look() {
   for (double& seconds : taken) {
     PerTier none{};
     std::int64_t actions = 0;
-    const auto begin = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     Prefetcher prefetcher(schedule.actions(), 1, none);
     ActionStream stream = schedule.actions();
     for (; const Action* action = stream.next(); ++actions) prefetcher.before(*action, [](Slot) { return true; });
-    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
-    seconds = all.count() / static_cast<double>(std::max<std::int64_t>(1, actions));
+    seconds = watch.seconds() / static_cast<double>(std::max<std::int64_t>(1, actions));
   }
   std::sort(taken.begin(), taken.end());
   return taken[repeats / 2];

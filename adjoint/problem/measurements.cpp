@@ -1,7 +1,6 @@
 #include "adjoint/problem/measurements.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <utility>
 
@@ -10,11 +9,10 @@
 #include "runtime/cores.hpp"
 #include "runtime/error.hpp"
 #include "runtime/stop_request.hpp"
+#include "runtime/stopwatch.hpp"
 
 namespace hindsight {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Seconds of one call of `work`: the median of `repeats` batches of about `enough` seconds, of fewer where calls take
 /// long. The first call, which touches memory for the first time, counts only where it takes so long that this does not
@@ -24,10 +22,10 @@ double seconds_of(const Communicator& comm, Machine& machine, int repeats, doubl
   const auto seconds_of_batch = [&](std::int64_t calls) {
     stop_if_asked(comm);
     machine.finish();
-    const Clock::time_point begin = Clock::now();
+    const Stopwatch watch;
     for (std::int64_t k = 0; k < calls; ++k) work();
     machine.finish();
-    return comm.max(std::chrono::duration<double>(Clock::now() - begin).count());
+    return comm.max(watch.seconds());
   };
   constexpr double very_long = 0.5;
   constexpr std::int64_t largest = 1 << 20;
@@ -159,10 +157,9 @@ TransferSeconds Measurements::transfers(SlotTier& tier, std::int64_t slots) {
   // Of the steps' processor time; a device's steps take none.
   const double taken = machine.is_host() ? 1.0 - std::min(1.0, spare_cores(comm)) : 0.0;
   const auto per_slot = [&](double seconds) { return comm.max(seconds / static_cast<double>(slots)); };
-  auto elapsed = [&machine, begin = Clock::now()]() mutable {
+  auto elapsed = [&machine, watch = Stopwatch()]() mutable {
     machine.finish();
-    const Clock::time_point before = std::exchange(begin, Clock::now());
-    return std::chrono::duration<double>(begin - before).count();
+    return std::exchange(watch, {}).seconds();
   };
   tier.clear();
   Buffer state = steps_.initial_state();

@@ -3,11 +3,11 @@
 
 #include <time.h>
 
-#include <chrono>
 #include <string>
 #include <utility>
 
 #include "adjoint/store/slot_tier.hpp"
+#include "runtime/stopwatch.hpp"
 
 namespace hindsight {
 
@@ -41,12 +41,12 @@ struct SlotTier::Transfer : TransferJob {
   template <class Work>
   void attempt(int thread, Work work) noexcept {
     Scratch& scratch = tier.scratch_[static_cast<std::size_t>(thread)];
-    auto begin = std::chrono::steady_clock::now();
+    Stopwatch watch;
     double cpu_before = cpu_seconds_of_thread();
     try {
       if (made) {  // steps that the transfer waits for are no part of it
         scratch.link->wait(*made);
-        begin = std::chrono::steady_clock::now();
+        watch = {};
         cpu_before = cpu_seconds_of_thread();
       }
       work(scratch);
@@ -58,7 +58,7 @@ struct SlotTier::Transfer : TransferJob {
       has_failed = true;
       problem = error.what();
     }
-    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    seconds = watch.seconds();
     cpu_seconds = cpu_seconds_of_thread() - cpu_before;
   }
   static double cpu_seconds_of_thread() {

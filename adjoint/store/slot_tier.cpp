@@ -3,23 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <span>
 
 #include "adjoint/store/slot_jobs.hpp"
 #include "runtime/error.hpp"
+#include "runtime/stopwatch.hpp"
 
 namespace hindsight {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-}  // namespace
-
 SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_ptr<Medium> medium,
                    std::shared_ptr<const Codec> codec, std::shared_ptr<TransferThreads> threads, Machine& machine,
                    std::shared_ptr<device::Program> words)
@@ -115,9 +105,9 @@ SlotTier::Write& SlotTier::free_write() {
   }
   traffic_.longest_queue = std::max(traffic_.longest_queue, waiting);
   if (waiting == static_cast<std::int64_t>(writes_.size())) {
-    const Clock::time_point begin = Clock::now();
+    const Stopwatch watch;
     threads_->wait(*oldest);
-    traffic_.write_stall += since(begin);
+    traffic_.write_stall += watch.seconds();
     reap(*oldest);
   }
   return **std::find_if(writes_.begin(), writes_.end(), [](const auto& job) { return job->slot < 0; });
@@ -144,9 +134,9 @@ void SlotTier::save(std::int64_t slot, const Buffer& state, std::int64_t step) {
   job.is_difference = takes_reference(slot);
   threads_->submit(job, false);
   if (settings_.queue > 0) return;
-  const Clock::time_point begin = Clock::now();
+  const Stopwatch watch;
   threads_->wait(job);
-  traffic_.write_stall += since(begin);
+  traffic_.write_stall += watch.seconds();
   reap(job);
 }
 
@@ -208,9 +198,9 @@ Buffer SlotTier::load(std::int64_t slot, Pool& pool) {
   }
   if (job == nullptr && p.state == State::damaged) return {};
   if (job == nullptr) job = begin_read(slot, pool, true);
-  const Clock::time_point begin = Clock::now();
+  const Stopwatch watch;
   threads_->wait(*job);
-  traffic_.read_stall += since(begin);
+  traffic_.read_stall += watch.seconds();
   Buffer state = job->has_failed ? Buffer() : std::move(job->state);
   if (!job->is_copy) {
     traffic_.read_busy += job->seconds;

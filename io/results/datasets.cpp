@@ -138,20 +138,23 @@ void FieldFile::write_numbers(const std::string& path, const std::vector<double>
 }
 
 void FieldFile::overwrite_field(const std::string& path, const double* cells) {
-  // What can fail on one rank comes before what all do at once.
-  std::vector<double> owned;
-  folder_->communicator().together([&] { owned = packed(*grid_, cells); });
-  folder_->communicator().together(
-      [&] { put(open_dataset(file_, path, path_), path, part_of_field(all_layers), H5T_NATIVE_DOUBLE, owned.data()); });
+  overwrite_layers(path, all_layers, [&] { return packed(*grid_, cells); });
 }
 
 void FieldFile::overwrite_part(const std::string& path, std::int64_t parts) {
   const std::int64_t all = grid_->cells()[last_axis(*grid_)], layers = std::max<std::int64_t>(1, all / parts);
-  std::vector<double> zeros;
+  overwrite_layers(path, layers, [&] {
+    return std::vector<double>(static_cast<std::size_t>(grid_->interior().cells() / all * layers));
+  });
+}
+
+/// What can fail on one rank, making the values, comes before what all do at once.
+void FieldFile::overwrite_layers(const std::string& path, std::int64_t layers,
+                                 const std::function<std::vector<double>()>& values) {
+  std::vector<double> owned;
+  folder_->communicator().together([&] { owned = values(); });
   folder_->communicator().together(
-      [&] { zeros.resize(static_cast<std::size_t>(grid_->interior().cells() / all * layers)); });
-  folder_->communicator().together(
-      [&] { put(open_dataset(file_, path, path_), path, part_of_field(layers), H5T_NATIVE_DOUBLE, zeros.data()); });
+      [&] { put(open_dataset(file_, path, path_), path, part_of_field(layers), H5T_NATIVE_DOUBLE, owned.data()); });
 }
 
 /// By rank 0 alone.

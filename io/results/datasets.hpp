@@ -1,6 +1,7 @@
 // Fields and series as HDF5 datasets, written and read by all ranks together.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ class FieldFile {
   void leave_to_root(const Part& part) const;
   Hdf5Dataset create(const std::string& path, const Part& part, hid_t stored);
   void put(Hdf5Dataset dataset, const std::string& path, const Part& part, hid_t native, const void* data);
+  void overwrite_layers(const std::string& path, std::int64_t layers,
+                        const std::function<std::vector<double>()>& values);
   void overwrite_elements(const std::string& path, std::size_t first, std::size_t count, hid_t native,
                           const void* values);
   const RunFolder* folder_;

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "runtime/error.hpp"
+#include "runtime/stopwatch.hpp"
 
 namespace hindsight {
 namespace {
@@ -16,10 +16,6 @@ const char* const file_name = "fields.h5";
 
 /// Of an ODE's outputs, whose writing one by one would take longer than the steps between them.
 constexpr std::size_t most_waiting = 64;
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 template <class T>
 std::vector<T> from(std::size_t first, const std::vector<T>& values) {
@@ -96,11 +92,7 @@ double FieldWriter::measure() {
       std::min(left, are_many_bytes ? std::clamp<std::int64_t>(sample_bytes / bytes, 2, most) : few);
   const std::int64_t parts = 1 + bytes / sample_bytes;
   double seconds = seconds_of_outputs(count, parts);
-  if (are_many_bytes) {
-    const auto begin = std::chrono::steady_clock::now();
-    file_.flush();
-    seconds += seconds_since(begin);
-  }
+  if (are_many_bytes) seconds += seconds_of([&] { file_.flush(); });
   return seconds * static_cast<double>(parts) * static_cast<double>(most_) / static_cast<double>(count);
 }
 
@@ -109,12 +101,12 @@ double FieldWriter::seconds_of_outputs(std::int64_t count, std::int64_t parts) {
   const std::size_t next = written_.steps.size();
   std::vector<double> seconds;
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     for (std::size_t f = 0; f < fields_.size(); ++f)
       file_.overwrite_part(layout_.dataset(f, static_cast<std::int64_t>(next) + i), parts);
     file_.overwrite_numbers("/times", next, {0.0});
     file_.overwrite_integers("/steps", next, {0});
-    seconds.push_back(seconds_since(begin));
+    seconds.push_back(watch.seconds());
   }
   std::sort(seconds.begin(), seconds.end());
   return seconds[seconds.size() / 2] * static_cast<double>(count);
