@@ -130,6 +130,7 @@ class Session {
   std::vector<Tier> memories() const;
   void make_ready();
   void read_budgets();
+  void choose_overlap();
   bool has_working_memory(Tier tier) const;
   void require_working_memory() const;
   std::int64_t bytes_for_tables(std::int64_t taken) const;
@@ -137,7 +138,7 @@ class Session {
   std::int64_t units_of(Tier tier) const;
   std::int64_t bytes_of_transfers(Tier memory) const;
   std::int64_t bytes_of_tables() const;
-  std::int64_t states_beside_transfers(Tier tier) const;
+  bool has_room_beside_transfers(Tier tier) const;
   bool is_in_slots(Tier tier) const;
   const std::optional<CaseBudget>& given(Tier tier) const;
   void read_budget(Tier tier);

@@ -50,7 +50,11 @@ void Session::choose_codec() {
     does_without_disk_ = false;
     count_units();
     if (!has_working_memory(Tier::host)) continue;
-    plan_again();
+    try {
+      plan_again();
+    } catch (const InputError&) {  // its coders leave no memory for a checkpoint
+      continue;
+    }
     const double seconds = comm_.max(plan_.seconds);
     if (seconds >= least || comm_.any(!uses_disk())) continue;
     least = seconds;

@@ -107,14 +107,21 @@ void Session::read_budgets() {
   const std::vector<Tier> memories = this->memories();
   for (const Tier tier : memories) inputs_.working_bytes[index(tier)] = simulation_->working_bytes(tier);
   for (const Tier tier : memories) read_budget(tier);
+  choose_overlap();
+  require_working_memory();
+}
+
+/// Transfers run ahead deep only where many states fit beside them on all ranks, and what a gradient cannot do without.
+void Session::choose_overlap() {
   if (tiers_->any()) {
-    tiers_->choose_overlap(n);
-    for (const Tier tier : memories)
-      if (comm_.any(states_beside_transfers(tier) < SlowTiers::roomy)) tiers_->choose_overlap(0);
+    tiers_->choose_overlap(inputs_.at_most);
+    count_units();
+    bool is_roomy = true;
+    for (const Tier tier : memories()) is_roomy = is_roomy && !comm_.any(!has_room_beside_transfers(tier));
+    if (!is_roomy) tiers_->choose_overlap(0);
     inputs_.overlap = tiers_->overlap();
   }
   count_units();
-  require_working_memory();
 }
 
 bool Session::has_working_memory(Tier tier) const {
@@ -139,11 +146,11 @@ void Session::require_working_memory() const {
   }
 }
 
-/// That fit beside the working memory, as far as it is known, and what transfers take.
-std::int64_t Session::states_beside_transfers(Tier tier) const {
-  if (is_in_slots(tier)) return inputs_.at_most;
-  const std::int64_t working = inputs_.working(tier) + bytes_of_transfers(tier);
-  return (budgets_[index(tier)] - working) / taken_bytes(tier, inputs_);
+/// On this rank.
+bool Session::has_room_beside_transfers(Tier tier) const {
+  const std::int64_t states = SlowTiers::roomy * taken_bytes(tier, inputs_);
+  return is_in_slots(tier) ||
+         inputs_.working(tier) + std::max(states, least_checkpoint_bytes(tier, inputs_)) <= budgets_[index(tier)];
 }
 
 std::int64_t Session::budget(Tier tier) const {

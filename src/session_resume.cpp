@@ -211,6 +211,7 @@ CheckpointPlan Session::read_plan(ArchiveReader& from) {
                                   : budgets_[t] + budgets_[t] / 2;
     if (!given(tier) && !is_moved && !comm_.any(budgets[t] > most)) budgets_[t] = budgets[t];
   }
+  choose_overlap();  // as the process before did
   take(does_without_disk_);
   const auto codec = from.get<std::string>();
   from.end();
@@ -234,6 +235,7 @@ bool Session::restore_plan() {
   RunJournal* const journal = options_.journal;
   CheckpointPlan plan;
   const auto read = [&](ArchiveReader& from) { plan = read_plan(from); };
+  const PerTier own = budgets_;
   if (journal == nullptr || !journal->read_attached("plan", read)) return false;
   count_units();
   plan.schedule_bytes = schedule_bytes(plan, inputs_);
@@ -246,7 +248,10 @@ bool Session::restore_plan() {
   for (const Tier tier : {Tier::host, Tier::disk})
     if (tiers_->is_asked_for(tier)) tiers_->restore_codec(tier);
   lossy_error_.reset();  // it was measured on the plan
+  budgets_ = own;
+  does_without_disk_ = false;
   drop_plan();
+  choose_overlap();
   return false;
 }
 

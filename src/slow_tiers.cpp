@@ -161,7 +161,8 @@ std::int64_t SlowTiers::page_bytes(Tier tier) const {
 std::int64_t SlowTiers::slot_bytes(Tier tier) const {
   const auto& known = sizes_[index(tier)];
   const auto coded = known.find(name_of(settings_[index(tier)]));
-  return rounded_up(coded != known.end() ? coded->second.bytes : shape_.bytes(), page_bytes(tier));
+  const std::int64_t most = codec(tier) != nullptr ? codec(tier)->bound(shape_) : shape_.bytes();
+  return rounded_up(coded != known.end() ? coded->second.bytes : most, page_bytes(tier));
 }
 
 /// Pages of so many slots; in host memory, beside the tables.

@@ -54,8 +54,8 @@ class SlowTiers {
   /// the other way round, the bytes of a tier whose tables take so much.
   std::int64_t table_bytes(Tier tier, std::int64_t slots, std::int64_t bytes) const;
   std::int64_t bytes_of_table(Tier tier, std::int64_t table) const;
-  /// Of one slot, on this rank; of coded states what they are known to take at most, or the bytes of the state. What is
-  /// known of a codec stays known when another takes its place.
+  /// Of one slot, on this rank; of coded states what they are known to take at most. What is known of a codec stays
+  /// known when another takes its place.
   std::int64_t slot_bytes(Tier tier) const;
   /// Host memory of a slot there and of its tables.
   std::int64_t slot_memory() const;
