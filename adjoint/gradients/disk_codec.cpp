@@ -1,5 +1,6 @@
 // Which lossless codec the disk's states get, where nobody names one.
 #include "adjoint/gradients/planned_checkpoints.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 
@@ -17,7 +18,11 @@ void PlannedCheckpoints::choose_disk_codec() {
     means_.uses_disk = true;
     count();
     if (is_short(Tier::host)) continue;
-    plan_again();
+    try {
+      plan_again();
+    } catch (const InputError&) {  // its coders leave no memory for a checkpoint
+      continue;
+    }
     const double seconds = comm_.max(plan_.seconds);
     if (seconds >= least || comm_.any(!uses_disk())) continue;
     least = seconds;

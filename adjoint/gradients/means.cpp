@@ -77,10 +77,9 @@ std::int64_t Means::bytes_for_slots(Tier tier) const {
   return std::min(bytes, slow[index_of(tier)]->layout.bytes_of_table(bytes_for_tables(*this, 0)));
 }
 
-std::int64_t Means::states_beside_transfers(Tier tier) const {
-  if (is_in_slots(tier)) return inputs.at_most;
-  const std::int64_t working = own_working[index_of(tier)] + transfer_bytes(tier);
-  return (budgets[index_of(tier)] - working) / taken_bytes(tier, inputs);
+bool Means::has_room_for(std::int64_t states, Tier tier) const {
+  const std::int64_t wanted = std::max(states * taken_bytes(tier, inputs), least_checkpoint_bytes(tier, inputs));
+  return is_in_slots(tier) || inputs.working(tier) + wanted <= budgets[index_of(tier)];
 }
 
 std::int64_t Means::transfer_bytes(Tier where) const {

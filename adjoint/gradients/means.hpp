@@ -43,8 +43,8 @@ struct Means {
   /// For slots, beside what a plan's schedule keeps. Of a disk, no more than slots whose tables leave most of the host
   /// memory to checkpoints.
   std::int64_t bytes_for_slots(Tier tier) const;
-  /// States that fit a memory beside its working memory, as far as that is known, and what transfers take.
-  std::int64_t states_beside_transfers(Tier tier) const;
+  /// Whether so many states fit a memory beside its working memory, and what a gradient cannot do without.
+  bool has_room_for(std::int64_t states, Tier tier) const;
   bool has_working_memory(Tier tier) const { return inputs.working(tier) <= budgets[index_of(tier)]; }
   /// Memory that transfers to and from the tiers in use take.
   std::int64_t transfer_bytes(Tier where) const;

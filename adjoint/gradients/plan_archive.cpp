@@ -107,6 +107,7 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
                                   : here + here / 2;
     if (!options_.checkpoints.budget(tier) && !is_moved && !comm_.any(budgets[t] > most)) here = budgets[t];
   }
+  choose_tiers();  // as the process before did
   means_.uses_disk = !from.get<bool>();
   const auto codec = from.get<std::string>();
   from.end();
@@ -123,9 +124,11 @@ bool PlannedCheckpoints::adopt(CheckpointPlan plan) {
   count_working_memory(means_);
   set_limits();
   if (fits_here() && make_room()) return true;
-  for (const Tier tier : {Tier::host, Tier::disk})
-    if (tiers_->is_asked_for(tier)) tiers_->restore_codec(tier);
+  for (const Tier tier : {Tier::host, Tier::disk}) tiers_->close(tier);
   drop_plan();
+  for (const Tier tier : memories()) read_budget(tier);
+  means_.uses_disk = true;
+  choose_tiers();
   return false;
 }
 

@@ -41,9 +41,7 @@ PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicato
   means_.own_working[index_of(Tier::host)] = working.host;
   inputs.working_bytes = means_.own_working;
   for (const Tier tier : memories()) read_budget(tier);
-  tiers_ = make_tiers();
-  inputs.overlap = tiers_->overlap();
-  count();
+  choose_tiers();
   require_working_memory();
 }
 
@@ -79,7 +77,13 @@ std::vector<Tier> PlannedCheckpoints::memories() const {
   return simulation_.machine().is_host() ? std::vector<Tier>{Tier::host} : std::vector<Tier>{Tier::device, Tier::host};
 }
 
-/// Transfers run ahead deep only where many states fit beside them.
+void PlannedCheckpoints::choose_tiers() {
+  tiers_ = make_tiers();
+  means_.inputs.overlap = tiers_->overlap();
+  count();
+}
+
+/// Transfers run ahead deep only where many states fit beside them on all ranks, and what a gradient cannot do without.
 std::unique_ptr<SlowTiers> PlannedCheckpoints::make_tiers() {
   constexpr std::int64_t roomy = 16;  // states
   constexpr int deep = 2, shallow = 1;
@@ -89,10 +93,10 @@ std::unique_ptr<SlowTiers> PlannedCheckpoints::make_tiers() {
   if (inputs().at_most < roomy) return with_depth(shallow);
   std::unique_ptr<SlowTiers> tiers = with_depth(deep);
   Means means = means_;
-  means.budgets = means_.memory_bytes;
   means.slow = tiers->needs();
+  count_units(means, [this](std::int64_t value) { return least_of_ranks(value); });
   bool is_roomy = true;
-  for (const Tier tier : memories()) is_roomy = is_roomy && !comm_.any(means.states_beside_transfers(tier) < roomy);
+  for (const Tier tier : memories()) is_roomy = is_roomy && !comm_.any(!means.has_room_for(roomy, tier));
   return is_roomy ? std::move(tiers) : with_depth(shallow);
 }
 

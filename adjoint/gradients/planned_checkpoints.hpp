@@ -66,6 +66,7 @@ class PlannedCheckpoints {
   // Budgets (planned_checkpoints.cpp).
   std::vector<Tier> memories() const;
   void read_budget(Tier tier);
+  void choose_tiers();
   std::unique_ptr<SlowTiers> make_tiers();
   void require_working_memory() const;
   bool is_short(Tier tier) const;

@@ -125,9 +125,10 @@ std::int64_t SlowTiers::page_bytes(Tier tier) const {
 
 TierLayout SlowTiers::layout(Tier tier) const {
   const std::int64_t page = page_bytes(tier);
-  const std::int64_t slot = sizes_.bytes(tier, codings_[index_of(tier)].settings).value_or(shape_.bytes());
   const Codec* const coded = codec(tier);
-  return {tier, page, rounded_up(slot, page), coded != nullptr ? rounded_up(coded->bound(shape_), page) : 0};
+  const std::int64_t most = coded != nullptr ? coded->bound(shape_) : shape_.bytes();
+  const std::int64_t slot = sizes_.bytes(tier, codings_[index_of(tier)].settings).value_or(most);
+  return {tier, page, rounded_up(slot, page), coded != nullptr ? rounded_up(most, page) : 0};
 }
 
 std::array<std::optional<SlowTierNeeds>, tier_count> SlowTiers::needs() const {

@@ -130,6 +130,20 @@ TEST(Plan, RefusesTooLittleMemoryWithFigures) {
   }
 }
 
+/// One rank needs more working memory than this one, and one has larger states.
+TEST(Plan, RefusesWithTheFiguresOfTheRankThatNeedsTheMost) {
+  PlanInputs in = inputs(100, 0, 4);
+  in.working_bytes[1] = 5000;
+  in.most_working[1] = 7000;
+  in.host_unit_bytes = 1500;
+  try {
+    make_plan(in);
+    FAIL();
+  } catch (const InputError& error) {  // 5.907 KiB, 2000 B and 500 B
+    EXPECT_NE(std::string(error.what()).find("together 8.349 KiB"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Plan, RecordsOfSeveralStatesAreNoMatterForMixed) {
   PlanInputs in = inputs(100, 20, 4);
   in.schedule = "mixed";

@@ -37,11 +37,24 @@ TEST(Means, HostMemoryHoldsStatesWithTheirTablesBesideTheWorkingMemory) {
   EXPECT_EQ(means.inputs.working(Tier::host), working);
   EXPECT_EQ(means.inputs.host_bytes, 10 * (state + table));
   EXPECT_EQ(means.inputs.host_unit_bytes, state + table);
-  EXPECT_EQ(means.states_beside_transfers(Tier::host), 10);
+  EXPECT_TRUE(means.has_room_for(10, Tier::host));
+  EXPECT_FALSE(means.has_room_for(11, Tier::host));
   EXPECT_EQ(means.inputs.units[Tier::disk], 0);
   means.memory_bytes[host] -= 1;
   count_units(means, alone);
   EXPECT_EQ(means.inputs.units[Tier::host], 9);
+}
+
+TEST(Means, RoomForFewStatesIsRoomForACheckpointAndItsSchedule) {
+  Means means = on_host(working + 10 * (state + table));
+  count_units(means, alone);
+  const std::int64_t least = least_checkpoint_bytes(Tier::host, means.inputs);
+  means.memory_bytes[host] = working + least;
+  count_units(means, alone);
+  EXPECT_TRUE(means.has_room_for(0, Tier::host));
+  means.memory_bytes[host] -= 1;
+  count_units(means, alone);
+  EXPECT_FALSE(means.has_room_for(0, Tier::host));
 }
 
 TEST(Means, WhatAScheduleKeepsIsNotForSlots) {
@@ -81,7 +94,8 @@ TEST(Means, ADisksTransfersAndTablesTakeHostMemory) {
   EXPECT_EQ(means.inputs.working(Tier::host), working + taken);
   EXPECT_EQ(means.inputs.units[Tier::host], (1000 * (state + table) - taken) / (state + table));
   EXPECT_EQ(means.budget(Tier::disk), 40 * state);
-  EXPECT_EQ(means.states_beside_transfers(Tier::host), (1000 * (state + table) - 4 * state - 1000) / (state + table));
+  EXPECT_TRUE(means.has_room_for(means.inputs.units[Tier::host], Tier::host));
+  EXPECT_FALSE(means.has_room_for(means.inputs.units[Tier::host] + 1, Tier::host)) << "beside transfers and tables";
   means.uses_disk = false;
   count_units(means, alone);
   EXPECT_EQ(means.inputs.units[Tier::disk], 0);
