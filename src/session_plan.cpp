@@ -115,6 +115,7 @@ void Session::read_budgets() {
 void Session::choose_overlap() {
   if (tiers_->any()) {
     tiers_->choose_overlap(inputs_.at_most);
+    inputs_.overlap = tiers_->overlap();
     count_units();
     bool is_roomy = true;
     for (const Tier tier : memories()) is_roomy = is_roomy && !comm_.any(!has_room_beside_transfers(tier));

@@ -199,10 +199,9 @@ CheckpointPlan Session::read_plan(ArchiveReader& from) {
   visit_request(plan.request, take);
   take(plan.seconds, plan.memory_seconds, plan.is_automatic);
   visit_seconds(inputs_.seconds, take);
-  take(most_units_);
+  PerTier most_units{}, budgets{};
+  take(most_units, budgets);
   // Where the case gives none, it follows from what is free, which may be a little less now, if ranks are as many.
-  PerTier budgets{};
-  take(budgets);
   const bool is_moved = options_.journal->is_new_log();
   for (const Tier tier : {Tier::device, Tier::host}) {
     const auto t = static_cast<std::size_t>(tier);
@@ -212,6 +211,7 @@ CheckpointPlan Session::read_plan(ArchiveReader& from) {
     if (!given(tier) && !is_moved && !comm_.any(budgets[t] > most)) budgets_[t] = budgets[t];
   }
   choose_overlap();  // as the process before did
+  most_units_ = most_units;
   take(does_without_disk_);
   const auto codec = from.get<std::string>();
   from.end();
@@ -248,6 +248,8 @@ bool Session::restore_plan() {
   for (const Tier tier : {Tier::host, Tier::disk})
     if (tiers_->is_asked_for(tier)) tiers_->restore_codec(tier);
   lossy_error_.reset();  // it was measured on the plan
+  tiers_->forget_sizes();
+  most_units_ = {-1, -1, -1};
   budgets_ = own;
   does_without_disk_ = false;
   drop_plan();

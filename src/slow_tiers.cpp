@@ -161,8 +161,12 @@ std::int64_t SlowTiers::page_bytes(Tier tier) const {
 std::int64_t SlowTiers::slot_bytes(Tier tier) const {
   const auto& known = sizes_[index(tier)];
   const auto coded = known.find(name_of(settings_[index(tier)]));
-  const std::int64_t most = codec(tier) != nullptr ? codec(tier)->bound(shape_) : shape_.bytes();
-  return rounded_up(coded != known.end() ? coded->second.bytes : most, page_bytes(tier));
+  return rounded_up(coded != known.end() ? coded->second.bytes : most_bytes(tier), page_bytes(tier));
+}
+
+/// Of a state in a slot, however little a codec gains.
+std::int64_t SlowTiers::most_bytes(Tier tier) const {
+  return codec(tier) != nullptr ? codec(tier)->bound(shape_) : shape_.bytes();
 }
 
 /// Pages of so many slots; in host memory, beside the tables.
@@ -188,8 +192,8 @@ std::int64_t SlowTiers::pages_for(Tier tier, std::int64_t slots, std::int64_t by
   const std::int64_t spare = tier == Tier::disk ? spare_slots * per_slot : 0, least = slots * per_slot + spare;
   const Codec* const coded = codec(tier);
   if (coded == nullptr) return least;
-  return std::max(
-      least, std::min(pages_in(tier, slots, bytes), slots * (rounded_up(coded->bound(shape_), page) / page) + spare));
+  return std::max(least,
+                  std::min(pages_in(tier, slots, bytes), slots * (rounded_up(most_bytes(tier), page) / page) + spare));
 }
 
 std::int64_t SlowTiers::table_bytes(Tier tier, std::int64_t slots, std::int64_t bytes) const {
@@ -299,7 +303,7 @@ std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) 
 }
 
 TransferSeconds SlowTiers::measure(Tier tier, std::int64_t bytes) {
-  const std::int64_t pages = rounded_up(shape_.bytes(), page_bytes(tier)) / page_bytes(tier);  // of a state, not coded
+  const std::int64_t pages = rounded_up(most_bytes(tier), page_bytes(tier)) / page_bytes(tier);
   const std::int64_t fit = pages_in(tier, sample, bytes) / pages;
   std::int64_t slots = -comm_.max(-std::clamp<std::int64_t>(fit, 1, sample));
   const std::int64_t each = pages * (page_bytes(tier) + page_table_bytes(tier)) + slot_table_bytes(tier);
@@ -316,7 +320,7 @@ bool SlowTiers::may_be_short(Tier tier, std::int64_t slots, std::int64_t bytes) 
   const Codec* const coded = codec(tier);
   const auto known = sizes_[index(tier)].find(name_of(settings_[index(tier)]));
   if (coded == nullptr || (known != sizes_[index(tier)].end() && known->second.is_sure)) return false;
-  const std::int64_t most = rounded_up(coded->bound(shape_), page_bytes(tier)) / page_bytes(tier);
+  const std::int64_t most = rounded_up(most_bytes(tier), page_bytes(tier)) / page_bytes(tier);
   return pages_for(tier, slots, bytes) < slots * most;
 }
 

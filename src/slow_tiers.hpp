@@ -102,6 +102,7 @@ class SlowTiers {
   /// What is known of coded states, for a process that goes on, on as many ranks or others.
   void save_sizes(ArchiveWriter& to) const;
   void restore_sizes(ArchiveReader& from);
+  void forget_sizes() { sizes_ = {}, foreseen_ = {}; }
 
   const SlotTier* operator[](Tier tier) const { return tiers_[index(tier)].get(); }
   std::array<SlotTier*, tier_count> all() const;
@@ -116,6 +117,7 @@ class SlowTiers {
     std::int64_t bytes = 0;
     bool is_sure = false;  ///< from states all along a run, not from the first ones alone
   };
+  std::int64_t most_bytes(Tier tier) const;
   void estimate_size(Tier tier);
   bool is_direct(Tier tier) const;
   std::int64_t page_bytes(Tier tier) const;
