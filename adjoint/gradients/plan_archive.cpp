@@ -95,10 +95,9 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
   visit_request(plan.request, take);
   take(plan.seconds, plan.memory_seconds, plan.is_automatic);
   visit_seconds(means_.inputs.seconds, take);
-  take(means_.most_units);
+  PerTier most_units{}, budgets{};
+  take(most_units, budgets);
   // Where nobody gives one, it follows from what is free, which may be a little less now, if ranks are as many.
-  PerTier budgets{};
-  take(budgets);
   for (const Tier tier : {Tier::device, Tier::host}) {
     const std::size_t t = index_of(tier);
     std::int64_t& here = means_.memory_bytes[t];
@@ -108,6 +107,7 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
     if (!options_.checkpoints.budget(tier) && !is_moved && !comm_.any(budgets[t] > most)) here = budgets[t];
   }
   choose_tiers();  // as the process before did
+  means_.most_units = most_units;
   means_.uses_disk = !from.get<bool>();
   const auto codec = from.get<std::string>();
   from.end();
@@ -128,6 +128,7 @@ bool PlannedCheckpoints::adopt(CheckpointPlan plan) {
   drop_plan();
   for (const Tier tier : memories()) read_budget(tier);
   means_.uses_disk = true;
+  means_.most_units = Means{}.most_units;
   choose_tiers();
   return false;
 }

@@ -94,6 +94,7 @@ std::unique_ptr<SlowTiers> PlannedCheckpoints::make_tiers() {
   std::unique_ptr<SlowTiers> tiers = with_depth(deep);
   Means means = means_;
   means.slow = tiers->needs();
+  means.inputs.overlap = tiers->overlap();
   count_units(means, [this](std::int64_t value) { return least_of_ranks(value); });
   bool is_roomy = true;
   for (const Tier tier : memories()) is_roomy = is_roomy && !comm_.any(!means.has_room_for(roomy, tier));

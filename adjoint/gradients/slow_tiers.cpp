@@ -217,8 +217,7 @@ std::int64_t SlowTiers::open(Tier tier, std::int64_t slots, std::int64_t bytes) 
 
 TransferSeconds SlowTiers::measure(Tier tier, std::int64_t bytes) {
   const TierLayout layout = this->layout(tier);
-  const std::int64_t page = layout.page_bytes,
-                     pages = rounded_up(shape_.bytes(), page) / page;  // of a state, not coded
+  const std::int64_t page = layout.page_bytes, pages = layout.most_pages();
   const std::int64_t fit = layout.pages_in(sample, bytes) / pages;
   std::int64_t slots = -comm_.max(-std::clamp<std::int64_t>(fit, 1, sample));
   const std::int64_t each = pages * (page + layout.page_table_bytes()) + layout.slot_table_bytes();

@@ -35,7 +35,7 @@ std::int64_t TierLayout::pages_in(std::int64_t slots, std::int64_t bytes) const 
 std::int64_t TierLayout::pages_for(std::int64_t slots, std::int64_t bytes) const {
   const std::int64_t least = slots * pages_per_slot() + spare_pages();
   if (!is_coded()) return least;
-  return std::max(least, std::min(pages_in(slots, bytes), slots * (most_bytes / page_bytes) + spare_pages()));
+  return std::max(least, std::min(pages_in(slots, bytes), slots * most_pages() + spare_pages()));
 }
 
 std::int64_t TierLayout::table_bytes(std::int64_t slots, std::int64_t bytes) const {
@@ -48,7 +48,7 @@ std::int64_t TierLayout::bytes_of_table(std::int64_t table) const {
 }
 
 bool TierLayout::may_be_short(std::int64_t slots, std::int64_t bytes) const {
-  return is_coded() && pages_for(slots, bytes) < slots * (most_bytes / page_bytes);
+  return is_coded() && pages_for(slots, bytes) < slots * most_pages();
 }
 
 }  // namespace hindsight

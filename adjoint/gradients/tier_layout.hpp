@@ -23,6 +23,8 @@ struct TierLayout {
 
   bool is_coded() const { return most_bytes > 0; }
   std::int64_t pages_per_slot() const { return slot_bytes / page_bytes; }
+  /// Of a state, however little a codec gains.
+  std::int64_t most_pages() const { return (is_coded() ? most_bytes : slot_bytes) / page_bytes; }
   std::int64_t spare_pages() const { return tier == Tier::disk ? spare_slots * pages_per_slot() : 0; }
   /// Host memory of a slot's table and of a page's; of those outside of memory an epoch is told too.
   std::int64_t slot_table_bytes() const;
