@@ -32,7 +32,7 @@ double Calibration::norm(const UnknownValues& gradient) const {
 UnknownValues Calibration::exact_gradient(const Evaluate& evaluate) {
   for (const auto* group : {&tuned_, &fixed_})
     for (const Tier tier : *group) checkpoints_.tiers().set_tolerance(tier, {});
-  checkpoints_.plan_again();
+  checkpoints_.plan_freely();
   return evaluate();
 }
 

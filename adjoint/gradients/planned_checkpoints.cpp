@@ -77,28 +77,21 @@ std::vector<Tier> PlannedCheckpoints::memories() const {
   return simulation_.machine().is_host() ? std::vector<Tier>{Tier::host} : std::vector<Tier>{Tier::device, Tier::host};
 }
 
-void PlannedCheckpoints::choose_tiers() {
-  tiers_ = make_tiers();
+void PlannedCheckpoints::make_tiers(int depth) {
+  for (const Tier tier : slow_tiers)
+    if (tiers_) tiers_->close(tier);
+  tiers_ = std::make_unique<SlowTiers>(options_.checkpoints, options_.disk, simulation_, comm_, warn_, depth);
   means_.inputs.overlap = tiers_->overlap();
   count();
 }
 
 /// Transfers run ahead deep only where many states fit beside them on all ranks, and what a gradient cannot do without.
-std::unique_ptr<SlowTiers> PlannedCheckpoints::make_tiers() {
+void PlannedCheckpoints::choose_tiers() {
   constexpr std::int64_t roomy = 16;  // states
-  constexpr int deep = 2, shallow = 1;
-  const auto with_depth = [&](int depth) {
-    return std::make_unique<SlowTiers>(options_.checkpoints, options_.disk, simulation_, comm_, warn_, depth);
-  };
-  if (inputs().at_most < roomy) return with_depth(shallow);
-  std::unique_ptr<SlowTiers> tiers = with_depth(deep);
-  Means means = means_;
-  means.slow = tiers->needs();
-  means.inputs.overlap = tiers->overlap();
-  count_units(means, [this](std::int64_t value) { return least_of_ranks(value); });
+  make_tiers(inputs().at_most < roomy ? SlowTiers::shallow : SlowTiers::deep);
   bool is_roomy = true;
-  for (const Tier tier : memories()) is_roomy = is_roomy && !comm_.any(!means.has_room_for(roomy, tier));
-  return is_roomy ? std::move(tiers) : with_depth(shallow);
+  for (const Tier tier : memories()) is_roomy = is_roomy && !comm_.any(!means_.has_room_for(roomy, tier));
+  if (!is_roomy && tiers_->depth() > SlowTiers::shallow) make_tiers(SlowTiers::shallow);
 }
 
 /// What working memory and transfers take is more than some rank may have.
@@ -238,6 +231,12 @@ void PlannedCheckpoints::plan_again() {
   means_.uses_disk = true;
   measure_transfers();
   make_plan();
+}
+
+void PlannedCheckpoints::plan_freely() {
+  std::string schedule = std::exchange(means_.inputs.schedule, "auto");
+  plan_again();
+  means_.inputs.schedule = std::move(schedule);
 }
 
 void PlannedCheckpoints::plan_again(const OperationSeconds& known) {

@@ -45,7 +45,9 @@ class PlannedCheckpoints {
   /// Codecs have changed: plans again with transfers measured; steps are not, so that codecs are compared and not the
   /// machine's moods.
   void plan_again();
-  /// The same with costs that are known.
+  /// The same for gradients that any schedule gives alike, whatever schedule is asked for.
+  void plan_freely();
+  /// plan_again() with costs that are known.
   void plan_again(const OperationSeconds& known);
   /// Plans again with the slots that fit. @param seconds that the gradient had taken when it was broken off. @throws
   /// ResourceError when they are too few.
@@ -67,7 +69,7 @@ class PlannedCheckpoints {
   std::vector<Tier> memories() const;
   void read_budget(Tier tier);
   void choose_tiers();
-  std::unique_ptr<SlowTiers> make_tiers();
+  void make_tiers(int depth);
   void require_working_memory() const;
   bool is_short(Tier tier) const;
   std::int64_t least_of_ranks(std::int64_t value) const { return -comm_.max(-value); }
@@ -75,6 +77,7 @@ class PlannedCheckpoints {
   void set_limits();
   void set_plan(CheckpointPlan plan);
   // Costs (measured_costs.cpp).
+  void measure_and_plan();
   void measure_steps(int repeats, double batch);
   void measure_transfers();
   void measure_memory();

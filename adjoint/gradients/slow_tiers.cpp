@@ -59,6 +59,7 @@ SlowTiers::SlowTiers(const CheckpointOptions& checkpoints, std::shared_ptr<DiskS
       simulation_(simulation),
       comm_(comm),
       warn_(std::move(warn)),
+      depth_(depth),
       shape_(simulation.shape()),
       sizes_(shape_.bytes(), shape_.doubles()) {
   if (checkpoints.disk && disk_ == nullptr)

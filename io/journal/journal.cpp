@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t boundary = 4096;  // bytes; no device writes larger sectors
 constexpr std::int64_t payloads_at = 2 * boundary;
 constexpr std::uint64_t magic = 0x6c616e72756f6a68;  // "hjournal"
-constexpr std::uint64_t format = 1;
+constexpr std::uint64_t format = 2;
 
 /// A header in its sector.
 enum Word : std::size_t { magic_word, format_word, epoch_word, offset_word, bytes_word, payload_word, header_word };

@@ -129,6 +129,24 @@ TEST(Account, WhatRunsRunsWithMore) {
   }
 }
 
+/// One that needs more slots than deep queues leave.
+TEST(Account, ASchedulesSlotsComeBeforeDeepQueues) {
+  const std::int64_t ranks = test::world().size();
+  expect_monotone(gray_scott, test::world(), {"zstd", "checkpoints.schedule=store-all", "time.to=24"},
+                  3000 * kib / ranks, 15000 * kib / ranks, 200 * kib / ranks);
+}
+
+/// The gradient that a codec's error is told from is made with any schedule, whose states are larger.
+TEST(Account, AnExactGradientFitsWhereCodedOnesDo) {
+  const std::int64_t ranks = test::world().size();
+  Session session(
+      gray_scott({fmt::format("checkpoints.host={{size: {} B, codec: zfp, accept: 1e-3}}", 9000 * kib / ranks),
+                  "checkpoints.schedule=store-all", "time.to=80"}),
+      test::world(), Sensitivities::adjoint, options());
+  session.gradient({});
+  EXPECT_EQ(session.plan().kind->name, "store-all");
+}
+
 /// From one slot to twenty.
 TEST(Account, StatesOfWholePagesAreMeasuredWithinTheBudget) {
   if (test::world().size() > 1) return;
