@@ -54,12 +54,12 @@ void BrokenAdjoint::scale(const Unknown& unknown, std::vector<double>& derivativ
   scale_increments(std::vector<double>(derivatives.size(), 0.0), derivatives);
 }
 
-void BrokenAdjoint::contribute(const AdjointMemory& memory, const std::function<void()>& work) const {
-  const std::vector<std::vector<double>> before = read(memory);
+void BrokenAdjoint::contribute(const std::function<AdjointMemory()>& memory, const std::function<void()>& work) const {
+  const std::vector<std::vector<double>> before = read(memory());
   work();
-  std::vector<std::vector<double>> after = read(memory);
+  std::vector<std::vector<double>> after = read(memory());
   for (std::size_t i = 0; i < after.size(); ++i) scale_increments(before[i], after[i]);
-  write(memory, after);
+  write(memory(), after);
 }
 
 }  // namespace hindsight

@@ -27,8 +27,8 @@ class BrokenAdjoint {
   void set(const std::string& what, double size, const std::vector<Unknown>& unknowns);
 
   bool is_part(const char* part) const { return size_ != 0.0 && what_ == part; }
-  /// Runs work that adds to the memory, of the part that is broken.
-  void contribute(const AdjointMemory& memory, const std::function<void()>& work) const;
+  /// Runs work that adds to the memory, of the part that is broken. @param memory where it is, before and after.
+  void contribute(const std::function<AdjointMemory()>& memory, const std::function<void()>& work) const;
   /// Of sums that a part has added to.
   void scale_increments(const char* part, const DerivativeSums& before, DerivativeSums& after) const;
   void scale(const Unknown& unknown, std::vector<double>& derivatives) const;

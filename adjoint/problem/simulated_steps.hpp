@@ -83,7 +83,7 @@ class SimulatedSteps final : public ReversibleSteps {
   template <class Work>
   void contribute(const char* part, Work work) {
     if (!broken_.is_part(part)) return work();
-    broken_.contribute(adjoint_memory(), work);
+    broken_.contribute([this] { return adjoint_memory(); }, work);
   }
   DerivativeSums add_up() const;
   void require_finite(const UnknownValues& gradient) const;

@@ -243,6 +243,7 @@ namespace {
 std::pair<std::string, Value> kind_of_term(Value& term) {
   std::vector<std::string> kinds = term_kinds().names();
   kinds.emplace_back("misfit");
+  std::sort(kinds.begin(), kinds.end());
   std::optional<std::pair<std::string, Value>> found;
   bool is_one = true;
   for (const std::string& kind : kinds)
