@@ -141,7 +141,7 @@ TEST(Account, AnExactGradientFitsWhereCodedOnesDo) {
   const std::int64_t ranks = test::world().size();
   Session session(
       gray_scott({fmt::format("checkpoints.host={{size: {} B, codec: zfp, accept: 1e-3}}", 9000 * kib / ranks),
-                  "checkpoints.schedule=store-all", "time.to=50"}),
+                  "checkpoints.schedule=store-all", "time.to=20"}),
       test::world(), Sensitivities::adjoint, options());
   session.gradient({});
   EXPECT_EQ(session.plan().kind->name, "store-all");
