@@ -10,18 +10,7 @@
 
 namespace hindsight {
 
-/// Transfers run ahead less where a schedule that is asked for needs more slots than are left beside them.
 void PlannedCheckpoints::plan_measured() {
-  try {
-    measure_and_plan();
-  } catch (const InputError&) {
-    if (inputs().schedule == "auto" || tiers_->depth() == SlowTiers::shallow) throw;
-    make_tiers(SlowTiers::shallow);
-    measure_and_plan();
-  }
-}
-
-void PlannedCheckpoints::measure_and_plan() {
   constexpr double is_long = 10, part = 1.5e-4, most = 0.1;  // seconds; of the gradient's time, and seconds of a sample
   means_.uses_disk = true;
   const int repeats = means_.inputs.at_most < 50 ? 1 : means_.inputs.at_most < 500 ? 3 : 5;

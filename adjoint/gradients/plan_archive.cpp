@@ -126,7 +126,7 @@ bool PlannedCheckpoints::adopt(CheckpointPlan plan) {
   if (fits_here() && make_room()) return true;
   for (const Tier tier : {Tier::host, Tier::disk}) tiers_->close(tier);
   drop_plan();
-  for (const Tier tier : memories()) read_budget(tier);
+  means_.memory_bytes = own_bytes_;
   means_.uses_disk = true;
   means_.most_units = Means{}.most_units;
   choose_tiers();

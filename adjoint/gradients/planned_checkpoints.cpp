@@ -41,6 +41,7 @@ PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicato
   means_.own_working[index_of(Tier::host)] = working.host;
   inputs.working_bytes = means_.own_working;
   for (const Tier tier : memories()) read_budget(tier);
+  own_bytes_ = means_.memory_bytes;
   choose_tiers();
   require_working_memory();
 }
@@ -81,6 +82,11 @@ void PlannedCheckpoints::make_tiers(int depth) {
   for (const Tier tier : slow_tiers)
     if (tiers_) tiers_->close(tier);
   tiers_ = std::make_unique<SlowTiers>(options_.checkpoints, options_.disk, simulation_, comm_, warn_, depth);
+  set_depth(depth);
+}
+
+void PlannedCheckpoints::set_depth(int depth) {
+  if (depth != tiers_->depth()) tiers_->set_depth(depth);
   means_.inputs.overlap = tiers_->overlap();
   count();
 }
@@ -91,7 +97,7 @@ void PlannedCheckpoints::choose_tiers() {
   make_tiers(inputs().at_most < roomy ? SlowTiers::shallow : SlowTiers::deep);
   bool is_roomy = true;
   for (const Tier tier : memories()) is_roomy = is_roomy && !comm_.any(!means_.has_room_for(roomy, tier));
-  if (!is_roomy && tiers_->depth() > SlowTiers::shallow) make_tiers(SlowTiers::shallow);
+  if (!is_roomy) set_depth(SlowTiers::shallow);
 }
 
 /// What working memory and transfers take is more than some rank may have.
@@ -145,12 +151,22 @@ void PlannedCheckpoints::drop_plan() {
   count();
 }
 
-/// A plan that has no place yet, made with the memory of checkpoints free: schedules keep tables.
+/// A plan that has no place yet, made with the memory of checkpoints free: schedules keep tables. Transfers run ahead
+/// less where what is asked for needs more than is left beside them.
 CheckpointPlan PlannedCheckpoints::plan_alone() {
   drop_plan();
-  require_working_memory();
-  const CountMemory counted(simulation_.memory());
-  return hindsight::make_plan(inputs());
+  const auto plan_here = [this] {
+    require_working_memory();
+    const CountMemory counted(simulation_.memory());
+    return hindsight::make_plan(inputs());
+  };
+  try {
+    return plan_here();
+  } catch (const InputError&) {
+    if (!inputs().overlap.is_on() || tiers_->depth() == SlowTiers::shallow) throw;
+  }
+  set_depth(SlowTiers::shallow);
+  return plan_here();
 }
 
 /// Plans until what is planned has its place.
@@ -234,9 +250,14 @@ void PlannedCheckpoints::plan_again() {
 }
 
 void PlannedCheckpoints::plan_freely() {
-  std::string schedule = std::exchange(means_.inputs.schedule, "auto");
-  plan_again();
-  means_.inputs.schedule = std::move(schedule);
+  const std::string schedule = std::exchange(means_.inputs.schedule, "auto");
+  try {
+    plan_again();
+  } catch (...) {
+    means_.inputs.schedule = schedule;
+    throw;
+  }
+  means_.inputs.schedule = schedule;
 }
 
 void PlannedCheckpoints::plan_again(const OperationSeconds& known) {

@@ -197,18 +197,23 @@ double overlapped_seconds(const Schedule& schedule, bool is_online, std::int64_t
 double measure_look() {
   constexpr int repeats = 5;
   ScheduleRequest request;
-  request.steps = 2000;
+  request.steps = 10000;
   request.capacities[Tier::host] = 12;
   const Schedule schedule = make_schedule(schedule_kind("revolve"), request);
   std::array<double, repeats> taken{};
   for (double& seconds : taken) {
     PerTier none{};
     std::int64_t actions = 0;
-    const Stopwatch watch;
+    const auto seconds_of_pass = [&](const auto& look) {
+      const Stopwatch watch;
+      ActionStream stream = schedule.actions();
+      for (actions = 0; const Action* action = stream.next(); ++actions) look(*action);
+      return watch.seconds();
+    };
     Prefetcher prefetcher(schedule.actions(), 1, none);
-    ActionStream stream = schedule.actions();
-    for (; const Action* action = stream.next(); ++actions) prefetcher.before(*action, [](Slot) { return true; });
-    seconds = watch.seconds() / static_cast<double>(std::max<std::int64_t>(1, actions));
+    const double with = seconds_of_pass([&](const Action& a) { prefetcher.before(a, [](Slot) { return true; }); });
+    const double without = seconds_of_pass([](const Action&) {});
+    seconds = std::max(0.0, with - without) / static_cast<double>(std::max<std::int64_t>(1, actions));
   }
   std::sort(taken.begin(), taken.end());
   return taken[repeats / 2];
