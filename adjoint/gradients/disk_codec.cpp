@@ -11,14 +11,12 @@ void PlannedCheckpoints::choose_disk_codec() {
       comm_.any(plan_.seconds < worth_a_look || !uses_disk()))
     return;
   std::string best = no_codec;
-  const int depth = tiers_->depth();  // what a codec gains is not to be lost by waiting
-  int best_depth = depth;
   OperationSeconds costs = inputs().seconds;  // of the best
   double least = worth_it * comm_.max(plan_.seconds);
   for (const std::string& kind : compressor_names()) {
     tiers_->set_disk_codec(kind);
     means_.uses_disk = true;
-    set_depth(depth);
+    set_depth(depth_);
     if (is_short(Tier::host)) continue;
     try {
       plan_again();
@@ -30,11 +28,9 @@ void PlannedCheckpoints::choose_disk_codec() {
     least = seconds;
     best = kind;
     costs = inputs().seconds;
-    best_depth = tiers_->depth();
   }
-  if (best == tiers_->disk_codec() && best_depth == tiers_->depth()) return;
+  if (best == tiers_->disk_codec()) return;
   tiers_->set_disk_codec(best);
-  set_depth(best_depth);
   plan_again(costs);
 }
 

@@ -109,7 +109,8 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
   means_.most_units = most_units;
   means_.uses_disk = !from.get<bool>();
   const auto codec = from.get<std::string>();
-  make_tiers(from.get<int>());
+  depth_ = from.get<int>();
+  make_tiers(depth_);
   from.end();
   tiers_->restore_sizes(from);
   if (!codec.empty()) tiers_->set_disk_codec(codec);

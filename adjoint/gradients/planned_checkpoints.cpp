@@ -86,7 +86,10 @@ void PlannedCheckpoints::make_tiers(int depth) {
 }
 
 void PlannedCheckpoints::set_depth(int depth) {
-  if (depth != tiers_->depth()) tiers_->set_depth(depth);
+  if (depth != tiers_->depth()) {
+    simulation_.free_checkpoints();
+    tiers_->set_depth(depth);
+  }
   means_.inputs.overlap = tiers_->overlap();
   count();
 }
@@ -98,6 +101,7 @@ void PlannedCheckpoints::choose_tiers() {
   bool is_roomy = true;
   for (const Tier tier : memories()) is_roomy = is_roomy && !comm_.any(!means_.has_room_for(roomy, tier));
   if (!is_roomy) set_depth(SlowTiers::shallow);
+  depth_ = tiers_->depth();
 }
 
 /// What working memory and transfers take is more than some rank may have.
@@ -163,9 +167,11 @@ CheckpointPlan PlannedCheckpoints::plan_alone() {
   try {
     return plan_here();
   } catch (const InputError&) {
-    if (!inputs().overlap.is_on() || tiers_->depth() == SlowTiers::shallow) throw;
+    const bool is_deep = tiers_->depth() > SlowTiers::shallow;
+    if (!is_deep || !(tiers_->is_asked_for(Tier::host) || tiers_->is_asked_for(Tier::disk))) throw;
   }
   set_depth(SlowTiers::shallow);
+  if (!has_known_costs_) measure_transfers();
   return plan_here();
 }
 
@@ -245,6 +251,8 @@ void PlannedCheckpoints::foresee_sizes(const std::function<void()>& between) {
 
 void PlannedCheckpoints::plan_again() {
   means_.uses_disk = true;
+  has_known_costs_ = false;
+  set_depth(depth_);
   measure_transfers();
   make_plan();
 }
@@ -261,10 +269,11 @@ void PlannedCheckpoints::plan_freely() {
 }
 
 void PlannedCheckpoints::plan_again(const OperationSeconds& known) {
-  means_.uses_disk = true;
+  means_.uses_disk = has_known_costs_ = true;
   means_.inputs.seconds = known;
-  count();
+  set_depth(depth_);
   make_plan();
+  has_known_costs_ = false;
 }
 
 }  // namespace hindsight

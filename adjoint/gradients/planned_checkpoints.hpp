@@ -102,6 +102,8 @@ class PlannedCheckpoints {
   std::array<std::int64_t, tier_count> own_bytes_{};  // of memories, as this process has found them
   std::string host_source_;
   std::unique_ptr<SlowTiers> tiers_;
+  int depth_ = 0;  // of transfers, unless a plan needs their memory
+  bool has_known_costs_ = false;
   CheckpointPlan plan_;
   double planned_at_ = 0.0, memory_seconds_ = 0.0;
 };

@@ -133,7 +133,9 @@ bool is_affordable(const Candidate& candidate, const PlanInputs& inputs) {
 /// is recorded to be reversed at once follows a load, and every second or third state is saved before.
 struct StateTransfers {
   explicit StateTransfers(const ScheduleCounts& counts) {
-    const double loads = static_cast<double>(counts.recorded - counts.kept);
+    std::int64_t counted = 0;
+    for (const std::int64_t n : counts.reads) counted += std::max<std::int64_t>(0, n);
+    const auto loads = static_cast<double>(std::max<std::int64_t>(0, counts.recorded - counts.kept - counted));
     for (std::size_t t = 0; t < tier_count; ++t) {
       writes[t] = counts.writes[t] == unpredicted ? 0.4 * loads : static_cast<double>(counts.writes[t]);
       reads[t] = counts.reads[t] == unpredicted ? loads : static_cast<double>(counts.reads[t]);

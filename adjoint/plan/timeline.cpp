@@ -197,7 +197,7 @@ double overlapped_seconds(const Schedule& schedule, bool is_online, std::int64_t
 double measure_look() {
   constexpr int repeats = 5;
   ScheduleRequest request;
-  request.steps = 10000;
+  request.steps = 2000;
   request.capacities[Tier::host] = 12;
   const Schedule schedule = make_schedule(schedule_kind("revolve"), request);
   std::array<double, repeats> taken{};

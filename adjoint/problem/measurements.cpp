@@ -24,8 +24,6 @@ double mean_without_extremes(std::vector<double> samples) {
   return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
 }
 
-constexpr int most_rehearsals = 5;
-
 /// Collective.
 double seconds_once(const Communicator& comm, Machine& machine, const std::function<void()>& work) {
   stop_if_asked(comm);
@@ -108,16 +106,21 @@ std::int64_t Measurements::units(std::int64_t most) const {
 StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
   StepSeconds seconds;
   operations(seconds, repeats, batch, units);
-  if (!can_rehearse()) return seconds;
+  return seconds;
+}
+
+void Measurements::rehearse(StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
+  // Steps could be found to be the last ones; and a device would learn to expect what comes but once.
+  if (problem_.has_end_condition() || !problem_.time().is_known() || !problem_.machine().is_host()) return;
+  repeats = std::min(repeats, 5);
   try {
     steps_.begin();
     seconds.aside = aside(seconds, repeats, batch, units);
-    const double each = of_transfers(seconds, repeats, units);
+    const double each = of_transfers(seconds, repeats, batch, units);
     seconds.save = std::max(0.0, seconds.save + each);
     seconds.load = std::max(0.0, seconds.load + each);
   } catch (const NumericsError&) {  // the run itself will say it
   }
-  return seconds;
 }
 
 void Measurements::operations(StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
@@ -141,15 +144,17 @@ void Measurements::operations(StepSeconds& seconds, int repeats, double batch, s
   {
     StepRecord live;
     seconds.record_last = measured([&] { steps_.record(step.next(), state, false, false, live); });
+    const double alone = measured([&] { reverse(live, 0); });
     // Between plain steps, as in a sweep: alone they find all in the caches that they have left there.
     const double all = measured([&] {
       walk.go([&](std::int64_t k, const Buffer& from) {
-        steps_.record(k, from, false, false, live);
-        reverse(live, k);
+        const std::int64_t other = (k + 1) % problem_.time().recorded();
+        steps_.record(other, from, false, false, live);
+        reverse(live, other);
         return advance(k, from);
       });
     });
-    seconds.reverse = std::max(0.0, all - seconds.forward - seconds.record_last);
+    seconds.reverse = std::max(alone, all - seconds.forward - seconds.record_last);
   }
   seconds.record = seconds.forward;
   seconds.reverse_kept = seconds.reverse;
@@ -180,10 +185,10 @@ void Measurements::operations(StepSeconds& seconds, int repeats, double batch, s
 /// and by the bare operations of the longer one: all at nearly the same moment, because the difference is small beside
 /// them.
 double Measurements::aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
+  constexpr double very_long = 0.5;
   const Communicator& comm = problem_.communicator();
   const double each = seconds.record + seconds.reverse_kept;
-  const std::int64_t most =
-      std::min(problem_.time().steps(), units / 2 / record_units() + 1) / 3;  // half: two tables of records
+  const std::int64_t most = std::min(problem_.time().steps(), units / 2 / record_units() + 1) / 3;  // two tables
   const std::int64_t length = std::min(most, 1 + static_cast<std::int64_t>(std::min(1e6, batch / each)));
   const std::int64_t steps = -comm.max(-length);
   if (steps < 1) return 0.0;
@@ -191,56 +196,65 @@ double Measurements::aside(const StepSeconds& seconds, int repeats, double batch
   Checkpoints checkpoints(memory, (3 * steps - 1) * record_units(), record_units(), states_.pool(), {}, comm);
   CountedVector<StepRecord> records(static_cast<std::size_t>(3 * steps));
   const Schedule longer = storing_all(3 * steps), shorter = storing_all(steps);
-  rehearse(longer, checkpoints);  // touches memory for the first time
+  const double least = -0.5 * std::min(each, seconds.record_last + seconds.reverse);
+  const auto of_step = [&](double more, double bare) {
+    return (more - 2.0 / 3.0 * bare) / static_cast<double>(2 * steps);
+  };
+  const double first = gradient_seconds(longer, checkpoints);  // touches memory for the first time
+  if (first > very_long)
+    return std::max(least, of_step(first - gradient_seconds(shorter, checkpoints), 3.0 * each * steps));
   std::vector<double> samples;
-  for (int i = 0; i < std::min(repeats, most_rehearsals); ++i) {
-    const double more = rehearse(longer, checkpoints) - rehearse(shorter, checkpoints);
+  for (int i = 0; i < repeats; ++i) {
+    const double more = gradient_seconds(longer, checkpoints) - gradient_seconds(shorter, checkpoints);
     const double bare = seconds_once(comm, problem_.machine(), [&] { bare_gradient_over(records); });
-    samples.push_back((more - 2.0 / 3.0 * bare) / static_cast<double>(2 * steps));
+    samples.push_back(of_step(more, bare));
   }
-  return std::max(-0.5 * each, mean_without_extremes(std::move(samples)));
+  return std::max(least, mean_without_extremes(std::move(samples)));
 }
 
-/// What saving or loading a state in the memory that it was made in takes beside what the steps lose: the driver, and
-/// what steps take otherwise among others. By gradients over the first steps with few checkpoints; of steps that take
-/// long nobody would notice.
-double Measurements::of_transfers(const StepSeconds& seconds, int repeats, std::int64_t units) {
-  constexpr std::int64_t few = 12, least = 500, most = 50'000, part = 100;
-  constexpr double is_long = 2e-5;
-  const std::int64_t slots = std::min(few, units), all = problem_.time().steps();
-  const std::int64_t steps = std::min(all, std::clamp(all / part, least, most));
-  if (seconds.forward > is_long || slots < 1 || steps < 2) return 0.0;
-  ScheduleRequest request;
-  request.steps = steps;
-  request.roles.memory = memory_tier(problem_.machine());
-  request.capacities[request.roles.memory] = slots;
-  const Schedule schedule = make_schedule(schedule_kind("revolve"), request);
-  Checkpoints checkpoints(request.roles.memory, slots, record_units(), states_.pool(), {}, problem_.communicator());
-  std::vector<double> samples;
+/// What saving or loading a state in the memory that it was made in takes for the driver, and what steps take otherwise
+/// among others; negative where that is less. By gradients over the first steps with few checkpoints, of a few batches;
+/// of steps that take long nobody would notice.
+double Measurements::of_transfers(const StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
+  constexpr std::int64_t few = 12, least = 100, most = 50'000;
+  constexpr double is_long = 2e-5, batches = 4;
+  const std::int64_t slots = std::min(few, units / 2);
+  if (seconds.forward > is_long || slots < 1) return 0.0;
+  const auto known = [&](const ScheduleCounts& counts) {
+    return seconds.forward * static_cast<double>(counts.plain) +
+           (seconds.record_last + seconds.reverse + seconds.aside) * static_cast<double>(counts.recorded);
+  };
+  std::int64_t steps = std::min(most, problem_.time().steps());
+  while (steps >= least && known(revolving(steps, slots).predicted) > batches * batch) steps /= 2;
+  if (steps < least) return 0.0;
+  const Tier memory = memory_tier(problem_.machine());
+  const Schedule schedule = revolving(steps, slots);
+  Checkpoints checkpoints(memory, slots, record_units(), states_.pool(), {}, problem_.communicator());
   DriverCounts counts;
-  for (int i = 0; i < std::min(repeats, most_rehearsals); ++i)
-    samples.push_back(rehearse(schedule, checkpoints, &counts));
-  const auto of_memory = [&](const PerTier& n) { return static_cast<double>(n[index_of(request.roles.memory)]); };
-  const double writes = of_memory(counts.writes), reads = of_memory(counts.reads);
-  const double known = seconds.forward * static_cast<double>(counts.plain) +
-                       (seconds.record_last + seconds.reverse + seconds.aside) * static_cast<double>(counts.recorded) +
-                       seconds.save * writes + seconds.load * reads;
-  return (mean_without_extremes(std::move(samples)) - known) / (writes + reads);
+  gradient_seconds(schedule, checkpoints, &counts);
+  std::vector<double> samples;
+  for (int i = 0; i < repeats; ++i) samples.push_back(gradient_seconds(schedule, checkpoints));
+  const std::int64_t transfers = counts.writes[index_of(memory)] + counts.reads[index_of(memory)];
+  return (mean_without_extremes(std::move(samples)) - known(counts)) / static_cast<double>(transfers);
 }
 
-/// Steps could be found to be the last ones; and a device would learn to expect what comes but once.
-bool Measurements::can_rehearse() const {
-  return !problem_.has_end_condition() && problem_.time().is_known() && problem_.machine().is_host();
-}
-
-/// @returns the seconds of a gradient over the first steps of the run.
-double Measurements::rehearse(const Schedule& schedule, Checkpoints& checkpoints, DriverCounts* counts) {
+/// Of a gradient over the first steps of the run, by the driver.
+double Measurements::gradient_seconds(const Schedule& schedule, Checkpoints& checkpoints, DriverCounts* counts) {
   const double seconds = seconds_once(problem_.communicator(), problem_.machine(), [&] {
     const DriverCounts taken = drive(schedule, steps_, checkpoints, {});
     if (counts != nullptr) *counts = taken;
   });
   steps_.let_go();
   return seconds;
+}
+
+/// With few states.
+Schedule Measurements::revolving(std::int64_t steps, std::int64_t slots) const {
+  ScheduleRequest request;
+  request.steps = steps;
+  request.roles.memory = memory_tier(problem_.machine());
+  request.capacities[request.roles.memory] = slots;
+  return make_schedule(schedule_kind("revolve"), request);
 }
 
 /// With a record of every step.

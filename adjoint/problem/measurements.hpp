@@ -23,6 +23,9 @@ class Measurements {
   /// without the fastest and the slowest.
   /// Collective, the same on all ranks.
   StepSeconds steps(int repeats, double batch, std::int64_t units);
+  /// Adds what gradients over the first steps of the run show beyond these operations, if they can be taken.
+  /// Collective, the same on all ranks.
+  void rehearse(StepSeconds& seconds, int repeats, double batch, std::int64_t units);
   /// Transfers of single states while steps are taken, when one follows the other. Uses so many of the tier's slots and
   /// empties it. Collective.
   TransferSeconds transfers(SlotTier& tier, std::int64_t slots);
@@ -31,9 +34,9 @@ class Measurements {
   std::int64_t record_units() const { return 1 + states_.record_states(); }
   void operations(StepSeconds& seconds, int repeats, double batch, std::int64_t units);
   double aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);
-  double of_transfers(const StepSeconds& seconds, int repeats, std::int64_t units);
-  bool can_rehearse() const;
-  double rehearse(const Schedule& schedule, Checkpoints& checkpoints, DriverCounts* counts = nullptr);
+  double of_transfers(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);
+  double gradient_seconds(const Schedule& schedule, Checkpoints& checkpoints, DriverCounts* counts = nullptr);
+  Schedule revolving(std::int64_t steps, std::int64_t slots) const;
   Schedule storing_all(std::int64_t steps) const;
   void bare_gradient_over(std::span<StepRecord> records);
 

@@ -219,17 +219,20 @@ TEST_F(Resume, APlanThatDoesNotFitAnyMoreIsMadeAgain) {
 
 /// In a budget that leaves no room for deep queues beside the slots of a schedule that is asked for.
 TEST_F(Resume, QueuesAreAsDeepAsBefore) {
-  write_case("checkpoints: {schedule: store-all, host: {size: 1 MiB, codec: zstd}}\n", "20");
+  write_case("checkpoints: {schedule: store-all, host: {size: 1 MiB, codec: zstd}}\n", "30");
   slow_down();
   std::string budget;
-  for (int kib = 6400; budget.empty() && kib < 16000; kib += 200) {
+  int refused = 0;
+  for (int kib = 9600; budget.empty() && kib < 20000; kib += 100) {
     const std::string set = " --set checkpoints.host.size=" + std::to_string(kib) + "KiB";
     if (run("plan case.yaml" + set) == 0) budget = set;
+    if (budget.empty()) ++refused;
   }
   ASSERT_FALSE(budget.empty()) << output();
+  EXPECT_GT(refused, 0);
   ASSERT_EQ(run("gradient case.yaml --out whole" + budget), 0) << output();
   ASSERT_EQ(
-      run_and_signal("gradient case.yaml --epoch 0.1s --out stopped" + budget, 1, SIGTERM, "stopped", "done", 230), 5)
+      run_and_signal("gradient case.yaml --epoch 0.1s --out stopped" + budget, 1, SIGTERM, "stopped", "done", 340), 5)
       << output();
   EXPECT_EQ(run("resume stopped"), 0) << output();
   EXPECT_EQ(output().find("begins again"), std::string::npos) << output();
