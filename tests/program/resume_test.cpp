@@ -223,7 +223,7 @@ TEST_F(Resume, QueuesAreAsDeepAsBefore) {
   slow_down();
   std::string budget;
   int refused = 0;
-  for (int kib = 9600; budget.empty() && kib < 20000; kib += 100) {
+  for (int kib = 8800; budget.empty() && kib < 20000; kib += 100) {
     const std::string set = " --set checkpoints.host.size=" + std::to_string(kib) + "KiB";
     if (run("plan case.yaml" + set) == 0) budget = set;
     if (budget.empty()) ++refused;
