@@ -17,6 +17,7 @@ void PlannedCheckpoints::choose_disk_codec() {
     tiers_->set_disk_codec(kind);
     means_.uses_disk = true;
     set_depth(depth_);
+    if (is_short(Tier::host)) set_depth(SlowTiers::shallow);
     if (is_short(Tier::host)) continue;
     try {
       plan_again();

@@ -82,7 +82,7 @@ void PlannedCheckpoints::save(ArchiveWriter& to) const {
   visit_request(plan_.request, put);
   put(plan_.seconds, plan_.memory_seconds, plan_.is_automatic);
   visit_seconds(inputs().seconds, put);
-  put(means_.most_units, means_.budgets, !means_.uses_disk, tiers_->disk_codec(), tiers_->depth());
+  put(means_.most_units, means_.budgets, !means_.uses_disk, tiers_->disk_codec(), tiers_->depth(), depth_);
   to.end();
   tiers_->save_sizes(to);
 }
@@ -109,8 +109,8 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
   means_.most_units = most_units;
   means_.uses_disk = !from.get<bool>();
   const auto codec = from.get<std::string>();
+  make_tiers(from.get<int>());
   depth_ = from.get<int>();
-  make_tiers(depth_);
   from.end();
   tiers_->restore_sizes(from);
   if (!codec.empty()) tiers_->set_disk_codec(codec);

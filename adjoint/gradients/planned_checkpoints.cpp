@@ -171,7 +171,9 @@ CheckpointPlan PlannedCheckpoints::plan_alone() {
     if (!is_deep || !(tiers_->is_asked_for(Tier::host) || tiers_->is_asked_for(Tier::disk))) throw;
   }
   set_depth(SlowTiers::shallow);
+  require_working_memory();
   if (!has_known_costs_) measure_transfers();
+  drop_plan();
   return plan_here();
 }
 
