@@ -95,21 +95,6 @@ void Memory::release() {
   account_.reset();
 }
 
-double seconds_of_fresh_byte(std::int64_t bytes) {
-  const std::int64_t half = bytes / 2 / static_cast<std::int64_t>(sizeof(double));
-  if (half == 0) return 0.0;
-  Machine& host = Machine::host();
-  const std::int64_t all = 2 * half * static_cast<std::int64_t>(sizeof(double));
-  if (current_account) current_account->take(all);
-  const std::int64_t mapped = std::max(all, huge_page);
-  auto* const block = static_cast<double*>(host.allocate(mapped, is_large(2 * half) ? huge_page : 64));
-  host.clear(block, half);
-  const double taken = seconds_of([&] { host.clear(block + half, half); });
-  host.free(block, mapped);
-  if (current_account) current_account->give_back(all);
-  return 2 * taken / static_cast<double>(all);
-}
-
 void Memory::clear() {
   machine_->clear(data(), size_);
 }

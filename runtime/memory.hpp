@@ -131,10 +131,6 @@ class Memory {
   std::shared_ptr<MemoryAccount> account_;
 };
 
-/// Seconds of a byte of the host's memory that is written for the first time: measured on the second half of a block of
-/// so many bytes, for what the process has given back before is had at once.
-double seconds_of_fresh_byte(std::int64_t bytes);
-
 /// An array for the host to read: where it is, or a copy of a device's.
 class HostView {
  public:

@@ -7,6 +7,8 @@
 #include "adjoint/schedule/mixed.hpp"
 #include "adjoint/schedule/report.hpp"
 #include "runtime/error.hpp"
+#include "runtime/fresh_memory.hpp"
+#include "runtime/stop_request.hpp"
 
 namespace hindsight {
 
@@ -27,26 +29,29 @@ void PlannedCheckpoints::plan_measured() {
   make_plan();
 }
 
-/// On more memory, step by step, for plans that take much of it: what was given back before is had faster than what
-/// never was.
+/// On a part of what is planned, until memory is met that does not lie ready: what is written then is had fast when the
+/// plan is carried out, so that of a schedule that is asked for, whose memory will be needed, more is written.
 void PlannedCheckpoints::measure_memory() {
-  constexpr std::int64_t smallest = std::int64_t{1} << 20U, first = std::int64_t{8} << 20U, part = 16, growth = 4;
+  constexpr std::int64_t smallest = std::int64_t{1} << 20U, piece = std::int64_t{8} << 20U;
+  const std::int64_t part = inputs().schedule == "auto" ? 4 : 2;
   const Tier host = Tier::host;
   const auto useful = static_cast<double>(saturating_units(means_.inputs.at_most, means_.inputs.record_units));
   const auto unit = static_cast<double>(unit_bytes(host, inputs()));
   const std::int64_t there = -comm_.max(-(means_.budgets[index_of(host)] - simulation_.memory()->used()));
   const double most = comm_.max(std::min(useful * unit, static_cast<double>(there)));
-  means_.inputs.seconds.touch = 0.0;
+  OperationSeconds& seconds = means_.inputs.seconds;
+  seconds.touch = seconds.touch_more = seconds.ready_units = 0.0;
   if (most < static_cast<double>(smallest)) return;
-  std::int64_t sample = std::min(first, static_cast<std::int64_t>(most) / 4), wanted = sample;
+  std::int64_t wanted = std::min(piece, static_cast<std::int64_t>(most) / 4);
+  FreshMemory sample(wanted);
   do {
-    sample = std::min(wanted, growth * sample);
-    {
-      const CountMemory counted(simulation_.memory());
-      means_.inputs.seconds.touch = comm_.max(unit * seconds_of_fresh_byte(sample));
-    }
+    stop_if_asked(comm_);
+    sample.write_up_to(wanted);
+    seconds.touch = comm_.max(unit * sample.ready_seconds());
+    seconds.touch_more = comm_.max(unit * sample.unready_seconds());
+    seconds.ready_units = -comm_.max(-static_cast<double>(sample.bytes()) / unit);
     wanted = comm_.max(plan_alone().checkpoint_bytes(host, inputs())) / part;
-  } while (wanted > 2 * sample);
+  } while (comm_.any(!sample.has_met_unready() && sample.bytes() < wanted));
 }
 
 void PlannedCheckpoints::measure_steps(int repeats, double batch) {

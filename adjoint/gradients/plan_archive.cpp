@@ -63,7 +63,7 @@ auto reader(ArchiveReader& from) {
 template <class Seconds, class Visit>
 void visit_seconds(Seconds& s, const Visit& visit) {
   visit(s.forward, s.record, s.reverse_kept, s.record_last, s.reverse, s.save, s.load, s.write, s.read, s.write_delay,
-        s.read_delay, s.aside, s.look, s.touch);
+        s.read_delay, s.aside, s.look, s.touch, s.touch_more, s.ready_units);
 }
 
 template <class Request, class Visit>

@@ -1,6 +1,7 @@
 // What operations cost, measured or given.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "adjoint/schedule/schedule.hpp"
@@ -36,7 +37,14 @@ struct OperationSeconds : StepSeconds {
   Tier memory = Tier::host;  ///< where states are made and kept by reference
   /// Of an action that is looked at before it comes, because loads are read ahead.
   double look = 0.0;
-  double touch = 0.0;  ///< of one unit of host memory that is written for the first time
+  /// Of one unit of host memory that is written for the first time: of those that lie ready, and of more, where that is
+  /// known (FreshMemory).
+  double touch = 0.0, touch_more = 0.0;
+  double ready_units = 0.0;  ///< where touch_more is known
+  double of_memory(double units) const {
+    return touch_more == 0.0 ? touch * units
+                             : touch * std::min(units, ready_units) + touch_more * std::max(0.0, units - ready_units);
+  }
 
   ScheduleCosts of_schedule() const { return {forward, record_last + reverse, write, read, write_delay, read_delay}; }
 };

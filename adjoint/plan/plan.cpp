@@ -175,7 +175,7 @@ double seconds_of(const ScheduleKind& kind, const Schedule& schedule, const Plan
 double memory_seconds(const CheckpointPlan& plan, const PlanInputs& inputs) {
   const auto units = static_cast<double>(plan.schedule.predicted.peak[static_cast<std::size_t>(Tier::host)]);
   const double bytes_per_unit = std::max(1.0, static_cast<double>(inputs.host_unit_bytes));
-  return inputs.seconds.touch * (units + static_cast<double>(plan.schedule_bytes) / bytes_per_unit);
+  return inputs.seconds.of_memory(units + static_cast<double>(plan.schedule_bytes) / bytes_per_unit);
 }
 
 /// A plan as far as its request.
@@ -206,14 +206,16 @@ CheckpointPlan plan_with(const Candidate& candidate, const PlanInputs& inputs) {
 /// The part of a gradient's time below which nobody asks how much memory was made for it.
 constexpr double next_to_nothing = 0.01;
 
-/// How much more than its time memory is taken to cost: a sample tells what pages take that lie ready, and others may
-/// take twenty times as long, as on virtual machines that have to ask for them.
-constexpr double caution = 4;
+/// How much more than its time memory is taken to cost where nobody knows what takes longer than the pages that lie
+/// ready: twenty times as long, on virtual machines that have to ask for more.
+double caution(const OperationSeconds& seconds) {
+  return seconds.touch_more > 0.0 ? 1 : 4;
+}
 
 /// Whether keeping all records would take next to no time for making the memory.
 bool is_memory_free(const PlanInputs& inputs) {
   const OperationSeconds& s = inputs.seconds;
-  return caution * s.touch * static_cast<double>(inputs.record_units) <=
+  return caution(s) * std::max(s.touch, s.touch_more) * static_cast<double>(inputs.record_units) <=
          next_to_nothing * (s.record + s.reverse_kept) * static_cast<double>(inputs.gradients);
 }
 
@@ -263,7 +265,7 @@ class Search {
     double all() const { return gradients + memory; }
   };
   Price price_of(const CheckpointPlan& plan) const {
-    return {plan.seconds * static_cast<double>(inputs_.gradients), caution * plan.memory_seconds,
+    return {plan.seconds * static_cast<double>(inputs_.gradients), caution(inputs_.seconds) * plan.memory_seconds,
             plan.schedule.predicted.peak[static_cast<std::size_t>(Tier::host)]};
   }
   /// The faster one; of two that take next to the same time, the smaller one.
