@@ -77,7 +77,7 @@ std::string unknown_verb(const std::string& word) {
 /// The kinds of schedules, for people who ask what there is.
 std::string schedule_kinds() {
   std::string text = "Kinds:\n";
-  for (const ScheduleKind& kind : schedules()) text += fmt::format("  {:<18}{}\n", kind.name, kind.summary);
+  for (const ScheduleKind& kind : schedules().all()) text += fmt::format("  {:<18}{}\n", kind.name, kind.summary);
   return text;
 }
 

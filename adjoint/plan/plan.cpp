@@ -455,7 +455,7 @@ CheckpointPlan make_plan(const PlanInputs& inputs) {
 
 std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs) {
   std::vector<CheckpointPlan> plans;
-  for (const ScheduleKind& kind : schedules()) {
+  for (const ScheduleKind& kind : schedules().all()) {
     const Candidate candidate = Candidate::by_name(kind.name, inputs);
     if (!is_affordable(candidate, inputs)) continue;
     try {

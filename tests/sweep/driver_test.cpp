@@ -126,7 +126,7 @@ Outcome expected() {
 TEST(Driver, ExecutesEveryScheduleThatIsMetInMemory) {
   const Outcome known = expected();
   int driven_schedules = 0;
-  for (const ScheduleKind& kind : schedules())
+  for (const ScheduleKind& kind : schedules().all())
     for (const std::int64_t units : {4, 9, 400}) {
       Schedule schedule;
       try {
