@@ -24,7 +24,7 @@ namespace hindsight {
 /// Steps by a tableau. Scalars' sums come first, then two per stage and active series.
 class RungeKutta final : public Stepper {
  public:
-  RungeKutta(const Model& model, const Tableau& tableau, const Active& active, Wants wants);
+  RungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants);
   ~RungeKutta() override;
   RungeKutta(const RungeKutta&) = delete;
   RungeKutta& operator=(const RungeKutta&) = delete;
@@ -80,7 +80,7 @@ class RungeKutta final : public Stepper {
   double stage_time(StepTime time, int i) const;
 
   const Model& model_;
-  const Tableau& tableau_;
+  Tableau tableau_;
   Active active_;
   Wants wants_;
   std::unique_ptr<Parts> parts_;
