@@ -48,6 +48,7 @@ class ProblemReader {
     }
     read_walls();
     spec_.method = problem_.time.method;
+    spec_.time_place = problem_.time.place;
     spec_.steps = problem_.time.steps;
     spec_.from = problem_.time.from;
     spec_.to = problem_.time.to;
@@ -199,8 +200,14 @@ class ProblemReader {
       scope.step = false;
       scope.random = Scope::Random::none;
     }
-    spec_.terms.push_back(
-        kind.make(expression(term.expression, scope), term.weight, kind.name + ": " + term.expression.text));
+    const std::string text = kind.name + ": " + term.expression.text;
+    const Expr e = expression(term.expression, scope);
+    try {
+      spec_.terms.push_back(kind.make(e, term.weight, text));
+    } catch (const InputError& error) {
+      throw InputError(term.expression.place, error.what());
+    }
+    if (kind.host_only) spec_.host_only.push_back({"the term '" + text + "'", term.expression.place});
   }
 
   /// "norm(EXPRESSION) < NUMBER" or ">". dt(FIELD) in it stands for the right-hand side of the field's equation.

@@ -63,6 +63,31 @@ TEST(Orders, AMethodKeepsATableauThatIsMadeForIt) {
   expect_order("ralston3", 3);
 }
 
+TEST(Orders, AMethodWithoutDerivativesIsRefusedWhereTheyAreAskedFor) {
+  const auto make = [](const Model& model, const Active& active, Stepper::Wants wants) {
+    return std::make_unique<RungeKutta>(model, tableau("euler"), active, wants);
+  };
+  methods().add({.name = "no-adjoint", .family = "one-way", .has_adjoint = false, .has_tangent = false, .make = make});
+  methods().add({.name = "no-tangent", .family = "one-way", .has_tangent = false, .make = make});
+  const auto said = [](const std::string& method, Sensitivities wanted) -> std::string {
+    try {
+      Session(test::text_case("case: one-way\nparameters: {k: 0.8}\nstate: {u: {initial: 1}}\n"
+                              "equations: {dt(u): \"-k*u\"}\ntime: {method: " +
+                              method + ", step: 0.1, to: 1}\nobjective: [{final: u}]\nunknowns: {k: {}}\n"),
+              test::self(), wanted);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(said("no-adjoint", Sensitivities::none), "");
+  EXPECT_EQ(said("no-adjoint", Sensitivities::adjoint),
+            "test.yaml:5:7: time.method 'no-adjoint' has no adjoint, which gradients need");
+  EXPECT_EQ(said("no-tangent", Sensitivities::adjoint), "");
+  EXPECT_EQ(said("no-tangent", Sensitivities::adjoint_and_tangent),
+            "test.yaml:5:7: time.method 'no-tangent' has no tangent, which checks of gradients need");
+}
+
 /// Space: u(t) = exp(-D k^2 t) sin(k x) solves the heat equation, sin(k(x - c t)) advection.
 double space_error(int order, int cells, bool diffusion) {
   const std::string right = diffusion ? "0.1*dxx(u)" : "-dx(u)";
