@@ -109,12 +109,22 @@ class Checkpoints {
   }
   /// Begins to read a slot that will be loaded. @returns false when it cannot be done now.
   bool prefetch(Slot slot) {
+    if (held(slot).step < 0) return false;
     return held(slot).is_lost != 0 || tiers_[static_cast<std::size_t>(slot.tier)]->prefetch(slot.index, states_);
   }
   /// Per tier: slots that are copies in another place, 0 where they are references.
   PerTier slow_slots() const;
-  /// Of the state in a slot.
+  /// Whether there is such a slot; what is asked of others, and of what is not in them, is not looked at.
+  bool has(Slot slot) const {
+    return static_cast<std::uint64_t>(slot.index) < static_cast<std::uint64_t>(slots(slot.tier));
+  }
+  std::int64_t slots(Tier tier) const { return std::ssize(held_[static_cast<std::size_t>(tier)]); }
+  /// Of the state in a slot; -1: it is free.
   std::int64_t step_of(Slot slot) const { return held(slot).step; }
+  /// Whether what a slot holds can be reversed.
+  bool has_record(Slot slot) const {
+    return record_units_ == 1 || (held(slot).is_record != 0 && tier_of(slot) == nullptr);
+  }
   /// Slots that are read ahead, over all tiers, at most.
   int prefetches() const;
 

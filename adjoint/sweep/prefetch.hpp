@@ -40,7 +40,10 @@ class Prefetcher {
     std::int64_t saved_at;  ///< number of the action that must be done before
     bool has_begun;
   };
-  bool is_slow(Slot slot) const { return !saved_at_[static_cast<std::size_t>(slot.tier)].empty(); }
+  /// None that there is not is.
+  bool is_slow(Slot slot) const {
+    return static_cast<std::uint64_t>(slot.index) < saved_at_[static_cast<std::size_t>(slot.tier)].size();
+  }
   std::int64_t& saved_at(Slot slot) {
     return saved_at_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)];
   }
