@@ -37,9 +37,6 @@ class RungeKutta final : public Stepper {
 
   /// The fields and nothing else.
   StateShape state(const Grid& grid) const override { return shape_of_fields(grid, model_.fields.size()); }
-  void begin(Tables&, double*) override {}
-  void begin_tangent(Tables&, double*) override {}
-  void begin_adjoint(Tables&, double*) override {}
 
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
   void bind_series_sums(std::size_t active_series, double* knots) override;
