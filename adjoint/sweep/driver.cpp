@@ -104,14 +104,15 @@ class Sweep : LiveState {
 
   // A live record is used up by what comes before the next step or load.
   void operator()(const Advance& a) {
-    if (a.to <= a.from) refuse(a, "it does not move forward");
-    check_ahead(a, a.from, a.to);
+    if (a.to <= a.from || !is_ahead(a.from, a.to)) [[unlikely]]
+      explain(a);
     advance(a.from, a.to, !turned_, [this] { keep_if_due(); });
     if (end_is_open_) look_for_end();
   }
   void operator()(const Record& a) {
     const std::int64_t step = a.step;
-    check_ahead(a, step, step + 1);
+    if (!is_ahead(step, step + 1)) [[unlikely]]
+      explain(a);
     keep_if_due();
     const Action* following = turned_ ? stream_.peek() : nullptr;
     const bool wanted = following == nullptr || !std::holds_alternative<Reverse>(*following);
@@ -123,9 +124,8 @@ class Sweep : LiveState {
     if (end_is_open_) look_for_end();
   }
   void operator()(const Reverse& a) {
-    if (!turned_) refuse(a, "nothing is reversed before Turn");
-    if (a.step != front_ - 1) refuse(a, "the next step to be reversed is " + std::to_string(front_ - 1));
-    if (a.step != record_step_) refuse(a, "its record is not live: " + live_text(Content::record, live_record()));
+    if (!turned_ || a.step != front_ - 1 || a.step != record_step_) [[unlikely]]
+      explain(a);
     steps_.reverse(a.step, record_);
     record_.reset();
     record_step_ = -1;
@@ -135,10 +135,8 @@ class Sweep : LiveState {
   }
   void operator()(const Save& a) {
     const bool is_live = a.content == Content::state && a.step == live_step_ && live_;
-    if (!is_live && a.step != record_step_)
-      refuse(a, "it saves " + to_text(a.content, a.step) + ", but " +
-                    live_text(a.content, a.content == Content::state ? live_state() : live_record()));
-    check_free(a, a.slot);
+    if ((!is_live && a.step != record_step_) || !is_free(a.slot)) [[unlikely]]
+      explain(a, is_live);
     if (a.content == Content::record) {
       checkpoints_.save(a.slot, record_, a.step);
       ++counts_.kept;
@@ -148,9 +146,9 @@ class Sweep : LiveState {
     ++counts_.writes[static_cast<std::size_t>(a.slot.tier)];
   }
   void operator()(const Load& a) {
-    check_full(a, a.slot);
-    if (checkpoints_.step_of(a.slot) != a.step || (a.content == Content::record && !checkpoints_.has_record(a.slot)))
-      refuse(a, "the slot holds " + content_of(a.slot));
+    if (!checkpoints_.has(a.slot) || a.step < 0 || checkpoints_.step_of(a.slot) != a.step ||
+        (a.content == Content::record && !checkpoints_.has_record(a.slot))) [[unlikely]]
+      explain(a);
     if (a.content == Content::state) live_.reset();
     keep_if_due();
     if (a.content == Content::record) {
@@ -163,8 +161,8 @@ class Sweep : LiveState {
     ++counts_.reads[static_cast<std::size_t>(a.slot.tier)];
   }
   void operator()(const Move& a) {
-    check_full(a, a.from);
-    check_free(a, a.to);
+    if (!is_full(a.from) || !is_free(a.to)) [[unlikely]]
+      explain(a);
     const std::int64_t step = checkpoints_.step_of(a.from);
     checkpoints_.save(a.to, load(a.from, step), step);
     checkpoints_.release(a.from);
@@ -172,7 +170,8 @@ class Sweep : LiveState {
     ++counts_.writes[static_cast<std::size_t>(a.to.tier)];
   }
   void operator()(const Release& a) {
-    check_full(a, a.slot);
+    if (!is_full(a.slot)) [[unlikely]]
+      refuse_unless_full(a, a.slot);
     checkpoints_.release(a.slot);
   }
   void operator()(const Turn& a) {
@@ -279,34 +278,61 @@ class Sweep : LiveState {
   std::string content_of(Slot slot) const {
     return to_text(checkpoints_.has_record(slot) ? Content::record : Content::state, checkpoints_.step_of(slot));
   }
-  [[noreturn]] void refuse(const Action& action, const std::string& why) const {
+  // What actions need is looked at in a few comparisons; the words are found in functions of their own, so that steps
+  // of some nanoseconds do not pay for them.
+  /// Steps start from the live state and stay behind the front.
+  bool is_ahead(std::int64_t from, std::int64_t to) const {
+    return live_ && std::max(from, resumed_at_) == live_step_ && to <= front_;
+  }
+  bool is_full(Slot slot) const { return checkpoints_.has(slot) && checkpoints_.step_of(slot) >= 0; }
+  bool is_free(Slot slot) const { return checkpoints_.has(slot) && checkpoints_.step_of(slot) < 0; }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse(const Action& action, const std::string& why) const {
     refuse_action(position_ + 1, action, why);
   }
-  /// What Advance and Record have in common: they start from the live state and stay behind the front.
-  template <class Kind>
-  void check_ahead(const Kind& action, std::int64_t from, std::int64_t to) const {
-    if (!live_ || std::max(from, resumed_at_) != live_step_)
-      refuse(action,
-             "it starts from state " + std::to_string(from) + ", but " + live_text(Content::state, live_state()));
-    if (to > front_)
-      refuse(action, (turned_ ? "it passes the adjoint's front at state " : "it passes the end at state ") +
-                         std::to_string(front_));
-  }
-  template <class Kind>
-  void check_there(const Kind& action, Slot slot) const {
+  [[gnu::cold, gnu::noinline]] void refuse_unless_there(const Action& action, Slot slot) const {
     if (!checkpoints_.has(slot))
       refuse(action,
              to_text(slot) + " is beyond the capacity of " + std::to_string(checkpoints_.slots(slot.tier)) + " slots");
   }
-  template <class Kind>
-  void check_free(const Kind& action, Slot slot) const {
-    check_there(action, slot);
-    if (checkpoints_.step_of(slot) >= 0) refuse(action, to_text(slot) + " is not free: it holds " + content_of(slot));
+  [[gnu::cold, gnu::noinline]] void refuse_unless_full(const Action& action, Slot slot) const {
+    refuse_unless_there(action, slot);
+    if (!is_full(slot)) refuse(action, to_text(slot) + " is empty");
   }
-  template <class Kind>
-  void check_full(const Kind& action, Slot slot) const {
-    check_there(action, slot);
-    if (checkpoints_.step_of(slot) < 0) refuse(action, to_text(slot) + " is empty");
+  [[gnu::cold, gnu::noinline]] void refuse_unless_free(const Action& action, Slot slot) const {
+    refuse_unless_there(action, slot);
+    if (!is_free(slot)) refuse(action, to_text(slot) + " is not free: it holds " + content_of(slot));
+  }
+  [[gnu::cold, gnu::noinline]] void refuse_unless_ahead(const Action& action, std::int64_t from) const {
+    if (!live_ || std::max(from, resumed_at_) != live_step_)
+      refuse(action,
+             "it starts from state " + std::to_string(from) + ", but " + live_text(Content::state, live_state()));
+    refuse(action, (turned_ ? "it passes the adjoint's front at state " : "it passes the end at state ") +
+                       std::to_string(front_));
+  }
+  [[gnu::cold, gnu::noinline]] void explain(const Advance& a) const {
+    if (a.to <= a.from) refuse(a, "it does not move forward");
+    refuse_unless_ahead(a, a.from);
+  }
+  [[gnu::cold, gnu::noinline]] void explain(const Record& a) const { refuse_unless_ahead(a, a.step); }
+  [[gnu::cold, gnu::noinline]] void explain(const Reverse& a) const {
+    if (!turned_) refuse(a, "nothing is reversed before Turn");
+    if (a.step != front_ - 1) refuse(a, "the next step to be reversed is " + std::to_string(front_ - 1));
+    refuse(a, "its record is not live: " + live_text(Content::record, live_record()));
+  }
+  [[gnu::cold, gnu::noinline]] void explain(const Save& a, bool is_live) const {
+    if (!is_live && a.step != record_step_)
+      refuse(a, "it saves " + to_text(a.content, a.step) + ", but " +
+                    live_text(a.content, a.content == Content::state ? live_state() : live_record()));
+    refuse_unless_free(a, a.slot);
+  }
+  [[gnu::cold, gnu::noinline]] void explain(const Load& a) const {
+    refuse_unless_full(a, a.slot);
+    refuse(a, "the slot holds " + content_of(a.slot));
+  }
+  [[gnu::cold, gnu::noinline]] void explain(const Move& a) const {
+    refuse_unless_full(a, a.from);
+    refuse_unless_free(a, a.to);
   }
   StepRecord load(Slot slot, std::int64_t step) {
     StepRecord record = checkpoints_.load(slot);
