@@ -74,10 +74,23 @@ void Calibration::refuse(double measured) const {
                                measured, accepted_, join(codec_names(&CodecKind::has_tolerance))));
 }
 
+/// As long as it lives.
+class Calibration::UnderWay {
+ public:
+  explicit UnderWay(Calibration& calibration) : calibration_(calibration) { calibration.is_under_way_ = true; }
+  ~UnderWay() { calibration_.is_under_way_ = false; }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+
+ private:
+  Calibration& calibration_;
+};
+
 void Calibration::calibrate(const Evaluate& evaluate, const std::function<void()>& between) {
   const double first = error_ ? error_->tolerance : std::min(0.1, 0.1 * accepted_);
   LossyError last{accepted_, 0.0, 0.0, first, 1 + (error_ ? error_->gradients : 0)};
-  is_under_way_ = true;
+  error_.reset();
+  const UnderWay under_way(*this);
   const UnknownValues exact = exact_gradient(evaluate);
   double floor = 0.0;
   if (!fixed_.empty() && !tuned_.empty()) {
@@ -105,7 +118,7 @@ void Calibration::calibrate(const Evaluate& evaluate, const std::function<void()
   }
   error_ = best;
   norm_ = norm(exact);
-  has_shrunk_ = is_under_way_ = false;
+  has_shrunk_ = false;
 }
 
 bool Calibration::is_outdated(const UnknownValues& gradient) const {
@@ -116,7 +129,7 @@ bool Calibration::is_outdated(const UnknownValues& gradient) const {
 void Calibration::save(ArchiveWriter& to) const {
   const LossyError lossy = error_.value_or(LossyError{});
   to.begin("lossy");
-  to.write(error_ && !is_under_way_);
+  to.write(error_.has_value());
   to.write(lossy.accepted);
   to.write(lossy.predicted);
   to.write(lossy.measured);

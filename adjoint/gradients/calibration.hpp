@@ -40,6 +40,7 @@ class Calibration {
   void forget() { error_.reset(); }
 
  private:
+  class UnderWay;
   UnknownValues exact_gradient(const Evaluate& evaluate);
   double error_at(std::optional<double> tolerance, const UnknownValues& exact, const Evaluate& evaluate,
                   const std::function<void()>& between);

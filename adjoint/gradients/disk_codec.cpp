@@ -16,7 +16,8 @@ void PlannedCheckpoints::choose_disk_codec() {
   for (const std::string& kind : compressor_names()) {
     tiers_->set_disk_codec(kind);
     means_.uses_disk = true;
-    count();
+    set_depth(depth_);
+    if (is_short(Tier::host)) set_depth(SlowTiers::shallow);
     if (is_short(Tier::host)) continue;
     try {
       plan_again();

@@ -10,25 +10,16 @@
 
 namespace hindsight {
 
-/// Transfers run ahead less where a schedule that is asked for needs more slots than are left beside them.
 void PlannedCheckpoints::plan_measured() {
-  try {
-    measure_and_plan();
-  } catch (const InputError&) {
-    if (inputs().schedule == "auto" || tiers_->depth() == SlowTiers::shallow) throw;
-    make_tiers(SlowTiers::shallow);
-    measure_and_plan();
-  }
-}
-
-void PlannedCheckpoints::measure_and_plan() {
   constexpr double is_long = 10, part = 1.5e-4, most = 0.1;  // seconds; of the gradient's time, and seconds of a sample
   means_.uses_disk = true;
+  has_known_costs_ = false;
+  set_depth(depth_);
   const int repeats = means_.inputs.at_most < 50 ? 1 : means_.inputs.at_most < 500 ? 3 : 5;
   measure_steps(repeats, options_.only_plan ? 5e-3 : 1e-3);
   measure_transfers();
   if (options_.costs.empty()) {
-    means_.inputs.seconds.look = comm_.max(measure_look());
+    means_.inputs.seconds.look = inputs().overlap.prefetch > 0 ? comm_.max(measure_look()) : 0.0;
     measure_memory();
     const double seconds = comm_.max(plan_alone().seconds), batch = std::min(most, part * seconds);
     if (seconds >= is_long && means_.inputs.seconds.forward <= batch) measure_steps(9, batch);
@@ -67,7 +58,8 @@ void PlannedCheckpoints::measure_steps(int repeats, double batch) {
     fit = std::min(fit, means_.bytes_for_slots(Tier::host) / Simulation::measured_table_bytes);
   const std::int64_t units = -comm_.max(-fit);
   OperationSeconds& seconds = means_.inputs.seconds;
-  static_cast<StepSeconds&>(seconds) = simulation_.measure(repeats, batch, units);
+  const bool rehearses = options_.costs.empty();  // those who give costs mean what they give
+  static_cast<StepSeconds&>(seconds) = simulation_.measure(repeats, batch, units, rehearses);
   keep_in_memory();
   const ScheduleCosts measured = seconds.of_schedule();
   const ScheduleCosts costs = parse_costs(options_.costs, measured);
@@ -76,7 +68,6 @@ void PlannedCheckpoints::measure_steps(int repeats, double batch) {
   seconds.reverse_kept *= costs.reverse / measured.reverse;
   seconds.record *= costs.forward / measured.forward;
   seconds.forward = costs.forward;
-  if (!options_.costs.empty()) seconds.aside = 0.0;  // those who give costs mean what they give
 }
 
 /// States stay in the memory that they are made in, unless that holds them coded.

@@ -82,7 +82,7 @@ void PlannedCheckpoints::save(ArchiveWriter& to) const {
   visit_request(plan_.request, put);
   put(plan_.seconds, plan_.memory_seconds, plan_.is_automatic);
   visit_seconds(inputs().seconds, put);
-  put(means_.most_units, means_.budgets, !means_.uses_disk, tiers_->disk_codec(), tiers_->depth());
+  put(means_.most_units, means_.budgets, !means_.uses_disk, tiers_->disk_codec(), tiers_->depth(), depth_);
   to.end();
   tiers_->save_sizes(to);
 }
@@ -110,6 +110,7 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
   means_.uses_disk = !from.get<bool>();
   const auto codec = from.get<std::string>();
   make_tiers(from.get<int>());
+  depth_ = from.get<int>();
   from.end();
   tiers_->restore_sizes(from);
   if (!codec.empty()) tiers_->set_disk_codec(codec);
@@ -126,7 +127,7 @@ bool PlannedCheckpoints::adopt(CheckpointPlan plan) {
   if (fits_here() && make_room()) return true;
   for (const Tier tier : {Tier::host, Tier::disk}) tiers_->close(tier);
   drop_plan();
-  for (const Tier tier : memories()) read_budget(tier);
+  means_.memory_bytes = own_bytes_;
   means_.uses_disk = true;
   means_.most_units = Means{}.most_units;
   choose_tiers();

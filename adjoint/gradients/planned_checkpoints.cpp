@@ -41,6 +41,7 @@ PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicato
   means_.own_working[index_of(Tier::host)] = working.host;
   inputs.working_bytes = means_.own_working;
   for (const Tier tier : memories()) read_budget(tier);
+  own_bytes_ = means_.memory_bytes;
   choose_tiers();
   require_working_memory();
 }
@@ -81,6 +82,14 @@ void PlannedCheckpoints::make_tiers(int depth) {
   for (const Tier tier : slow_tiers)
     if (tiers_) tiers_->close(tier);
   tiers_ = std::make_unique<SlowTiers>(options_.checkpoints, options_.disk, simulation_, comm_, warn_, depth);
+  set_depth(depth);
+}
+
+void PlannedCheckpoints::set_depth(int depth) {
+  if (depth != tiers_->depth()) {
+    simulation_.free_checkpoints();
+    tiers_->set_depth(depth);
+  }
   means_.inputs.overlap = tiers_->overlap();
   count();
 }
@@ -91,7 +100,8 @@ void PlannedCheckpoints::choose_tiers() {
   make_tiers(inputs().at_most < roomy ? SlowTiers::shallow : SlowTiers::deep);
   bool is_roomy = true;
   for (const Tier tier : memories()) is_roomy = is_roomy && !comm_.any(!means_.has_room_for(roomy, tier));
-  if (!is_roomy && tiers_->depth() > SlowTiers::shallow) make_tiers(SlowTiers::shallow);
+  if (!is_roomy) set_depth(SlowTiers::shallow);
+  depth_ = tiers_->depth();
 }
 
 /// What working memory and transfers take is more than some rank may have.
@@ -145,12 +155,26 @@ void PlannedCheckpoints::drop_plan() {
   count();
 }
 
-/// A plan that has no place yet, made with the memory of checkpoints free: schedules keep tables.
+/// A plan that has no place yet, made with the memory of checkpoints free: schedules keep tables. Transfers run ahead
+/// less where what is asked for needs more than is left beside them.
 CheckpointPlan PlannedCheckpoints::plan_alone() {
   drop_plan();
+  const auto plan_here = [this] {
+    require_working_memory();
+    const CountMemory counted(simulation_.memory());
+    return hindsight::make_plan(inputs());
+  };
+  try {
+    return plan_here();
+  } catch (const InputError&) {
+    const bool is_deep = tiers_->depth() > SlowTiers::shallow;
+    if (!is_deep || !(tiers_->is_asked_for(Tier::host) || tiers_->is_asked_for(Tier::disk))) throw;
+  }
+  set_depth(SlowTiers::shallow);
   require_working_memory();
-  const CountMemory counted(simulation_.memory());
-  return hindsight::make_plan(inputs());
+  if (!has_known_costs_) measure_transfers();
+  drop_plan();
+  return plan_here();
 }
 
 /// Plans until what is planned has its place.
@@ -229,21 +253,29 @@ void PlannedCheckpoints::foresee_sizes(const std::function<void()>& between) {
 
 void PlannedCheckpoints::plan_again() {
   means_.uses_disk = true;
+  has_known_costs_ = false;
+  set_depth(depth_);
   measure_transfers();
   make_plan();
 }
 
 void PlannedCheckpoints::plan_freely() {
-  std::string schedule = std::exchange(means_.inputs.schedule, "auto");
-  plan_again();
-  means_.inputs.schedule = std::move(schedule);
+  const std::string schedule = std::exchange(means_.inputs.schedule, "auto");
+  try {
+    plan_again();
+  } catch (...) {
+    means_.inputs.schedule = schedule;
+    throw;
+  }
+  means_.inputs.schedule = schedule;
 }
 
 void PlannedCheckpoints::plan_again(const OperationSeconds& known) {
-  means_.uses_disk = true;
+  means_.uses_disk = has_known_costs_ = true;
   means_.inputs.seconds = known;
-  count();
+  set_depth(depth_);
   make_plan();
+  has_known_costs_ = false;
 }
 
 }  // namespace hindsight

@@ -2,6 +2,8 @@
 // takes.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -70,6 +72,7 @@ class PlannedCheckpoints {
   void read_budget(Tier tier);
   void choose_tiers();
   void make_tiers(int depth);
+  void set_depth(int depth);
   void require_working_memory() const;
   bool is_short(Tier tier) const;
   std::int64_t least_of_ranks(std::int64_t value) const { return -comm_.max(-value); }
@@ -77,7 +80,6 @@ class PlannedCheckpoints {
   void set_limits();
   void set_plan(CheckpointPlan plan);
   // Costs (measured_costs.cpp).
-  void measure_and_plan();
   void measure_steps(int repeats, double batch);
   void measure_transfers();
   void measure_memory();
@@ -97,8 +99,11 @@ class PlannedCheckpoints {
   const GradientOptions& options_;
   Warn warn_;
   Means means_;
+  std::array<std::int64_t, tier_count> own_bytes_{};  // of memories, as this process has found them
   std::string host_source_;
   std::unique_ptr<SlowTiers> tiers_;
+  int depth_ = 0;  // of transfers, unless a plan needs their memory
+  bool has_known_costs_ = false;
   CheckpointPlan plan_;
   double planned_at_ = 0.0, memory_seconds_ = 0.0;
 };

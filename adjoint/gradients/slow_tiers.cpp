@@ -59,18 +59,23 @@ SlowTiers::SlowTiers(const CheckpointOptions& checkpoints, std::shared_ptr<DiskS
       simulation_(simulation),
       comm_(comm),
       warn_(std::move(warn)),
-      depth_(depth),
       shape_(simulation.shape()),
       sizes_(shape_.bytes(), shape_.doubles()) {
   if (checkpoints.disk && disk_ == nullptr)
     throw InputError(checkpoints.disk->place, "checkpoints.disk: nobody says where files go (GradientOptions::disk)");
   for (const Tier tier : {Tier::host, Tier::disk})
     if (is_asked_for(tier)) restore_codec(tier);
-  if (!is_asked_for(Tier::host) && !is_asked_for(Tier::disk)) return;
-  overlap_.queue = checkpoints.queue.value_or(depth);
-  overlap_.prefetch = checkpoints.prefetch.value_or(depth);
   overlap_.transfers[index_of(Tier::host)] = is_asked_for(Tier::host);
   overlap_.transfers[index_of(Tier::device)] = simulation.machine().is_host();
+  set_depth(depth);
+}
+
+void SlowTiers::set_depth(int depth) {
+  for (const Tier tier : {Tier::host, Tier::disk}) close(tier);
+  depth_ = depth;
+  if (!is_asked_for(Tier::host) && !is_asked_for(Tier::disk)) return;
+  overlap_.queue = checkpoints_.queue.value_or(depth);
+  overlap_.prefetch = checkpoints_.prefetch.value_or(depth);
   threads_ = std::make_shared<TransferThreads>(depth);
 }
 

@@ -35,6 +35,8 @@ class SlowTiers {
   bool is_asked_for(Tier tier) const { return hindsight::is_asked_for(tier, checkpoints_, simulation_.machine()); }
   static constexpr int shallow = 1, deep = 2;
   int depth() const { return depth_; }
+  /// Closes all, and transfers run ahead so far from now on.
+  void set_depth(int depth);
   /// How far transfers run ahead.
   const Overlap& overlap() const { return overlap_; }
   /// Of the tiers that are asked for, as far as the sizes of coded states are known now.
@@ -103,7 +105,7 @@ class SlowTiers {
   Simulation& simulation_;
   Communicator comm_;
   Warn warn_;
-  int depth_;
+  int depth_ = 0;
   StateShape shape_;
   CodedSizes sizes_;
   std::string disk_codec_;

@@ -129,13 +129,27 @@ bool is_affordable(const Candidate& candidate, const PlanInputs& inputs) {
          kind.operations(seen_by(kind, request_of(inputs, candidate.roles))) <= affordable_operations(inputs);
 }
 
+/// States that are saved and loaded in all tiers, or about as many where that is not predicted: nearly every step that
+/// is recorded to be reversed at once follows a load, and every second or third state is saved before.
+struct StateTransfers {
+  explicit StateTransfers(const ScheduleCounts& counts) {
+    std::int64_t counted = 0;
+    for (const std::int64_t n : counts.reads) counted += std::max<std::int64_t>(0, n);
+    const auto loads = static_cast<double>(std::max<std::int64_t>(0, counts.recorded - counts.kept - counted));
+    for (std::size_t t = 0; t < tier_count; ++t) {
+      writes[t] = counts.writes[t] == unpredicted ? 0.4 * loads : static_cast<double>(counts.writes[t]);
+      reads[t] = counts.reads[t] == unpredicted ? loads : static_cast<double>(counts.reads[t]);
+    }
+  }
+  std::array<double, tier_count> writes{}, reads{};
+};
+
 /// About as many as a schedule has: a load or a save comes with an advance or a release.
 double actions_of(const ScheduleCounts& counts) {
-  std::int64_t transfers = 0;
-  for (const PerTier* of : {&counts.writes, &counts.reads})
-    for (const std::int64_t n : *of) transfers += std::max<std::int64_t>(0, n);
-  return static_cast<double>(counts.recorded) + static_cast<double>(counts.reversed) +
-         2.0 * static_cast<double>(transfers);
+  const StateTransfers transfers(counts);
+  double sum = static_cast<double>(counts.recorded) + static_cast<double>(counts.reversed);
+  for (std::size_t t = 0; t < tier_count; ++t) sum += 2.0 * (transfers.writes[t] + transfers.reads[t]);
+  return sum;
 }
 
 /// What a schedule takes with transfers as they will be made.
@@ -373,11 +387,10 @@ double predicted_seconds(const Schedule& schedule, const OperationSeconds& secon
                seconds.record_last * static_cast<double>(counts.recorded - counts.kept) +
                seconds.reverse_kept * static_cast<double>(counts.kept) +
                seconds.reverse * static_cast<double>(counts.reversed - counts.kept);
+  const StateTransfers transfers(counts);
   for (std::size_t t = 0; t < tier_count; ++t)
-    if (counts.writes[t] != unpredicted &&
-        (static_cast<Tier>(t) != seconds.memory || counts.kept == 0))  // kept records include their traffic
-      sum += seconds.write[t] * static_cast<double>(counts.writes[t]) +
-             seconds.read[t] * static_cast<double>(counts.reads[t] == unpredicted ? 0 : counts.reads[t]);
+    if (static_cast<Tier>(t) != seconds.memory || counts.kept == 0)  // kept records include their traffic
+      sum += seconds.write[t] * transfers.writes[t] + seconds.read[t] * transfers.reads[t];
   return sum;
 }
 

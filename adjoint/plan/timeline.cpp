@@ -204,11 +204,16 @@ double measure_look() {
   for (double& seconds : taken) {
     PerTier none{};
     std::int64_t actions = 0;
-    const Stopwatch watch;
+    const auto seconds_of_pass = [&](const auto& look) {
+      const Stopwatch watch;
+      ActionStream stream = schedule.actions();
+      for (actions = 0; const Action* action = stream.next(); ++actions) look(*action);
+      return watch.seconds();
+    };
     Prefetcher prefetcher(schedule.actions(), 1, none);
-    ActionStream stream = schedule.actions();
-    for (; const Action* action = stream.next(); ++actions) prefetcher.before(*action, [](Slot) { return true; });
-    seconds = watch.seconds() / static_cast<double>(std::max<std::int64_t>(1, actions));
+    const double with = seconds_of_pass([&](const Action& a) { prefetcher.before(a, [](Slot) { return true; }); });
+    const double without = seconds_of_pass([](const Action&) {});
+    seconds = std::max(0.0, with - without) / static_cast<double>(std::max<std::int64_t>(1, actions));
   }
   std::sort(taken.begin(), taken.end());
   return taken[repeats / 2];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "adjoint/schedule/roles.hpp"
@@ -14,18 +15,34 @@
 namespace hindsight {
 namespace {
 
-/// Seconds of one call of `work`: the median of `repeats` batches of about `enough` seconds, of fewer where calls take
-/// long. The first call, which touches memory for the first time, counts only where it takes so long that this does not
-/// matter. Collective.
+/// Of three or more numbers without the least and the largest. A run pays for slow steps too, which a median leaves
+/// out.
+double mean_without_extremes(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const std::ptrdiff_t left_out = samples.size() < 3 ? 0 : 1;
+  const auto begin = samples.begin() + left_out, end = samples.end() - left_out;
+  return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
+}
+
+/// Collective.
+double seconds_once(const Communicator& comm, Machine& machine, const std::function<void()>& work) {
+  stop_if_asked(comm);
+  machine.finish();
+  const Stopwatch watch;
+  work();
+  machine.finish();
+  return comm.max(watch.seconds());
+}
+
+/// Seconds of one call of `work`: the mean of `repeats` batches of about `enough` seconds without the fastest and the
+/// slowest, of fewer where calls take long. The first call, which touches memory for the first time, counts only where
+/// it takes so long that this does not matter. Collective.
 double seconds_of(const Communicator& comm, Machine& machine, int repeats, double enough,
                   const std::function<void()>& work) {
   const auto seconds_of_batch = [&](std::int64_t calls) {
-    stop_if_asked(comm);
-    machine.finish();
-    const Stopwatch watch;
-    for (std::int64_t k = 0; k < calls; ++k) work();
-    machine.finish();
-    return comm.max(watch.seconds());
+    return seconds_once(comm, machine, [&] {
+      for (std::int64_t k = 0; k < calls; ++k) work();
+    });
   };
   constexpr double very_long = 0.5;
   constexpr std::int64_t largest = 1 << 20;
@@ -43,8 +60,7 @@ double seconds_of(const Communicator& comm, Machine& machine, int repeats, doubl
     seconds = seconds_of_batch(batch);
     samples.push_back(seconds / static_cast<double>(batch));
   }
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
+  return mean_without_extremes(std::move(samples));
 }
 
 /// Numbers 0 to count - 1 in turn.
@@ -57,20 +73,54 @@ class Turns {
   std::int64_t count_, at_ = 0;
 };
 
+/// Steps of a run one after another, each from the state that the one before has made, as a run takes them: from one
+/// state again and again they take less, because caches hold it. After the last one the first follows.
+class Walk {
+ public:
+  Walk(Buffer initial, std::int64_t steps) : initial_(std::move(initial)), at_(initial_), steps_(steps) {}
+  /// @param take (step, state) -> the next state.
+  template <class Take>
+  const Buffer& go(const Take& take) {
+    if (k_ == steps_) {
+      k_ = 0;
+      at_ = initial_;
+    }
+    at_ = take(k_++, at_);
+    return at_;
+  }
+
+ private:
+  Buffer initial_, at_;
+  std::int64_t k_ = 0, steps_;
+};
+
 }  // namespace
 
 std::int64_t Measurements::units(std::int64_t most) const {
-  constexpr std::int64_t cold = std::int64_t{96} << 20, enough = 4096;
-  const std::int64_t units =
-      std::min({most, cold / problem_.state_bytes(), enough, std::max<std::int64_t>(8, problem_.time().steps() / 20)});
+  constexpr std::int64_t cold = std::int64_t{96} << 20;
+  const std::int64_t unit = problem_.state_bytes() + Pool::table_bytes + std::int64_t{sizeof(StepRecord)};
+  const std::int64_t units = std::min({most, cold / unit, std::max<std::int64_t>(8, problem_.time().steps() / 20)});
   return -problem_.communicator().max(-units);
 }
 
 StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
   StepSeconds seconds;
   operations(seconds, repeats, batch, units);
-  seconds.aside = aside(seconds, repeats, batch, units);
   return seconds;
+}
+
+void Measurements::rehearse(StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
+  // Steps could be found to be the last ones; and a device would learn to expect what comes but once.
+  if (problem_.has_end_condition() || !problem_.time().is_known() || !problem_.machine().is_host()) return;
+  repeats = std::min(repeats, 5);
+  try {
+    steps_.begin();
+    seconds.aside = aside(seconds, repeats, batch, units);
+    const double each = of_transfers(seconds, repeats, batch, units);
+    seconds.save = std::max(0.0, seconds.save + each);
+    seconds.load = std::max(0.0, seconds.load + each);
+  } catch (const NumericsError&) {  // the run itself will say it
+  }
 }
 
 void Measurements::operations(StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
@@ -88,11 +138,23 @@ void Measurements::operations(StepSeconds& seconds, int repeats, double batch, s
   problem_.time().reach(0, {problem_.grid(), state.data()});
   Turns step(std::min<std::int64_t>(2, problem_.time().recorded()));
 
-  seconds.forward = measured([&] { const Buffer end = steps_.advance(step.next(), state, false); });
+  Walk walk(state, problem_.time().recorded());
+  const auto advance = [&](std::int64_t k, const Buffer& from) { return steps_.advance(k, from, false); };
+  seconds.forward = measured([&] { walk.go(advance); });
   {
     StepRecord live;
     seconds.record_last = measured([&] { steps_.record(step.next(), state, false, false, live); });
-    seconds.reverse = measured([&] { reverse(live, 0); });
+    const double alone = measured([&] { reverse(live, 0); });
+    // Between plain steps, as in a sweep: alone they find all in the caches that they have left there.
+    const double all = measured([&] {
+      walk.go([&](std::int64_t k, const Buffer& from) {
+        const std::int64_t other = (k + 1) % problem_.time().recorded();
+        steps_.record(other, from, false, false, live);
+        reverse(live, other);
+        return advance(k, from);
+      });
+    });
+    seconds.reverse = std::max(alone, all - seconds.forward - seconds.record_last);
   }
   seconds.record = seconds.forward;
   seconds.reverse_kept = seconds.reverse;
@@ -101,53 +163,120 @@ void Measurements::operations(StepSeconds& seconds, int repeats, double batch, s
   {
     CountedVector<StepRecord> records(count(units / record_units()));
     Turns turn(std::ssize(records));
-    seconds.record = measured(
-        [&] { const Buffer end = steps_.record(step.next(), state, false, true, records[count(turn.next())]); });
+    seconds.record = measured([&] {
+      walk.go([&](std::int64_t k, const Buffer& from) {
+        return steps_.record(k, from, false, true, records[count(turn.next())]);
+      });
+    });
     for (StepRecord& r : records) steps_.record(0, state, false, false, r);
     seconds.reverse_kept = measured([&] { reverse(records[count(turn.next())], step.next()); });
   }
   CountedVector<Buffer> states(count(units));
   Turns turn(units);
-  const double kept = measured([&] { states[count(turn.next())] = steps_.advance(step.next(), state, false); });
-  seconds.save = std::max(0.0, kept - seconds.forward);
   for (Buffer& s : states) s = steps_.advance(0, state, false);
+  const double kept = measured([&] { states[count(turn.next())] = walk.go(advance); });
+  seconds.save = std::max(0.0, kept - seconds.forward);
   const double loaded =
       measured([&] { const Buffer end = steps_.advance(step.next(), states[count(turn.next())], false); });
   seconds.load = std::max(0.0, loaded - seconds.forward);
 }
 
-/// By gradients over the first steps of the run, of two lengths, so that what comes once in a gradient does not count.
+/// By gradients over the first steps of the run, of two lengths, so that what comes once in a gradient does not count,
+/// and by the bare operations of the longer one: all at nearly the same moment, because the difference is small beside
+/// them.
 double Measurements::aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
-  // These steps could be found to be the last ones; and a device would learn to expect what comes but once.
-  const TimeLine& time = problem_.time();
-  if (problem_.has_end_condition() || !time.is_known() || !problem_.machine().is_host()) return 0.0;
+  constexpr double very_long = 0.5;
   const Communicator& comm = problem_.communicator();
   const double each = seconds.record + seconds.reverse_kept;
-  const std::int64_t most = std::min(time.steps(), units / record_units() + 1) / 3;
+  const std::int64_t most = std::min(problem_.time().steps(), units / 2 / record_units() + 1) / 3;  // two tables
   const std::int64_t length = std::min(most, 1 + static_cast<std::int64_t>(std::min(1e6, batch / each)));
   const std::int64_t steps = -comm.max(-length);
   if (steps < 1) return 0.0;
   const Tier memory = memory_tier(problem_.machine());
   Checkpoints checkpoints(memory, (3 * steps - 1) * record_units(), record_units(), states_.pool(), {}, comm);
-  const auto seconds_over = [&](std::int64_t n) {
-    ScheduleRequest request;
-    request.steps = n;
-    request.content = Content::record;
-    request.record_units = record_units();
-    request.capacities[memory] = (n - 1) * record_units();
-    request.roles.memory = memory;
-    const Schedule schedule = make_schedule(schedule_kind("store-all"), request);
-    const double taken =
-        seconds_of(comm, problem_.machine(), repeats, batch, [&] { drive(schedule, steps_, checkpoints, {}); });
-    steps_.let_go();
-    return taken;
+  CountedVector<StepRecord> records(static_cast<std::size_t>(3 * steps));
+  const Schedule longer = storing_all(3 * steps), shorter = storing_all(steps);
+  const double least = -0.5 * std::min(each, seconds.record_last + seconds.reverse);
+  const auto of_step = [&](double more, double bare) {
+    return (more - 2.0 / 3.0 * bare) / static_cast<double>(2 * steps);
   };
-  try {
-    steps_.begin();
-    const double longer = seconds_over(3 * steps), shorter = seconds_over(steps);
-    return std::max(-0.5 * each, (longer - shorter) / static_cast<double>(2 * steps) - each);
-  } catch (const NumericsError&) {  // the run itself will say it
-    return 0.0;
+  const double first = gradient_seconds(longer, checkpoints);  // touches memory for the first time
+  if (first > very_long)
+    return std::max(least, of_step(first - gradient_seconds(shorter, checkpoints), 3.0 * each * steps));
+  std::vector<double> samples;
+  for (int i = 0; i < repeats; ++i) {
+    const double more = gradient_seconds(longer, checkpoints) - gradient_seconds(shorter, checkpoints);
+    const double bare = seconds_once(comm, problem_.machine(), [&] { bare_gradient_over(records); });
+    samples.push_back(of_step(more, bare));
+  }
+  return std::max(least, mean_without_extremes(std::move(samples)));
+}
+
+/// What saving or loading a state in the memory that it was made in takes for the driver, and what steps take otherwise
+/// among others; negative where that is less. By gradients over the first steps with few checkpoints, of a few batches;
+/// of steps that take long nobody would notice.
+double Measurements::of_transfers(const StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
+  constexpr std::int64_t few = 12, least = 100, most = 50'000;
+  constexpr double is_long = 2e-5, batches = 4;
+  const std::int64_t slots = std::min(few, units / 2);
+  if (seconds.forward > is_long || slots < 1) return 0.0;
+  const auto known = [&](const ScheduleCounts& counts) {
+    return seconds.forward * static_cast<double>(counts.plain) +
+           (seconds.record_last + seconds.reverse + seconds.aside) * static_cast<double>(counts.recorded);
+  };
+  std::int64_t steps = std::min(most, problem_.time().steps());
+  while (steps >= least && known(revolving(steps, slots).predicted) > batches * batch) steps /= 2;
+  if (steps < least) return 0.0;
+  const Tier memory = memory_tier(problem_.machine());
+  const Schedule schedule = revolving(steps, slots);
+  Checkpoints checkpoints(memory, slots, record_units(), states_.pool(), {}, problem_.communicator());
+  DriverCounts counts;
+  gradient_seconds(schedule, checkpoints, &counts);
+  std::vector<double> samples;
+  for (int i = 0; i < repeats; ++i) samples.push_back(gradient_seconds(schedule, checkpoints));
+  const std::int64_t transfers = counts.writes[index_of(memory)] + counts.reads[index_of(memory)];
+  return (mean_without_extremes(std::move(samples)) - known(counts)) / static_cast<double>(transfers);
+}
+
+/// Of a gradient over the first steps of the run, by the driver.
+double Measurements::gradient_seconds(const Schedule& schedule, Checkpoints& checkpoints, DriverCounts* counts) {
+  const double seconds = seconds_once(problem_.communicator(), problem_.machine(), [&] {
+    const DriverCounts taken = drive(schedule, steps_, checkpoints, {});
+    if (counts != nullptr) *counts = taken;
+  });
+  steps_.let_go();
+  return seconds;
+}
+
+/// With few states.
+Schedule Measurements::revolving(std::int64_t steps, std::int64_t slots) const {
+  ScheduleRequest request;
+  request.steps = steps;
+  request.roles.memory = memory_tier(problem_.machine());
+  request.capacities[request.roles.memory] = slots;
+  return make_schedule(schedule_kind("revolve"), request);
+}
+
+/// With a record of every step.
+Schedule Measurements::storing_all(std::int64_t steps) const {
+  ScheduleRequest request;
+  request.steps = steps;
+  request.content = Content::record;
+  request.record_units = record_units();
+  request.roles.memory = memory_tier(problem_.machine());
+  request.capacities[request.roles.memory] = (steps - 1) * record_units();
+  return make_schedule(schedule_kind("store-all"), request);
+}
+
+/// As rehearsed with a record of every step, without driver and objective.
+void Measurements::bare_gradient_over(std::span<StepRecord> records) {
+  Buffer state = steps_.initial_state();
+  for (std::int64_t k = 0; k < std::ssize(records); ++k)
+    state = steps_.record(k, state, false, true, records[static_cast<std::size_t>(k)]);
+  for (std::int64_t k = std::ssize(records); k-- > 0;) {
+    StepRecord& record = records[static_cast<std::size_t>(k)];
+    steps_.batched([&] { steps_.reverse_step(k, record); });
+    record.reset();
   }
 }
 

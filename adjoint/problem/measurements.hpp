@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/problem/simulated_steps.hpp"
@@ -18,9 +19,13 @@ class Measurements {
   /// Units of memory that are worth using for steps(): as many as no cache holds, but no more than a few per cent of
   /// the run's steps; the same on all ranks. @param most that there are. Collective.
   std::int64_t units(std::int64_t most) const;
-  /// Single steps from the initial state, all ranks at once; medians of `repeats`, about `batch` seconds each.
+  /// The operations of steps, all ranks at once, as they come in a run; means of `repeats`, about `batch` seconds each,
+  /// without the fastest and the slowest.
   /// Collective, the same on all ranks.
   StepSeconds steps(int repeats, double batch, std::int64_t units);
+  /// Adds what gradients over the first steps of the run show beyond these operations, if they can be taken.
+  /// Collective, the same on all ranks.
+  void rehearse(StepSeconds& seconds, int repeats, double batch, std::int64_t units);
   /// Transfers of single states while steps are taken, when one follows the other. Uses so many of the tier's slots and
   /// empties it. Collective.
   TransferSeconds transfers(SlotTier& tier, std::int64_t slots);
@@ -29,6 +34,11 @@ class Measurements {
   std::int64_t record_units() const { return 1 + states_.record_states(); }
   void operations(StepSeconds& seconds, int repeats, double batch, std::int64_t units);
   double aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);
+  double of_transfers(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);
+  double gradient_seconds(const Schedule& schedule, Checkpoints& checkpoints, DriverCounts* counts = nullptr);
+  Schedule revolving(std::int64_t steps, std::int64_t slots) const;
+  Schedule storing_all(std::int64_t steps) const;
+  void bare_gradient_over(std::span<StepRecord> records);
 
   Discretisation& problem_;
   States& states_;

@@ -181,13 +181,15 @@ void Simulation::restore_observed(BlockReader& from) {
   problem_->objective().restore_observed(from);
 }
 
-StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units) {
+StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units, bool rehearses) {
   const CountMemory counted(memory_);
   Measurements measurements(*problem_, *states_, *steps_);
   units = measurements.units(units);
   grid().communicator().together([&] { reserve(units); });
   steps_->reserve_adjoints();
-  return measurements.steps(repeats, batch, units);
+  StepSeconds seconds = measurements.steps(repeats, batch, units);
+  if (rehearses) measurements.rehearse(seconds, repeats, batch, units);
+  return seconds;
 }
 
 TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {

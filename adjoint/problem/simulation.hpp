@@ -111,8 +111,9 @@ class Simulation {
   void break_gradient(const std::string& what, double size) { steps_->broken().set(what, size, spec_.unknowns); }
 
   /// Measures single steps (Measurements). Uses up to `units` of memory of one state beside the working memory, and
-  /// `measured_table_bytes` of host memory for each. Collective, the same on all ranks.
-  StepSeconds measure(int repeats, double batch, std::int64_t units);
+  /// `measured_table_bytes` of host memory for each. @param rehearses by short gradients too. Collective, the same on
+  /// all ranks.
+  StepSeconds measure(int repeats, double batch, std::int64_t units, bool rehearses = true);
   static constexpr std::int64_t measured_table_bytes = Pool::table_bytes + sizeof(StepRecord);
   /// Measures transfers of single states. Uses so many of the tier's slots and empties it. Collective.
   TransferSeconds measure(SlotTier& tier, std::int64_t slots);

@@ -34,9 +34,12 @@ class Resume : public ::testing::Test {
   }
   ~Resume() override { fs::current_path("/"); }
 
+  std::string command(const std::string& arguments, int ranks) const {
+    return command_line(arguments, ranks).insert(clean_environment.size(), environment_);
+  }
   /// @returns the exit code.
   int run(const std::string& arguments, int ranks = 1) {
-    return run_command(command_line(arguments, ranks) + " > " + here_ + "/output.txt 2>&1");
+    return run_command(command(arguments, ranks) + " > " + here_ + "/output.txt 2>&1");
   }
   /// Runs it for so many seconds; more, where a process takes long to begin. @returns the exit code.
   int run_for(int seconds, const std::string& arguments, int ranks = 1) {
@@ -75,10 +78,10 @@ time: {method: rk4, step: 0.1, to: )yaml"
   }
   /// Starts the program and sends it a signal when the value in the run's status has grown by `more`. @returns the exit
   /// code, -1 when it ended by the signal.
-  static int run_and_signal(const std::string& arguments, int ranks, int signal, const std::string& run_folder,
-                            const char* key, std::int64_t more) {
+  int run_and_signal(const std::string& arguments, int ranks, int signal, const std::string& run_folder,
+                     const char* key, std::int64_t more) const {
     const std::int64_t wanted = status_of(run_folder, key) + more;
-    Process process(command_line(arguments, ranks) + " > output.txt 2>&1");
+    Process process(command(arguments, ranks) + " > output.txt 2>&1");
     while (status_of(run_folder, key) < wanted && !process.is_over())
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     const bool was_alive = !process.is_over();
@@ -87,11 +90,18 @@ time: {method: rk4, step: 0.1, to: )yaml"
     return code == -1 && !was_alive ? died_before : code;
   }
   /// Starts the program and kills it when the folder has so many epochs more. @returns false when it ended before.
-  static bool run_and_kill(const std::string& arguments, const std::string& run_folder, int epochs) {
+  bool run_and_kill(const std::string& arguments, const std::string& run_folder, int epochs) const {
     return run_and_signal(arguments, 1, SIGKILL, run_folder, "epoch", epochs) == -1;
+  }
+  /// Few steps of write_case()'s that take long.
+  static void slow_down() {
+    std::string text = contents("case.yaml");
+    text.insert(text.find("D*lap(u)"), "1e-6*sin(1 + sin(2 + sin(3 + sin(4 + sin(5 + sin(6 + sin(7 + sin(u)))))))) + ");
+    write_text("case.yaml", text);
   }
   static constexpr int died_before = -2;  // by another signal
   std::string here_;
+  std::string environment_;  // "NAME=VALUE " of processes
 };
 
 TEST_F(Resume, StopAfterLoopsUntilDoneWithTheSameBits) {
@@ -135,9 +145,7 @@ TEST_F(Resume, SignalsStopAmongStageRecords) {
     SCOPED_TRACE(fmt::format("{} on {} ranks", method, ranks));
     const bool is_cams = method == std::string("rk4");
     write_case(is_cams ? cams : all, is_cams ? "30" : "120");
-    std::string text = contents("case.yaml");
-    text.insert(text.find("D*lap(u)"), "1e-6*sin(1 + sin(2 + sin(3 + sin(4 + sin(5 + sin(6 + sin(7 + sin(u)))))))) + ");
-    std::ofstream("case.yaml") << text;
+    slow_down();
     const std::string words = fmt::format("gradient case.yaml --epoch 0.1s --set time.method={} --out ", method);
     if (ranks == 1) {
       ASSERT_EQ(run(words + "whole"), 0) << output();
@@ -183,6 +191,54 @@ TEST_F(Resume, CodedCheckpointsGoOn) {
     EXPECT_LE(json("coded/result.json")["memory"]["host"]["peak"].get<std::int64_t>(),
               std::max(most, std::int64_t{6} << 20));
   }
+}
+
+/// Where nobody gives a budget, that of the first process holds when there is a little less now; a plan that does not
+/// fit is made again with what there is today.
+TEST_F(Resume, APlanThatDoesNotFitAnyMoreIsMadeAgain) {
+  write_case("checkpoints: {schedule: auto}\n", "1000");
+  const auto in_node = [&](const char* mebibytes) {
+    environment_ = std::string("SLURM_MEM_PER_NODE=") + mebibytes + " ";
+  };
+  in_node("64");
+  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  for (const auto& [later, is_kept] : {std::pair("52", true), {"16", false}}) {
+    SCOPED_TRACE(later);
+    in_node("64");
+    fs::remove_all("stopped");
+    ASSERT_EQ(run_and_signal("gradient case.yaml --out stopped", 1, SIGTERM, "stopped", "done", 11000), 5) << output();
+    in_node(later);
+    ASSERT_EQ(run("resume stopped"), 0) << output();
+    EXPECT_EQ(output().find("begins again") == std::string::npos, is_kept) << output();
+    EXPECT_EQ(answer("stopped"), answer("whole"));
+    const auto host = json("stopped/result.json")["memory"]["host"];
+    EXPECT_EQ(host["budget"].get<std::int64_t>(), (is_kept ? 32 : 8) << 20);
+    EXPECT_LE(host["peak"].get<std::int64_t>(), host["budget"].get<std::int64_t>());
+  }
+}
+
+/// In a budget that leaves no room for deep queues beside the slots of a schedule that is asked for.
+TEST_F(Resume, QueuesAreAsDeepAsBefore) {
+  write_case("checkpoints: {schedule: store-all, host: {size: 1 MiB, codec: zstd}}\n", "30");
+  slow_down();
+  std::string budget;
+  int refused = 0;
+  for (int kib = 8800; budget.empty() && kib < 20000; kib += 100) {
+    const std::string set = " --set checkpoints.host.size=" + std::to_string(kib) + "KiB";
+    if (run("plan case.yaml" + set) == 0) budget = set;
+    if (budget.empty()) ++refused;
+  }
+  ASSERT_FALSE(budget.empty()) << output();
+  EXPECT_GT(refused, 0);
+  ASSERT_EQ(run("gradient case.yaml --out whole" + budget), 0) << output();
+  ASSERT_EQ(
+      run_and_signal("gradient case.yaml --epoch 0.1s --out stopped" + budget, 1, SIGTERM, "stopped", "done", 340), 5)
+      << output();
+  EXPECT_EQ(run("resume stopped"), 0) << output();
+  EXPECT_EQ(output().find("begins again"), std::string::npos) << output();
+  EXPECT_EQ(answer("stopped"), answer("whole"));
+  const auto host = json("stopped/result.json")["memory"]["host"];
+  EXPECT_LE(host["peak"].get<std::int64_t>(), host["budget"].get<std::int64_t>());
 }
 
 /// Stopped while the codec's tolerance is sought: that begins again, with a plan of its own.
