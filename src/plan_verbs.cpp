@@ -81,7 +81,7 @@ std::string transfers_text(const Session& session) {
   const PlanInputs& inputs = session.plan_inputs();
   std::string text;
   for (const Tier tier : {Tier::host, Tier::disk}) {
-    const auto t = static_cast<std::size_t>(tier);
+    const auto t = index_of(tier);
     if (!session.tiers().is_asked_for(tier) || session.plan().schedule.predicted.peak[t] == 0) continue;
     const Codec* const codec = session.tiers().codec(tier);
     text += fmt::format("  A state takes {} to the {} and {} back{}, {}.\n", seconds_text(inputs.seconds.write[t]),
@@ -115,7 +115,7 @@ std::string plan_text(const Options& options, const Session& session, const Outp
   text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", "tier", "budget", "used", "checkpoints",
                       "writes", "reads", "moved");
   for (const Tier tier : tiers_in_use(inputs)) {
-    const auto t = static_cast<std::size_t>(tier);
+    const auto t = index_of(tier);
     const std::int64_t used = inputs.working(tier) + plan.checkpoint_bytes(tier, inputs);
     const std::int64_t budget = session.budget(tier);
     const bool is_counted = counts.writes[t] != unpredicted && counts.reads[t] != unpredicted;
@@ -174,7 +174,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
                {"content", plan.request.content == Content::record ? "record" : "state"},
                {"steps", inputs.at_most},
                {"steps_known", !plan.is_open()},
-               {"slots", counts.peak[static_cast<std::size_t>(memory)]},
+               {"slots", counts.peak[index_of(memory)]},
                {"memory",
                 {{"budget", session.budget(memory)},
                  {"peak", inputs.working(memory) + plan.checkpoint_bytes(memory, inputs)},
@@ -197,7 +197,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
   json["output_seconds"] = output.written ? Json(*output.written) : Json();
   json["total_seconds"] = predicted_total(options, session, output);
   for (const Tier tier : tiers_in_use(inputs)) {
-    const auto t = static_cast<std::size_t>(tier);
+    const auto t = index_of(tier);
     const auto count = [](std::int64_t c) { return c == unpredicted ? Json() : Json(c); };
     json["tiers"][to_text(tier)] = {{"slots", counts.peak[t]},
                                     {"bytes", plan.checkpoint_bytes(tier, inputs)},

@@ -78,6 +78,7 @@ class Term {
 
   /// How far simulated values lie from observed ones.
   struct Residuals {
+    std::string name;  ///< of the comparison, for reports
     std::int64_t count = 0;
     double sum_of_squares = 0.0;  ///< of the differences, or of logarithms': neither noise nor weight
     double noise = 1.0;

@@ -72,7 +72,18 @@ class ProblemReader {
   }
 
   /// " (case.yaml:4:13)"
-  static std::string placed(const Text& text) { return " (" + text.place.text() + ")"; }
+  static void require_knots(const ParameterText& series) {
+    const std::vector<double>& times = series.times;
+    if (times.empty() || times.size() != series.values.size() ||
+        std::adjacent_find(times.begin(), times.end(), std::greater_equal<>()) != times.end())
+      throw InputError(series.place, fmt::format("series '{}' has {} times and {} values: wanted are as many, one at "
+                                                 "least, at times that increase",
+                                                 series.name, times.size(), series.values.size()));
+  }
+  static std::string placed(const Text& text) {
+    const std::string place = text.place.text();
+    return place.empty() ? "" : " (" + place + ")";
+  }
 
   Scope full_scope() const {
     Scope scope = point_scope({.fields = true, .time = true});
@@ -123,6 +134,7 @@ class ProblemReader {
           spec_.scalar_values.push_back(p.value);
           break;
         case ParameterText::Kind::series:
+          require_knots(p);
           spec_.model.series.push_back(p.name);
           spec_.series.push_back({p.name, p.times, p.values});
           break;

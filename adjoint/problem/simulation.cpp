@@ -81,7 +81,7 @@ void Simulation::reserve(std::int64_t units) {
 
 void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers) {
   const Tier memory = memory_tier(machine());
-  std::int64_t buffers = tiers[static_cast<std::size_t>(memory)] == nullptr ? units : 0;
+  std::int64_t buffers = tiers[index_of(memory)] == nullptr ? units : 0;
   for (const SlotTier* tier : tiers) buffers += tier != nullptr ? tier->buffers() : 0;
   grid().communicator().together([&] { reserve(buffers); });
   const CountMemory counted(memory_);

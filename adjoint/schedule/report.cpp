@@ -151,7 +151,7 @@ Capacities parse_slots(const std::string& text) {
   Capacities capacities;
   for (const Setting& setting : split_settings("--slots", text, names)) {
     const auto tier = std::find(names.begin(), names.end(), setting.name) - names.begin();
-    capacities.slots[static_cast<std::size_t>(tier)] = parse_slot_count(text, setting);
+    capacities.slots[index_of(tier)] = parse_slot_count(text, setting);
   }
   return capacities;
 }

@@ -126,8 +126,8 @@ using PerTier = std::array<std::int64_t, tier_count>;
 /// Capacities of the tiers in units of one state (a stage record takes `record_units`); unlimited where below 0.
 struct Capacities {
   PerTier slots{0, 0, 0};
-  std::int64_t operator[](Tier tier) const { return slots[static_cast<std::size_t>(tier)]; }
-  std::int64_t& operator[](Tier tier) { return slots[static_cast<std::size_t>(tier)]; }
+  std::int64_t operator[](Tier tier) const { return slots[index_of(tier)]; }
+  std::int64_t& operator[](Tier tier) { return slots[index_of(tier)]; }
 };
 
 /// Costs of one operation, in any common unit.

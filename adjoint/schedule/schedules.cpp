@@ -58,7 +58,7 @@ ScheduleMemory memory_of_sweeps(const ScheduleRequest& request) {
 
 PerTier only_host(std::int64_t value) {
   PerTier all{};
-  all[static_cast<std::size_t>(Tier::host)] = value;
+  all[index_of(Tier::host)] = value;
   return all;
 }
 

@@ -9,7 +9,7 @@ namespace hindsight {
 namespace {
 
 std::size_t at(Tier tier) {
-  return static_cast<std::size_t>(tier);
+  return index_of(tier);
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ class Sweep : LiveState {
     } else {  // a live record holds the state that it starts from
       checkpoints_.save(a.slot, {is_live ? live_ : record_.base, {}}, a.step);
     }
-    ++counts_.writes[static_cast<std::size_t>(a.slot.tier)];
+    ++counts_.writes[index_of(a.slot.tier)];
   }
   void operator()(const Load& a) {
     if (!checkpoints_.has(a.slot) || a.step < 0 || checkpoints_.step_of(a.slot) != a.step ||
@@ -158,7 +158,7 @@ class Sweep : LiveState {
       live_ = load(a.slot, a.step).base;
       live_step_ = a.step;
     }
-    ++counts_.reads[static_cast<std::size_t>(a.slot.tier)];
+    ++counts_.reads[index_of(a.slot.tier)];
   }
   void operator()(const Move& a) {
     if (!is_full(a.from) || !is_free(a.to)) [[unlikely]]
@@ -166,8 +166,8 @@ class Sweep : LiveState {
     const std::int64_t step = checkpoints_.step_of(a.from);
     checkpoints_.save(a.to, load(a.from, step), step);
     checkpoints_.release(a.from);
-    ++counts_.reads[static_cast<std::size_t>(a.from.tier)];
-    ++counts_.writes[static_cast<std::size_t>(a.to.tier)];
+    ++counts_.reads[index_of(a.from.tier)];
+    ++counts_.writes[index_of(a.to.tier)];
   }
   void operator()(const Release& a) {
     if (!is_full(a.slot)) [[unlikely]]

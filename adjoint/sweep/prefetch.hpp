@@ -42,11 +42,9 @@ class Prefetcher {
   };
   /// None that there is not is.
   bool is_slow(Slot slot) const {
-    return static_cast<std::uint64_t>(slot.index) < saved_at_[static_cast<std::size_t>(slot.tier)].size();
+    return static_cast<std::uint64_t>(slot.index) < saved_at_[index_of(slot.tier)].size();
   }
-  std::int64_t& saved_at(Slot slot) {
-    return saved_at_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)];
-  }
+  std::int64_t& saved_at(Slot slot) { return saved_at_[index_of(slot.tier)][static_cast<std::size_t>(slot.index)]; }
   void look_ahead();
   void look_at(const Action& action);
   void follow(const Action& action);
