@@ -322,20 +322,20 @@ ExitCode plan_verb(const Options& options, const Communicator& comm) {
 ExitCode schedule_verb(const Options& options, const Communicator& comm) {
   const ScheduleKind& kind = schedule_kind(options.target);
   ScheduleRequest request;
-  request.steps = options.steps_unknown ? unknown_steps : options.steps;
-  request.at_most = options.steps;
-  request.capacities = parse_slots(options.slots);
-  request.content = options.content == "record" ? Content::record : Content::state;
-  request.record_units = options.stages;
-  request.record_gives_state = options.stiffly_accurate;
-  request.period = options.period;
+  request.steps = options.schedule.steps_unknown ? unknown_steps : options.schedule.steps;
+  request.at_most = options.schedule.steps;
+  request.capacities = parse_slots(options.schedule.slots);
+  request.content = options.schedule.content == "record" ? Content::record : Content::state;
+  request.record_units = options.schedule.stages;
+  request.record_gives_state = options.schedule.stiffly_accurate;
+  request.period = options.schedule.period;
   request.costs = parse_costs(options.cost);
   const Schedule schedule = make_schedule(kind, request);
-  const bool is_executed = can_be_simulated(options.steps, schedule);
+  const bool is_executed = can_be_simulated(options.schedule.steps, schedule);
   const ScheduleCounts counts = is_executed ? simulate(kind, request) : predicted_counts(kind, schedule);
-  const std::string title = fmt::format("{}, {} steps", kind.name, options.steps);
+  const std::string title = fmt::format("{}, {} steps", kind.name, options.schedule.steps);
   write_picture(options, comm, title, kind, schedule, request, request.costs, "");
-  request.steps = options.steps;
+  request.steps = options.schedule.steps;
   if (!options.json.empty()) {
     Json json = Json::parse(counts_json(kind.name, request, counts, request.costs));
     json["executed"] = is_executed;
