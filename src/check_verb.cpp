@@ -161,7 +161,7 @@ ExitCode check_verb(const Options& options, const Communicator& comm) {
   RunJournal journal(options, source, comm);
   Session session(source, comm, Sensitivities::adjoint_and_tangent, session_options(options, source, comm, &journal));
   journal.begin(source, session.epoch_bytes());
-  if (!options.break_gradient.empty()) break_gradient(session.simulation(), options.break_gradient);
+  if (!options.developer.break_gradient.empty()) break_gradient(session.simulation(), options.developer.break_gradient);
   const CheckedPoint point{session.simulation().values(),
                            journal.with_failures_told([&] { return session.gradient({}); })};
   session.simulation().fix_end();

@@ -63,8 +63,8 @@ void add_stop_options(CLI::App& app, Options& options) {
                  "stop in time, to go on with `hindsight resume`, this long after the start: 55min, 1h30min");
   app.add_option("--epoch", options.epoch, "time between two epochs of the journal (default: so that they cost 1 %)");
   add_lock_option(app, options);
-  app.add_option("--die-at", options.die_at)->group("");
-  app.add_option("--die-on-rank", options.die_on_rank)->group("");
+  app.add_option("--die-at", options.developer.die_at)->group("");
+  app.add_option("--die-on-rank", options.developer.die_on_rank)->group("");
 }
 
 std::string unknown_verb(const std::string& word) {
@@ -77,7 +77,7 @@ std::string unknown_verb(const std::string& word) {
 /// The kinds of schedules, for people who ask what there is.
 std::string schedule_kinds() {
   std::string text = "Kinds:\n";
-  for (const ScheduleKind& kind : schedules()) text += fmt::format("  {:<18}{}\n", kind.name, kind.summary);
+  for (const ScheduleKind& kind : schedules().all()) text += fmt::format("  {:<18}{}\n", kind.name, kind.summary);
   return text;
 }
 
@@ -115,17 +115,18 @@ const CLI::Validator& at_least_one() {
 
 void add_schedule_options(CLI::App& app, Options& options) {
   app.footer(schedule_kinds());
-  app.add_option("--steps", options.steps, "number of steps")->required()->check(at_least_one());
-  app.add_option("--slots", options.slots, "slots per tier: host=10,disk=20");
+  app.add_option("--steps", options.schedule.steps, "number of steps")->required()->check(at_least_one());
+  app.add_option("--slots", options.schedule.slots, "slots per tier: host=10,disk=20");
   app.add_option("--cost", options.cost, "forward=1,reverse=2,disk.write=5,disk.read=5");
-  app.add_option("--content", options.content, "store-all: keep states or records")
+  app.add_option("--content", options.schedule.content, "store-all: keep states or records")
       ->check(CLI::IsMember({"state", "record"}));
-  app.add_option("--stages", options.stages, "units that a stage record takes (cams, store-all)")
+  app.add_option("--stages", options.schedule.stages, "units that a stage record takes (cams, store-all)")
       ->check(at_least_one());
-  app.add_flag("--stiffly-accurate", options.stiffly_accurate, "a record also gives the state after its step");
-  app.add_option("--period", options.period, "steps between checkpoints (uniform, periodic, twolevel, stride)")
+  app.add_flag("--stiffly-accurate", options.schedule.stiffly_accurate, "a record also gives the state after its step");
+  app.add_option("--period", options.schedule.period, "steps between checkpoints (uniform, periodic, twolevel, stride)")
       ->check(at_least_one());
-  app.add_flag("--unknown", options.steps_unknown, "the schedule is not told the number of steps (online, twolevel)");
+  app.add_flag("--unknown", options.schedule.steps_unknown,
+               "the schedule is not told the number of steps (online, twolevel)");
   app.add_option("--picture", options.picture, "draw the schedule: time against step, as SVG");
 }
 
@@ -150,8 +151,8 @@ bool add_options_of(const VerbEntry& entry, CLI::App& app, Options& options) {
   if (entry.run == schedule_verb) add_schedule_options(app, options);
   if (entry.run == plan_verb) add_plan_options(app, options);
   if (entry.run == gradient_verb || entry.run == invert_verb)
-    app.add_option("--emulate-disk", options.emulate_disk)->expected(2)->group("");
-  if (entry.run == check_verb) app.add_option("--break-gradient", options.break_gradient)->group("");
+    app.add_option("--emulate-disk", options.developer.emulate_disk)->expected(2)->group("");
+  if (entry.run == check_verb) app.add_option("--break-gradient", options.developer.break_gradient)->group("");
   return takes_case || entry.run == resume_verb;
 }
 

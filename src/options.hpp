@@ -10,6 +10,25 @@
 
 namespace hindsight {
 
+/// What the verb `schedule` simulates.
+struct ScheduleOptions {
+  std::int64_t steps = 0;
+  std::string slots = "host=1", content = "state";
+  std::int64_t stages = 1;
+  bool stiffly_accurate = false, steps_unknown = false;
+  std::int64_t period = 0;
+};
+
+/// Hidden options, for tests.
+struct DeveloperOptions {
+  std::vector<double> emulate_disk;  ///< memory in place of a disk, seconds per write and per read of a state
+  std::string break_gradient;        ///< a part of the adjoint and its relative error, steps:1e-6
+  /// The call that changes a file of the journal, from 1, at which a process is to kill itself; 0: none. Only one rank,
+  /// or each by its own count.
+  std::int64_t die_at = 0;
+  std::optional<int> die_on_rank;
+};
+
 struct Options {
   std::string verb;    ///< empty: chosen from the case
   std::string target;  ///< case file; kind of schedule; kind of template
@@ -25,22 +44,9 @@ struct Options {
   bool take_lock = false;         ///< though it cannot be seen whether its owner lives
   int ranks = 0;                  ///< resume: as many are meant; 0: as before
   std::string stop_after, epoch;  ///< durations: of the process, between epochs; empty: none, measured
-  // schedule
-  std::int64_t steps = 0;
-  std::string slots = "host=1", cost;
-  std::string content = "state";
-  std::int64_t stages = 1;
-  bool stiffly_accurate = false, steps_unknown = false;
-  std::int64_t period = 0;
-  std::string picture;
-  /// Hidden developer option of gradients: memory in place of a disk, seconds per write and per read of a state.
-  std::vector<double> emulate_disk;
-  // check
-  std::string break_gradient;  ///< hidden developer option: a part of the adjoint and its relative error, steps:1e-6
-  /// Hidden developer options: the call that changes a file of the journal, from 1, at which a process is to kill
-  /// itself; 0: none. Only one rank, or each by its own count.
-  std::int64_t die_at = 0;
-  std::optional<int> die_on_rank;
+  std::string cost, picture;
+  ScheduleOptions schedule;
+  DeveloperOptions developer;
 };
 
 /// The backend that was asked for; `auto` is the first one.

@@ -39,10 +39,10 @@ class Drawing {
     time_ = end;
   }
   void operator()(const Save& a) {
-    time_ += costs_.write[static_cast<std::size_t>(a.slot.tier)];
+    time_ += costs_.write[index_of(a.slot.tier)];
     open_[key(a.slot)] = {time_, a.step};
   }
-  void operator()(const Load& a) { time_ += costs_.read[static_cast<std::size_t>(a.slot.tier)]; }
+  void operator()(const Load& a) { time_ += costs_.read[index_of(a.slot.tier)]; }
   void operator()(const Move& a) {
     const std::int64_t step = close(a.from);
     open_[key(a.to)] = {time_, step};
@@ -139,7 +139,7 @@ std::string schedule_picture(const std::string& title, const ScheduleKind& kind,
   std::array<std::string, tier_count> bars;
   for (const Drawing::Bar& bar : drawing.bars)
     if ((bar.t1 - bar.t0) * sx >= 0.4)  // shorter ones would not be seen
-      bars[static_cast<std::size_t>(bar.tier)] +=
+      bars[index_of(bar.tier)] +=
           fmt::format("M{:.1f} {:.1f}H{:.1f}", x(bar.t0), y(static_cast<double>(bar.step)), x(bar.t1));
   for (std::size_t t = 0; t < tier_count; ++t)
     if (!bars[t].empty())

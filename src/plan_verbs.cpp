@@ -81,7 +81,7 @@ std::string transfers_text(const Session& session) {
   const PlanInputs& inputs = session.plan_inputs();
   std::string text;
   for (const Tier tier : {Tier::host, Tier::disk}) {
-    const auto t = static_cast<std::size_t>(tier);
+    const auto t = index_of(tier);
     if (!session.tiers().is_asked_for(tier) || session.plan().schedule.predicted.peak[t] == 0) continue;
     const Codec* const codec = session.tiers().codec(tier);
     text += fmt::format("  A state takes {} to the {} and {} back{}, {}.\n", seconds_text(inputs.seconds.write[t]),
@@ -115,7 +115,7 @@ std::string plan_text(const Options& options, const Session& session, const Outp
   text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", "tier", "budget", "used", "checkpoints",
                       "writes", "reads", "moved");
   for (const Tier tier : tiers_in_use(inputs)) {
-    const auto t = static_cast<std::size_t>(tier);
+    const auto t = index_of(tier);
     const std::int64_t used = inputs.working(tier) + plan.checkpoint_bytes(tier, inputs);
     const std::int64_t budget = session.budget(tier);
     const bool is_counted = counts.writes[t] != unpredicted && counts.reads[t] != unpredicted;
@@ -174,7 +174,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
                {"content", plan.request.content == Content::record ? "record" : "state"},
                {"steps", inputs.at_most},
                {"steps_known", !plan.is_open()},
-               {"slots", counts.peak[static_cast<std::size_t>(memory)]},
+               {"slots", counts.peak[index_of(memory)]},
                {"memory",
                 {{"budget", session.budget(memory)},
                  {"peak", inputs.working(memory) + plan.checkpoint_bytes(memory, inputs)},
@@ -197,7 +197,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
   json["output_seconds"] = output.written ? Json(*output.written) : Json();
   json["total_seconds"] = predicted_total(options, session, output);
   for (const Tier tier : tiers_in_use(inputs)) {
-    const auto t = static_cast<std::size_t>(tier);
+    const auto t = index_of(tier);
     const auto count = [](std::int64_t c) { return c == unpredicted ? Json() : Json(c); };
     json["tiers"][to_text(tier)] = {{"slots", counts.peak[t]},
                                     {"bytes", plan.checkpoint_bytes(tier, inputs)},
@@ -322,20 +322,20 @@ ExitCode plan_verb(const Options& options, const Communicator& comm) {
 ExitCode schedule_verb(const Options& options, const Communicator& comm) {
   const ScheduleKind& kind = schedule_kind(options.target);
   ScheduleRequest request;
-  request.steps = options.steps_unknown ? unknown_steps : options.steps;
-  request.at_most = options.steps;
-  request.capacities = parse_slots(options.slots);
-  request.content = options.content == "record" ? Content::record : Content::state;
-  request.record_units = options.stages;
-  request.record_gives_state = options.stiffly_accurate;
-  request.period = options.period;
+  request.steps = options.schedule.steps_unknown ? unknown_steps : options.schedule.steps;
+  request.at_most = options.schedule.steps;
+  request.capacities = parse_slots(options.schedule.slots);
+  request.content = options.schedule.content == "record" ? Content::record : Content::state;
+  request.record_units = options.schedule.stages;
+  request.record_gives_state = options.schedule.stiffly_accurate;
+  request.period = options.schedule.period;
   request.costs = parse_costs(options.cost);
   const Schedule schedule = make_schedule(kind, request);
-  const bool is_executed = can_be_simulated(options.steps, schedule);
+  const bool is_executed = can_be_simulated(options.schedule.steps, schedule);
   const ScheduleCounts counts = is_executed ? simulate(kind, request) : predicted_counts(kind, schedule);
-  const std::string title = fmt::format("{}, {} steps", kind.name, options.steps);
+  const std::string title = fmt::format("{}, {} steps", kind.name, options.schedule.steps);
   write_picture(options, comm, title, kind, schedule, request, request.costs, "");
-  request.steps = options.steps;
+  request.steps = options.schedule.steps;
   if (!options.json.empty()) {
     Json json = Json::parse(counts_json(kind.name, request, counts, request.costs));
     json["executed"] = is_executed;

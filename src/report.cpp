@@ -211,7 +211,7 @@ Json counts_result(const Options& options, const Session& session, const DriverC
   Json json;
   json["steps"] = {{"forward", n}, {"recomputed", counts.total() - n}, {"reversed", counts.reversed}};
   for (const Tier tier : tiers_in_use(inputs)) {
-    const auto t = static_cast<std::size_t>(tier);
+    const auto t = index_of(tier);
     json["memory"][to_text(tier)] = {
         {"budget", session.budget(tier)}, {"peak", session.peak_bytes(tier)},       {"working", inputs.working(tier)},
         {"slots", counts.peak[t]},        {"slot_bytes", unit_bytes(tier, inputs)}, {"writes", counts.writes[t]},
@@ -284,20 +284,16 @@ Json resident_result(const Session& session) {
 std::string misfit_text(const Session& session) {
   std::string text;
   const std::vector<Term::Residuals> all = session.simulation().objective().residuals();
-  std::size_t i = 0;
   double total = 0.0;
-  for (const TermText& term : session.source().objective) {
-    if (!term.is_misfit()) continue;
-    const Term::Residuals& misfit = all[i++];
+  for (const Term::Residuals& misfit : all) {
     const double squares = misfit.sum_of_squares;
     total += squares;
-    text += fmt::format("misfit of {}{}: {} values, sum of squares {:.7g}, root mean square {:.4g}",
-                        term.expression.text, term.log ? " (logarithms)" : "", misfit.count, squares,
-                        std::sqrt(squares / static_cast<double>(misfit.count)));
+    text += fmt::format("{}: {} values, sum of squares {:.7g}, root mean square {:.4g}", misfit.name, misfit.count,
+                        squares, std::sqrt(squares / static_cast<double>(misfit.count)));
     if (misfit.noise != 1.0) text += fmt::format(" (noise {:.4g})", misfit.noise);
     text += "\n";
   }
-  if (i > 1) text += fmt::format("sum of squares, all together: {:.7g}\n", total);
+  if (all.size() > 1) text += fmt::format("sum of squares, all together: {:.7g}\n", total);
   return text;
 }
 

@@ -91,8 +91,8 @@ ExitCode resume_verb(const Options& options, const Communicator& comm) {
   begun.ranks = options.ranks;
   begun.quiet = options.quiet;
   begun.stop_after = options.stop_after;
-  begun.die_at = options.die_at;
-  begun.die_on_rank = options.die_on_rank;
+  begun.developer.die_at = options.developer.die_at;
+  begun.developer.die_on_rank = options.developer.die_on_rank;
   if (!options.epoch.empty()) begun.epoch = options.epoch;
   if (!options.json.empty()) begun.json = options.json == "-" ? "-" : fs::absolute(options.json).string();
   comm.together([&] {

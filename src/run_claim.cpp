@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 
 std::unique_ptr<FileSystem> files_of(const Options& options, const Communicator& comm) {
   auto files = std::make_unique<PosixFileSystem>();
-  if (options.die_at == 0 || options.die_on_rank.value_or(comm.rank()) != comm.rank()) return files;
-  return std::make_unique<DyingFiles>(std::move(files), options.die_at);
+  if (options.developer.die_at == 0 || options.developer.die_on_rank.value_or(comm.rank()) != comm.rank()) return files;
+  return std::make_unique<DyingFiles>(std::move(files), options.developer.die_at);
 }
 
 /// How the run in this folder began, which is how it would begin now. @throws InputError naming the difference.

@@ -60,8 +60,9 @@ class RunJournal final : public GradientKeeper {
   /// The run is complete: removes what only resuming needs, and puts the results in place.
   void finish() { claim_.finish(); }
 
-  /// Something small, the same on all ranks, that every epoch shall have. It must outlive the journal's last epoch.
+  /// Something small, the same on all ranks, that every epoch shall have until it is detached.
   void attach(const std::string& name, std::function<void(ArchiveWriter&)> write) override;
+  void detach(const std::string& name) override { attachments_.detach(name); }
   /// Called before an epoch is written; null: nothing is.
   void before_epoch(std::function<void()> call) { before_epoch_ = std::move(call); }
   /// Lets `read` read what the epoch that the run goes on from has under this name. @returns false when it has nothing.

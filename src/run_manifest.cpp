@@ -142,7 +142,7 @@ std::string RunManifest::to_text() const {
   json["petsc_options"] = petsc_options;
   json["backend"] = options.backend;
   json["cost"] = options.cost;
-  json["emulate_disk"] = options.emulate_disk;
+  json["emulate_disk"] = options.developer.emulate_disk;
   json["epoch"] = options.epoch;
   json["data"] = data;
   json["program"] = program;
@@ -183,7 +183,7 @@ RunManifest RunManifest::parse(const std::string& text, const std::string& sourc
     m.petsc_options = json.at("petsc_options");
     m.options.backend = json.at("backend");
     m.options.cost = json.at("cost");
-    m.options.emulate_disk = json.at("emulate_disk").get<std::vector<double>>();
+    m.options.developer.emulate_disk = json.at("emulate_disk").get<std::vector<double>>();
     m.options.epoch = json.at("epoch");
     m.data = json.at("data").get<std::map<std::string, std::string>>();
     m.program = json.at("program");

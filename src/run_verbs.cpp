@@ -240,7 +240,8 @@ SessionOptions session_options(const Options& options, const Case& c, const Comm
     session.disk.keeps = true;
     session.disk.reopens = journal->is_resumed();
   }
-  if (options.emulate_disk.size() == 2) session.disk.emulated = {options.emulate_disk[0], options.emulate_disk[1]};
+  if (options.developer.emulate_disk.size() == 2)
+    session.disk.emulated = {options.developer.emulate_disk[0], options.developer.emulate_disk[1]};
   session.shows_progress = !options.quiet;
   return session;
 }

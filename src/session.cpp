@@ -11,30 +11,11 @@
 #include "src/priors.hpp"
 
 namespace hindsight {
-namespace {
-
-/// "NAME" or "NAME or NAME": those that report a device, if there is one.
-std::string device_backends() {
-  std::string names;
-  for (const Backend* const backend : backends())
-    if (backend->report()) names += (names.empty() ? "" : " or ") + backend->name();
-  return names;
-}
-
-void refuse_device_budget(const std::optional<TierBudget>& budget, const Machine& machine) {
-  if (!budget || !machine.is_host()) return;
-  throw InputError(budget->place,
-                   "checkpoints.device: this run computes on the host and has no device memory; remove the key, or "
-                   "compute on a device (--backend " +
-                       device_backends() + ")");
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, SessionOptions options)
     : case_(std::move(c)), comm_(comm), options_(std::move(options)), progress_(options_.shows_progress, comm.rank()) {
   const bool has_adjoint = sensitivities != Sensitivities::none;
-  if (has_adjoint) refuse_device_budget(case_.checkpoints.device, *options_.machine);
   simulation_ =
       std::make_shared<Simulation>(read_problem(case_), comm,
                                    Simulation::Wants{.adjoint = has_adjoint,

@@ -23,7 +23,7 @@ ExitCode info_verb(const Options& options, const Communicator& comm) {
   const HostBudget memory = default_host_budget(comm);
   std::vector<std::string> methods, kinds;
   for (const Method& m : hindsight::methods().all()) methods.push_back(fmt::format("{} (order {})", m.name, m.order));
-  for (const ScheduleKind& k : schedules()) kinds.push_back(k.name);
+  for (const ScheduleKind& k : schedules().all()) kinds.push_back(k.name);
   const auto list = [](const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& n : names) text += (text.empty() ? "" : ", ") + n;

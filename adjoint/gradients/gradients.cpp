@@ -4,10 +4,30 @@
 
 #include <algorithm>
 
+#include "runtime/backends.hpp"
 #include "runtime/error.hpp"
 #include "runtime/stopwatch.hpp"
 
 namespace hindsight {
+namespace {
+
+/// "NAME" or "NAME or NAME": those that report a device, if there is one.
+std::string device_backends() {
+  std::string names;
+  for (const Backend* const backend : backends())
+    if (backend->report()) names += (names.empty() ? "" : " or ") + backend->name();
+  return names;
+}
+
+void refuse_device_budget(const std::optional<TierBudget>& budget, const Machine& machine) {
+  if (!budget || !machine.is_host()) return;
+  throw InputError(budget->place,
+                   "checkpoints.device: this run computes on the host and has no device memory; remove the key, or "
+                   "compute on a device (--backend " +
+                       device_backends() + ")");
+}
+
+}  // namespace
 
 Gradients::Gradients(SimulationSpec spec, const Communicator& comm, GradientOptions options)
     : Gradients(std::make_shared<Simulation>(std::move(spec), comm, Simulation::Wants{.adjoint = true}), comm,
@@ -16,6 +36,7 @@ Gradients::Gradients(SimulationSpec spec, const Communicator& comm, GradientOpti
 Gradients::Gradients(std::shared_ptr<Simulation> simulation, const Communicator& comm, GradientOptions options)
     : simulation_(std::move(simulation)), comm_(comm), options_(std::move(options)) {
   const CheckpointOptions& checkpoints = options_.checkpoints;
+  refuse_device_budget(checkpoints.device, simulation_->machine());
   std::string of_budget;
   try {
     const Warn warn = [this](const std::string& text) { this->warn(text); };
@@ -29,6 +50,10 @@ Gradients::Gradients(std::shared_ptr<Simulation> simulation, const Communicator&
       throw ResourceError(error.what());  // it did not fit what was found free
     throw InputError(checkpoints.host ? checkpoints.host->place : checkpoints.place, error.what());
   }
+}
+
+Gradients::~Gradients() {
+  if (is_attached_) options_.keeper->detach("plan");
 }
 
 /// What is refused leaves nothing behind.
@@ -50,6 +75,7 @@ void Gradients::make_ready() {
     checkpoints_->save(to);
     calibration_->save(to);
   });
+  is_attached_ = true;
 }
 
 /// Goes on with the plan of the process before. @returns false when there is none, or when it cannot be carried out

@@ -23,6 +23,7 @@ class Gradients {
   /// Plans for a simulation with an adjoint. @throws InputError when budgets are too small, ResourceError when they
   /// are, because less was found free than they were made from.
   Gradients(std::shared_ptr<Simulation> simulation, const Communicator& comm, GradientOptions options = {});
+  ~Gradients();
   Gradients(const Gradients&) = delete;
   Gradients& operator=(const Gradients&) = delete;
 
@@ -67,6 +68,7 @@ class Gradients {
   std::unique_ptr<PlannedCheckpoints> checkpoints_;
   std::unique_ptr<Calibration> calibration_;
   Drift drift_;
+  bool is_attached_ = false;  // to the keeper
 };
 
 }  // namespace hindsight

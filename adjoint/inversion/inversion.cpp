@@ -57,6 +57,7 @@ void start_petsc() {
     check(PetscOptionsSetValue(nullptr, "-no_signal_handler", "true"), "start");
     // A file in somebody's home is no part of a run, which another may go on with.
     check(PetscOptionsSetValue(nullptr, "-skip_petscrc", "true"), "start");
+    PETSC_COMM_WORLD = MPI_COMM_SELF;  // others may not invert anything: vectors have the inversion's own
     check(PetscInitializeNoArguments(), "start");
   }
 }

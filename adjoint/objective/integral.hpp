@@ -20,7 +20,6 @@ class IntegralSpec final : public TermSpec {
   IntegralSpec(Expr the_integrand, When at, double times, std::string called = "")
       : integrand(the_integrand), when(at), weight(times), name(std::move(called)) {}
   std::vector<Expr> reads() const override;
-  std::vector<double> landings() const override { return {}; }
   std::unique_ptr<Term> make(const TermPlace& place) const override;
 
   Expr integrand;  ///< discretised; of fields, parameters, series, t and coordinates
@@ -59,10 +58,6 @@ class Integral final : public Term {
   void reset() override;
   void save(BlockWriter& to) const override;
   void restore(BlockReader& from) override;
-  std::optional<Residuals> residuals() const override { return std::nullopt; }
-  void save_observed(BlockWriter&) const override {}
-  void restore_observed(BlockReader&) override {}
-  std::int64_t passing_bytes() const override { return 0; }
   std::int64_t kept_bytes() const override;
   std::vector<const KernelLibrary*> libraries() const override { return kernels_.libraries(); }
 

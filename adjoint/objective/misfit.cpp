@@ -256,7 +256,8 @@ void Misfit::reset() {
 }
 
 std::optional<Term::Residuals> Misfit::residuals() const {
-  return Residuals{static_cast<std::int64_t>(observations_.size()), sum_of_squares(), spec_.noise};
+  return Residuals{spec_.name + (spec_.logarithmic ? " (logarithms)" : ""),
+                   static_cast<std::int64_t>(observations_.size()), sum_of_squares(), spec_.noise};
 }
 
 void Misfit::save_observed(BlockWriter& to) const {

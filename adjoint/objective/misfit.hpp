@@ -43,10 +43,7 @@ class Misfit final : public Term {
 
   const std::string& name() const override { return spec_.name; }
   const char* kind() const override { return "misfits"; }
-  int sums() const override { return 0; }
-  std::array<int, 3> halo() const override { return {0, 0, 0}; }
   void prepare(const TermSetting& setting) override;
-  void set_series(std::size_t, const std::vector<double>&) override {}
 
   Counts counts() const override { return Counts::landings; }
   bool counts_at(const Moment& moment) const override;
@@ -56,7 +53,6 @@ class Misfit final : public Term {
   double tangent(const Moment& moment) override;
 
   double value() const override;
-  double tangent_value() const override { return 0.0; }
   /// Derivatives with respect to active scalars that the expression uses itself.
   void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const override;
   void reset() override;
@@ -67,7 +63,6 @@ class Misfit final : public Term {
   void restore_observed(BlockReader& from) override;
   std::int64_t passing_bytes() const override;
   std::int64_t kept_bytes() const override;
-  std::vector<const KernelLibrary*> libraries() const override { return {}; }
 
  private:
   struct Corner {

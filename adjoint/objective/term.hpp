@@ -26,7 +26,9 @@ struct TermSetting {
 };
 
 /// A term: a function of the states that are reached, its value and its derivatives. States are bound in Tables under
-/// stage 0 (StageNames), lambda, directions and parameters under their names.
+/// stage 0 (StageNames), lambda, directions and parameters under their names; Tables::field() is then the first owned
+/// cell of such an array. Terms look symbols up when they are made (TermPlace), before there is a grid. All ranks call
+/// together what takes a moment or is said to be collective. What has a default is for terms that need nothing of it.
 class Term {
  public:
   virtual ~Term() = default;
@@ -35,21 +37,25 @@ class Term {
   /// What kind of term it is, in the plural: "integrals".
   virtual const char* kind() const = 0;
   /// Sums (Tables) that it takes.
-  virtual int sums() const = 0;
+  virtual int sums() const { return 0; }
   /// Ghost layers that its kernels read.
-  virtual std::array<int, 3> halo() const = 0;
+  virtual std::array<int, 3> halo() const { return {0, 0, 0}; }
   /// Compiles and allocates; memory counts (runtime/memory.hpp). Collective.
   virtual void prepare(const TermSetting& setting) = 0;
   /// Takes new values of the knots of a series (index into model.series).
-  virtual void set_series(std::size_t series, const std::vector<double>& values) = 0;
+  virtual void set_series(std::size_t /*series*/, const std::vector<double>& /*values*/) {}
 
   /// Which states may count.
   enum class Counts { last, landings, all };
   virtual Counts counts() const = 0;
-  /// Whether the state of this moment does.
-  virtual bool counts_at(const Moment& moment) const = 0;
-  // Of states that count:
-  /// Adds to the term. Collective.
+  /// Whether the state of this moment does; the same on all ranks.
+  virtual bool counts_at(const Moment& moment) const {
+    const Counts which = counts();
+    return which == Counts::all || (which == Counts::last ? moment.is_last : moment.landing >= 0);
+  }
+  // Of states that count, each of them once, on all ranks together. An integral over time by the trapezoid rule has the
+  // weight (moment.before + moment.after)/2, which is right at both ends and where steps change their length.
+  /// Adds to the term.
   virtual void observe(const Moment& moment) = 0;
   /// Adds dJ/du_k to lambda and derivatives to the sums of parameters; after observe() has seen all states.
   virtual void add_adjoint(const Moment& moment) = 0;
@@ -59,10 +65,10 @@ class Term {
   /// The term, weight included. Collective.
   virtual double value() const = 0;
   /// What tangent() has taken in and not returned. Collective.
-  virtual double tangent_value() const = 0;
+  virtual double tangent_value() const { return 0.0; }
   /// Adds derivatives that it has summed up itself to those of the active scalars and of series' knots; the same on all
   /// ranks. Collective.
-  virtual void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const = 0;
+  virtual void add_sums(std::vector<double>& /*scalars*/, std::vector<std::vector<double>>& /*knots*/) const {}
 
   /// Forgets all that it has seen.
   virtual void reset() = 0;
@@ -72,24 +78,27 @@ class Term {
 
   /// How far simulated values lie from observed ones.
   struct Residuals {
+    std::string name;  ///< of the comparison, for reports
     std::int64_t count = 0;
     double sum_of_squares = 0.0;  ///< of the differences, or of logarithms': neither noise nor weight
     double noise = 1.0;
   };
   /// Of terms that compare with observations.
-  virtual std::optional<Residuals> residuals() const = 0;
+  virtual std::optional<Residuals> residuals() const { return std::nullopt; }
   /// What residuals follow from, for a log of evaluations.
-  virtual void save_observed(BlockWriter& to) const = 0;
-  virtual void restore_observed(BlockReader& from) = 0;
+  virtual void save_observed(BlockWriter& /*to*/) const {}
+  virtual void restore_observed(BlockReader& /*from*/) {}
 
   /// Memory that it takes for a moment and gives back, at most.
-  virtual std::int64_t passing_bytes() const = 0;
+  virtual std::int64_t passing_bytes() const { return 0; }
   /// What save() writes, about.
   virtual std::int64_t kept_bytes() const = 0;
-  virtual std::vector<const KernelLibrary*> libraries() const = 0;
+  virtual std::vector<const KernelLibrary*> libraries() const { return {}; }
 };
 
-/// What a term is made for. `number` distinguishes kernels of terms, `first_sum` is the first of its sums (Tables).
+/// What a term is made for. What it looks up in model.graph by name (Graph::field) adds names that are new, so that
+/// references into Graph::fields() do not last: copy them. `number` distinguishes kernels of terms, `first_sum` is the
+/// first of its sums (Tables).
 struct TermPlace {
   const Model& model;
   const Active& active;
@@ -103,7 +112,7 @@ class TermSpec {
   /// Expressions that it depends on; none when it counts for nothing.
   virtual std::vector<Expr> reads() const = 0;
   /// Times that steps must land on.
-  virtual std::vector<double> landings() const = 0;
+  virtual std::vector<double> landings() const { return {}; }
   /// Makes the term, which keeps what it needs of this spec alive.
   virtual std::unique_ptr<Term> make(const TermPlace& place) const = 0;
 };

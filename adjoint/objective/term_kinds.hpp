@@ -15,8 +15,11 @@ struct TermKind {
   /// What the expression may read: states, neighbours, time and parameters; or parameters and coordinates alone.
   enum class Reads { states, parameters };
   Reads reads = Reads::states;
-  /// @param expression discretised. @param text for messages: "final: u^2".
+  /// @param expression discretised. @param text for messages: "final: u^2". @throws InputError, which gets the
+  /// expression's place.
   std::function<std::shared_ptr<const TermSpec>(Expr expression, double weight, const std::string& text)> make;
+  /// Its terms read or write cells in C++, which a device's memory does not allow: refused on other machines.
+  bool host_only = false;
 };
 
 /// What is added must be there before the first case is read. Misfits, which are made of data, stand beside these.

@@ -173,7 +173,7 @@ double seconds_of(const ScheduleKind& kind, const Schedule& schedule, const Plan
 /// Of making the memory of a plan's checkpoints and of what its schedule keeps. Memory of devices takes no time worth
 /// counting.
 double memory_seconds(const CheckpointPlan& plan, const PlanInputs& inputs) {
-  const auto units = static_cast<double>(plan.schedule.predicted.peak[static_cast<std::size_t>(Tier::host)]);
+  const auto units = static_cast<double>(plan.schedule.predicted.peak[index_of(Tier::host)]);
   const double bytes_per_unit = std::max(1.0, static_cast<double>(inputs.host_unit_bytes));
   return inputs.seconds.of_memory(units + static_cast<double>(plan.schedule_bytes) / bytes_per_unit);
 }
@@ -266,7 +266,7 @@ class Search {
   };
   Price price_of(const CheckpointPlan& plan) const {
     return {plan.seconds * static_cast<double>(inputs_.gradients), caution(inputs_.seconds) * plan.memory_seconds,
-            plan.schedule.predicted.peak[static_cast<std::size_t>(Tier::host)]};
+            plan.schedule.predicted.peak[index_of(Tier::host)]};
   }
   /// The faster one; of two that take next to the same time, the smaller one.
   bool is_better(const Price& one, const Price& other) const {
@@ -319,8 +319,7 @@ std::vector<Candidate> candidates(const PlanInputs& inputs) {
   if (slow.empty()) return all;
   all.emplace_back("hrevolve", inputs);
   for (const Tier tier : slow) {
-    if (!inputs.overlap.is_on() || !inputs.overlap.transfers[static_cast<std::size_t>(tier)] || tier == Tier::device)
-      continue;
+    if (!inputs.overlap.is_on() || !inputs.overlap.transfers[index_of(tier)] || tier == Tier::device) continue;
     for (const bool records : {false, true}) {
       if (records && !inputs.keeps_records) continue;
       all.emplace_back("stride", inputs, records);
@@ -341,8 +340,8 @@ void count_traffic(Schedule& schedule) {
   counts.writes = counts.reads = {};
   ActionStream stream = schedule.actions();
   while (const Action* action = stream.next()) {
-    if (const auto* save = std::get_if<Save>(action)) ++counts.writes[static_cast<std::size_t>(save->slot.tier)];
-    if (const auto* load = std::get_if<Load>(action)) ++counts.reads[static_cast<std::size_t>(load->slot.tier)];
+    if (const auto* save = std::get_if<Save>(action)) ++counts.writes[index_of(save->slot.tier)];
+    if (const auto* load = std::get_if<Load>(action)) ++counts.reads[index_of(load->slot.tier)];
   }
 }
 
@@ -351,7 +350,7 @@ void add_certificate(CheckpointPlan& plan, const PlanInputs& inputs) {
   if (plan.kind->name != "hrevolve" || inputs.overlap.is_on()) return;
   Levels::Problem problem{inputs.steps, inputs.memory(), inputs.units[inputs.memory()], {}, inputs.seconds.forward};
   for (const Tier tier : slow_tiers(inputs)) {
-    const auto t = static_cast<std::size_t>(tier);
+    const auto t = index_of(tier);
     const std::int64_t slots = inputs.units[tier];
     problem.slow.push_back(
         {tier, slots < 0 ? inputs.steps : slots, plan.request.costs.write[t], plan.request.costs.read[t]});
@@ -369,7 +368,7 @@ double CheckpointPlan::recomputation() const {
 }
 
 std::int64_t CheckpointPlan::checkpoint_bytes(Tier tier, const PlanInputs& inputs) const {
-  return schedule.predicted.peak[static_cast<std::size_t>(tier)] * taken_bytes(tier, inputs) +
+  return schedule.predicted.peak[index_of(tier)] * taken_bytes(tier, inputs) +
          (tier == Tier::host ? schedule_bytes : 0);
 }
 
@@ -426,7 +425,7 @@ namespace {
 [[noreturn]] void refuse_memory(const PlanInputs& inputs) {
   const bool is_host = inputs.memory() == Tier::host || inputs.units[inputs.memory()] >= 1;
   const Tier tier = is_host ? Tier::host : inputs.memory();
-  const std::int64_t working = std::max(inputs.working(tier), inputs.most_working[static_cast<std::size_t>(tier)]);
+  const std::int64_t working = std::max(inputs.working(tier), inputs.most_working[index_of(tier)]);
   const bool has_checkpoint = tier == inputs.memory() && taken_bytes(tier, inputs) > 0;
   const std::int64_t more = tier == Tier::host && has_checkpoint
                                 ? std::max<std::int64_t>(0, inputs.host_unit_bytes - taken_bytes(tier, inputs))
@@ -470,7 +469,7 @@ CheckpointPlan make_plan(const PlanInputs& inputs) {
 
 std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs) {
   std::vector<CheckpointPlan> plans;
-  for (const ScheduleKind& kind : schedules()) {
+  for (const ScheduleKind& kind : schedules().all()) {
     const Candidate candidate = Candidate::by_name(kind.name, inputs);
     if (!is_affordable(candidate, inputs)) continue;
     try {

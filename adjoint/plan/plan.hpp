@@ -36,12 +36,12 @@ struct PlanInputs {
   Overlap overlap;  ///< of transfers to and from slow tiers
 
   Tier memory() const { return seconds.memory; }
-  std::int64_t working(Tier tier) const { return working_bytes[static_cast<std::size_t>(tier)]; }
+  std::int64_t working(Tier tier) const { return working_bytes[index_of(tier)]; }
 };
 
 /// Bytes of one unit in a tier, on this rank.
 inline std::int64_t unit_bytes(Tier tier, const PlanInputs& inputs) {
-  const std::int64_t bytes = inputs.slot_bytes[static_cast<std::size_t>(tier)];
+  const std::int64_t bytes = inputs.slot_bytes[index_of(tier)];
   return bytes > 0 ? bytes : inputs.state_bytes;
 }
 

@@ -98,7 +98,7 @@ class Clock {
     Channel& channel = of(slot);
     if (channel.reads() >= overlap_.prefetch || channel.is_being_written(slot.index, now_)) return false;
     channel.read(slot.index, now_);
-    now_ += seconds_.read_delay[static_cast<std::size_t>(slot.tier)];
+    now_ += seconds_.read_delay[index_of(slot.tier)];
     return true;
   }
   void operator()(const Advance& a) { now_ += static_cast<double>(a.to - a.from) * seconds_.forward; }
@@ -137,9 +137,9 @@ class Clock {
   }
 
  private:
-  std::size_t memory() const { return static_cast<std::size_t>(seconds_.memory); }
-  bool transfers(Slot slot) const { return overlap_.transfers[static_cast<std::size_t>(slot.tier)]; }
-  Channel& of(Slot slot) { return channels_[static_cast<std::size_t>(slot.tier)]; }
+  std::size_t memory() const { return index_of(seconds_.memory); }
+  bool transfers(Slot slot) const { return overlap_.transfers[index_of(slot.tier)]; }
+  Channel& of(Slot slot) { return channels_[index_of(slot.tier)]; }
   void save(Slot slot) {
     Channel& channel = of(slot);
     if (channel.waiting_writes(now_) >= std::max(1, overlap_.queue)) now_ = channel.first_write_done(now_);
@@ -147,7 +147,7 @@ class Clock {
     if (overlap_.queue == 0)
       now_ = channel.first_write_done(now_);
     else
-      now_ += seconds_.write_delay[static_cast<std::size_t>(slot.tier)];
+      now_ += seconds_.write_delay[index_of(slot.tier)];
   }
   void load(Slot slot) {
     Channel& channel = of(slot);

@@ -15,6 +15,27 @@ std::vector<std::string> names_of(const std::vector<Unknown>& unknowns, Unknown:
   return names;
 }
 
+/// Before anything is made of parts that visit cells.
+void require_host(const SimulationSpec& spec) {
+  const auto refuse = [](const SourcePlace& place, const std::string& what) {
+    throw InputError(place, what + " computes on the host alone: run on the host (--backend host)");
+  };
+  if (methods().find(spec.method).host_only) refuse(spec.time_place, "time.method '" + spec.method + "'");
+  if (step_sources().find(spec.steps).host_only) refuse(spec.time_place, "time.steps '" + spec.steps + "'");
+  if (!spec.host_only.empty()) refuse(spec.host_only.front().place, spec.host_only.front().what);
+}
+
+/// Can steps by it be differentiated as it is wanted?
+const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants) {
+  const Method& method = methods().find(spec.method);
+  const auto refuse = [&](const char* what, const char* who) {
+    throw InputError(spec.time_place, "time.method '" + method.name + "' has no " + what + ", which " + who + " need");
+  };
+  if (wants.adjoint && !method.has_adjoint) refuse("adjoint", "gradients");
+  if (wants.tangent && !method.has_tangent) refuse("tangent", "checks of gradients");
+  return method;
+}
+
 }  // namespace
 
 Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, Stepper::Wants wants, Machine& machine)
@@ -24,7 +45,8 @@ Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, S
       machine_(machine),
       active_{names_of(spec.unknowns, Unknown::Kind::scalar), names_of(spec.unknowns, Unknown::Kind::series),
               names_of(spec.unknowns, Unknown::Kind::field)} {
-  stepper_ = methods().find(spec.method).make(spec.model, active_, wants);
+  if (!machine.is_host()) require_host(spec);
+  stepper_ = method_for(spec, wants).make(spec.model, active_, wants);
   sums_ = stepper_->sums();
   objective_ = std::make_unique<Objective>(spec.terms, TermPlace{spec.model, active_, 0, sums_});
   sums_ += objective_->sums();

@@ -39,11 +39,11 @@ Bindings DivergenceFinder::bindings(const Stage& stage, const Index3& cell) cons
     const std::string& name = graph_.scalars()[static_cast<std::size_t>(symbol)];
     if (name == "t") return stage.t;
     if (name == step_length) return stage.h;
-    const std::size_t q = index_of(model_.series, name);
+    const std::size_t q = place_of(model_.series, name);
     return q < model_.series.size() ? spec_.series[q].at(stage.t) : tables_.scalar(symbol);
   };
   at.field = [this, &stage, cell](int symbol, Offset offset) {
-    const std::size_t f = index_of(model_.fields, graph_.fields()[static_cast<std::size_t>(symbol)]);
+    const std::size_t f = place_of(model_.fields, graph_.fields()[static_cast<std::size_t>(symbol)]);
     return f < model_.fields.size() ? stage.state(f, cell, offset) : value(tables_.field(symbol), cell, offset);
   };
   at.coordinate = [this, cell](int axis, int offset) {
@@ -77,9 +77,9 @@ std::string DivergenceFinder::cause_in(const Expr& e, const std::string& where, 
 /// neither.
 std::string DivergenceFinder::cause_behind(const Node& read, const Stage& stage, const Index3& cell) const {
   const std::string& name = graph_.fields()[read.symbol];
-  if (const std::size_t f = index_of(model_.fields, name); f < model_.fields.size())
+  if (const std::size_t f = place_of(model_.fields, name); f < model_.fields.size())
     return cause_beyond_wall(f, read.offset, stage, cell);
-  const std::size_t p = index_of(model_.parameter_fields, name);
+  const std::size_t p = place_of(model_.parameter_fields, name);
   if (p >= spec_.parameter_fields.size() || !spec_.parameter_fields[p].expression.is_valid()) return "";
   Index3 there = cell;
   for (std::size_t a = 0; a < 3; ++a) there[a] += read.offset[a];

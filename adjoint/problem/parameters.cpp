@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/error.hpp"
 #include "solvers/equations/derive.hpp"
 #include "solvers/steppers/stage_names.hpp"
 
@@ -124,7 +125,7 @@ void Parameters::make_sums() {
     problem_.tables().bind_sum(static_cast<int>(p), scalar_sums_.back().data());
   }
   for (const std::string& name : problem_.active().series) {
-    const Series& series = problem_.spec().series[index_of(problem_.model().series, name)];
+    const Series& series = problem_.spec().series[place_of(problem_.model().series, name)];
     series_sums_.emplace_back(rows * std::ssize(series.values), problem_.machine());
     memory_.directions.push_back(series);
   }
@@ -142,7 +143,7 @@ void Parameters::begin(double* state) {
   write_initial(state);
   for (const Unknown& u : problem_.spec().unknowns) {
     if (u.kind == Unknown::Kind::initial) {
-      auto place = std::make_unique<InitialField>(memory_, index_of(model.fields, u.name));
+      auto place = std::make_unique<InitialField>(memory_, place_of(model.fields, u.name));
       initial_fields_.push_back(place.get());
       places_.push_back(std::move(place));
     } else {
@@ -176,6 +177,7 @@ void Parameters::exchange(int symbol) {
 }
 
 void Parameters::set(const UnknownValues& values) {
+  require_sizes(values, "values");
   values_ = values;
   for (std::size_t i = 0; i < places_.size(); ++i) places_[i]->set(values[i]);
   problem_.stepper().parameters_changed(problem_.tables(), false);
@@ -213,7 +215,21 @@ void Parameters::evaluate_on_host(double* state) {
   machine.copy(state, host_side_->state.data(), host_side_->state.size());
 }
 
+/// As many blocks as there are unknowns, each as long as its values on this rank.
+void Parameters::require_sizes(const UnknownValues& given, const char* what) const {
+  const std::vector<Unknown>& unknowns = problem_.spec().unknowns;
+  std::string problem;
+  if (given.size() != unknowns.size())
+    problem = fmt::format("{} of {} unknowns are given, there are {}", what, given.size(), unknowns.size());
+  for (std::size_t i = 0; problem.empty() && i < given.size(); ++i)
+    if (given[i].size() != values_[i].size())
+      problem = fmt::format("{} {} of '{}' are given, there are {}{}", given[i].size(), what, unknowns[i].label(),
+                            values_[i].size(), unknowns[i].is_field() ? " in this rank's block of cells" : "");
+  if (problem = problem_.communicator().first_text(problem); !problem.empty()) throw InputError(problem);
+}
+
 void Parameters::set_direction(const UnknownValues& direction) {
+  require_sizes(direction, "components of a direction");
   for (std::size_t i = 0; i < places_.size(); ++i) places_[i]->set_direction(direction[i]);
   problem_.stepper().set_series_directions(memory_.directions);
 }

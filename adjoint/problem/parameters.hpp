@@ -25,14 +25,15 @@ class Parameters {
   /// Takes the unknowns' first values, once steps are prepared. @param state room for an initial state. Collective.
   void begin(double* state);
   const UnknownValues& values() const { return values_; }
-  /// Collective.
+  /// Collective. @throws InputError on all ranks when any has blocks of other sizes than values().
   void set(const UnknownValues& values);
   /// Bytes of all values, or derivatives.
   std::int64_t bytes() const;
 
   /// The initial state, ghosts excepted. It is bound as what a step begins with.
   void write_initial(double* state);
-  /// Sets the directions of parameters. @param direction must outlive the tangent sweep. Collective.
+  /// Sets the directions of parameters. @param direction must outlive the tangent sweep. Collective. @throws InputError
+  /// as set() does.
   void set_direction(const UnknownValues& direction);
   /// The direction of the initial state.
   void write_initial_direction(double* state);
@@ -76,6 +77,7 @@ class Parameters {
   void make_sums();
   void fill(std::size_t field);
   void exchange(int symbol);
+  void require_sizes(const UnknownValues& given, const char* what) const;
   void evaluate_on_host(double* state);
   bool is_unknown_initial(const std::string& field) const;
 

@@ -48,6 +48,7 @@ class ProblemReader {
     }
     read_walls();
     spec_.method = problem_.time.method;
+    spec_.time_place = problem_.time.place;
     spec_.steps = problem_.time.steps;
     spec_.from = problem_.time.from;
     spec_.to = problem_.time.to;
@@ -71,7 +72,18 @@ class ProblemReader {
   }
 
   /// " (case.yaml:4:13)"
-  static std::string placed(const Text& text) { return " (" + text.place.text() + ")"; }
+  static void require_knots(const ParameterText& series) {
+    const std::vector<double>& times = series.times;
+    if (times.empty() || times.size() != series.values.size() ||
+        std::adjacent_find(times.begin(), times.end(), std::greater_equal<>()) != times.end())
+      throw InputError(series.place, fmt::format("series '{}' has {} times and {} values: wanted are as many, one at "
+                                                 "least, at times that increase",
+                                                 series.name, times.size(), series.values.size()));
+  }
+  static std::string placed(const Text& text) {
+    const std::string place = text.place.text();
+    return place.empty() ? "" : " (" + place + ")";
+  }
 
   Scope full_scope() const {
     Scope scope = point_scope({.fields = true, .time = true});
@@ -122,6 +134,7 @@ class ProblemReader {
           spec_.scalar_values.push_back(p.value);
           break;
         case ParameterText::Kind::series:
+          require_knots(p);
           spec_.model.series.push_back(p.name);
           spec_.series.push_back({p.name, p.times, p.values});
           break;
@@ -199,8 +212,14 @@ class ProblemReader {
       scope.step = false;
       scope.random = Scope::Random::none;
     }
-    spec_.terms.push_back(
-        kind.make(expression(term.expression, scope), term.weight, kind.name + ": " + term.expression.text));
+    const std::string text = kind.name + ": " + term.expression.text;
+    const Expr e = expression(term.expression, scope);
+    try {
+      spec_.terms.push_back(kind.make(e, term.weight, text));
+    } catch (const InputError& error) {
+      throw InputError(term.expression.place, error.what());
+    }
+    if (kind.host_only) spec_.host_only.push_back({"the term '" + text + "'", term.expression.place});
   }
 
   /// "norm(EXPRESSION) < NUMBER" or ">". dt(FIELD) in it stands for the right-hand side of the field's equation.

@@ -81,7 +81,7 @@ void Simulation::reserve(std::int64_t units) {
 
 void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers) {
   const Tier memory = memory_tier(machine());
-  std::int64_t buffers = tiers[static_cast<std::size_t>(memory)] == nullptr ? units : 0;
+  std::int64_t buffers = tiers[index_of(memory)] == nullptr ? units : 0;
   for (const SlotTier* tier : tiers) buffers += tier != nullptr ? tier->buffers() : 0;
   grid().communicator().together([&] { reserve(buffers); });
   const CountMemory counted(memory_);
@@ -101,7 +101,11 @@ void Simulation::free_checkpoints() {
 Buffer Simulation::sweep_forward(ForwardSteps& steps, const SweepOptions& options) {
   const SimulatedSteps::Shown shown(*steps_, options.observer);
   steps_->begin();
-  return drive_forward(time().steps(), steps, {steps_->end_is_open(), options.keeper, options.kept, options.progress});
+  return drive_forward(time().steps(), steps,
+                       {.is_online = steps_->end_is_open(),
+                        .keeper = options.keeper,
+                        .kept = options.kept,
+                        .progress = options.progress});
 }
 
 double Simulation::run(const SweepOptions& options) {
@@ -111,12 +115,34 @@ double Simulation::run(const SweepOptions& options) {
   return objective().value();
 }
 
+/// What can be told wrong before anything runs; the driver tells the rest.
+void Simulation::require_reserved(const Schedule& schedule) const {
+  if (!problem_->wants().adjoint)
+    throw Error(ExitCode::bug, "a gradient is asked of a simulation that was made without: Simulation::Wants::adjoint");
+  if (!checkpoints_)
+    throw Error(ExitCode::bug, "no memory is reserved for checkpoints: Simulation::reserve_checkpoints()");
+  for (std::size_t t = 0; t < tier_count; ++t) {
+    const auto tier = static_cast<Tier>(t);
+    if (schedule.predicted.peak[t] > checkpoints_->slots(tier))
+      throw Error(ExitCode::bug, "the checkpoint schedule needs " + std::to_string(schedule.predicted.peak[t]) +
+                                     " slots in the tier '" + to_text(tier) + "', " +
+                                     std::to_string(checkpoints_->slots(tier)) +
+                                     " are reserved: Simulation::reserve_checkpoints()");
+  }
+}
+
 GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, const SweepOptions& options) {
+  require_reserved(schedule);
   const CountMemory counted(memory_);
   const SimulatedSteps::Shown shown(*steps_, options.observer);
   steps_->begin();
   GradientResult result;
-  result.counts = drive(schedule, *steps_, *checkpoints_, {is_online, options.keeper, options.kept, options.progress});
+  result.counts = drive(schedule, *steps_, *checkpoints_,
+                        {.is_online = is_online,
+                         .steps = is_online ? -1 : time().steps(),
+                         .keeper = options.keeper,
+                         .kept = options.kept,
+                         .progress = options.progress});
   steps_->let_go();
   result.objective = objective().value();
   result.gradient = steps_->collect_gradient();
@@ -124,6 +150,8 @@ GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, co
 }
 
 std::pair<double, double> Simulation::tangent(const UnknownValues& direction, const SweepOptions& options) {
+  if (!problem_->wants().tangent)
+    throw Error(ExitCode::bug, "a tangent is asked of a simulation that was made without: Simulation::Wants::tangent");
   reserve(0);
   const CountMemory counted(memory_);
   TangentSteps steps(*problem_, *parameters_, *states_, *steps_, direction);

@@ -92,7 +92,8 @@ class Simulation {
   void reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers);
   /// Gives the memory of checkpoints back.
   void free_checkpoints();
-  /// Forward and backward on a schedule, within what was reserved. @param is_online see drive().
+  /// Forward and backward on a schedule, within what was reserved. @param is_online see drive(). @throws Error(bug)
+  /// when the schedule does not fit the steps or what was reserved.
   GradientResult gradient(const Schedule& schedule, bool is_online, const SweepOptions& options);
   /// The derivative of the objective in a direction, by the tangent model. @returns {objective, derivative}.
   std::pair<double, double> tangent(const UnknownValues& direction, const SweepOptions& options = {});
@@ -120,6 +121,7 @@ class Simulation {
  private:
   LeastMemory least_memory() const;
   void reserve(std::int64_t units);
+  void require_reserved(const Schedule& schedule) const;
   Buffer sweep_forward(ForwardSteps& steps, const SweepOptions& options);
   std::int64_t cells_bytes() const;
 

@@ -9,6 +9,7 @@
 
 #include "adjoint/objective/end_condition.hpp"
 #include "adjoint/objective/term.hpp"
+#include "runtime/error.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/grid.hpp"
 
@@ -35,11 +36,18 @@ struct Unknown {
   bool is_field() const { return kind == Kind::field || kind == Kind::initial; }
 };
 
+/// What cannot be computed on a device: "the term 'cube: q'".
+struct HostOnly {
+  std::string what;
+  SourcePlace place = {};
+};
+
 /// Everything about a simulation except where it runs. Plain data.
 struct SimulationSpec {
   Model model;
   ExpressionNames names;
   std::string method = "rk4";
+  SourcePlace time_place = {};  ///< of what is said about method and steps, for messages
   std::vector<Axis> axes;
   double from = 0.0, to = 1.0, step = 1.0;
   std::string steps = "fixed";                   ///< who decides them (solvers/time/step_sources.hpp)
@@ -49,7 +57,9 @@ struct SimulationSpec {
   std::vector<ParameterField> parameter_fields;  ///< parallel to model.parameter_fields
   std::vector<Expr> initial;  ///< parallel to model.fields; of scalars, parameter fields and coordinates
   std::vector<Unknown> unknowns;
-  TermSpecs terms;                ///< of the objective, in the order in which they are added up
+  TermSpecs terms;  ///< of the objective, in the order in which they are added up
+  /// Terms that compute on the host alone, for messages.
+  std::vector<HostOnly> host_only;
   std::optional<StopSpec> until;  ///< then `to` is the latest end
 };
 

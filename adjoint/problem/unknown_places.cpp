@@ -11,8 +11,8 @@ class ScalarPlace final : public UnknownPlace {
  public:
   ScalarPlace(const std::string& name, ParameterMemory& memory)
       : tables_(memory.problem.tables()),
-        first_(memory.problem.spec().scalar_values[index_of(memory.problem.model().scalars, name)]),
-        active_(index_of(memory.problem.active().scalars, name)),
+        first_(memory.problem.spec().scalar_values[place_of(memory.problem.model().scalars, name)]),
+        active_(place_of(memory.problem.active().scalars, name)),
         symbol_(memory.problem.model().graph->scalar_index(name)),
         dot_(memory.problem.model().graph->scalar_index(StageNames::dot(name))) {}
   std::vector<double> first_values() override { return {first_}; }
@@ -34,8 +34,8 @@ class SeriesPlace final : public UnknownPlace {
  public:
   SeriesPlace(const std::string& name, ParameterMemory& memory)
       : memory_(memory),
-        series_(index_of(memory.problem.model().series, name)),
-        active_(index_of(memory.problem.active().series, name)) {}
+        series_(place_of(memory.problem.model().series, name)),
+        active_(place_of(memory.problem.active().series, name)) {}
   std::vector<double> first_values() override { return memory_.problem.spec().series[series_].values; }
   void set(const std::vector<double>& values) override { memory_.problem.set_series(series_, values); }
   void set_direction(const std::vector<double>& direction) override { memory_.directions[active_].values = direction; }
@@ -50,8 +50,8 @@ class FieldPlace final : public UnknownPlace {
  public:
   FieldPlace(const std::string& name, ParameterMemory& memory)
       : memory_(memory),
-        field_(index_of(memory.problem.model().parameter_fields, name)),
-        active_(index_of(memory.problem.active().parameter_fields, name)) {}
+        field_(place_of(memory.problem.model().parameter_fields, name)),
+        active_(place_of(memory.problem.active().parameter_fields, name)) {}
   std::vector<double> first_values() override { return cells(memory_.symbols.fields[field_]); }
   void set(const std::vector<double>& values) override { write(memory_.symbols.fields[field_], values); }
   void set_direction(const std::vector<double>& direction) override { write(memory_.symbols.dots[active_], direction); }
@@ -111,7 +111,7 @@ std::vector<double> unpadded(const Grid& grid, const double* cell) {
   return values;
 }
 
-std::size_t index_of(const std::vector<std::string>& names, const std::string& name) {
+std::size_t place_of(const std::vector<std::string>& names, const std::string& name) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 

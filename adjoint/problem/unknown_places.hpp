@@ -69,6 +69,6 @@ std::unique_ptr<UnknownPlace> make_parameter_place(const Unknown& unknown, Param
 /// The owned cells of a field without padding; `cell` points to local cell (0,0,0).
 std::vector<double> unpadded(const Grid& grid, const double* cell);
 /// Where a name stands; names.size() when it does not.
-std::size_t index_of(const std::vector<std::string>& names, const std::string& name);
+std::size_t place_of(const std::vector<std::string>& names, const std::string& name);
 
 }  // namespace hindsight

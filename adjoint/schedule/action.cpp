@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "runtime/error.hpp"
+
 namespace hindsight {
 namespace {
 
@@ -43,6 +45,26 @@ std::string to_text(Tier tier) {
 
 std::string to_text(Slot slot) {
   return to_text(slot.tier) + ":" + std::to_string(slot.index);
+}
+
+std::string to_text(Content content, std::int64_t step) {
+  return (content == Content::state ? "state " : "record ") + std::to_string(step);
+}
+
+std::string live_text(Content content, std::optional<std::int64_t> step) {
+  const std::string what = content == Content::state ? "live state" : "live record";
+  return step ? "the " + what + " is " + std::to_string(*step) : "there is no " + what;
+}
+
+void refuse_action(std::int64_t number, const Action& action, const std::string& why) {
+  throw Error(ExitCode::bug,
+              "checkpoint schedule broken at action " + std::to_string(number) + ", " + to_text(action) + ": " + why);
+}
+
+void refuse_end(std::int64_t actions, std::int64_t reversed, std::int64_t steps) {
+  throw Error(ExitCode::bug, "checkpoint schedule broken: it ended after action " + std::to_string(actions) +
+                                 " without Done, " + std::to_string(reversed) + " of " + std::to_string(steps) +
+                                 " steps reversed");
 }
 
 }  // namespace hindsight

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -42,5 +43,15 @@ using Action = std::variant<Advance, Record, Reverse, Save, Load, Move, Release,
 std::string to_text(const Action& action);
 std::string to_text(Tier tier);
 std::string to_text(Slot slot);
+
+// Words about schedules that break a rule, of the simulated machine and of the driver.
+/// "state 17"
+std::string to_text(Content content, std::int64_t step);
+/// "the live state is 17" or "there is no live state"
+std::string live_text(Content content, std::optional<std::int64_t> step);
+/// @param number of the action, from 1. @throws Error(ExitCode::bug) naming the action and the rule that it breaks.
+[[noreturn]] void refuse_action(std::int64_t number, const Action& action, const std::string& why);
+/// The stream has ended after so many actions. @throws Error(ExitCode::bug)
+[[noreturn]] void refuse_end(std::int64_t actions, std::int64_t reversed, std::int64_t steps);
 
 }  // namespace hindsight

@@ -12,7 +12,7 @@
 namespace hindsight {
 namespace {
 
-constexpr auto disk = static_cast<std::size_t>(Tier::disk);
+constexpr auto disk = index_of(Tier::disk);
 
 /// Consecutive parts of the run, each the start of which is on disk and is read once: `count` of `length` steps, the
 /// first `longer` of them one longer, and the last one, which is reversed as it is reached.

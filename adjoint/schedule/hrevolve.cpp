@@ -38,11 +38,11 @@ Schedule by_levels(const ScheduleRequest& request, const std::vector<ProgramTier
     problem.slow.push_back({tiers[k].tier, tiers[k].slots, tiers[k].write, tiers[k].read});
   const Levels levels = Levels::best(problem);
   Schedule schedule{predict("hrevolve", request.steps, levels.plain()), [levels] { return levels.actions(); }};
-  const auto fast = static_cast<std::size_t>(tiers.front().tier);
+  const auto fast = index_of(tiers.front().tier);
   schedule.predicted.peak[fast] = tiers.front().slots;
   schedule.predicted.writes[fast] = schedule.predicted.reads[fast] = unpredicted;
   for (std::size_t k = 1; k < tiers.size(); ++k) {
-    const auto t = static_cast<std::size_t>(tiers[k].tier);
+    const auto t = index_of(tiers[k].tier);
     schedule.predicted.writes[t] = levels.writes(k - 1);
     schedule.predicted.reads[t] = levels.reads(k - 1);
     schedule.predicted.peak[t] = std::min(tiers[k].slots, levels.writes(k - 1));

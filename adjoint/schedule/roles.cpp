@@ -42,16 +42,14 @@ ActionStream renamed(std::function<ActionStream()> actions, TierRoles roles) {
 template <class Value>
 std::array<Value, tier_count> moved(const std::array<Value, tier_count>& values, TierRoles roles) {
   std::array<Value, tier_count> to{};
-  for (const Tier tier : {Tier::host, Tier::disk})
-    to[static_cast<std::size_t>(played_by(tier, roles))] = values[static_cast<std::size_t>(tier)];
+  for (const Tier tier : {Tier::host, Tier::disk}) to[index_of(played_by(tier, roles))] = values[index_of(tier)];
   return to;
 }
 
 template <class Value>
 std::array<Value, tier_count> moved_back(const std::array<Value, tier_count>& values, TierRoles roles) {
   std::array<Value, tier_count> to{};
-  for (const Tier tier : {Tier::host, Tier::disk})
-    to[static_cast<std::size_t>(tier)] = values[static_cast<std::size_t>(played_by(tier, roles))];
+  for (const Tier tier : {Tier::host, Tier::disk}) to[index_of(tier)] = values[index_of(played_by(tier, roles))];
   return to;
 }
 

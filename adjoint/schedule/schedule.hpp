@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "adjoint/schedule/action.hpp"
+#include "runtime/registry.hpp"
 
 namespace hindsight {
 
@@ -125,8 +126,8 @@ using PerTier = std::array<std::int64_t, tier_count>;
 /// Capacities of the tiers in units of one state (a stage record takes `record_units`); unlimited where below 0.
 struct Capacities {
   PerTier slots{0, 0, 0};
-  std::int64_t operator[](Tier tier) const { return slots[static_cast<std::size_t>(tier)]; }
-  std::int64_t& operator[](Tier tier) { return slots[static_cast<std::size_t>(tier)]; }
+  std::int64_t operator[](Tier tier) const { return slots[index_of(tier)]; }
+  std::int64_t& operator[](Tier tier) { return slots[index_of(tier)]; }
 };
 
 /// Costs of one operation, in any common unit.
@@ -202,7 +203,7 @@ struct ScheduleMemory {
 /// One registered family. `make` throws InputError when the request cannot be met (no slot at all, ...), saying what is
 /// needed.
 struct ScheduleKind {
-  std::string name;
+  std::string name;     ///< what a case calls it: checkpoints.schedule
   std::string summary;  ///< one line for a person
   Schedule (*make)(const ScheduleRequest&);
   bool is_online = false;  ///< it learns the number of steps from ActionStream::finish_at, known or not
@@ -215,8 +216,8 @@ struct ScheduleKind {
   ScheduleMemory (*memory)(const ScheduleRequest&) = nullptr;
 };
 
-/// The explicit list of all schedules, in the order they are shown.
-const std::vector<ScheduleKind>& schedules();
+/// In the order in which they are shown. What is added must be there before the first case is read.
+Registry<ScheduleKind>& schedules();
 /// By name. @throws InputError with the nearest name.
 const ScheduleKind& schedule_kind(const std::string& name);
 

@@ -1,31 +1,23 @@
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/kinds.hpp"
 #include "runtime/error.hpp"
-#include "runtime/nearest_name.hpp"
 
 namespace hindsight {
 
-const std::vector<ScheduleKind>& schedules() {
-  static const std::vector<ScheduleKind> list{
-      store_all_schedule(),  none_schedule(),     uniform_schedule(),     revolve_schedule(),
-      multistage_schedule(), hrevolve_schedule(), diskrevolve_schedule(), diskrevolve_once_schedule(),
-      periodic_schedule(),   twolevel_schedule(), mixed_schedule(),       cams_schedule(),
-      stride_schedule(),     online_schedule()};
-  return list;
+Registry<ScheduleKind>& schedules() {
+  static Registry<ScheduleKind> all(
+      "checkpoint schedule",
+      {store_all_schedule(), none_schedule(), uniform_schedule(), revolve_schedule(), multistage_schedule(),
+       hrevolve_schedule(), diskrevolve_schedule(), diskrevolve_once_schedule(), periodic_schedule(),
+       twolevel_schedule(), mixed_schedule(), cams_schedule(), stride_schedule(), online_schedule()});
+  return all;
 }
 
 const ScheduleKind& schedule_kind(const std::string& name) {
-  std::vector<std::string> names;
-  for (const ScheduleKind& kind : schedules()) {
-    if (kind.name == name) return kind;
-    names.push_back(kind.name);
-  }
-  throw InputError("unknown checkpoint schedule '" + name + "'" + did_you_mean(name, names) +
-                   " (allowed: " + join(names) + ")");
+  return schedules().find(name);
 }
 
 void require_known_steps(const std::string& schedule, const ScheduleRequest& request) {
@@ -66,7 +58,7 @@ ScheduleMemory memory_of_sweeps(const ScheduleRequest& request) {
 
 PerTier only_host(std::int64_t value) {
   PerTier all{};
-  all[static_cast<std::size_t>(Tier::host)] = value;
+  all[index_of(Tier::host)] = value;
   return all;
 }
 

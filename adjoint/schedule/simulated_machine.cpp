@@ -9,16 +9,7 @@ namespace hindsight {
 namespace {
 
 std::size_t at(Tier tier) {
-  return static_cast<std::size_t>(tier);
-}
-
-std::string name(Content content, std::int64_t step) {
-  return (content == Content::state ? "state " : "record ") + std::to_string(step);
-}
-
-std::string name(const char* what, std::optional<std::int64_t> step) {
-  return step ? std::string("the live ") + what + " is " + std::to_string(*step)
-              : std::string("there is no live ") + what;
+  return index_of(tier);
 }
 
 }  // namespace
@@ -29,8 +20,7 @@ SimulatedMachine::SimulatedMachine(const ScheduleRequest& request, bool is_onlin
       is_online_(is_online) {}
 
 void SimulatedMachine::refuse(const std::string& why) const {
-  throw Error(ExitCode::bug, "checkpoint schedule broken at action " + std::to_string(action_number_) + ", " +
-                                 to_text(action_) + ": " + why);
+  refuse_action(action_number_, action_, why);
 }
 
 void SimulatedMachine::require(bool holds, const char* why) const {
@@ -47,7 +37,7 @@ void SimulatedMachine::execute(const Action& action) {
 /// What Advance and Record have in common: they start from the live state, stay behind the front, spoil no record.
 void SimulatedMachine::check_step_ahead(std::int64_t from, std::int64_t to) const {
   if (live_state_ != from)
-    refuse("it starts from state " + std::to_string(from) + ", but " + name("state", live_state_));
+    refuse("it starts from state " + std::to_string(from) + ", but " + live_text(Content::state, live_state_));
   if (front_ < 0 && to > steps_) refuse("it passes the end at state " + std::to_string(steps_));
   if (front_ >= 0 && to > front_) refuse("it passes the adjoint's front at state " + std::to_string(front_));
   if (record_needed_)
@@ -75,7 +65,7 @@ void SimulatedMachine::apply(const Record& action) {
 void SimulatedMachine::apply(const Reverse& action) {
   require(front_ >= 0, "nothing is reversed before Turn");
   if (action.step != front_ - 1) refuse("the next step to be reversed is " + std::to_string(front_ - 1));
-  if (live_record_ != action.step) refuse("its record is not live: " + name("record", live_record_));
+  if (live_record_ != action.step) refuse("its record is not live: " + live_text(Content::record, live_record_));
   live_record_.reset();
   record_needed_ = false;
   --front_;
@@ -86,7 +76,7 @@ void SimulatedMachine::apply(const Save& action) {
   const bool state = action.content == Content::state;
   const auto live = state ? live_state_ : live_record_;
   if (live != action.step && live_record_ != action.step) {  // a record holds the state that it starts from
-    refuse("it saves " + name(action.content, action.step) + ", but " + name(state ? "state" : "record", live));
+    refuse("it saves " + to_text(action.content, action.step) + ", but " + live_text(action.content, live));
   }
   fill(action.slot, {action.step, action.content});
   if (!state) {
@@ -98,7 +88,7 @@ void SimulatedMachine::apply(const Save& action) {
 void SimulatedMachine::apply(const Load& action) {
   const Held& held = full(action.slot);
   if (held.step != action.step || held.content != action.content) {
-    refuse("the slot holds " + name(held.content, held.step));
+    refuse("the slot holds " + to_text(held.content, held.step));
   }
   ++counts_.reads[at(action.slot.tier)];
   if (record_needed_)
@@ -125,7 +115,7 @@ void SimulatedMachine::apply(const Release& action) {
 void SimulatedMachine::apply(const Turn& action) {
   require(front_ < 0, "the schedule has turned already");
   if (action.steps != steps_) refuse("the number of steps is " + std::to_string(steps_));
-  if (live_state_ != steps_) refuse("the end is not reached: " + name("state", live_state_));
+  if (live_state_ != steps_) refuse("the end is not reached: " + live_text(Content::state, live_state_));
   front_ = steps_;
 }
 
@@ -137,7 +127,7 @@ void SimulatedMachine::apply(const Done&) {
     const auto& all = slots_[tier];
     const auto kept = std::find_if(all.begin(), all.end(), [](const auto& held) { return held.has_value(); });
     const Slot leak{static_cast<Tier>(tier), kept - all.begin()};
-    refuse(to_text(leak) + " leaks: it still holds " + name((*kept)->content, (*kept)->step));
+    refuse(to_text(leak) + " leaks: it still holds " + to_text((*kept)->content, (*kept)->step));
   }
   done_ = true;
 }
@@ -169,7 +159,7 @@ void SimulatedMachine::fill(Slot where, Held held) {
   const std::int64_t count = units(held.content);
   for (std::int64_t unit = 0; unit < count; ++unit) {
     auto& free = slot({where.tier, where.index + unit});
-    if (free) refuse(to_text(where) + " is not free: it holds " + name(free->content, free->step));
+    if (free) refuse(to_text(where) + " is not free: it holds " + to_text(free->content, free->step));
     free = held;
     free->is_head = unit == 0;
   }
@@ -185,11 +175,7 @@ void SimulatedMachine::clear(Slot where) {
 }
 
 void SimulatedMachine::finish() const {
-  if (!done_) {
-    throw Error(ExitCode::bug, "checkpoint schedule broken: it ended after action " + std::to_string(action_number_) +
-                                   " without Done, " + std::to_string(counts_.reversed) + " of " +
-                                   std::to_string(steps_) + " steps reversed");
-  }
+  if (!done_) refuse_end(action_number_, counts_.reversed, steps_);
 }
 
 namespace {

@@ -15,7 +15,7 @@ namespace hindsight {
 
 double stride_time(std::int64_t steps, std::int64_t stride, std::int64_t plain, const ScheduleCosts& costs) {
   const auto n = static_cast<double>(steps), count = n / static_cast<double>(stride);
-  const auto disk = static_cast<std::size_t>(Tier::disk);
+  const auto disk = index_of(Tier::disk);
   const double forward = n * costs.forward + count * costs.write_delay[disk];
   const double reverse =
       n * costs.reverse + count * (static_cast<double>(plain) * costs.forward + costs.read_delay[disk]);
@@ -111,7 +111,7 @@ Schedule make(const ScheduleRequest& request) {
   schedule.predicted.kept = keeps_records ? last * (stride - 1) + rest - 1 : 0;
   schedule.predicted.peak = only_host(std::max(last > 0 ? stretch.peak(stride) : 0, stretch.peak(rest)));
   schedule.predicted.writes = schedule.predicted.reads = only_host(unpredicted);
-  const auto d = static_cast<std::size_t>(Tier::disk);
+  const auto d = index_of(Tier::disk);
   schedule.predicted.peak[d] = schedule.predicted.writes[d] = schedule.predicted.reads[d] = last;
   return schedule;
 }

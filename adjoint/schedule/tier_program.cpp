@@ -137,11 +137,11 @@ ScheduleCounts program_counts(const TierProgram& program) {
   ActionStream stream = program_actions(program);
   while (const Action* action = stream.next()) {
     if (const auto* a = std::get_if<Advance>(action)) counts.plain += a->to - a->from;
-    if (const auto* s = std::get_if<Save>(action)) ++counts.writes[static_cast<std::size_t>(s->slot.tier)];
-    if (const auto* s = std::get_if<Load>(action)) ++counts.reads[static_cast<std::size_t>(s->slot.tier)];
+    if (const auto* s = std::get_if<Save>(action)) ++counts.writes[index_of(s->slot.tier)];
+    if (const auto* s = std::get_if<Load>(action)) ++counts.reads[index_of(s->slot.tier)];
   }
   counts.recorded = counts.reversed = program.steps();
-  for (const ProgramTier& tier : program.tiers()) counts.peak[static_cast<std::size_t>(tier.tier)] = tier.slots;
+  for (const ProgramTier& tier : program.tiers()) counts.peak[index_of(tier.tier)] = tier.slots;
   return counts;
 }
 

@@ -10,7 +10,7 @@
 namespace hindsight {
 namespace {
 
-constexpr auto disk = static_cast<std::size_t>(Tier::disk);
+constexpr auto disk = index_of(Tier::disk);
 
 ActionStream actions(std::int64_t period, std::int64_t host_slots) {
   std::int64_t n = unknown_steps, periods = 0;

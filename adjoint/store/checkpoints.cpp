@@ -15,7 +15,7 @@ constexpr std::int64_t always_forgiven = 3, one_in = 10;
 Checkpoints::Checkpoints(Tier memory, std::int64_t units, std::int64_t record_units, Pool& states,
                          std::array<SlotTier*, tier_count> tiers, const Communicator& comm)
     : memory_(memory), record_units_(record_units), states_(states), tiers_(tiers), comm_(comm) {
-  const auto m = static_cast<std::size_t>(memory);
+  const auto m = index_of(memory);
   if (tiers_[m] == nullptr) {
     kept_.resize(static_cast<std::size_t>(units));
     held_[m].resize(kept_.size());
@@ -142,7 +142,7 @@ void Checkpoints::save_places(BlockWriter& to, std::int64_t at_once, const KeepR
     together.clear();
   };
   if (at_once > 0)
-    each_slot(static_cast<std::size_t>(memory_), [&](Slot slot) {
+    each_slot(index_of(memory_), [&](Slot slot) {
       const Kept& kept = kept_[static_cast<std::size_t>(slot.index)];
       together.push_back({states_.share(kept.base), states_.share(kept.stages)});
       if (std::ssize(together) == at_once) keep_these();
@@ -184,7 +184,7 @@ void Checkpoints::restore_places(BlockReader& from, const ReadRecords& read) {
 /// What all ranks found is not lost.
 void Checkpoints::find_places(Tier tier, const std::vector<bool>& is_there) {
   constexpr std::size_t at_once = 1024;
-  CountedVector<Held>& all = held_[static_cast<std::size_t>(tier)];
+  CountedVector<Held>& all = held_[index_of(tier)];
   std::array<double, at_once> missing{};
   for (std::size_t first = 0; first < all.size(); first += at_once) {
     const std::size_t count = std::min(at_once, all.size() - first);
@@ -218,7 +218,7 @@ void Checkpoints::restore_records(const std::vector<std::int64_t>& places, std::
     ++next;
     group.clear();
   };
-  each_slot(static_cast<std::size_t>(memory_), [&](Slot slot) {
+  each_slot(index_of(memory_), [&](Slot slot) {
     group.push_back(slot);
     if (group.size() == at_once) restore_these();
   });

@@ -109,12 +109,22 @@ class Checkpoints {
   }
   /// Begins to read a slot that will be loaded. @returns false when it cannot be done now.
   bool prefetch(Slot slot) {
-    return held(slot).is_lost != 0 || tiers_[static_cast<std::size_t>(slot.tier)]->prefetch(slot.index, states_);
+    if (held(slot).step < 0) return false;
+    return held(slot).is_lost != 0 || tiers_[index_of(slot.tier)]->prefetch(slot.index, states_);
   }
   /// Per tier: slots that are copies in another place, 0 where they are references.
   PerTier slow_slots() const;
-  /// Of the state in a slot.
+  /// Whether there is such a slot; what is asked of others, and of what is not in them, is not looked at.
+  bool has(Slot slot) const {
+    return static_cast<std::uint64_t>(slot.index) < static_cast<std::uint64_t>(slots(slot.tier));
+  }
+  std::int64_t slots(Tier tier) const { return std::ssize(held_[index_of(tier)]); }
+  /// Of the state in a slot; -1: it is free.
   std::int64_t step_of(Slot slot) const { return held(slot).step; }
+  /// Whether what a slot holds can be reversed.
+  bool has_record(Slot slot) const {
+    return record_units_ == 1 || (held(slot).is_record != 0 && tier_of(slot) == nullptr);
+  }
   /// Slots that are read ahead, over all tiers, at most.
   int prefetches() const;
 
@@ -143,28 +153,26 @@ class Checkpoints {
   /// Forgets everything, that of a sweep that was broken off too.
   void clear();
   /// Units of memory that hold something by reference.
-  std::int64_t units_in_memory() const { return kept_.empty() ? 0 : in_use_[static_cast<std::size_t>(memory_)]; }
+  std::int64_t units_in_memory() const { return kept_.empty() ? 0 : in_use_[index_of(memory_)]; }
   /// Units in use at most since clear(), per tier.
   const PerTier& peak() const { return peak_; }
 
  private:
-  SlotTier* tier_of(Slot slot) const { return tiers_[static_cast<std::size_t>(slot.tier)]; }
-  Held& held(Slot slot) { return held_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)]; }
-  const Held& held(Slot slot) const {
-    return held_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)];
-  }
+  SlotTier* tier_of(Slot slot) const { return tiers_[index_of(slot.tier)]; }
+  Held& held(Slot slot) { return held_[index_of(slot.tier)][static_cast<std::size_t>(slot.index)]; }
+  const Held& held(Slot slot) const { return held_[index_of(slot.tier)][static_cast<std::size_t>(slot.index)]; }
   void hold(Slot slot, std::int64_t step, bool is_record) {
     Held& now = held(slot);
     now.step = step;
     now.is_record = is_record ? 1 : 0;
     now.is_inherited = 0;
-    const auto tier = static_cast<std::size_t>(slot.tier);
+    const auto tier = index_of(slot.tier);
     in_use_[tier] += units_of(now);
     peak_[tier] = std::max(peak_[tier], in_use_[tier]);
   }
   void let_go(Slot slot) {
     Held& now = held(slot);
-    in_use_[static_cast<std::size_t>(slot.tier)] -= units_of(now);
+    in_use_[index_of(slot.tier)] -= units_of(now);
     now = {};
   }
   std::int64_t units_of(const Held& slot) const { return slot.is_record != 0 ? record_units_ : 1; }

@@ -1,6 +1,7 @@
 #include "adjoint/sweep/driver.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -93,66 +94,106 @@ class ForwardSweep : LiveState {
 class Sweep : LiveState {
  public:
   Sweep(ActionStream& stream, ReversibleSteps& steps, Checkpoints& checkpoints, const DriveOptions& options)
-      : LiveState(steps, options, 16), stream_(stream), steps_(steps), checkpoints_(checkpoints) {}
+      : LiveState(steps, options, 16),
+        stream_(stream),
+        steps_(steps),
+        checkpoints_(checkpoints),
+        front_(options.steps < 0 ? std::numeric_limits<std::int64_t>::max() : options.steps) {}
 
   void begin() { live_ = steps_.initial_state(); }
 
   // A live record is used up by what comes before the next step or load.
   void operator()(const Advance& a) {
+    if (a.to <= a.from || !is_ahead(a.from, a.to)) [[unlikely]]
+      explain(a);
     advance(a.from, a.to, !turned_, [this] { keep_if_due(); });
     if (end_is_open_) look_for_end();
   }
   void operator()(const Record& a) {
     const std::int64_t step = a.step;
+    if (!is_ahead(step, step + 1)) [[unlikely]]
+      explain(a);
     keep_if_due();
     const Action* following = turned_ ? stream_.peek() : nullptr;
     const bool wanted = following == nullptr || !std::holds_alternative<Reverse>(*following);
     live_ = steps_.record(step, live_, !turned_, wanted, record_);
     live_step_ = step + 1;
+    record_step_ = step;
     ++counts_.recorded;
     report();
     if (end_is_open_) look_for_end();
   }
   void operator()(const Reverse& a) {
+    if (!turned_ || a.step != front_ - 1 || a.step != record_step_) [[unlikely]]
+      explain(a);
     steps_.reverse(a.step, record_);
     record_.reset();
+    record_step_ = -1;
+    --front_;
     ++counts_.reversed;
     report();
   }
   void operator()(const Save& a) {
+    const bool is_live = a.content == Content::state && a.step == live_step_ && live_;
+    if ((!is_live && a.step != record_step_) || !is_free(a.slot)) [[unlikely]]
+      explain(a, is_live);
     if (a.content == Content::record) {
       checkpoints_.save(a.slot, record_, a.step);
       ++counts_.kept;
     } else {  // a live record holds the state that it starts from
-      checkpoints_.save(a.slot, {a.step == live_step_ ? live_ : record_.base, {}}, a.step);
+      checkpoints_.save(a.slot, {is_live ? live_ : record_.base, {}}, a.step);
     }
-    ++counts_.writes[static_cast<std::size_t>(a.slot.tier)];
+    ++counts_.writes[index_of(a.slot.tier)];
   }
   void operator()(const Load& a) {
+    if (!checkpoints_.has(a.slot) || a.step < 0 || checkpoints_.step_of(a.slot) != a.step ||
+        (a.content == Content::record && !checkpoints_.has_record(a.slot))) [[unlikely]]
+      explain(a);
     if (a.content == Content::state) live_.reset();
     keep_if_due();
     if (a.content == Content::record) {
       record_ = load(a.slot, a.step);
+      record_step_ = a.step;
     } else {
       live_ = load(a.slot, a.step).base;
       live_step_ = a.step;
     }
-    ++counts_.reads[static_cast<std::size_t>(a.slot.tier)];
+    ++counts_.reads[index_of(a.slot.tier)];
   }
   void operator()(const Move& a) {
+    if (!is_full(a.from) || !is_free(a.to)) [[unlikely]]
+      explain(a);
     const std::int64_t step = checkpoints_.step_of(a.from);
     checkpoints_.save(a.to, load(a.from, step), step);
     checkpoints_.release(a.from);
-    ++counts_.reads[static_cast<std::size_t>(a.from.tier)];
-    ++counts_.writes[static_cast<std::size_t>(a.to.tier)];
+    ++counts_.reads[index_of(a.from.tier)];
+    ++counts_.writes[index_of(a.to.tier)];
   }
-  void operator()(const Release& a) { checkpoints_.release(a.slot); }
+  void operator()(const Release& a) {
+    if (!is_full(a.slot)) [[unlikely]]
+      refuse_unless_full(a, a.slot);
+    checkpoints_.release(a.slot);
+  }
   void operator()(const Turn& a) {
+    if (turned_) refuse(a, "the schedule has turned already");
+    if (front_ != std::numeric_limits<std::int64_t>::max() && a.steps != front_)
+      refuse(a, "the number of steps is " + std::to_string(front_));
+    if (!live_ || a.steps != live_step_)
+      refuse(a, "the end is not reached: " + live_text(Content::state, live_state()));
     turned_ = true;
+    front_ = a.steps;
     steps_.turn(a.steps, live_);
     live_.reset();
   }
-  void operator()(const Done&) {}
+  void operator()(const Done& a) {
+    if (!turned_) refuse(a, "the schedule never turned");
+    if (front_ > 0) refuse(a, "step " + std::to_string(front_ - 1) + " is not reversed");
+  }
+  /// The actions have ended.
+  void finish() const {
+    if (!turned_ || front_ > 0)
+      refuse_end(position_, counts_.reversed, turned_ ? front_ + counts_.reversed : live_step_);
+  }
 
   /// One action more is done.
   void count() {
@@ -212,11 +253,14 @@ class Sweep : LiveState {
       if (action == nullptr) throw ResourceError("the journal belongs to another schedule");
       passed(*action);
       checkpoints_.pass_over(*action);
+      if (const auto* turn = std::get_if<Turn>(action)) front_ = turn->steps;
+      if (std::holds_alternative<Reverse>(*action)) --front_;
       std::int64_t reached = -1;
       if (const auto* advance = std::get_if<Advance>(action)) reached = advance->to;
       if (const auto* record = std::get_if<Record>(action)) reached = record->step + 1;
       if (!end_is_open_ || was_open || reached < 0 || !steps_.is_last(reached)) continue;
       stream_.finish_at(reached);
+      front_ = reached;
       end_is_open_ = false;
     }
   }
@@ -227,9 +271,70 @@ class Sweep : LiveState {
     checkpoints_.flush();
     keeper_->keep([this](BlockWriter& to) { save(to); });
   }
+  std::optional<std::int64_t> live_state() const { return live_ ? std::optional(live_step_) : std::nullopt; }
+  std::optional<std::int64_t> live_record() const {
+    return record_step_ < 0 ? std::nullopt : std::optional(record_step_);
+  }
+  std::string content_of(Slot slot) const {
+    return to_text(checkpoints_.has_record(slot) ? Content::record : Content::state, checkpoints_.step_of(slot));
+  }
+  // What actions need is looked at in a few comparisons; the words are found in functions of their own, so that steps
+  // of some nanoseconds do not pay for them.
+  /// Steps start from the live state and stay behind the front.
+  bool is_ahead(std::int64_t from, std::int64_t to) const {
+    return live_ && std::max(from, resumed_at_) == live_step_ && to <= front_;
+  }
+  bool is_full(Slot slot) const { return checkpoints_.has(slot) && checkpoints_.step_of(slot) >= 0; }
+  bool is_free(Slot slot) const { return checkpoints_.has(slot) && checkpoints_.step_of(slot) < 0; }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse(const Action& action, const std::string& why) const {
+    refuse_action(position_ + 1, action, why);
+  }
+  [[gnu::cold, gnu::noinline]] void refuse_unless_there(const Action& action, Slot slot) const {
+    if (!checkpoints_.has(slot))
+      refuse(action,
+             to_text(slot) + " is beyond the capacity of " + std::to_string(checkpoints_.slots(slot.tier)) + " slots");
+  }
+  [[gnu::cold, gnu::noinline]] void refuse_unless_full(const Action& action, Slot slot) const {
+    refuse_unless_there(action, slot);
+    if (!is_full(slot)) refuse(action, to_text(slot) + " is empty");
+  }
+  [[gnu::cold, gnu::noinline]] void refuse_unless_free(const Action& action, Slot slot) const {
+    refuse_unless_there(action, slot);
+    if (!is_free(slot)) refuse(action, to_text(slot) + " is not free: it holds " + content_of(slot));
+  }
+  [[gnu::cold, gnu::noinline]] void refuse_unless_ahead(const Action& action, std::int64_t from) const {
+    if (!live_ || std::max(from, resumed_at_) != live_step_)
+      refuse(action,
+             "it starts from state " + std::to_string(from) + ", but " + live_text(Content::state, live_state()));
+    refuse(action, (turned_ ? "it passes the adjoint's front at state " : "it passes the end at state ") +
+                       std::to_string(front_));
+  }
+  [[gnu::cold, gnu::noinline]] void explain(const Advance& a) const {
+    if (a.to <= a.from) refuse(a, "it does not move forward");
+    refuse_unless_ahead(a, a.from);
+  }
+  [[gnu::cold, gnu::noinline]] void explain(const Record& a) const { refuse_unless_ahead(a, a.step); }
+  [[gnu::cold, gnu::noinline]] void explain(const Reverse& a) const {
+    if (!turned_) refuse(a, "nothing is reversed before Turn");
+    if (a.step != front_ - 1) refuse(a, "the next step to be reversed is " + std::to_string(front_ - 1));
+    refuse(a, "its record is not live: " + live_text(Content::record, live_record()));
+  }
+  [[gnu::cold, gnu::noinline]] void explain(const Save& a, bool is_live) const {
+    if (!is_live && a.step != record_step_)
+      refuse(a, "it saves " + to_text(a.content, a.step) + ", but " +
+                    live_text(a.content, a.content == Content::state ? live_state() : live_record()));
+    refuse_unless_free(a, a.slot);
+  }
+  [[gnu::cold, gnu::noinline]] void explain(const Load& a) const {
+    refuse_unless_full(a, a.slot);
+    refuse(a, "the slot holds " + content_of(a.slot));
+  }
+  [[gnu::cold, gnu::noinline]] void explain(const Move& a) const {
+    refuse_unless_full(a, a.from);
+    refuse_unless_free(a, a.to);
+  }
   StepRecord load(Slot slot, std::int64_t step) {
-    if (checkpoints_.step_of(slot) != step)
-      throw Error(ExitCode::bug, "a slot holds another step than the schedule says");
     StepRecord record = checkpoints_.load(slot);
     while (!record.base) {
       repair(step);
@@ -280,6 +385,7 @@ class Sweep : LiveState {
   void look_for_end() {
     if (!steps_.is_last(live_step_)) return;
     stream_.finish_at(live_step_);
+    front_ = live_step_;
     end_is_open_ = false;
   }
 
@@ -288,7 +394,9 @@ class Sweep : LiveState {
   Checkpoints& checkpoints_;
   std::int64_t position_ = 0;  // actions done
   StepRecord record_;
+  std::int64_t record_step_ = -1;  // that the live record is of; -1: there is none
   bool turned_ = false;
+  std::int64_t front_;  // once turned: the next step to be reversed is front_ - 1; before that: the end, if it is known
 };
 
 }  // namespace
@@ -323,6 +431,7 @@ DriverCounts drive(const Schedule& schedule, ReversibleSteps& steps, Checkpoints
       if (prefetcher) prefetcher->before(*action, [&](Slot slot) { return checkpoints.prefetch(slot); });
       std::visit(sweep, *action);
     }
+    sweep.finish();
     checkpoints.finish();
     DriverCounts counts = sweep.counts();
     counts.peak = checkpoints.peak();

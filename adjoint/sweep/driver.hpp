@@ -59,6 +59,7 @@ DriverCounts restore_counts(BlockReader& from);
 /// How a sweep begins, and who keeps it.
 struct DriveOptions {
   bool is_online = false;         ///< only is_last() tells the number of steps, and the schedule learns it then
+  std::int64_t steps = -1;        ///< that the schedule must be for; -1: it says itself where it turns
   SweepKeeper* keeper = nullptr;  ///< null: nobody
   BlockReader* kept = nullptr;    ///< where to go on, as the keeper was given it by the same schedule; null: at step 0
   /// Called every few steps with (steps done forward, steps reversed); may be empty.
@@ -67,7 +68,8 @@ struct DriveOptions {
 
 /// Runs all actions. @param checkpoints at least as many slots as the schedule uses; empty before and after, but for
 /// slow tiers of which kept slots remain. Slots of slow tiers are read ahead, as the actions to come say. @throws
-/// TierIsFull; ResourceError when too many slots are damaged; what the keeper throws.
+/// TierIsFull; ResourceError when too many slots are damaged; what the keeper throws; Error(bug) when an action lacks
+/// what it needs, or when the schedule ends before all steps are reversed.
 DriverCounts drive(const Schedule& schedule, ReversibleSteps& steps, Checkpoints& checkpoints,
                    const DriveOptions& options);
 

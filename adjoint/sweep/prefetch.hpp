@@ -40,10 +40,11 @@ class Prefetcher {
     std::int64_t saved_at;  ///< number of the action that must be done before
     bool has_begun;
   };
-  bool is_slow(Slot slot) const { return !saved_at_[static_cast<std::size_t>(slot.tier)].empty(); }
-  std::int64_t& saved_at(Slot slot) {
-    return saved_at_[static_cast<std::size_t>(slot.tier)][static_cast<std::size_t>(slot.index)];
+  /// None that there is not is.
+  bool is_slow(Slot slot) const {
+    return static_cast<std::uint64_t>(slot.index) < saved_at_[index_of(slot.tier)].size();
   }
+  std::int64_t& saved_at(Slot slot) { return saved_at_[index_of(slot.tier)][static_cast<std::size_t>(slot.index)]; }
   void look_ahead();
   void look_at(const Action& action);
   void follow(const Action& action);

@@ -24,8 +24,8 @@ struct Assumptions {
   std::optional<Prior> prior;
 };
 
-/// `auto` and the kinds of `hindsight schedule`.
-const std::vector<std::string>& checkpoint_schedules();
+/// What a case may name: `auto` and all of schedules() (adjoint/schedule/schedule.hpp).
+std::vector<std::string> checkpoint_schedules();
 
 struct CaseInversion {
   std::string method = "lbfgs";  ///< lbfgs (the same as blmvm), bqnls, bncg; PETSc options reach TAO's other methods

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "adjoint/objective/term_kinds.hpp"
+#include "adjoint/schedule/schedule.hpp"
 #include "io/case/csv.hpp"
 #include "io/case/text_file.hpp"
 #include "io/results/datasets.hpp"
@@ -322,10 +323,9 @@ Assumptions read_assumptions(Value entry) {
   return unknown;
 }
 
-const std::vector<std::string>& checkpoint_schedules() {
-  static const std::vector<std::string> names{"auto",       "store-all", "none",        "uniform",          "revolve",
-                                              "multistage", "hrevolve",  "diskrevolve", "diskrevolve-once", "periodic",
-                                              "twolevel",   "mixed",     "cams",        "stride",           "online"};
+std::vector<std::string> checkpoint_schedules() {
+  std::vector<std::string> names = schedules().names();
+  names.insert(names.begin(), "auto");
   return names;
 }
 

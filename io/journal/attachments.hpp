@@ -12,8 +12,10 @@ namespace hindsight {
 /// What is attached has to be the same on all ranks.
 class Attachments {
  public:
-  /// Every epoch from now on has under this name what `write` writes then; it must outlive the last epoch.
+  /// Every epoch from now on has under this name what `write` writes then; it must work until
+  /// it is detached.
   void attach(const std::string& name, std::function<void(ArchiveWriter&)> write);
+  void detach(const std::string& name) { writers_.erase(name); }
   /// Lets `read` read what the epoch that the run goes on from has under this name. @returns false when it has nothing.
   /// @throws ResourceError when something else was written.
   bool read(const std::string& name, const std::function<void(ArchiveReader&)>& read) const;

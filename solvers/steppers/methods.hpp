@@ -14,7 +14,9 @@ struct Method {
   std::string name;    ///< what a case calls it
   std::string family;  ///< "explicit Runge-Kutta"
   int order = 1;
-  bool has_adjoint = true, has_tangent = true;
+  bool has_adjoint = true, has_tangent = true;  ///< without: refused where derivatives are asked for
+  /// Its steps read or write cells in C++, which a device's memory does not allow: refused on other machines.
+  bool host_only = false;
   /// What may help when a state overflows: the end of a sentence that begins with "; ", or nothing.
   std::string advice = {};
   std::function<std::unique_ptr<Stepper>(const Model&, const Active&, Stepper::Wants)> make;

@@ -16,7 +16,12 @@ namespace hindsight {
 /// directions and multipliers are blocks of state_doubles() whose ghost cells are scratch; parameters, their directions
 /// and the arrays of their derivatives are bound in Tables under their names, as for a Stepper, and so are the sums:
 /// first those of the active scalars, then those of series.
-/// Every call fills the ghosts that it reads. Memory per cell of a call: each field that it reads once, each output
+/// Every call fills the ghosts that it reads. No two arrays of a call may be the same: J^T w and the others are
+/// gathered from neighbours. What a Stepper has to answer maps to it so: halo, sums and prepare to those of the same
+/// name; bind_series_sums, set_series and set_series_directions to series().bind_sums, set_values and set_directions;
+/// clear_sums, save_sums, restore_sums, add_sums, describe and libraries to kernels(); parameters_changed to nothing,
+/// since walls are evaluated at every call. The input of an evaluation lies in the arrays that are named stage 1
+/// (StageNames), for Stepper::Evaluation::input. Memory per cell of a call: each field that it reads once, each output
 /// once.
 class ModelOperators {
  public:
@@ -32,6 +37,7 @@ class ModelOperators {
   SeriesData& series() { return series_; }
   /// What it has compiled, and what has been summed up through walls.
   KernelSet& kernels() { return kernels_; }
+  const KernelSet& kernels() const { return kernels_; }
 
   // `at` is the time of the evaluation, with the length and the number of the step that it belongs to. Collective.
   /// Writes F to `slope`.

@@ -17,7 +17,12 @@ namespace hindsight {
 
 /// Steps of one model by one method. It owns no state: states are blocks of memory, of the shape that it tells, that it
 /// is given; their ghost cells are scratch, and scalars and parameter fields are bound in Tables before it steps.
-/// Making one needs no grid; it tells the halo that a grid must have.
+/// Making one needs no grid; it tells the halo that a grid must have. What has a default is for families that need
+/// nothing of it: no kernels, no neighbours, no series, states of the model's fields alone.
+///
+/// Steps are of equal length but where they land on a time (TimeLine): a method that counts on the length of the step
+/// before keeps that in an array of the state. Arrays of its own that ModelOperators reads or writes are in the grid's
+/// layout: shape_of_fields(grid, 2 * fields) has room for as many slopes behind the fields, field_stride apart.
 class Stepper {
  public:
   struct Wants {
@@ -26,76 +31,82 @@ class Stepper {
   virtual ~Stepper() = default;
 
   /// Ghost layers that its kernels read.
-  virtual std::array<int, 3> halo() const = 0;
+  virtual std::array<int, 3> halo() const { return {0, 0, 0}; }
   /// States that a record holds beside the state it starts from.
-  virtual int record_states() const = 0;
+  virtual int record_states() const { return 0; }
   /// States that it allocates for itself when it is prepared.
-  virtual std::int64_t working_states() const = 0;
+  virtual std::int64_t working_states() const { return 0; }
   /// Number of sums (Tables): first the active scalars, in order; the rest belongs to the series.
   virtual int sums() const = 0;
 
   /// The arrays of a state: the model's fields in the grid's layout (shape_of_fields()), then arrays of its own.
   virtual StateShape state(const Grid& grid) const = 0;
-  /// Gives its own arrays their first values. @param state whose fields have theirs, ghosts excepted.
-  virtual void begin(Tables& tables, double* state) = 0;
+  /// Gives its own arrays their first values; there is no time yet, so a method whose first step is special looks for
+  /// StepTime::index 0. @param state whose fields have theirs, ghosts excepted.
+  virtual void begin(Tables& /*tables*/, double* /*state*/) {}
   /// The tangent of begin().
-  virtual void begin_tangent(Tables& tables, double* direction) = 0;
+  virtual void begin_tangent(Tables& /*tables*/, double* /*direction*/) {}
   /// The adjoint of begin(): adds what comes through its own arrays to the fields' part of lambda, and to the sums.
-  virtual void begin_adjoint(Tables& tables, double* lambda) = 0;
+  virtual void begin_adjoint(Tables& /*tables*/, double* /*lambda*/) {}
 
   /// Compiles and allocates for a grid. Collective. @param series run parallel to model.series.
   virtual void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) = 0;
   /// Says where derivatives with respect to a series go: knots x local rows, one array per active series.
-  virtual void bind_series_sums(std::size_t active_series, double* knots) = 0;
+  virtual void bind_series_sums(std::size_t /*active_series*/, double* /*knots*/) {}
   /// Takes new values of the knots of a series (index into model.series).
-  virtual void set_series(std::size_t series, const std::vector<double>& values) = 0;
+  virtual void set_series(std::size_t /*series*/, const std::vector<double>& /*values*/) {}
   /// Takes directions of the active series, for tangent().
-  virtual void set_series_directions(std::vector<Series> directions) = 0;
+  virtual void set_series_directions(std::vector<Series> /*directions*/) {}
   /// To be called after parameters have changed.
-  virtual void parameters_changed(Tables& tables, bool tangent) = 0;
+  virtual void parameters_changed(Tables& /*tables*/, bool /*tangent*/) {}
 
   /// u(t) -> u(t+h).
   virtual void step(Tables& tables, StepTime time, double* u, double* next) = 0;
   /// The same step, bit for bit; keeps in `stages` (record_states() pointers to states) what reversing needs. With next
   /// null the new state is not computed.
   virtual void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) = 0;
-  /// The adjoint of the recorded step: lambda of the new state -> lambda of the old one. Adds to the sums.
+  /// The adjoint of the recorded step. Reads `lambda`, of the new state (its ghosts are scratch), and writes all owned
+  /// cells of all arrays of `lambda_next`, of the old one, which comes with values of no meaning. Adds to the sums.
   virtual void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
                        double* lambda_next) = 0;
   /// The tangent of the recorded step.
   virtual void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) = 0;
 
   /// Before a reverse sweep: clears what it sums up itself (sums in Tables and series' knots are the caller's).
-  virtual void clear_sums() = 0;
+  virtual void clear_sums() {}
   /// What it sums up itself, for a journal.
-  virtual void save_sums(BlockWriter& to) const = 0;
-  virtual void restore_sums(BlockReader& from) = 0;
+  virtual void save_sums(BlockWriter& /*to*/) const {}
+  virtual void restore_sums(BlockReader& /*from*/) {}
   /// After a reverse sweep: adds what it has summed up itself to the derivatives of the active scalars and of series'
   /// knots; the same on every rank. Collective.
-  virtual void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const = 0;
+  virtual void add_sums(std::vector<double>& /*scalars*/, std::vector<std::vector<double>>& /*knots*/) const {}
 
   /// A kernel and what it is for.
   struct Described {
     std::string role;
     const KernelSpec* kernel;
   };
-  virtual std::vector<Described> describe() const = 0;
+  virtual std::vector<Described> describe() const { return {}; }
   /// What it keeps and what it computes again, in a line for people.
   virtual std::string describe_memory() const = 0;
   /// Once prepared: all its kernels.
-  virtual std::vector<const KernelLibrary*> libraries() const = 0;
+  virtual std::vector<const KernelLibrary*> libraries() const { return {}; }
 
   /// An evaluation of the equations within a step.
   struct Evaluation {
     double t = 0.0;
-    std::vector<int> input;  ///< symbols of the arrays that hold its input once the step is taken; empty: none do
+    /// Symbols of the arrays that hold its input once the step is taken, one per field; needed where the equations read
+    /// neighbours. Empty: input_at_cell() tells.
+    std::vector<int> input;
   };
-  /// Those of a step in their order, for messages on states that are not finite.
-  virtual std::vector<Evaluation> evaluations(StepTime time) const = 0;
+  /// Those of a step in their order, for messages on states that are not finite; none: these name no cause.
+  virtual std::vector<Evaluation> evaluations(StepTime /*time*/) const { return {}; }
   /// What evaluation i has as input at a cell, of steps that keep none in arrays. @param start the state there.
   /// @param slopes of the evaluations before.
-  virtual std::vector<double> input_at_cell(std::size_t i, StepTime time, const std::vector<double>& start,
-                                            const std::vector<std::vector<double>>& slopes) const = 0;
+  virtual std::vector<double> input_at_cell(std::size_t /*i*/, StepTime /*time*/, const std::vector<double>& start,
+                                            const std::vector<std::vector<double>>& /*slopes*/) const {
+    return start;
+  }
 };
 
 }  // namespace hindsight

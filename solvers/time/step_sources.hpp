@@ -13,6 +13,7 @@ namespace hindsight {
 struct StepSourceKind {
   std::string name;  ///< what a case calls it: time.steps
   std::function<std::unique_ptr<StepSource>()> make;
+  bool host_only = false;  ///< it reads cells in C++, which a device's memory does not allow
 };
 
 /// The first is taken where a case names none. What is added must be there before the first case is read.

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
+#include "adjoint/inversion/inversion.hpp"
 #include "adjoint/problem/problem_text.hpp"
 #include "runtime/error.hpp"
 
@@ -87,6 +89,94 @@ TEST(Gradients, AreTakenAtTheValuesThatAreSet) {
   const Expected formula = expected(0.3);
   EXPECT_NEAR(gradients.evaluate().gradient[0][0], formula.by_rate, 1e-12 * std::fabs(formula.by_rate));
   EXPECT_EQ(gradients.values()[0][0], 0.3);
+}
+
+/// @returns what all ranks are told; values that fit only some of them are refused on all.
+std::string refusal_of(Gradients& gradients, const UnknownValues& values) {
+  try {
+    gradients.set_values(values);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Gradients, ValuesOfOtherSizesAreRefused) {
+  Gradients gradients(read_problem(decay_of_cells()), world());
+  const UnknownValues good = gradients.values();
+  EXPECT_EQ(refusal_of(gradients, {{0.3}}), "values of 1 unknowns are given, there are 2");
+  EXPECT_EQ(refusal_of(gradients, {{}, good[1]}), "0 values of 'k' are given, there are 1");
+  UnknownValues wrong = good;
+  if (world().rank() + 1 == world().size()) wrong[1].resize(512 / world().size() + 1);
+  EXPECT_NE(refusal_of(gradients, wrong).find("values of 'initial(u)' are given, there are "), std::string::npos);
+  EXPECT_EQ(gradients.values(), good);
+  EXPECT_EQ(refusal_of(gradients, good), "");
+}
+
+/// PETSc is started by the ranks that invert, and by nobody else.
+TEST(Inversion, TakesSomeRanksAlone) {
+  if (world().rank() == 0) {
+    InversionProblem problem{{3.0}, {-1e30}, {1e30}, [](const std::vector<double>& x, std::vector<double>& g) {
+                               g = {2 * (x[0] - 1)};
+                               return (x[0] - 1) * (x[0] - 1);
+                             }};
+    EXPECT_NEAR(invert(problem, {}, self(), {}).variables[0], 1.0, 1e-6);
+    finish_petsc();
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/// Keeps nothing but what is attached.
+class Keeper final : public GradientKeeper {
+ public:
+  std::map<std::string, std::function<void(ArchiveWriter&)>> attached;
+  bool is_resumed() const override { return false; }
+  bool is_new_log() const override { return false; }
+  void attach(const std::string& name, std::function<void(ArchiveWriter&)> write) override { attached[name] = write; }
+  void detach(const std::string& name) override { attached.erase(name); }
+  bool read_attached(const std::string&, const std::function<void(ArchiveReader&)>&) const override { return false; }
+  void pause() override {}
+  void pause_now() override {}
+  BlockReader* kept_sweep() override { return nullptr; }
+  bool has_sweep() const override { return false; }
+  void drop_sweep() override {}
+  void keep_sweeps(bool) override {}
+  void expect_parts(std::int64_t) override {}
+  double seconds_before() const override { return 0.0; }
+  void keep(const std::function<void(BlockWriter&)>&) override {}
+  void resumed() override {}
+  std::int64_t units_kept_at_once() const override { return 0; }
+  std::int64_t keep_part(const std::function<void(BlockWriter&)>&) override { return 0; }
+  void read_part(std::int64_t&, const std::function<void(BlockReader&)>&) override {}
+
+ private:
+  bool look() override {
+    look_at_ = asked_ + 1000;
+    return false;
+  }
+};
+
+TEST(Gradients, AreKeptAsLongAsTheyLive) {
+  Keeper keeper;
+  GradientOptions options;
+  options.keeper = &keeper;
+  {
+    Gradients gradients(read_problem(decay()), self(), options);
+    gradients.evaluate();
+    EXPECT_EQ(keeper.attached.count("plan"), 1u);
+  }
+  EXPECT_TRUE(keeper.attached.empty());
+}
+
+TEST(Gradients, WithABudgetOfADeviceThatIsNotThereAreRefused) {
+  GradientOptions options;
+  options.checkpoints.device = TierBudget{TierBudget::Unit::slots, 4};
+  try {
+    Gradients(read_problem(decay()), self(), options);
+    ADD_FAILURE() << "nothing is refused";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("has no device memory"), std::string::npos) << error.what();
+  }
 }
 
 TEST(Gradients, HaveEqualBitsOnEveryBudget) {
@@ -176,6 +266,17 @@ TEST(ProblemText, NamesThatStandForNothingAreRefused) {
     ProblemText no_unknown = decay();
     no_unknown.unknowns = {unknown};
     EXPECT_THROW(read_problem(no_unknown), InputError) << unknown.label();
+  }
+}
+
+TEST(ProblemText, SeriesHaveAValueAtEveryTime) {
+  for (const auto& [times, values] : {std::pair<std::vector<double>, std::vector<double>>{{0, 1}, {1}},
+                                      {{}, {}},
+                                      {{1, 0}, {1, 2}},
+                                      {{0, 0}, {1, 2}}}) {
+    ProblemText problem = decay();
+    problem.parameters.push_back({.name = "q", .kind = ParameterText::Kind::series, .times = times, .values = values});
+    EXPECT_THROW(read_problem(problem), InputError) << times.size();
   }
 }
 

@@ -21,26 +21,17 @@ class Counter final : public Term {
   int sums() const override { return 3; }
   std::array<int, 3> halo() const override { return {1, 0, 0}; }
   void prepare(const TermSetting&) override {}
-  void set_series(std::size_t, const std::vector<double>&) override {}
   Counts counts() const override { return counts_; }
-  bool counts_at(const Moment& moment) const override {
-    return counts_ == Counts::all || (counts_ == Counts::landings ? moment.landing >= 0 : moment.is_last);
-  }
   void observe(const Moment&) override { ++observed; }
   void add_adjoint(const Moment&) override { ++reversed; }
   double tangent(const Moment& moment) override { return moment.t; }
   double value() const override { return value_ * observed; }
   double tangent_value() const override { return 0.5; }
-  void add_sums(std::vector<double>&, std::vector<std::vector<double>>&) const override {}
   void reset() override { observed = reversed = 0; }
   void save(BlockWriter&) const override {}
   void restore(BlockReader&) override {}
-  std::optional<Residuals> residuals() const override { return std::nullopt; }
-  void save_observed(BlockWriter&) const override {}
-  void restore_observed(BlockReader&) override {}
   std::int64_t passing_bytes() const override { return counts_ == Counts::all ? 10 : 20; }
   std::int64_t kept_bytes() const override { return 7; }
-  std::vector<const KernelLibrary*> libraries() const override { return {}; }
   int observed = 0, reversed = 0;
 
  private:
@@ -53,7 +44,6 @@ class CounterSpec final : public TermSpec {
  public:
   CounterSpec(Term::Counts counts, double value) : counts_(counts), value_(value) {}
   std::vector<Expr> reads() const override { return {}; }
-  std::vector<double> landings() const override { return {}; }
   std::unique_ptr<Term> make(const TermPlace& place) const override {
     return std::make_unique<Counter>("counter " + std::to_string(place.first_sum), counts_, value_);
   }

@@ -33,9 +33,6 @@ class Verlet final : public Stepper {
         dot_k_(model.graph->scalar(StageNames::dot("k")).node().symbol),
         scalars_(active.scalars) {}
 
-  std::array<int, 3> halo() const override { return {0, 0, 0}; }
-  int record_states() const override { return 0; }
-  std::int64_t working_states() const override { return 0; }
   int sums() const override { return static_cast<int>(scalars_.size()); }
 
   StateShape state(const Grid& grid) const override {
@@ -48,18 +45,12 @@ class Verlet final : public Stepper {
     float* const first = singles(state);
     std::fill(first, first + push().count(), 0.0F);
   }
-  void begin_tangent(Tables&, double*) override {}
-  void begin_adjoint(Tables&, double*) override {}
 
   void prepare(const Grid& grid, Tables&, const std::vector<Series>&) override {
     grid_ = &grid;
     shape_ = state(grid);
     k_bar_ = Memory(grid.local_rows());
   }
-  void bind_series_sums(std::size_t, double*) override {}
-  void set_series(std::size_t, const std::vector<double>&) override {}
-  void set_series_directions(std::vector<Series>) override {}
-  void parameters_changed(Tables&, bool) override {}
 
   void step(Tables& tables, StepTime time, double* u, double* next) override {
     const double h = time.h, k = tables.scalar(k_);
@@ -99,14 +90,7 @@ class Verlet final : public Stepper {
       if (scalars_[i] == "k") scalars[i] += grid_sum(*grid_, k_bar_.data());
   }
 
-  std::vector<Described> describe() const override { return {}; }
   std::string describe_memory() const override { return "a record is the state that a step begins with"; }
-  std::vector<const KernelLibrary*> libraries() const override { return {}; }
-  std::vector<Evaluation> evaluations(StepTime) const override { return {}; }
-  std::vector<double> input_at_cell(std::size_t, StepTime, const std::vector<double>&,
-                                    const std::vector<std::vector<double>>&) const override {
-    return {};
-  }
 
  private:
   /// The momentum in the middle of a step and the position at its end, of the cell with its position at u[q].
@@ -169,17 +153,13 @@ class Cube final : public Term {
 
   const std::string& name() const override { return name_; }
   const char* kind() const override { return "cubes"; }
-  int sums() const override { return 0; }
-  std::array<int, 3> halo() const override { return {0, 0, 0}; }
   void prepare(const TermSetting& setting) override {
     grid_ = &setting.grid;
     tables_ = &setting.tables;
     rows_ = Memory(grid_->local_rows());
     dot_rows_ = Memory(grid_->local_rows());
   }
-  void set_series(std::size_t, const std::vector<double>&) override {}
   Counts counts() const override { return Counts::last; }
-  bool counts_at(const Moment& moment) const override { return moment.is_last; }
   void observe(const Moment&) override {
     each([&](std::int64_t at, std::int64_t row) { rows_.data()[row] += factor() * std::pow(q()[at], 3); });
   }
@@ -196,7 +176,6 @@ class Cube final : public Term {
   }
   double value() const override { return grid_sum(*grid_, rows_.data()); }
   double tangent_value() const override { return grid_sum(*grid_, dot_rows_.data()); }
-  void add_sums(std::vector<double>&, std::vector<std::vector<double>>&) const override {}
   void reset() override {
     rows_.clear();
     dot_rows_.clear();
@@ -209,12 +188,7 @@ class Cube final : public Term {
     from.rows(rows_.data());
     from.rows(dot_rows_.data());
   }
-  std::optional<Residuals> residuals() const override { return std::nullopt; }
-  void save_observed(BlockWriter&) const override {}
-  void restore_observed(BlockReader&) override {}
-  std::int64_t passing_bytes() const override { return 0; }
   std::int64_t kept_bytes() const override { return 16 * grid_->local_rows(); }
-  std::vector<const KernelLibrary*> libraries() const override { return {}; }
 
  private:
   template <class Visit>
@@ -236,7 +210,6 @@ class CubeSpec final : public TermSpec {
  public:
   CubeSpec(Expr field, double weight, std::string name) : field_(field), weight_(weight), name_(std::move(name)) {}
   std::vector<Expr> reads() const override { return {field_}; }
-  std::vector<double> landings() const override { return {}; }
   std::unique_ptr<Term> make(const TermPlace& place) const override {
     const std::string& field = place.model.graph->fields()[field_.node().symbol];
     return std::make_unique<Cube>(field, weight_, name_, place);
@@ -257,10 +230,15 @@ int main(int argc, char** argv) {
       {.name = "verlet",
        .family = "symplectic",
        .order = 2,
+       .host_only = true,
        .make = [](const Model& m, const Active& a, Stepper::Wants) { return std::make_unique<Verlet>(m, a); }});
-  step_sources().add({"by-distance", [] { return std::make_unique<ByDistance>(); }});
-  term_kinds().add({"cube", TermKind::Reads::states, [](Expr e, double weight, const std::string& name) {
-                      return std::make_shared<CubeSpec>(e, weight, name);
-                    }});
+  step_sources().add({.name = "by-distance", .make = [] { return std::make_unique<ByDistance>(); }, .host_only = true});
+  term_kinds().add({.name = "cube",
+                    .make =
+                        [](Expr e, double weight, const std::string& name) {
+                          if (e.node().op != Op::field) throw InputError("a cube is of a field");
+                          return std::make_shared<CubeSpec>(e, weight, name);
+                        },
+                    .host_only = true});
   return run_program(argc, argv);
 }

@@ -139,6 +139,31 @@ TEST_F(OwnProgram, HasTheSameBitsOnOtherRanks) {
   }
 }
 
+TEST_F(OwnProgram, RefusesDevicesForPartsThatVisitCells) {
+  write_case("fixed", 4);
+  const std::string on_device = "gradient case.yaml --quiet --backend emulated --out device";
+  EXPECT_EQ(run(on_device), 2);
+  EXPECT_EQ(output(),
+            "hindsight: case.yaml:7:7: time.method 'verlet' computes on the host alone: run on the host (--backend "
+            "host)\n");
+  EXPECT_EQ(run(on_device + " --set time.method=rk4"), 2);
+  EXPECT_EQ(output(),
+            "hindsight: case.yaml:8:20: the term 'cube: q' computes on the host alone: run on the host (--backend "
+            "host)\n");
+  EXPECT_EQ(run(on_device + " --set time.method=rk4 --set time.steps=by-distance"), 2);
+  EXPECT_NE(output().find("time.steps 'by-distance' computes on the host alone"), std::string::npos) << output();
+  EXPECT_EQ(run(on_device + " --set time.method=rk4 --set \"objective=[{integral: p^2}]\""), 0) << output();
+}
+
+TEST_F(OwnProgram, SaysWhereATermIsThatItsKindRefuses) {
+  write_case("fixed", 4);
+  std::string text = contents("case.yaml");
+  text.replace(text.find("cube: q"), 7, "cube: q*q");
+  std::ofstream("squares.yaml") << text;
+  EXPECT_EQ(run("gradient squares.yaml --quiet"), 2);
+  EXPECT_EQ(output(), "hindsight: squares.yaml:8:20: a cube is of a field\n");
+}
+
 TEST_F(OwnProgram, IsCheckedAndGoesOnWhenItWasKilled) {
   for (const char* steps : {"fixed", "by-distance"}) {
     const std::string name = steps;
@@ -150,7 +175,8 @@ TEST_F(OwnProgram, IsCheckedAndGoesOnWhenItWasKilled) {
                               " --set \"checkpoints={host: 9 slots, schedule: online}\"";
     int kills = 0;
     for (int wait = 400; !fs::exists(name + "/result.json") && kills < 50; wait += 50) {
-      Process process(command(kills == 0 ? begin : "resume --quiet --epoch 0.1s " + name, 1) + " > output.txt 2>&1");
+      const bool has_begun = fs::exists(name + "/run.json");
+      Process process(command(has_begun ? "resume --quiet --epoch 0.1s " + name : begin, 1) + " > output.txt 2>&1");
       std::this_thread::sleep_for(std::chrono::milliseconds(wait));
       if (process.is_over()) break;
       process.send(SIGKILL);

@@ -1,7 +1,8 @@
 // Each Runge-Kutta method converges at its order; so do its adjoint gradients.
 #include <cmath>
 
-#include "solvers/steppers/explicit/tableau.hpp"
+#include "solvers/steppers/explicit/runge_kutta.hpp"
+#include "solvers/steppers/methods.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -33,19 +34,58 @@ Evaluation evaluate(const Problem& p, const std::string& method, double step) {
   return session.gradient({});
 }
 
+void expect_order(const std::string& method, int expected) {
+  for (const Problem& p : problems()) {
+    SCOPED_TRACE(p.name + " " + method);
+    const double step = expected >= 4 ? 0.125 : 0.015625;
+    const Evaluation coarse = evaluate(p, method, step), fine = evaluate(p, method, step / 2);
+    const double order = std::log2(std::fabs(coarse.objective - p.objective) / std::fabs(fine.objective - p.objective));
+    const double adjoint_order =
+        std::log2(std::fabs(coarse.gradient[0][0] - p.slope) / std::fabs(fine.gradient[0][0] - p.slope));
+    EXPECT_NEAR(order, expected, 0.3);
+    EXPECT_NEAR(adjoint_order, expected, 0.45);
+  }
+}
+
 TEST(Orders, MethodsAndTheirAdjoints) {
-  for (const Problem& p : problems())
-    for (const Tableau& t : tableaux()) {
-      SCOPED_TRACE(p.name + " " + t.name);
-      const double step = t.order >= 4 ? 0.125 : 0.015625;
-      const Evaluation coarse = evaluate(p, t.name, step), fine = evaluate(p, t.name, step / 2);
-      const double order =
-          std::log2(std::fabs(coarse.objective - p.objective) / std::fabs(fine.objective - p.objective));
-      const double adjoint_order =
-          std::log2(std::fabs(coarse.gradient[0][0] - p.slope) / std::fabs(fine.gradient[0][0] - p.slope));
-      EXPECT_NEAR(order, t.order, 0.3);
-      EXPECT_NEAR(adjoint_order, t.order, 0.45);
+  for (const Tableau& t : tableaux()) expect_order(t.name, t.order);
+}
+
+TEST(Orders, AMethodKeepsATableauThatIsMadeForIt) {
+  methods().add(
+      {.name = "ralston3",
+       .family = "explicit Runge-Kutta",
+       .order = 3,
+       .make = [](const Model& model, const Active& active, Stepper::Wants wants) {
+         const Tableau ralston{"ralston3", 3, {{}, {0.5}, {0, 0.75}}, {2. / 9, 1. / 3, 4. / 9}, {0, 0.5, 0.75}};
+         return std::make_unique<RungeKutta>(model, ralston, active, wants);
+       }});
+  expect_order("ralston3", 3);
+}
+
+TEST(Orders, AMethodWithoutDerivativesIsRefusedWhereTheyAreAskedFor) {
+  const auto make = [](const Model& model, const Active& active, Stepper::Wants wants) {
+    return std::make_unique<RungeKutta>(model, tableau("euler"), active, wants);
+  };
+  methods().add({.name = "no-adjoint", .family = "one-way", .has_adjoint = false, .has_tangent = false, .make = make});
+  methods().add({.name = "no-tangent", .family = "one-way", .has_tangent = false, .make = make});
+  const auto said = [](const std::string& method, Sensitivities wanted) -> std::string {
+    try {
+      Session(test::text_case("case: one-way\nparameters: {k: 0.8}\nstate: {u: {initial: 1}}\n"
+                              "equations: {dt(u): \"-k*u\"}\ntime: {method: " +
+                              method + ", step: 0.1, to: 1}\nobjective: [{final: u}]\nunknowns: {k: {}}\n"),
+              test::self(), wanted);
+    } catch (const InputError& error) {
+      return error.what();
     }
+    return "";
+  };
+  EXPECT_EQ(said("no-adjoint", Sensitivities::none), "");
+  EXPECT_EQ(said("no-adjoint", Sensitivities::adjoint),
+            "test.yaml:5:7: time.method 'no-adjoint' has no adjoint, which gradients need");
+  EXPECT_EQ(said("no-tangent", Sensitivities::adjoint), "");
+  EXPECT_EQ(said("no-tangent", Sensitivities::adjoint_and_tangent),
+            "test.yaml:5:7: time.method 'no-tangent' has no tangent, which checks of gradients need");
 }
 
 /// Space: u(t) = exp(-D k^2 t) sin(k x) solves the heat equation, sin(k(x - c t)) advection.

@@ -126,7 +126,7 @@ Outcome expected() {
 TEST(Driver, ExecutesEveryScheduleThatIsMetInMemory) {
   const Outcome known = expected();
   int driven_schedules = 0;
-  for (const ScheduleKind& kind : schedules())
+  for (const ScheduleKind& kind : schedules().all())
     for (const std::int64_t units : {4, 9, 400}) {
       Schedule schedule;
       try {
@@ -208,6 +208,87 @@ TEST(Driver, LeavesNothingInSlotsWhenAStepFails) {
   MadeUp problem(steps, pool);
   drive(schedule, problem, checkpoints, {});
   EXPECT_EQ(problem.adjoint, expected().adjoint);
+}
+
+/// Actions as they are.
+Schedule schedule_of(std::vector<Action> all) {
+  Schedule schedule;
+  schedule.actions = [all = std::move(all)] {
+    return [](std::vector<Action> actions) -> ActionStream {
+      for (const Action& action : actions) co_yield action;
+    }(all);
+  };
+  return schedule;
+}
+
+/// What is said about actions on five steps and three slots.
+std::string refusal_of(const std::vector<Action>& actions) {
+  Pool pool(live + 9, 1);
+  Checkpoints checkpoints(Tier::host, 3, record_units, pool, {}, test::self());
+  MadeUp problem(5, pool);
+  DriveOptions options;
+  options.steps = 5;
+  try {
+    drive(schedule_of(actions), problem, checkpoints, options);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::bug);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Driver, RefusesActionsThatLackWhatTheyNeed) {
+  const Slot first{Tier::host, 0}, beyond{Tier::host, 3}, nowhere{Tier::disk, 0};
+  constexpr auto state = Content::state, record = Content::record;
+  const std::vector<Action> turned{Save{first, 0, state}, Advance{0, 4}, Record{4}, Turn{5}, Reverse{4}};
+  const auto after_turn = [&](const std::vector<Action>& more) {
+    std::vector<Action> all = turned;
+    all.insert(all.end(), more.begin(), more.end());
+    return refusal_of(all);
+  };
+  const std::string broken = "checkpoint schedule broken at action ";
+  EXPECT_EQ(refusal_of({Advance{2, 3}}), broken + "1, Advance 2 -> 3: it starts from state 2, but the live state is 0");
+  EXPECT_EQ(refusal_of({Advance{0, 0}}), broken + "1, Advance 0 -> 0: it does not move forward");
+  EXPECT_EQ(refusal_of({Advance{0, 6}}), broken + "1, Advance 0 -> 6: it passes the end at state 5");
+  EXPECT_EQ(refusal_of({Advance{0, 5}, Record{5}}), broken + "2, Record 5: it passes the end at state 5");
+  EXPECT_EQ(refusal_of({Record{1}}), broken + "1, Record 1: it starts from state 1, but the live state is 0");
+  EXPECT_EQ(refusal_of({Record{0}, Reverse{0}}), broken + "2, Reverse 0: nothing is reversed before Turn");
+  EXPECT_EQ(refusal_of({Advance{0, 4}, Turn{4}}), broken + "2, Turn at 4: the number of steps is 5");
+  EXPECT_EQ(refusal_of({Advance{0, 4}, Turn{5}}), broken + "2, Turn at 5: the end is not reached: the live state is 4");
+  EXPECT_EQ(refusal_of({Save{first, 1, state}}),
+            broken + "1, Save host:0 state 1: it saves state 1, but the live " + "state is 0");
+  EXPECT_EQ(refusal_of({Save{first, 0, record}}),
+            broken + "1, Save host:0 record 0: it saves record 0, but there is no live record");
+  EXPECT_EQ(refusal_of({Save{beyond, 0, state}}),
+            broken + "1, Save host:3 state 0: host:3 is beyond the capacity of 3 slots");
+  EXPECT_EQ(refusal_of({Save{nowhere, 0, state}}),
+            broken + "1, Save disk:0 state 0: disk:0 is beyond the capacity of 0 slots");
+  EXPECT_EQ(refusal_of({Save{first, 0, state}, Save{first, 0, state}}),
+            broken + "2, Save host:0 state 0: host:0 is not free: it holds state 0");
+  EXPECT_EQ(refusal_of({Load{first, 0, state}}), broken + "1, Load host:0 state 0: host:0 is empty");
+  EXPECT_EQ(refusal_of({Load{beyond, 0, state}}),
+            broken + "1, Load host:3 state 0: host:3 is beyond the capacity of 3 slots");
+  EXPECT_EQ(refusal_of({Release{first}}), broken + "1, Release host:0: host:0 is empty");
+  EXPECT_EQ(refusal_of({Move{first, nowhere}}), broken + "1, Move host:0 -> disk:0: host:0 is empty");
+  EXPECT_EQ(after_turn({Advance{5, 6}}),
+            broken + "6, Advance 5 -> 6: it starts from state 5, but there is no live state");
+  EXPECT_EQ(after_turn({Load{first, 3, state}}), broken + "6, Load host:0 state 3: the slot holds state 0");
+  EXPECT_EQ(after_turn({Load{first, 0, record}}), broken + "6, Load host:0 record 0: the slot holds state 0");
+  EXPECT_EQ(after_turn({Load{first, 0, state}, Advance{0, 5}}),
+            broken + "7, Advance 0 -> 5: it passes the adjoint's front at state 4");
+  EXPECT_EQ(after_turn({Reverse{3}}), broken + "6, Reverse 3: its record is not live: there is no live record");
+  EXPECT_EQ(after_turn({Load{first, 0, state}, Record{0}, Reverse{0}}),
+            broken + "8, Reverse 0: the next step to be reversed is 3");
+}
+
+TEST(Driver, RefusesToEndBeforeAllStepsAreReversed) {
+  const std::vector<Action> turned{Advance{0, 4}, Record{4}, Turn{5}, Reverse{4}};
+  EXPECT_EQ(refusal_of(turned),
+            "checkpoint schedule broken: it ended after action 4 without Done, 1 of 5 steps reversed");
+  std::vector<Action> done = turned;
+  done.emplace_back(Done{});
+  EXPECT_EQ(refusal_of(done), "checkpoint schedule broken at action 5, Done: step 3 is not reversed");
+  EXPECT_EQ(refusal_of({Done{}}), "checkpoint schedule broken at action 1, Done: the schedule never turned");
 }
 
 Buffer driven_forward(MadeUp& problem, std::int64_t most, bool is_online) {

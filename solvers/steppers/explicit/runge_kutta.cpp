@@ -1,6 +1,7 @@
 #include "solvers/steppers/explicit/runge_kutta.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "solvers/equations/parser.hpp"
 #include "solvers/steppers/explicit/runge_kutta_kernels.hpp"
@@ -66,9 +67,9 @@ RungeKutta::Parts::Parts(const Model& model, const Tableau& tableau, const Activ
   for (int i = 1; i <= tableau.stages(); ++i) times.emplace_back(model, active, i, scheme.first_sum(i));
 }
 
-RungeKutta::RungeKutta(const Model& model, const Tableau& tableau, const Active& active, Wants wants)
+RungeKutta::RungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants)
     : model_(model),
-      tableau_(tableau),
+      tableau_(std::move(tableau)),
       active_(active),
       wants_(wants),
       parts_(std::make_unique<Parts>(model, tableau_, active_, wants)) {}

@@ -24,7 +24,7 @@ namespace hindsight {
 /// Steps by a tableau. Scalars' sums come first, then two per stage and active series.
 class RungeKutta final : public Stepper {
  public:
-  RungeKutta(const Model& model, const Tableau& tableau, const Active& active, Wants wants);
+  RungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants);
   ~RungeKutta() override;
   RungeKutta(const RungeKutta&) = delete;
   RungeKutta& operator=(const RungeKutta&) = delete;
@@ -37,9 +37,6 @@ class RungeKutta final : public Stepper {
 
   /// The fields and nothing else.
   StateShape state(const Grid& grid) const override { return shape_of_fields(grid, model_.fields.size()); }
-  void begin(Tables&, double*) override {}
-  void begin_tangent(Tables&, double*) override {}
-  void begin_adjoint(Tables&, double*) override {}
 
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
   void bind_series_sums(std::size_t active_series, double* knots) override;
@@ -80,7 +77,7 @@ class RungeKutta final : public Stepper {
   double stage_time(StepTime time, int i) const;
 
   const Model& model_;
-  const Tableau& tableau_;
+  Tableau tableau_;
   Active active_;
   Wants wants_;
   std::unique_ptr<Parts> parts_;

@@ -26,7 +26,6 @@ class SeriesData {
 
   const std::vector<Series>& values() const { return values_; }
   const std::vector<Series>& directions() const { return directions_; }
-  std::size_t active_count() const { return active_.size(); }
   const Series& active(std::size_t q) const { return values_[active_[q]]; }
   /// Number of knots of each active series.
   std::vector<std::size_t> knots() const;
