@@ -4,38 +4,43 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/memory.hpp"
+
 namespace hindsight {
 
-/// Writes memory and keeps it: some lies ready, and is had many times faster than what a virtual machine has to ask
-/// for. What was written lies ready for others once this is gone. It is not counted.
+/// Takes memory and keeps it as long as it lives: some lies ready, and is had many times faster than what a virtual
+/// machine has to ask for. What was taken lies ready for others then.
 class FreshMemory {
  public:
-  /// @param piece bytes that are written at once.
-  explicit FreshMemory(std::int64_t piece) : piece_(piece) {}
-  ~FreshMemory();
-  FreshMemory(const FreshMemory&) = delete;
-  FreshMemory& operator=(const FreshMemory&) = delete;
+  /// @param piece bytes that are taken at once.
+  explicit FreshMemory(std::int64_t piece) : doubles_(piece / static_cast<std::int64_t>(sizeof(double))) {}
 
-  /// Writes on, until so many bytes are written in all or memory was met that did not lie ready.
-  void write_up_to(std::int64_t bytes);
-  std::int64_t bytes() const { return piece_ * static_cast<std::int64_t>(pieces_.size()); }
+  /// Takes more, until there are so many bytes in all or memory was met that did not lie ready. @throws as Memory does.
+  void take_up_to(std::int64_t bytes);
+  std::int64_t bytes() const { return piece_bytes() * static_cast<std::int64_t>(pieces_.size()); }
   bool has_met_unready() const { return unready_.pieces >= enough_; }
-  /// Seconds of a byte: of what lies ready, and of what does not (0: none was met).
+  /// Seconds of a byte: of what lies ready, and of what does not (0: not enough of it was met).
   double ready_seconds() const;
-  double unready_seconds() const { return unready_.of_byte(piece_); }
+  double unready_seconds() const { return has_met_unready() ? of_byte(unready_) : 0.0; }
 
  private:
   struct Writes {
     double seconds = 0.0;
     int pieces = 0;
-    double of_byte(std::int64_t piece) const {
-      return pieces == 0 ? 0.0 : seconds / (static_cast<double>(pieces) * static_cast<double>(piece));
+    void add(double taken) {
+      seconds += taken;
+      ++pieces;
     }
   };
-  void write_piece();
+  void take_piece();
+  std::int64_t piece_bytes() const { return doubles_ * static_cast<std::int64_t>(sizeof(double)); }
+  double of_byte(const Writes& writes) const {
+    return writes.seconds / static_cast<double>(writes.pieces * piece_bytes());
+  }
+
   static constexpr int enough_ = 2;  // pieces that tell what more of them take
-  std::int64_t piece_;
-  std::vector<void*> pieces_;
+  std::int64_t doubles_;
+  std::vector<Memory> pieces_;
   Writes ready_, unready_, again_;
 };
 

@@ -11,8 +11,6 @@
 #include "src/priors.hpp"
 
 namespace hindsight {
-namespace {}  // namespace
-
 Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, SessionOptions options)
     : case_(std::move(c)), comm_(comm), options_(std::move(options)), progress_(options_.shows_progress, comm.rank()) {
   const bool has_adjoint = sensitivities != Sensitivities::none;

@@ -29,29 +29,40 @@ void PlannedCheckpoints::plan_measured() {
   make_plan();
 }
 
-/// On a part of what is planned, until memory is met that does not lie ready: what is written then is had fast when the
-/// plan is carried out, so that of a schedule that is asked for, whose memory will be needed, more is written.
+/// @returns whether all ranks have met memory that does not lie ready, in so many bytes at most.
+bool PlannedCheckpoints::sample_memory(std::int64_t piece, std::int64_t bytes) {
+  OperationSeconds& seconds = means_.inputs.seconds;
+  const auto unit = static_cast<double>(unit_bytes(Tier::host, inputs()));
+  const CountMemory counted(simulation_.memory());
+  FreshMemory sample(piece);
+  comm_.together([&] { sample.take_up_to(bytes); });
+  seconds.touch = comm_.max(unit * sample.ready_seconds());
+  seconds.touch_more = comm_.max(unit * sample.unready_seconds());
+  seconds.ready_units = -comm_.max(-static_cast<double>(sample.bytes()) / unit);
+  return !comm_.any(!sample.has_met_unready());
+}
+
+/// Step by step, on a part of what is planned, until memory is met that does not lie ready. What is written then is had
+/// fast when the plan is carried out: so of a schedule that is asked for, whose memory will be needed, more is written.
 void PlannedCheckpoints::measure_memory() {
-  constexpr std::int64_t smallest = std::int64_t{1} << 20U, piece = std::int64_t{8} << 20U;
-  const std::int64_t part = inputs().schedule == "auto" ? 4 : 2;
+  constexpr std::int64_t smallest = std::int64_t{1} << 20U, largest_piece = std::int64_t{4} << 20U, growth = 4;
+  const std::int64_t part = options_.only_plan ? 16 : inputs().schedule == "auto" ? 4 : 2;
   const Tier host = Tier::host;
   const auto useful = static_cast<double>(saturating_units(means_.inputs.at_most, means_.inputs.record_units));
   const auto unit = static_cast<double>(unit_bytes(host, inputs()));
-  const std::int64_t there = -comm_.max(-(means_.budgets[index_of(host)] - simulation_.memory()->used()));
-  const double most = comm_.max(std::min(useful * unit, static_cast<double>(there)));
+  const std::int64_t in_budget = means_.budgets[index_of(host)] - simulation_.memory()->used();
+  const std::int64_t there = least_of_ranks(std::min(in_budget, default_host_budget(comm_).bytes));
+  const auto most = static_cast<std::int64_t>(comm_.max(std::min(useful * unit, static_cast<double>(there))));
   OperationSeconds& seconds = means_.inputs.seconds;
   seconds.touch = seconds.touch_more = seconds.ready_units = 0.0;
-  if (most < static_cast<double>(smallest)) return;
-  std::int64_t wanted = std::min(piece, static_cast<std::int64_t>(most) / 4);
-  FreshMemory sample(wanted);
-  do {
-    stop_if_asked(comm_);
-    sample.write_up_to(wanted);
-    seconds.touch = comm_.max(unit * sample.ready_seconds());
-    seconds.touch_more = comm_.max(unit * sample.unready_seconds());
-    seconds.ready_units = -comm_.max(-static_cast<double>(sample.bytes()) / unit);
-    wanted = comm_.max(plan_alone().checkpoint_bytes(host, inputs())) / part;
-  } while (comm_.any(!sample.has_met_unready() && sample.bytes() < wanted));
+  if (most < smallest) return;
+  const std::int64_t piece = std::min(largest_piece, most / 8);
+  bool has_met_all = false;
+  for (std::int64_t size = 2 * piece, wanted = size; size > 0 && !has_met_all;
+       size = wanted > 2 * size ? std::min(wanted, growth * size) : 0) {
+    has_met_all = sample_memory(piece, size);
+    wanted = std::min(most, comm_.max(plan_alone().checkpoint_bytes(host, inputs())) / part);
+  }
 }
 
 void PlannedCheckpoints::measure_steps(int repeats, double batch) {

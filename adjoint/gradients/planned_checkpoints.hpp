@@ -83,6 +83,7 @@ class PlannedCheckpoints {
   void measure_steps(int repeats, double batch);
   void measure_transfers();
   void measure_memory();
+  bool sample_memory(std::int64_t piece, std::int64_t bytes);
   void keep_in_memory();
   // Plans (planned_checkpoints.cpp).
   CheckpointPlan plan_alone();

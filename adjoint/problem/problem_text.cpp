@@ -71,7 +71,6 @@ class ProblemReader {
     }
   }
 
-  /// " (case.yaml:4:13)"
   static void require_knots(const ParameterText& series) {
     const std::vector<double>& times = series.times;
     if (times.empty() || times.size() != series.values.size() ||
@@ -80,6 +79,7 @@ class ProblemReader {
                                                  "least, at times that increase",
                                                  series.name, times.size(), series.values.size()));
   }
+  /// " (case.yaml:4:13)"
   static std::string placed(const Text& text) {
     const std::string place = text.place.text();
     return place.empty() ? "" : " (" + place + ")";
