@@ -24,6 +24,9 @@ double mean_without_extremes(std::vector<double> samples) {
   return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
 }
 
+/// Seconds of work that is not repeated.
+constexpr double very_long = 0.5;
+
 /// Collective.
 double seconds_once(const Communicator& comm, Machine& machine, const std::function<void()>& work) {
   stop_if_asked(comm);
@@ -44,7 +47,6 @@ double seconds_of(const Communicator& comm, Machine& machine, int repeats, doubl
       for (std::int64_t k = 0; k < calls; ++k) work();
     });
   };
-  constexpr double very_long = 0.5;
   constexpr std::int64_t largest = 1 << 20;
   if (const double first = seconds_of_batch(1); first > very_long) return first;
   std::int64_t batch = 1;
@@ -103,12 +105,6 @@ std::int64_t Measurements::units(std::int64_t most) const {
   return -problem_.communicator().max(-units);
 }
 
-StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
-  StepSeconds seconds;
-  operations(seconds, repeats, batch, units);
-  return seconds;
-}
-
 void Measurements::rehearse(StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
   // Steps could be found to be the last ones; and a device would learn to expect what comes but once.
   if (problem_.has_end_condition() || !problem_.time().is_known() || !problem_.machine().is_host()) return;
@@ -123,13 +119,11 @@ void Measurements::rehearse(StepSeconds& seconds, int repeats, double batch, std
   }
 }
 
-void Measurements::operations(StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
+StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
+  StepSeconds seconds;
   const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   const auto measured = [&](const std::function<void()>& work) {
     return seconds_of(problem_.communicator(), problem_.machine(), repeats, batch, work);
-  };
-  const auto reverse = [&](const StepRecord& record, std::int64_t k) {
-    steps_.batched([&] { steps_.reverse_step(k, record); });
   };
   const Buffer state = steps_.initial_state();
   problem_.tables().bind_state(problem_.symbols().lambda, steps_.adjoint());
@@ -144,13 +138,13 @@ void Measurements::operations(StepSeconds& seconds, int repeats, double batch, s
   {
     StepRecord live;
     seconds.record_last = measured([&] { steps_.record(step.next(), state, false, false, live); });
-    const double alone = measured([&] { reverse(live, 0); });
+    const double alone = measured([&] { reverse(0, live); });
     // Between plain steps, as in a sweep: alone they find all in the caches that they have left there.
     const double all = measured([&] {
       walk.go([&](std::int64_t k, const Buffer& from) {
         const std::int64_t other = (k + 1) % problem_.time().recorded();
         steps_.record(other, from, false, false, live);
-        reverse(live, other);
+        reverse(other, live);
         return advance(k, from);
       });
     });
@@ -159,7 +153,7 @@ void Measurements::operations(StepSeconds& seconds, int repeats, double batch, s
   seconds.record = seconds.forward;
   seconds.reverse_kept = seconds.reverse;
   units = std::min(units, static_cast<std::int64_t>(std::min(1e9, 0.5 / seconds.forward)));
-  if (units < record_units()) return;  // nothing can be kept
+  if (units < record_units()) return seconds;  // nothing can be kept
   {
     CountedVector<StepRecord> records(count(units / record_units()));
     Turns turn(std::ssize(records));
@@ -169,7 +163,7 @@ void Measurements::operations(StepSeconds& seconds, int repeats, double batch, s
       });
     });
     for (StepRecord& r : records) steps_.record(0, state, false, false, r);
-    seconds.reverse_kept = measured([&] { reverse(records[count(turn.next())], step.next()); });
+    seconds.reverse_kept = measured([&] { reverse(step.next(), records[count(turn.next())]); });
   }
   CountedVector<Buffer> states(count(units));
   Turns turn(units);
@@ -179,13 +173,13 @@ void Measurements::operations(StepSeconds& seconds, int repeats, double batch, s
   const double loaded =
       measured([&] { const Buffer end = steps_.advance(step.next(), states[count(turn.next())], false); });
   seconds.load = std::max(0.0, loaded - seconds.forward);
+  return seconds;
 }
 
 /// By gradients over the first steps of the run, of two lengths, so that what comes once in a gradient does not count,
 /// and by the bare operations of the longer one: all at nearly the same moment, because the difference is small beside
 /// them.
 double Measurements::aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
-  constexpr double very_long = 0.5;
   const Communicator& comm = problem_.communicator();
   const double each = seconds.record + seconds.reverse_kept;
   const std::int64_t most = std::min(problem_.time().steps(), units / 2 / record_units() + 1) / 3;  // two tables
@@ -275,7 +269,7 @@ void Measurements::bare_gradient_over(std::span<StepRecord> records) {
     state = steps_.record(k, state, false, true, records[static_cast<std::size_t>(k)]);
   for (std::int64_t k = std::ssize(records); k-- > 0;) {
     StepRecord& record = records[static_cast<std::size_t>(k)];
-    steps_.batched([&] { steps_.reverse_step(k, record); });
+    reverse(k, record);
     record.reset();
   }
 }

@@ -32,7 +32,9 @@ class Measurements {
 
  private:
   std::int64_t record_units() const { return 1 + states_.record_states(); }
-  void operations(StepSeconds& seconds, int repeats, double batch, std::int64_t units);
+  void reverse(std::int64_t k, const StepRecord& record) {
+    steps_.batched([&] { steps_.reverse_step(k, record); });
+  }
   double aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);
   double of_transfers(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);
   double gradient_seconds(const Schedule& schedule, Checkpoints& checkpoints, DriverCounts* counts = nullptr);

@@ -6,14 +6,6 @@
 #include "runtime/error.hpp"
 
 namespace hindsight {
-namespace {
-
-std::size_t at(Tier tier) {
-  return index_of(tier);
-}
-
-}  // namespace
-
 SimulatedMachine::SimulatedMachine(const ScheduleRequest& request, bool is_online)
     : request_(request),
       steps_(request.steps == unknown_steps ? request.at_most : request.steps),
@@ -90,7 +82,7 @@ void SimulatedMachine::apply(const Load& action) {
   if (held.step != action.step || held.content != action.content) {
     refuse("the slot holds " + to_text(held.content, held.step));
   }
-  ++counts_.reads[at(action.slot.tier)];
+  ++counts_.reads[index_of(action.slot.tier)];
   if (record_needed_)
     refuse("it overwrites the live record " + std::to_string(*live_record_) + ", which is still needed");
   live_state_.reset();
@@ -102,7 +94,7 @@ void SimulatedMachine::apply(const Load& action) {
 void SimulatedMachine::apply(const Move& action) {
   require(action.from.tier != action.to.tier, "it stays in its tier");
   fill(action.to, full(action.from));
-  ++counts_.reads[at(action.from.tier)];
+  ++counts_.reads[index_of(action.from.tier)];
   clear(action.from);
 }
 
@@ -142,7 +134,7 @@ std::optional<SimulatedMachine::Held>& SimulatedMachine::slot(Slot slot) {
   if (slot.index < 0 || (capacity >= 0 && slot.index >= capacity)) {
     refuse(to_text(slot) + " is beyond the capacity of " + std::to_string(capacity) + " slots");
   }
-  auto& all = slots_[at(slot.tier)];
+  auto& all = slots_[index_of(slot.tier)];
   const auto index = static_cast<std::size_t>(slot.index);
   if (index >= all.size()) all.resize(index + 1);
   return all[index];
@@ -155,7 +147,7 @@ SimulatedMachine::Held& SimulatedMachine::full(Slot where) {
 }
 
 void SimulatedMachine::fill(Slot where, Held held) {
-  const std::size_t tier = at(where.tier);
+  const std::size_t tier = index_of(where.tier);
   const std::int64_t count = units(held.content);
   for (std::int64_t unit = 0; unit < count; ++unit) {
     auto& free = slot({where.tier, where.index + unit});
@@ -171,7 +163,7 @@ void SimulatedMachine::fill(Slot where, Held held) {
 void SimulatedMachine::clear(Slot where) {
   const std::int64_t count = units(slot(where)->content);
   for (std::int64_t unit = 0; unit < count; ++unit) slot({where.tier, where.index + unit}).reset();
-  in_use_[at(where.tier)] -= count;
+  in_use_[index_of(where.tier)] -= count;
 }
 
 void SimulatedMachine::finish() const {
