@@ -320,7 +320,7 @@ ExitCode plan_verb(const Options& options, const Communicator& comm) {
 }
 
 ExitCode schedule_verb(const Options& options, const Communicator& comm) {
-  const ScheduleKind& kind = schedule_kind(options.target);
+  const ScheduleKind& kind = schedules().find(options.target);
   ScheduleRequest request;
   request.steps = options.schedule.steps_unknown ? unknown_steps : options.schedule.steps;
   request.at_most = options.schedule.steps;

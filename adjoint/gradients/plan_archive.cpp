@@ -91,7 +91,7 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
   const auto take = reader(from);
   CheckpointPlan plan;
   from.begin("plan");
-  plan.kind = &schedule_kind(from.get<std::string>());
+  plan.kind = &schedules().find(from.get<std::string>());
   visit_request(plan.request, take);
   take(plan.seconds, plan.memory_seconds, plan.is_automatic);
   visit_seconds(means_.inputs.seconds, take);

@@ -6,12 +6,12 @@
 
 #include "adjoint/plan/plan.hpp"
 #include "adjoint/store/packed_state.hpp"
+#include "runtime/blocks.hpp"
 #include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {
 
-constexpr std::int64_t block = TierLayout::block;
 constexpr std::int64_t sample = TierLayout::measured_slots;
 /// Coded states take so many pages when they do not get smaller: less than one page per slot is wasted.
 constexpr std::int64_t pages_per_state = 256;
@@ -124,9 +124,9 @@ bool SlowTiers::is_direct(Tier tier) const {
 }
 
 std::int64_t SlowTiers::page_bytes(Tier tier) const {
-  if (is_direct(tier)) return rounded_up(shape_.padded_bytes(), block);
-  const std::int64_t state = rounded_up(shape_.bytes(), block);
-  return codec(tier) == nullptr ? state : rounded_up(std::max(block, state / pages_per_state), block);
+  if (is_direct(tier)) return rounded_up(shape_.padded_bytes(), transfer_block);
+  const std::int64_t state = rounded_up(shape_.bytes(), transfer_block);
+  return codec(tier) == nullptr ? state : rounded_up(std::max(transfer_block, state / pages_per_state), transfer_block);
 }
 
 TierLayout SlowTiers::layout(Tier tier) const {

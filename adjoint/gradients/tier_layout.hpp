@@ -4,22 +4,21 @@
 #include <cstdint>
 
 #include "adjoint/schedule/action.hpp"
+#include "runtime/blocks.hpp"
 
 namespace hindsight {
 
 /// Bytes and counts that follow from each other. Plain numbers.
 struct TierLayout {
-  /// Pages are multiples of so many bytes.
-  static constexpr std::int64_t block = 4096;
   /// Slots of a tier that is measured: a tier has so many at least.
   static constexpr std::int64_t measured_slots = 6;
   /// Slots on disk that take over from those that fail.
   static constexpr std::int64_t spare_slots = 2;
 
-  Tier tier = Tier::disk;  ///< host or disk
-  std::int64_t page_bytes = block;
-  std::int64_t slot_bytes = block;  ///< whole pages; of coded states what they are known to take at most
-  std::int64_t most_bytes = 0;      ///< whole pages that a coded state takes if it gets no smaller; 0: nothing is coded
+  Tier tier = Tier::disk;                    ///< host or disk
+  std::int64_t page_bytes = transfer_block;  ///< a multiple of it
+  std::int64_t slot_bytes = transfer_block;  ///< whole pages; of coded states what they are known to take at most
+  std::int64_t most_bytes = 0;  ///< whole pages that a coded state takes if it gets no smaller; 0: nothing is coded
 
   bool is_coded() const { return most_bytes > 0; }
   std::int64_t pages_per_slot() const { return slot_bytes / page_bytes; }
@@ -46,10 +45,5 @@ struct TierLayout {
   /// pages if all were as large as can be.
   bool may_be_short(std::int64_t slots, std::int64_t bytes) const;
 };
-
-/// A multiple of `unit`, which is positive.
-constexpr std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 }  // namespace hindsight

@@ -69,7 +69,7 @@ struct Candidate {
 
 /// The request as a family completes it.
 ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs) {
-  const ScheduleKind& kind = schedule_kind(candidate.name);
+  const ScheduleKind& kind = schedules().find(candidate.name);
   const ScheduleRequest request = request_of(inputs, candidate.roles);
   if (kind.complete == nullptr) return request;
   ScheduleRequest seen = seen_by(kind, request);
@@ -124,7 +124,7 @@ void make_room(const ScheduleKind& kind, ScheduleRequest& request, const PlanInp
 }
 
 bool is_affordable(const Candidate& candidate, const PlanInputs& inputs) {
-  const ScheduleKind& kind = schedule_kind(candidate.name);
+  const ScheduleKind& kind = schedules().find(candidate.name);
   return kind.operations == nullptr ||
          kind.operations(seen_by(kind, request_of(inputs, candidate.roles))) <= affordable_operations(inputs);
 }
@@ -182,7 +182,7 @@ double memory_seconds(const CheckpointPlan& plan, const PlanInputs& inputs) {
 CheckpointPlan request_with(const Candidate& candidate, const PlanInputs& inputs) {
   stop_if_asked();
   CheckpointPlan plan;
-  plan.kind = &schedule_kind(candidate.name);
+  plan.kind = &schedules().find(candidate.name);
   plan.request = request_for(candidate, inputs);
   make_room(*plan.kind, plan.request, inputs);
   plan.schedule_bytes = schedule_bytes(plan, inputs);
@@ -404,7 +404,7 @@ std::int64_t least_bytes_kept(const PlanInputs& inputs) {
   least.at_most = inputs.at_most;
   least.roles = {inputs.memory(), Tier::disk};
   least.capacities[inputs.memory()] = 1;
-  return bytes_kept(schedule_kind(inputs.steps == unknown_steps ? "online" : "revolve"), least, inputs);
+  return bytes_kept(schedules().find(inputs.steps == unknown_steps ? "online" : "revolve"), least, inputs);
 }
 
 bool has_a_checkpoint(const PlanInputs& inputs) {

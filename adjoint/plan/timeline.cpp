@@ -199,7 +199,7 @@ double measure_look() {
   ScheduleRequest request;
   request.steps = 2000;
   request.capacities[Tier::host] = 12;
-  const Schedule schedule = make_schedule(schedule_kind("revolve"), request);
+  const Schedule schedule = make_schedule(schedules().find("revolve"), request);
   std::array<double, repeats> taken{};
   for (double& seconds : taken) {
     PerTier none{};

@@ -242,24 +242,26 @@ double Measurements::gradient_seconds(const Schedule& schedule, Checkpoints& che
   return seconds;
 }
 
-/// With few states.
-Schedule Measurements::revolving(std::int64_t steps, std::int64_t slots) const {
+/// Of so many units in the memory that states are made in.
+ScheduleRequest Measurements::request(std::int64_t steps, std::int64_t slots) const {
   ScheduleRequest request;
   request.steps = steps;
   request.roles.memory = memory_tier(problem_.machine());
   request.capacities[request.roles.memory] = slots;
-  return make_schedule(schedule_kind("revolve"), request);
+  return request;
+}
+
+/// With few states.
+Schedule Measurements::revolving(std::int64_t steps, std::int64_t slots) const {
+  return make_schedule(schedules().find("revolve"), request(steps, slots));
 }
 
 /// With a record of every step.
 Schedule Measurements::storing_all(std::int64_t steps) const {
-  ScheduleRequest request;
-  request.steps = steps;
-  request.content = Content::record;
-  request.record_units = record_units();
-  request.roles.memory = memory_tier(problem_.machine());
-  request.capacities[request.roles.memory] = (steps - 1) * record_units();
-  return make_schedule(schedule_kind("store-all"), request);
+  ScheduleRequest all = request(steps, (steps - 1) * record_units());
+  all.content = Content::record;
+  all.record_units = record_units();
+  return make_schedule(schedules().find("store-all"), all);
 }
 
 /// As rehearsed with a record of every step, without driver and objective.

@@ -38,6 +38,7 @@ class Measurements {
   double aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);
   double of_transfers(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);
   double gradient_seconds(const Schedule& schedule, Checkpoints& checkpoints, DriverCounts* counts = nullptr);
+  ScheduleRequest request(std::int64_t steps, std::int64_t slots) const;
   Schedule revolving(std::int64_t steps, std::int64_t slots) const;
   Schedule storing_all(std::int64_t steps) const;
   void bare_gradient_over(std::span<StepRecord> records);

@@ -218,7 +218,5 @@ struct ScheduleKind {
 
 /// In the order in which they are shown. What is added must be there before the first case is read.
 Registry<ScheduleKind>& schedules();
-/// By name. @throws InputError with the nearest name.
-const ScheduleKind& schedule_kind(const std::string& name);
 
 }  // namespace hindsight

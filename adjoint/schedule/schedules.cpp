@@ -16,10 +16,6 @@ Registry<ScheduleKind>& schedules() {
   return all;
 }
 
-const ScheduleKind& schedule_kind(const std::string& name) {
-  return schedules().find(name);
-}
-
 void require_known_steps(const std::string& schedule, const ScheduleRequest& request) {
   if (request.steps == unknown_steps)
     throw InputError("schedule " + schedule + ": it needs to know the number of steps; for a run that ends by a " +

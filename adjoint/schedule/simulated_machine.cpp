@@ -93,6 +93,7 @@ void SimulatedMachine::apply(const Load& action) {
 
 void SimulatedMachine::apply(const Move& action) {
   require(action.from.tier != action.to.tier, "it stays in its tier");
+  require(!record_needed_, "a record is live that is in no slot: no run could go on from here");
   fill(action.to, full(action.from));
   ++counts_.reads[index_of(action.from.tier)];
   clear(action.from);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/blocks.hpp"
+
 namespace hindsight {
 namespace {
 
@@ -142,8 +144,7 @@ std::int64_t DeviceWords::device_bytes(Words kind, const StateShape& shape) {
 }
 
 std::int64_t DeviceWords::host_bytes(Words kind, const StateShape& shape) {
-  constexpr std::int64_t page = 4096;
-  return (8 * doubles_of(kind, shape) + page - 1) / page * page + 8 * fields_of(shape) * (parts_of(shape) + 2);
+  return rounded_up(8 * doubles_of(kind, shape), transfer_block) + 8 * fields_of(shape) * (parts_of(shape) + 2);
 }
 
 const double* DeviceWords::largest_magnitudes(const double* state) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "adjoint/store/slot_jobs.hpp"
+#include "runtime/blocks.hpp"
 #include "runtime/error.hpp"
 #include "runtime/stopwatch.hpp"
 
@@ -28,9 +29,10 @@ SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_p
     if (!machine_.is_host()) scratch.link = machine_.link();
     if (is_direct_) continue;
     if (!machine_.is_host()) scratch.state = Memory::pages(shape_.padded_bytes(), machine_.near_host());
-    scratch.cells = Memory::pages(codec_ ? shape_.bytes() : std::min(piece_bytes, rounded_up(shape_.bytes(), block)));
+    scratch.cells =
+        Memory::pages(codec_ ? shape_.bytes() : std::min(piece_bytes, rounded_up(shape_.bytes(), transfer_block)));
     if (!codec_) continue;
-    scratch.encoded = Memory::pages(rounded_up(codec_->bound(shape_), block));
+    scratch.encoded = Memory::pages(rounded_up(codec_->bound(shape_), transfer_block));
     scratch.coder = codec_->coder(shape_);
     if (!has_device_words(shape_, codec_.get(), machine_)) continue;
     scratch.words = std::make_unique<DeviceWords>(*codec_->words(shape_), shape_, machine_, *words_, *scratch.link);
@@ -43,11 +45,12 @@ SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_p
 std::int64_t SlotTier::scratch_bytes(const StateShape& shape, const Codec* codec, int threads, const Machine& machine,
                                      bool is_direct) {
   if (is_direct) return 0;
-  const std::int64_t state = rounded_up(shape.bytes(), block);
-  std::int64_t copies = machine.is_host() ? 0 : threads * rounded_up(shape.padded_bytes(), block);
+  const std::int64_t state = rounded_up(shape.bytes(), transfer_block);
+  std::int64_t copies = machine.is_host() ? 0 : threads * rounded_up(shape.padded_bytes(), transfer_block);
   if (has_device_words(shape, codec, machine)) copies += threads * DeviceWords::host_bytes(*codec->words(shape), shape);
   if (codec == nullptr) return copies + threads * std::min(piece_bytes, state);
-  return copies + threads * (state + rounded_up(codec->bound(shape), block)) + (codec->takes_references() ? state : 0);
+  return copies + threads * (state + rounded_up(codec->bound(shape), transfer_block)) +
+         (codec->takes_references() ? state : 0);
 }
 
 std::int64_t SlotTier::device_scratch_bytes(const StateShape& shape, const Codec* codec, int threads,

@@ -147,9 +147,7 @@ class SlotTier {
     std::int64_t slots_that_fit = 0;
     std::string text;  ///< of the last failure
   };
-  static constexpr std::int64_t block = 4096;                          // bytes; what transfers are made of
   static constexpr std::int64_t piece_bytes = std::int64_t{2} << 20U;  // of a state that go at once
-  static std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
   std::int64_t pages_of(std::int64_t bytes) const {
     return (bytes + medium_->page_bytes() - 1) / medium_->page_bytes();

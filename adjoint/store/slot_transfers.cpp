@@ -5,6 +5,7 @@
 
 #include "adjoint/store/packed_state.hpp"
 #include "adjoint/store/slot_jobs.hpp"
+#include "runtime/blocks.hpp"
 
 namespace hindsight {
 
@@ -22,7 +23,7 @@ void SlotTier::transfer(bool is_write, const StoredBytes& stored, std::int64_t p
   const std::int64_t page_bytes = medium_->page_bytes();
   std::int64_t page = stored.first_page, within = position;
   for (; within >= page_bytes; within -= page_bytes) page = arena_.next(page);
-  for (std::int64_t left = rounded_up(count, block); left > 0;) {
+  for (std::int64_t left = rounded_up(count, transfer_block); left > 0;) {
     const std::int64_t begin = page * page_bytes + within;
     std::int64_t room = page_bytes - within;
     for (; arena_.next(page) == page + 1; ++page) room += page_bytes;

@@ -11,12 +11,11 @@
 
 #include "adjoint/store/codecs/codecs.hpp"
 #include "io/hdf5/hdf5_handle.hpp"
+#include "runtime/blocks.hpp"
 #include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {
-
-constexpr std::int64_t block = 4096;  // bytes; what transfers past the page cache are made of
 
 /// A row of /slots.
 struct SlotRow {
@@ -126,7 +125,7 @@ bool CheckpointFile::find_file() {
     slots_at_ = offset_of(open_dataset(file, "slots", path), path);
     if (is_linked) links_at_ = offset_of(open_dataset(file, "next_page", path), path);
     file.close(path);
-    return pages_at_ % block == 0;
+    return pages_at_ % transfer_block == 0;
   } catch (const ResourceError&) {
     return false;
   }
@@ -139,7 +138,7 @@ void CheckpointFile::make_file() {
   std::error_code ignored;  // a process that ended may have removed the folder while it was empty
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   const Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "create properties for", path);
-  H5Pset_alignment(access, block, block);
+  H5Pset_alignment(access, transfer_block, transfer_block);
   H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
   Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access), "create", path);
   const bool encoded = !settings_.codec.empty();
@@ -153,7 +152,7 @@ void CheckpointFile::make_file() {
     const Hdf5Dataset data = encoded ? make("pages", H5T_NATIVE_UINT8, {pages, width})
                                      : make("pages", H5T_NATIVE_DOUBLE, {pages, width / 8});
     pages_at_ = offset_of(data, path);
-    if (pages_at_ % block != 0) throw Error(ExitCode::bug, "the pages of '" + path + "' are not aligned");
+    if (pages_at_ % transfer_block != 0) throw Error(ExitCode::bug, "the pages of '" + path + "' are not aligned");
     write_text_attribute(data, "fields", joined(settings_.fields), path);
     write_text_attribute(data, "codec", encoded ? settings_.codec : no_codec, path);
     write_shape(data, settings_.shape, path);
@@ -191,7 +190,7 @@ void CheckpointFile::write(std::int64_t offset, const void* from, std::int64_t b
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EIO && retries-- > 0) continue;
     if (n < 0) fail("write", errno);
-    const std::int64_t whole = n / block * block;  // what is left begins on a boundary again
+    const std::int64_t whole = n / transfer_block * transfer_block;  // what is left begins on a boundary again
     if (whole == 0 && retries-- <= 0) fail("write", EIO);
     done += whole;
   }
@@ -205,7 +204,7 @@ void CheckpointFile::read(std::int64_t offset, void* to, std::int64_t bytes) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EIO && retries-- > 0) continue;
     if (n < 0) fail("read", errno);
-    const std::int64_t whole = n / block * block;
+    const std::int64_t whole = n / transfer_block * transfer_block;
     if (whole == 0 && retries-- <= 0) fail("read", EIO);
     done += whole;
   }

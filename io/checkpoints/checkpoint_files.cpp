@@ -6,6 +6,7 @@
 #include <random>
 
 #include "io/checkpoints/checkpoint_file.hpp"
+#include "runtime/blocks.hpp"
 
 namespace hindsight {
 namespace {
@@ -13,8 +14,7 @@ namespace {
 /// As slow as asked for states of this shape. @param seconds per write and per read.
 std::unique_ptr<Medium> slowed(std::unique_ptr<Medium> medium, const StateShape& shape,
                                const std::pair<double, double>& seconds) {
-  constexpr std::int64_t block = 4096;
-  const auto state = static_cast<double>((shape.bytes() + block - 1) / block * block);
+  const auto state = static_cast<double>(rounded_up(shape.bytes(), transfer_block));
   return std::make_unique<ThrottledMedium>(std::move(medium), seconds.first / state, seconds.second / state);
 }
 

@@ -230,7 +230,7 @@ TEST(Plan, SwitchingSchedulesTwoHundredTimesDoesNotGrow) {
     if (i == 20) before = resident_bytes();
     const char* const names[] = {"revolve", "cams", "none", "uniform", "online", "store-all"};
     ScheduleRequest request{8, {{0, 9, 0}}};
-    const ScheduleKind& kind = schedule_kind(names[i % 6]);
+    const ScheduleKind& kind = schedules().find(names[i % 6]);
     if (kind.name == std::string("cams")) request.record_units = simulation.record_units();
     const Schedule schedule = kind.make(request);
     simulation.reserve_checkpoints(schedule.predicted.peak[1], {});

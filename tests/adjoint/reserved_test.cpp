@@ -18,7 +18,7 @@ Simulation simulation_with(Simulation::Wants wants) {
 }
 
 Schedule revolve(std::int64_t n, std::int64_t slots) {
-  return make_schedule(schedule_kind("revolve"), {n, {{0, slots, 0}}});
+  return make_schedule(schedules().find("revolve"), {n, {{0, slots, 0}}});
 }
 
 template <class Work>
@@ -44,7 +44,7 @@ TEST(Reserved, IsWhatASchedulesSlotsAreComparedWith) {
             "the checkpoint schedule needs 9 slots in the tier 'host', 4 are reserved: "
             "Simulation::reserve_checkpoints()");
   const ScheduleRequest on_disk{steps, {{0, 2, 9}}};
-  EXPECT_NE(gradient(make_schedule(schedule_kind("multistage"), on_disk)).find("slots in the tier 'disk', 0 are"),
+  EXPECT_NE(gradient(make_schedule(schedules().find("multistage"), on_disk)).find("slots in the tier 'disk', 0 are"),
             std::string::npos);
   for (const std::int64_t n : {steps - 1, steps + 1})
     EXPECT_NE(gradient(revolve(n, 4)).find("checkpoint schedule broken at action "), std::string::npos);

@@ -29,7 +29,7 @@ Schedule stride(std::int64_t steps, std::int64_t period, Content content) {
   request.period = period;
   request.content = content;
   request.record_units = 5;
-  return schedule_kind("stride").make(request);
+  return schedules().find("stride").make(request);
 }
 
 /// T = max(n f, n/k w) + max(n b + (n - n/k) f, n/k r), up to what happens at both ends.
@@ -100,7 +100,7 @@ TEST(Timeline, ThePlannersStrideIsAboutTheRatioOfCosts) {
     request.capacities = {{0, 2000, 8192}};
     request.costs.reverse = 3;
     request.costs.write[disk] = request.costs.read[disk] = transfer;
-    const Schedule best = schedule_kind("stride").make(request);
+    const Schedule best = schedules().find("stride").make(request);
     const double period = 8192.0 / static_cast<double>(best.predicted.writes[disk]);
     EXPECT_GE(period, 0.9 * transfer);
     EXPECT_LE(period, 1.3 * transfer);

@@ -128,6 +128,7 @@ TEST(Machine, RefusesToLoseARecord) {
   expect_refused({Record{0}, Save{host0, 0, record}, Record{1}, Load{host0, 0, record}},
                  "it overwrites the live record 1, which is still needed");
   expect_refused({Record{0}, Save{host0, 0, record}, Load{host0, 0, record}, Record{1}}, "there is no live state");
+  expect_refused({Save{host0, 0, state}, Record{0}, Move{host0, disk0}}, "a record is live that is in no slot");
   expect_refused({Save{host0, 0, state}, Record{0}, Load{host0, 0, state}}, "it overwrites the live record 0");
 }
 

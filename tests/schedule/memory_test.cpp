@@ -72,7 +72,7 @@ TEST(ScheduleMemory, OfRevolveIsAFewNumbersPerSlot) {
   ScheduleRequest request;
   request.steps = 1'000'000;
   request.capacities[Tier::host] = 1000;
-  EXPECT_LE(schedule_kind("revolve").memory(request).stream, 24 * 1001);
+  EXPECT_LE(schedules().find("revolve").memory(request).stream, 24 * 1001);
 }
 
 /// A dynamic program that is too large gives way to counting by levels, which finds nearly the same.
@@ -82,7 +82,7 @@ TEST(ScheduleMemory, OfHrevolveKeepsToWhatIsGiven) {
   request.capacities.slots = {3, 20, 40};
   request.costs.write = {0, 1, 5};
   request.costs.read = {0, 1, 5};
-  const ScheduleKind& kind = schedule_kind("hrevolve");
+  const ScheduleKind& kind = schedules().find("hrevolve");
   const double with_tables = total_cost(kind.make(request).predicted, request.costs);
   request.table_bytes = 10'000;
   EXPECT_LE(bytes_taken(kind, request, 1), 10'000);

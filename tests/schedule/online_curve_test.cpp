@@ -23,7 +23,7 @@ TEST(OnlineCurve, EveryNumberOfStepsToTwoThousand) {
       const std::int64_t slots = all_slots[i];
       ScheduleRequest request{unknown_steps, {{0, slots, 0}}};
       request.at_most = n;
-      const auto total = static_cast<double>(simulate(schedule_kind("online"), request).total());
+      const auto total = static_cast<double>(simulate(schedules().find("online"), request).total());
       const double ratio = total / static_cast<double>(binomial_plain_steps(n, slots) + n);
       if (n <= beta(slots, 2)) {
         EXPECT_EQ(ratio, 1.0) << n << " steps, " << slots << " slots";

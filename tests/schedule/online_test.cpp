@@ -20,7 +20,7 @@ struct Curve {
 double ratio(std::int64_t n, std::int64_t slots) {
   ScheduleRequest request{unknown_steps, {{0, slots, 0}}};
   request.at_most = n;
-  const ScheduleCounts counts = simulate(schedule_kind("online"), request);
+  const ScheduleCounts counts = simulate(schedules().find("online"), request);
   return static_cast<double>(counts.total()) / static_cast<double>(binomial_plain_steps(n, slots) + n);
 }
 
@@ -59,7 +59,7 @@ TEST(Online, StaysNearTheOptimumOnLongRuns) {
 TEST(Online, KeepsEverythingWhenItFits) {
   ScheduleRequest request{unknown_steps, {{0, 100, 0}}};
   request.at_most = 80;
-  const ScheduleCounts counts = simulate(schedule_kind("online"), request);
+  const ScheduleCounts counts = simulate(schedules().find("online"), request);
   EXPECT_EQ(counts.plain, 0);
   EXPECT_EQ(counts.recorded, 2 * 80 - 1);
 }
@@ -68,7 +68,7 @@ TEST(Online, KeepsEverythingWhenItFits) {
 TEST(Online, SlotsThatStayFreeCostNothing) {
   ScheduleRequest request{unknown_steps, {{0, 1'000'000, 0}}};
   request.at_most = 100'000'000;
-  ActionStream stream = schedule_kind("online").make(request).actions();
+  ActionStream stream = schedules().find("online").make(request).actions();
   const std::clock_t begin = std::clock();  // of this process: a busy machine changes nothing
   constexpr std::int64_t steps = 20'000;
   std::int64_t reversed = 0;

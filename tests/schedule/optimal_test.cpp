@@ -32,7 +32,7 @@ double price() {
 }
 
 double executed_cost(const char* kind, const ScheduleRequest& request) {
-  return total_cost(simulate(schedule_kind(kind), request), request.costs);
+  return total_cost(simulate(schedules().find(kind), request), request.costs);
 }
 
 TEST(Exhaustive, NoScheduleOfTwoTiersIsCheaperThanHRevolve) {
@@ -98,9 +98,9 @@ void expect_fewest_with_records(int n, std::int64_t units, int record_units, boo
   const double fewest = test::ExhaustiveSearch(problem).cost();
   const std::string at = std::to_string(n) + " steps, " + std::to_string(units) + " units, records of " +
                          std::to_string(record_units) + (gives_state ? ", stiffly accurate" : "");
-  EXPECT_EQ(static_cast<double>(simulate(schedule_kind("cams"), request).total()), fewest) << at;
+  EXPECT_EQ(static_cast<double>(simulate(schedules().find("cams"), request).total()), fewest) << at;
   if (record_units == 1 && !gives_state) {
-    EXPECT_EQ(static_cast<double>(simulate(schedule_kind("mixed"), request).total()), fewest) << at;
+    EXPECT_EQ(static_cast<double>(simulate(schedules().find("mixed"), request).total()), fewest) << at;
   }
 }
 
@@ -161,7 +161,7 @@ TEST(Levels, ExecutesWhatItPlans) {
                      1,
                      {0, request.capacities[Tier::device] == 0 ? 0 : 0.3 * w, w},
                      {0, request.capacities[Tier::device] == 0 ? 0 : 0.5 * r, r}};
-    EXPECT_NO_THROW(simulate(schedule_kind("hrevolve"), request)) << request.steps;
+    EXPECT_NO_THROW(simulate(schedules().find("hrevolve"), request)) << request.steps;
   }
 }
 

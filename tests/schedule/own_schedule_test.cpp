@@ -60,7 +60,7 @@ class OwnSchedule : public ::testing::Test {
 
 TEST_F(OwnSchedule, RunsOnTheSimulatedMachine) {
   for (std::int64_t n = 1; n < 40; ++n)
-    EXPECT_EQ(simulate(schedule_kind("every-other"), {n, {{0, -1, 0}}}).reversed, n);
+    EXPECT_EQ(simulate(schedules().find("every-other"), {n, {{0, -1, 0}}}).reversed, n);
 }
 
 TEST_F(OwnSchedule, IsNamedByCasesAndTheSchema) {

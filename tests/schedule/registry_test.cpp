@@ -198,13 +198,13 @@ std::string parameter_name(const testing::TestParamInfo<ScheduleKind>& info) {
 INSTANTIATE_TEST_SUITE_P(All, EverySchedule, testing::ValuesIn(schedules().all()), parameter_name);
 
 ScheduleCounts run(const std::string& name, std::int64_t steps, std::int64_t slots, Content content = Content::state) {
-  return simulate(schedule_kind(name), {steps, {{0, slots, 0}}, content});
+  return simulate(schedules().find(name), {steps, {{0, slots, 0}}, content});
 }
 
 TEST(Schedules, AreFoundByName) {
-  EXPECT_EQ(schedule_kind("revolve").name, "revolve");
+  EXPECT_EQ(schedules().find("revolve").name, "revolve");
   try {
-    schedule_kind("revolv");
+    schedules().find("revolv");
     FAIL();
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("did you mean 'revolve'?"), std::string::npos) << error.what();
@@ -227,8 +227,8 @@ TEST(StoreAll, AdvancesOnceWithStatesAndNeverWithRecords) {
 TEST(None, TakesQuadraticallyManySteps) {
   EXPECT_EQ(run("none", 100, 1).plain, 4950);
   EXPECT_EQ(run("none", 100, 1).peak[1], 1);
-  EXPECT_EQ(schedule_kind("none").make({4'000'000'000, {{0, 1, 0}}}).predicted.plain, 7'999'999'998'000'000'000);
-  EXPECT_THROW(schedule_kind("none").make({5'000'000'000, {{0, 1, 0}}}), InputError);
+  EXPECT_EQ(schedules().find("none").make({4'000'000'000, {{0, 1, 0}}}).predicted.plain, 7'999'999'998'000'000'000);
+  EXPECT_THROW(schedules().find("none").make({5'000'000'000, {{0, 1, 0}}}), InputError);
 }
 
 TEST(Uniform, TakesOneMoreSweepWithTwoRootSlots) {
@@ -239,7 +239,7 @@ TEST(Uniform, TakesOneMoreSweepWithTwoRootSlots) {
 }
 
 TEST(Uniform, CountsIn64Bits) {
-  const ScheduleKind& uniform = schedule_kind("uniform");
+  const ScheduleKind& uniform = schedules().find("uniform");
   EXPECT_EQ(uniform.make({1'000'000'000'000, {{0, 2'000'000, 0}}}).predicted.plain,
             999'999'999'999 + 999'999LL * 999'999);
   EXPECT_GT(uniform.make({9'223'372'036'854'775'807 / 2, {{0, -1, 0}}}).predicted.plain, 4'611'686'018'427'387'902);
@@ -278,20 +278,20 @@ TEST(Mixed, RefusesProgramsThatTakeTooLong) {
 TEST(TwoLevel, APeriodBeyondTheEndIsTheWholeRun) {
   ScheduleRequest request{50, {{0, 3, 2}}};
   request.period = 1'000'000'000'000;
-  const ScheduleCounts counts = simulate(schedule_kind("twolevel"), request);
+  const ScheduleCounts counts = simulate(schedules().find("twolevel"), request);
   request.period = 50;
-  EXPECT_EQ(counts.plain, simulate(schedule_kind("twolevel"), request).plain);
+  EXPECT_EQ(counts.plain, simulate(schedules().find("twolevel"), request).plain);
   EXPECT_EQ(counts.writes[2], 1);
 }
 
 TEST(TwoLevel, IsPredictedWithoutTakingItsSteps) {
   ScheduleRequest request{3'000'000'000, {{0, 0, -1}}};
   request.period = 1'000'000'000;
-  const ScheduleCounts counts = schedule_kind("twolevel").make(request).predicted;
+  const ScheduleCounts counts = schedules().find("twolevel").make(request).predicted;
   EXPECT_EQ(counts.writes[2], 3);
   EXPECT_EQ(counts.reads[2], 3'000'000'000);
   request.capacities[Tier::host] = 4;
-  EXPECT_LT(schedule_kind("twolevel").make(request).predicted.reads[2], 3 * 1000);
+  EXPECT_LT(schedules().find("twolevel").make(request).predicted.reads[2], 3 * 1000);
 }
 
 }  // namespace

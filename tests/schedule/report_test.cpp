@@ -23,7 +23,7 @@ std::string message_of(Call&& call) {
 struct Revolve {
   ScheduleRequest request{10, parse_slots("host=3"), Content::state};
   ScheduleCosts costs = parse_costs("forward=2,reverse=3,host.write=0.5,host.read=0.25");
-  ScheduleCounts counts = simulate(schedule_kind("revolve"), request);
+  ScheduleCounts counts = simulate(schedules().find("revolve"), request);
 };
 
 TEST(Report, JsonHoldsEveryCount) {

@@ -20,10 +20,10 @@ ScheduleRequest request(std::int64_t steps, std::int64_t slots) {
   return {steps, {{0, slots, 0}}, Content::state};
 }
 std::int64_t predicted(std::int64_t steps, std::int64_t slots) {
-  return schedule_kind("revolve").make(request(steps, slots)).predicted.plain;
+  return schedules().find("revolve").make(request(steps, slots)).predicted.plain;
 }
 ScheduleCounts executed(std::int64_t steps, std::int64_t slots) {
-  return simulate(schedule_kind("revolve"), request(steps, slots));
+  return simulate(schedules().find("revolve"), request(steps, slots));
 }
 
 /// The fewest plain steps and, among the schedules with these, the fewest saves of checkpoints, by trying every place
@@ -91,7 +91,7 @@ TEST(Revolve, MeetsTheWorkedExamples) {
 TEST(Revolve, MeetsItsLimits) {
   EXPECT_EQ(executed(1, 1).plain, 0);
   EXPECT_EQ(executed(1, 1).writes[1], 0);
-  EXPECT_EQ(executed(200, 1).plain, schedule_kind("none").make(request(200, 1)).predicted.plain);
+  EXPECT_EQ(executed(200, 1).plain, schedules().find("none").make(request(200, 1)).predicted.plain);
   for (const std::int64_t slots : {199, 200, 201, 100000, -1}) {
     EXPECT_EQ(executed(200, slots).plain, 199) << slots;
     EXPECT_EQ(executed(200, slots).peak[1], 199) << slots;
@@ -112,7 +112,7 @@ TEST(Revolve, CountsIn64Bits) {
 TEST(Revolve, StartsLongRunsWithValidActions) {
   constexpr std::int64_t steps = 5'000'000'000;
   for (const std::int64_t slots : {2, 3, 10, 100, 1000, 20000}) {
-    ActionStream stream = schedule_kind("revolve").make(request(steps, slots)).actions();
+    ActionStream stream = schedules().find("revolve").make(request(steps, slots)).actions();
     SimulatedMachine machine(request(steps, slots), false);
     for (int i = 0; i < 100'000; ++i) {
       const Action* action = stream.next();

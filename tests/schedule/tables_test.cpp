@@ -56,14 +56,14 @@ ScheduleRequest request(const TableRow& row, PerTier slots) {
 }
 
 double cost(const char* kind, const ScheduleRequest& r) {
-  return total_cost(simulate(schedule_kind(kind), r), r.costs);
+  return total_cost(simulate(schedules().find(kind), r), r.costs);
 }
 
 TEST(Tables, Revolve) {
   for_each_row("revolve.csv", 44, [](const TableRow& row) {
     const ScheduleRequest r = request(row, {0, integer(row, "s"), 0});
-    EXPECT_EQ(schedule_kind("revolve").make(r).predicted.plain, integer(row, "plain"));
-    EXPECT_EQ(simulate(schedule_kind("multistage"), r).plain, integer(row, "plain"));
+    EXPECT_EQ(schedules().find("revolve").make(r).predicted.plain, integer(row, "plain"));
+    EXPECT_EQ(simulate(schedules().find("multistage"), r).plain, integer(row, "plain"));
   });
 }
 
@@ -77,7 +77,7 @@ TEST(Tables, Multistage) {
   });
   for_each_row("multistage.csv", 110, [&](const TableRow& row) {
     const ScheduleCounts counts =
-        simulate(schedule_kind("multistage"), request(row, {0, integer(row, "s_ram"), integer(row, "s_disk")}));
+        simulate(schedules().find("multistage"), request(row, {0, integer(row, "s_ram"), integer(row, "s_disk")}));
     EXPECT_EQ(counts.plain, integer(row, "plain"));
     EXPECT_LE(counts.writes[2] + counts.reads[2], best[row.at("n") + "," + row.at("s_ram") + "," + row.at("s_disk")]);
   });
@@ -87,7 +87,7 @@ TEST(Tables, TwoLevel) {
   for_each_row("twolevel.csv", 30, [](const TableRow& row) {
     ScheduleRequest r = request(row, {0, integer(row, "s_ram"), -1});
     r.period = integer(row, "period");
-    const ScheduleCounts counts = simulate(schedule_kind("twolevel"), r);
+    const ScheduleCounts counts = simulate(schedules().find("twolevel"), r);
     EXPECT_EQ(counts.plain, integer(row, "plain"));
     EXPECT_EQ(counts.writes[2], integer(row, "disk_writes"));
     EXPECT_LE(counts.reads[2], integer(row, "disk_reads"));
@@ -121,7 +121,8 @@ TEST(Tables, DiskRevolve) {
 
 TEST(Tables, Mixed) {
   for_each_row("mixed.csv", 44, [](const TableRow& row) {
-    EXPECT_EQ(simulate(schedule_kind("mixed"), request(row, {0, integer(row, "s"), 0})).total(), integer(row, "total"));
+    EXPECT_EQ(simulate(schedules().find("mixed"), request(row, {0, integer(row, "s"), 0})).total(),
+              integer(row, "total"));
   });
 }
 
@@ -130,7 +131,7 @@ TEST(Tables, Cams) {
     ScheduleRequest r = request(row, {0, integer(row, "units"), 0});
     r.record_units = integer(row, "stages");
     r.record_gives_state = row.at("stiffly_accurate") == "1";
-    EXPECT_EQ(simulate(schedule_kind("cams"), r).total(), integer(row, "total"));
+    EXPECT_EQ(simulate(schedules().find("cams"), r).total(), integer(row, "total"));
   });
 }
 

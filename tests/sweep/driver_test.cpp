@@ -164,7 +164,7 @@ TEST(Driver, SaysHowFarItIs) {
     reversed = r;
   };
   const DriverCounts counts =
-      drive(make_schedule(schedule_kind("revolve"), request_of(9, false)), problem, checkpoints, options);
+      drive(make_schedule(schedules().find("revolve"), request_of(9, false)), problem, checkpoints, options);
   EXPECT_GT(forward, counts.total() - 32);
   EXPECT_GT(reversed, steps - 32);
 }
@@ -196,7 +196,7 @@ TEST(Driver, LeavesNothingInSlotsWhenAStepFails) {
   };
   Pool pool(live + 9, 1);
   Checkpoints checkpoints(Tier::host, 9, record_units, pool, {}, test::self());
-  const Schedule schedule = make_schedule(schedule_kind("revolve"), request_of(9, false));
+  const Schedule schedule = make_schedule(schedules().find("revolve"), request_of(9, false));
   {
     MadeUp problem(steps, pool);
     Failing failing(problem);
