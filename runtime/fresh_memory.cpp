@@ -7,6 +7,9 @@
 
 namespace hindsight {
 
+FreshMemory::FreshMemory(std::int64_t piece)
+    : doubles_((2 * piece - Memory::bytes_of(piece / 8)) / 8) {}  // what bytes_of() adds has a place in the piece
+
 void FreshMemory::take_piece() {
   // It did not lie ready when writing it takes so much longer than writing it again, which takes so many seconds of a
   // byte at least: pages that the system has take a few times as long, what it asks for dozens.
@@ -19,7 +22,7 @@ void FreshMemory::take_piece() {
 }
 
 void FreshMemory::take_up_to(std::int64_t bytes) {
-  while (this->bytes() + piece_bytes() <= bytes && !has_met_unready()) {
+  while (this->bytes() + Memory::bytes_of(doubles_) <= bytes && !has_met_unready()) {
     stop_if_asked();
     take_piece();
   }

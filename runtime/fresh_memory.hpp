@@ -9,17 +9,18 @@
 namespace hindsight {
 
 /// Takes memory and keeps it as long as it lives: some lies ready, and is had many times faster than what a virtual
-/// machine has to ask for. What was taken lies ready for others then.
+/// machine has to ask for. What was taken lies ready for others once this is gone. Counts as all Memory does.
 class FreshMemory {
  public:
-  /// @param piece bytes that are taken at once.
-  explicit FreshMemory(std::int64_t piece) : doubles_(piece / static_cast<std::int64_t>(sizeof(double))) {}
+  /// @param piece bytes that are taken at once, with what is counted beside the doubles in them; some KiB at least.
+  explicit FreshMemory(std::int64_t piece);
 
-  /// Takes more, until there are so many bytes in all or memory was met that did not lie ready. @throws as Memory does.
+  /// Takes whole pieces, until one more would be more bytes in all or memory was met that did not lie ready.
+  /// @throws as Memory does.
   void take_up_to(std::int64_t bytes);
-  std::int64_t bytes() const { return piece_bytes() * static_cast<std::int64_t>(pieces_.size()); }
+  std::int64_t bytes() const { return Memory::bytes_of(doubles_) * static_cast<std::int64_t>(pieces_.size()); }
   bool has_met_unready() const { return unready_.pieces >= enough_; }
-  /// Seconds of a byte: of what lies ready, and of what does not (0: not enough of it was met).
+  /// Seconds of a byte, once a piece was taken: of what lies ready, and of what does not (0: not enough of it was met).
   double ready_seconds() const;
   double unready_seconds() const { return has_met_unready() ? of_byte(unready_) : 0.0; }
 

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "runtime/transfer_block.hpp"
+
 namespace hindsight {
 namespace {
 
@@ -17,7 +19,7 @@ bool has_own_pages(std::int64_t bytes) {
 }
 
 std::int64_t whole_pages(std::int64_t bytes) {
-  return (bytes + page - 1) / page * page;
+  return rounded_up(bytes, page);
 }
 
 void give_back(char* begin, std::int64_t bytes) noexcept {

@@ -9,6 +9,7 @@
 #include "runtime/error.hpp"
 #include "runtime/stop_request.hpp"
 #include "runtime/stopwatch.hpp"
+#include "runtime/transfer_block.hpp"
 
 namespace hindsight {
 namespace {
@@ -56,8 +57,7 @@ Memory::Memory(std::int64_t doubles, Machine& machine)
     : Memory(doubles, is_large(doubles) ? next_stagger() : 0, is_large(doubles) ? huge_page : 64, machine) {}
 
 Memory Memory::pages(std::int64_t bytes, Machine& host) {
-  const std::int64_t rounded = (bytes + page_bytes - 1) / page_bytes * page_bytes;
-  return {rounded / static_cast<std::int64_t>(sizeof(double)), 0, page_bytes, host};
+  return {rounded_up(bytes, page_bytes) / static_cast<std::int64_t>(sizeof(double)), 0, page_bytes, host};
 }
 
 Memory::Memory(std::int64_t doubles, std::int64_t offset, std::int64_t alignment, Machine& machine)

@@ -18,7 +18,7 @@ class GradientKeeper : public SweepKeeper {
   /// Whether this goes on with what was kept by another number of ranks.
   virtual bool is_new_log() const = 0;
   /// Something small, the same on all ranks, that shall be kept from now on, until it is detached: `write` must work so
-  /// long. One thing has a name at a time.
+  /// long. A name that is attached must be detached before it is attached again.
   virtual void attach(const std::string& name, std::function<void(ArchiveWriter&)> write) = 0;
   virtual void detach(const std::string& name) = 0;
   /// Lets `read` read what was kept under this name. @returns false when there is nothing.

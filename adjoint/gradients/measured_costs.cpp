@@ -1,14 +1,11 @@
 // What operations cost, measured on this machine.
 #include <algorithm>
-#include <cmath>
 
 #include "adjoint/gradients/planned_checkpoints.hpp"
 #include "adjoint/plan/timeline.hpp"
 #include "adjoint/schedule/mixed.hpp"
 #include "adjoint/schedule/report.hpp"
-#include "runtime/error.hpp"
 #include "runtime/fresh_memory.hpp"
-#include "runtime/stop_request.hpp"
 
 namespace hindsight {
 
@@ -37,13 +34,14 @@ bool PlannedCheckpoints::sample_memory(std::int64_t piece, std::int64_t bytes) {
   FreshMemory sample(piece);
   comm_.together([&] { sample.take_up_to(bytes); });
   seconds.touch = comm_.max(unit * sample.ready_seconds());
-  seconds.touch_more = comm_.max(unit * sample.unready_seconds());
+  seconds.touch_more = std::max(seconds.touch_more, comm_.max(unit * sample.unready_seconds()));
   seconds.ready_units = -comm_.max(-static_cast<double>(sample.bytes()) / unit);
   return !comm_.any(!sample.has_met_unready());
 }
 
 /// Step by step, on a part of what is planned, until memory is met that does not lie ready. What is written then is had
-/// fast when the plan is carried out: so of a schedule that is asked for, whose memory will be needed, more is written.
+/// fast when the plan is carried out: so of a schedule that is asked for, whose memory will be needed, more is written;
+/// of a plan that is only shown, little.
 void PlannedCheckpoints::measure_memory() {
   constexpr std::int64_t smallest = std::int64_t{1} << 20U, largest_piece = std::int64_t{4} << 20U, growth = 4;
   const std::int64_t part = options_.only_plan ? 16 : inputs().schedule == "auto" ? 4 : 2;

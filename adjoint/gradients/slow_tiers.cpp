@@ -6,8 +6,8 @@
 
 #include "adjoint/plan/plan.hpp"
 #include "adjoint/store/packed_state.hpp"
-#include "runtime/blocks.hpp"
 #include "runtime/error.hpp"
+#include "runtime/transfer_block.hpp"
 
 namespace hindsight {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "adjoint/schedule/action.hpp"
-#include "runtime/blocks.hpp"
+#include "runtime/transfer_block.hpp"
 
 namespace hindsight {
 

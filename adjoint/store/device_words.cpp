@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/blocks.hpp"
+#include "runtime/transfer_block.hpp"
 
 namespace hindsight {
 namespace {

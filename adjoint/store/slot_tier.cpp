@@ -6,9 +6,9 @@
 #include <span>
 
 #include "adjoint/store/slot_jobs.hpp"
-#include "runtime/blocks.hpp"
 #include "runtime/error.hpp"
 #include "runtime/stopwatch.hpp"
+#include "runtime/transfer_block.hpp"
 
 namespace hindsight {
 SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_ptr<Medium> medium,

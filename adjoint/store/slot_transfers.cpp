@@ -5,7 +5,7 @@
 
 #include "adjoint/store/packed_state.hpp"
 #include "adjoint/store/slot_jobs.hpp"
-#include "runtime/blocks.hpp"
+#include "runtime/transfer_block.hpp"
 
 namespace hindsight {
 

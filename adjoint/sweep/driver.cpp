@@ -102,7 +102,7 @@ class Sweep : LiveState {
 
   void begin() { live_ = steps_.initial_state(); }
 
-  // A live record is used up by what comes before the next step or load.
+  // A live record is used up by what comes before the next step, load or move.
   void operator()(const Advance& a) {
     if (a.to <= a.from || !is_ahead(a.from, a.to)) [[unlikely]]
       explain(a);

@@ -11,8 +11,8 @@
 
 #include "adjoint/store/codecs/codecs.hpp"
 #include "io/hdf5/hdf5_handle.hpp"
-#include "runtime/blocks.hpp"
 #include "runtime/error.hpp"
+#include "runtime/transfer_block.hpp"
 
 namespace hindsight {
 namespace {

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "io/checkpoints/checkpoint_file.hpp"
-#include "runtime/blocks.hpp"
+#include "runtime/transfer_block.hpp"
 
 namespace hindsight {
 namespace {

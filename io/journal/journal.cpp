@@ -6,6 +6,7 @@
 
 #include "adjoint/store/packed_state.hpp"
 #include "runtime/error.hpp"
+#include "runtime/transfer_block.hpp"
 
 namespace hindsight {
 namespace {
@@ -142,7 +143,7 @@ Bytes Journal::load(std::int64_t epoch) const {
 std::int64_t Journal::free_place(std::int64_t bytes) const {
   const Block& kept = blocks_[newest_block()];
   if (kept.bytes == 0 || payloads_at + bytes <= kept.offset) return payloads_at;
-  return (kept.offset + kept.bytes + boundary - 1) / boundary * boundary;
+  return rounded_up(kept.offset + kept.bytes, boundary);
 }
 
 void Journal::commit(std::int64_t epoch, ByteView payload) {

@@ -85,6 +85,16 @@ TEST(Machine, CountsAMoveAtBothEnds) {
   machine.execute(Save{host0, 0, state});
 }
 
+TEST(Machine, MovesWhileALiveRecordIsKeptOrNotNeeded) {
+  SimulatedMachine machine({3, {{0, 2, 1}}}, false);
+  for (const Action& action :
+       std::vector<Action>{Save{host0, 0, state}, Record{0}, Save{host1, 0, record}, Move{host0, disk0}})
+    EXPECT_NO_THROW(machine.execute(action));
+  SimulatedMachine online({3, {{0, 2, 1}}}, true);  // its first steps are recorded in vain
+  for (const Action& action : std::vector<Action>{Save{host0, 0, state}, Record{0}, Move{host0, disk0}})
+    EXPECT_NO_THROW(online.execute(action));
+}
+
 TEST(Machine, NamesActionAndReason) {
   EXPECT_EQ(verdict(after(2, {Save{host0, 1, state}})),
             "checkpoint schedule broken at action 3, Save host:0 state 1: host:0 is not free: it holds state 0");

@@ -5,7 +5,7 @@
 
 namespace hindsight {
 
-/// Bytes; a multiple of the sectors of every disk in use, and of a page of memory.
+/// Bytes; a multiple of the sectors of every disk in use, and of a page of 4 KiB.
 inline constexpr std::int64_t transfer_block = 4096;
 
 /// The least multiple of `unit`, which is positive, that is not below `bytes`.
