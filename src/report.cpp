@@ -198,8 +198,8 @@ Json traffic_result(const SlotTier& tier, const DriverCounts& counts, const Comm
 double predicted_total(const Options& options, const Session& session, const OutputSeconds& output) {
   constexpr double end_over_start = 0.1;  // results reach the disk, MPI ends
   const CheckpointPlan& plan = session.plan();
-  return session.gradients().checkpoints().planned_at() + plan.memory_seconds + plan.seconds + output.begin +
-         output.written.value_or(0.0) + end_over_start * options.started;
+  return session.gradients().checkpoints().ready_at() + plan.seconds + output.begin + output.written.value_or(0.0) +
+         end_over_start * options.started;
 }
 
 Json counts_result(const Options& options, const Session& session, const DriverCounts& counts, double seconds,

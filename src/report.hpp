@@ -64,8 +64,9 @@ struct OutputSeconds {
   double begin = 0.0;             ///< measured, with the measuring of
   std::optional<double> written;  ///< which is predicted, where it is known
 };
-/// Of the whole process, from its start to its end: what it had taken when it planned, the memory, the gradient and the
-/// output as planned, and its end, which takes about as long as its start.
+/// Of the whole process, from its start to its end, as can be said when the gradient begins: what it had taken until
+/// then, that memory included, the gradient and the output as planned, and its end, which takes about as long as its
+/// start.
 double predicted_total(const Options& options, const Session& session, const OutputSeconds& output);
 /// @param seconds of the gradients, with outputs.
 Json counts_result(const Options& options, const Session& session, const DriverCounts& counts, double seconds,

@@ -39,12 +39,11 @@ bool PlannedCheckpoints::sample_memory(std::int64_t piece, std::int64_t bytes) {
   return !comm_.any(!sample.has_met_unready());
 }
 
-/// Step by step, on a part of what is planned, until memory is met that does not lie ready. What is written then is had
-/// fast when the plan is carried out: so of a schedule that is asked for, whose memory will be needed, more is written;
-/// of a plan that is only shown, little.
+/// Step by step, on a part of what is planned, until memory is met that does not lie ready. Of a schedule that is asked
+/// for, and of a plan that is only shown, little: what is found does not decide there.
 void PlannedCheckpoints::measure_memory() {
   constexpr std::int64_t smallest = std::int64_t{1} << 20U, largest_piece = std::int64_t{4} << 20U, growth = 4;
-  const std::int64_t part = options_.only_plan ? 16 : inputs().schedule == "auto" ? 4 : 2;
+  const std::int64_t part = options_.only_plan || inputs().schedule != "auto" ? 16 : 4;
   const Tier host = Tier::host;
   const auto useful = static_cast<double>(saturating_units(means_.inputs.at_most, means_.inputs.record_units));
   const auto unit = static_cast<double>(unit_bytes(host, inputs()));

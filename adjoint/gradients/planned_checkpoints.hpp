@@ -36,6 +36,9 @@ class PlannedCheckpoints {
   /// Seconds since the process started when the plan was made; and what making the memory of checkpoints took then.
   double planned_at() const { return planned_at_; }
   double memory_seconds() const { return memory_seconds_; }
+  /// Seconds since the process started when gradients can begin: with that memory as it was made or, where there is
+  /// only a plan, as planned.
+  double ready_at() const { return planned_at_ + (options_.only_plan ? plan_.memory_seconds : memory_seconds_); }
   SlowTiers& tiers() { return *tiers_; }
   const SlowTiers& tiers() const { return *tiers_; }
 
