@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -21,6 +22,10 @@ Resident resident() {
     for (const auto& [name, bytes] : names)
       if (line.rfind(name, 0) == 0) *bytes = 1024 * std::stoll(line.substr(name.size()));
   return found;
+}
+
+std::int64_t most_without_files(const Resident& start, const Resident& later) {
+  return later.most - std::max(start.files, later.files);
 }
 
 }  // namespace hindsight

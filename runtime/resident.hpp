@@ -17,5 +17,8 @@ void give_back_freed();
 
 /// Zeros where the system does not say.
 Resident resident();
+/// Bytes of the peak that are no pages of files. The system takes those away where memory is short: the peak had as
+/// many as were there at the start, or later.
+std::int64_t most_without_files(const Resident& start, const Resident& later);
 
 }  // namespace hindsight

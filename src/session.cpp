@@ -62,7 +62,7 @@ std::vector<std::string> Session::warnings() const {
 ResidentBytes Session::resident_bytes() const {
   const Resident &start = resident_at_start_, end = resident();
   const std::int64_t own = start.now - start.files - counted_at_start_;
-  return {comm_.max(start.now), comm_.max(end.most), comm_.max(end.most - end.files - own)};
+  return {comm_.max(start.now), comm_.max(end.most), comm_.max(most_without_files(start, end) - own)};
 }
 
 std::int64_t Session::epoch_bytes() const {
