@@ -1,6 +1,6 @@
 // The disk tier's file as others read it: h5py and h5dump.
-#include "adjoint/store/packed_state.hpp"
 #include "io/checkpoints/checkpoint_file.hpp"
+#include "adjoint/store/packed_state.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
