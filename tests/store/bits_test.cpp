@@ -1,6 +1,7 @@
 // ranks: 1 2 3
 // Where states are kept and how they get there does not show in the gradient.
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/support.hpp"
@@ -43,7 +44,7 @@ bool expect_bits(const std::vector<std::string>& more, const SessionOptions& how
     const Evaluation mine = session.gradient({});
     test::expect_same_bits(session, mine, wanted);
     const ScheduleCounts& predicted = session.plan().schedule.predicted;
-    EXPECT_EQ(mine.counts.plain, predicted.plain);
+    EXPECT_TRUE(predicted.plain == unpredicted || predicted.plain == mine.counts.plain) << mine.counts.plain;
     EXPECT_EQ(mine.counts.repaired, 0);
     EXPECT_LE(mine.counts.peak[1], predicted.peak[1]);
     EXPECT_LE(mine.counts.peak[2], predicted.peak[2]);
@@ -68,6 +69,27 @@ TEST(StoreBits, HostDiskAndBoth) {
                    std::string("checkpoints.schedule=") + schedule},
                   how, wanted);
   }
+}
+
+/// Memory with a codec holds states, no stage records.
+TEST(StoreBits, EveryScheduleInCodedHostMemory) {
+  const Evaluation wanted = reference();
+  std::vector<std::string> ran, refused;
+  for (const ScheduleKind& kind : schedules().all()) try {
+      expect_bits({"checkpoints={schedule: " + kind.name + ", period: 6, host: {size: 100 slots, codec: lz4}}"},
+                  options(), wanted);
+      ran.push_back(kind.name);
+    } catch (const InputError& error) {
+      refused.push_back(kind.name);
+      const bool says_why = std::string(error.what()).find("it keeps stage records") != std::string::npos;
+      EXPECT_EQ(says_why, kind.name == "cams") << error.what();
+    }
+  const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  EXPECT_TRUE(is_in(refused, "cams"));
+  for (const char* name : {"store-all", "none", "uniform", "revolve", "multistage", "hrevolve", "online"})
+    EXPECT_TRUE(is_in(ran, name)) << name;
 }
 
 /// Steps so short that neighbours are worth a difference.
