@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "runtime/transfer_block.hpp"
+#include "runtime/rounding.hpp"
 
 namespace hindsight {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "runtime/error.hpp"
+#include "runtime/rounding.hpp"
 #include "runtime/stop_request.hpp"
 #include "runtime/stopwatch.hpp"
-#include "runtime/transfer_block.hpp"
 
 namespace hindsight {
 namespace {

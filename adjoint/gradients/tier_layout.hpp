@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "adjoint/schedule/action.hpp"
-#include "runtime/transfer_block.hpp"
+#include "runtime/rounding.hpp"
 
 namespace hindsight {
 

@@ -67,7 +67,15 @@ struct Candidate {
   bool keeps_records = false;
 };
 
-/// The request as a family completes it.
+/// Where records of several units would lose their stages, a gradient would be wrong. @throws InputError
+void require_memory_for(const ScheduleKind& kind, const ScheduleRequest& request, const PlanInputs& inputs) {
+  if (inputs.keeps_records || request.record_units == 1) return;
+  throw InputError("schedule " + kind.name +
+                   ": it keeps stage records, and memory with a codec holds states alone; leave out its codec, or "
+                   "choose another schedule");
+}
+
+/// The request as a family completes it. @throws InputError for records where memory holds none.
 ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs) {
   const ScheduleKind& kind = schedules().find(candidate.name);
   const ScheduleRequest request = request_of(inputs, candidate.roles);
@@ -75,6 +83,7 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
   ScheduleRequest seen = seen_by(kind, request);
   kind.complete(seen, {inputs.keeps_records, candidate.keeps_records, inputs.record_units,
                        inputs.seconds.record + inputs.seconds.reverse_kept});
+  require_memory_for(kind, seen, inputs);
   seen.capacities = request.capacities;
   const double reverse = seen.costs.reverse;
   seen.costs = request.costs;

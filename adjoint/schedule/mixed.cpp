@@ -219,15 +219,6 @@ void complete(ScheduleRequest& request, const RecordOffer& records) {
   request.record_units = records.units;
 }
 
-/// Where records of several units would lose their stages, a gradient would be wrong. @throws InputError
-void complete_cams(ScheduleRequest& request, const RecordOffer& records) {
-  if (!records.is_possible && records.units > 1)
-    throw InputError(
-        "schedule cams: it keeps stage records, and memory with a codec holds states alone; leave out its codec, or "
-        "choose another schedule");
-  complete(request, records);
-}
-
 double operations(const ScheduleRequest& request) {
   const std::int64_t units = request.capacities[Tier::host], n = request.steps;
   return MixedProgram::operations(n, units < 0 ? n : std::min(units, n));
@@ -258,7 +249,7 @@ ScheduleKind cams_schedule() {
           "states and stage records share the memory; a record takes as many units as there are stages",
           [](const ScheduleRequest& request) { return make("cams", request); },
           false,
-          complete_cams,
+          complete,
           operations,
           false,
           memory};

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/transfer_block.hpp"
+#include "runtime/rounding.hpp"
 
 namespace hindsight {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "adjoint/store/slot_jobs.hpp"
 #include "runtime/error.hpp"
+#include "runtime/rounding.hpp"
 #include "runtime/stopwatch.hpp"
-#include "runtime/transfer_block.hpp"
 
 namespace hindsight {
 SlotTier::SlotTier(TierSettings settings, const StateShape& shape, std::unique_ptr<Medium> medium,

@@ -5,7 +5,7 @@
 
 #include "adjoint/store/packed_state.hpp"
 #include "adjoint/store/slot_jobs.hpp"
-#include "runtime/transfer_block.hpp"
+#include "runtime/rounding.hpp"
 
 namespace hindsight {
 

@@ -12,7 +12,7 @@
 #include "adjoint/store/codecs/codecs.hpp"
 #include "io/hdf5/hdf5_handle.hpp"
 #include "runtime/error.hpp"
-#include "runtime/transfer_block.hpp"
+#include "runtime/rounding.hpp"
 
 namespace hindsight {
 namespace {

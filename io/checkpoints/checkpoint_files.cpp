@@ -6,7 +6,7 @@
 #include <random>
 
 #include "io/checkpoints/checkpoint_file.hpp"
-#include "runtime/transfer_block.hpp"
+#include "runtime/rounding.hpp"
 
 namespace hindsight {
 namespace {

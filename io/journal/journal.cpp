@@ -6,7 +6,7 @@
 
 #include "adjoint/store/packed_state.hpp"
 #include "runtime/error.hpp"
-#include "runtime/transfer_block.hpp"
+#include "runtime/rounding.hpp"
 
 namespace hindsight {
 namespace {

@@ -7,13 +7,10 @@
 #include "runtime/error.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/ordered_sum.hpp"
+#include "runtime/rounding.hpp"
 
 namespace hindsight {
 namespace {
-
-std::int64_t round_up(std::int64_t n, std::int64_t to) {
-  return (n + to - 1) / to * to;
-}
 
 /// Share of `cells` that place `p` of `ranks` owns: first cell and count.
 std::pair<std::int64_t, std::int64_t> share(std::int64_t cells, int ranks, int p) {
@@ -72,8 +69,8 @@ Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> 
   for (std::size_t a = 0; a < 3; ++a) std::tie(first_[a], local_[a]) = share(global_[a], ranks_[a], place_[a]);
 
   if (d > 0) {
-    const std::int64_t left = round_up(halo[0], 8);
-    layout_.stride_y = round_up(left + local_[0] + halo[0], 8);
+    const std::int64_t left = rounded_up(halo[0], 8);
+    layout_.stride_y = rounded_up(left + local_[0] + halo[0], 8);
     const std::int64_t rows = local_[1] + 2 * halo[1];
     layout_.stride_z = layout_.stride_y * rows;
     layout_.size = layout_.stride_z * (local_[2] + 2 * halo[2]);

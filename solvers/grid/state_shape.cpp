@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/rounding.hpp"
+
 namespace hindsight {
 
 std::int64_t StateShape::doubles() const {
@@ -46,7 +48,7 @@ void add_array(StateShape& shape, Element element, const Box& box, const Grid& g
     array.first[a] = lo;
     array.cells[a] = std::max<std::int64_t>(0, hi - lo);
   }
-  const std::int64_t begin = (shape.padded_doubles + line - 1) / line * line;
+  const std::int64_t begin = rounded_up(shape.padded_doubles, line);
   array.origin = begin * (8 / bytes_of(element));
   array.stride_y = array.cells[0];
   array.stride_z = array.cells[0] * array.cells[1];
