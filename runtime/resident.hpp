@@ -17,8 +17,9 @@ void give_back_freed();
 
 /// Zeros where the system does not say.
 Resident resident();
-/// Bytes of the peak that are no pages of files. The system takes those away where memory is short: the peak had as
-/// many as were there at the start, or later.
+/// Bytes of the peak that are no pages of files. How many of those the peak had, the system does not say: they are
+/// taken to be as many as at the start or later, whichever is more. Where it took some away before the peak, this is
+/// too little by those.
 std::int64_t most_without_files(const Resident& start, const Resident& later);
 
 }  // namespace hindsight

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace hindsight {
 
 /// The least multiple of `unit`, which is positive, that is not below `size`, which is not negative.
-constexpr std::int64_t rounded_up(std::int64_t size, std::int64_t unit) {
+template <class Size>
+constexpr Size rounded_up(Size size, std::type_identity_t<Size> unit) {
   return (size + unit - 1) / unit * unit;
 }
 

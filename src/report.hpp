@@ -64,7 +64,7 @@ struct OutputSeconds {
   double begin = 0.0;             ///< measured, with the measuring of
   std::optional<double> written;  ///< which is predicted, where it is known
 };
-/// Of the whole process, from its start to its end, as can be said when the gradient begins: what it had taken until
+/// Of the whole process, from its start to its end, as can be said when the sweep begins: what it had taken until
 /// then, that memory included, the gradient and the output as planned, and its end, which takes about as long as its
 /// start.
 double predicted_total(const Options& options, const Session& session, const OutputSeconds& output);

@@ -40,7 +40,7 @@ bool PlannedCheckpoints::sample_memory(std::int64_t piece, std::int64_t bytes) {
 }
 
 /// Step by step, on a part of what is planned, until memory is met that does not lie ready. Of a schedule that is asked
-/// for, and of a plan that is only shown, little: what is found does not decide there.
+/// for, which nothing is compared with, and of a plan that is only shown, and so may be another than a run's, little.
 void PlannedCheckpoints::measure_memory() {
   constexpr std::int64_t smallest = std::int64_t{1} << 20U, largest_piece = std::int64_t{4} << 20U, growth = 4;
   const std::int64_t part = options_.only_plan || inputs().schedule != "auto" ? 16 : 4;

@@ -67,15 +67,7 @@ struct Candidate {
   bool keeps_records = false;
 };
 
-/// Where records of several units would lose their stages, a gradient would be wrong. @throws InputError
-void require_memory_for(const ScheduleKind& kind, const ScheduleRequest& request, const PlanInputs& inputs) {
-  if (inputs.keeps_records || request.record_units == 1) return;
-  throw InputError("schedule " + kind.name +
-                   ": it keeps stage records, and memory with a codec holds states alone; leave out its codec, or "
-                   "choose another schedule");
-}
-
-/// The request as a family completes it. @throws InputError for records where memory holds none.
+/// The request as a family completes it.
 ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs) {
   const ScheduleKind& kind = schedules().find(candidate.name);
   const ScheduleRequest request = request_of(inputs, candidate.roles);
@@ -83,7 +75,6 @@ ScheduleRequest request_for(const Candidate& candidate, const PlanInputs& inputs
   ScheduleRequest seen = seen_by(kind, request);
   kind.complete(seen, {inputs.keeps_records, candidate.keeps_records, inputs.record_units,
                        inputs.seconds.record + inputs.seconds.reverse_kept});
-  require_memory_for(kind, seen, inputs);
   seen.capacities = request.capacities;
   const double reverse = seen.costs.reverse;
   seen.costs = request.costs;
@@ -198,8 +189,19 @@ CheckpointPlan request_with(const Candidate& candidate, const PlanInputs& inputs
   return plan;
 }
 
+/// Memory with a codec holds states: of a record of several units it would lose the stages. @throws InputError when the
+/// schedule keeps such records there.
+void refuse_coded_records(const CheckpointPlan& plan, const PlanInputs& inputs) {
+  if (inputs.keeps_records || inputs.record_units == 1 || plan.schedule.predicted.kept <= 0) return;
+  throw InputError("schedule " + plan.kind->name +
+                   ": it keeps stage records, and memory with a codec holds states alone; leave out its codec, or "
+                   "choose another schedule");
+}
+
+/// @throws InputError when it cannot be met.
 void meet_request(CheckpointPlan& plan, const PlanInputs& inputs) {
   plan.schedule = make_schedule(*plan.kind, plan.request);
+  refuse_coded_records(plan, inputs);
   plan.request.capacities.slots = plan.schedule.predicted.peak;
   plan.schedule_bytes = schedule_bytes(plan, inputs);
   plan.seconds = seconds_of(*plan.kind, plan.schedule, inputs);
@@ -484,7 +486,7 @@ std::vector<CheckpointPlan> all_plans(const PlanInputs& inputs) {
     try {
       plans.push_back(plan_with(candidate, inputs));
     } catch (const InputError&) {
-      continue;  // it does not fit
+      continue;  // it does not fit, or not here
     }
     if (plans.back().schedule.predicted.reversed == unpredicted) plans.pop_back();
   }

@@ -15,6 +15,7 @@
 #include "runtime/error.hpp"
 #include "runtime/launch_batches.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/rounding.hpp"
 
 namespace hindsight {
 namespace {
@@ -40,7 +41,7 @@ class EmulatedDevice final : public Machine {
   bool is_open_to_mpi() const override { return traits_.is_open_to_mpi; }
   void* allocate(std::int64_t bytes, std::int64_t alignment) override {
     (void)alignment;  // pages
-    const std::size_t size = (static_cast<std::size_t>(bytes) + page - 1) / page * page;
+    const std::size_t size = rounded_up(static_cast<std::size_t>(bytes), page);
     const std::scoped_lock lock(mutex_);
     if (size > addresses - 2 * huge_page - used_) throw std::bad_alloc();
     if (open_ > 0) protect(begin_ + used_, begin_ + used_ + size, PROT_READ | PROT_WRITE);
@@ -54,7 +55,7 @@ class EmulatedDevice final : public Machine {
     const std::scoped_lock lock(mutex_);
     // Large pages that are this memory's alone; to give back parts of others would break them up.
     const auto offset = static_cast<std::size_t>(static_cast<char*>(memory) - begin_);
-    const std::size_t first = (offset + huge_page - 1) / huge_page * huge_page,
+    const std::size_t first = rounded_up(offset, huge_page),
                       last = (offset + sizes_.at(memory)) / huge_page * huge_page;
     if (first < last) madvise(begin_ + first, last - first, MADV_DONTNEED);
     sizes_.erase(memory);
@@ -220,7 +221,7 @@ class EmulatedDevice final : public Machine {
   static void protect(char* from, char* to, int how) {
     if (mprotect(from, static_cast<std::size_t>(to - from), how) != 0) throw std::bad_alloc();
   }
-  void protect_all(int how) const { protect(begin_, begin_ + (used_ + huge_page - 1) / huge_page * huge_page, how); }
+  void protect_all(int how) const { protect(begin_, begin_ + rounded_up(used_, huge_page), how); }
 
   Traits traits_;
   std::mutex mutex_, work_;

@@ -45,10 +45,20 @@ Schedule make(const ScheduleRequest& request) {
   return schedule;
 }
 
+/// Keeps states and records, wherever they are to go.
+Schedule make_records(const ScheduleRequest& request) {
+  return schedules().find("cams").make(request);
+}
+
+void take_records(ScheduleRequest& request, const RecordOffer& records) {
+  request.record_units = records.units;
+}
+
 class OwnSchedule : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     schedules().add({.name = "every-other", .summary = "every other state", .make = make});
+    schedules().add({.name = "records", .summary = "some records", .make = make_records, .complete = take_records});
   }
   static Case case_with(const std::string& checkpoints) {
     return test::text_case(
@@ -86,6 +96,22 @@ TEST_F(OwnSchedule, HasTheBitsOfTheOthers) {
 TEST_F(OwnSchedule, IsRefusedWhereItDoesNotFit) {
   EXPECT_THROW(Session(case_with("schedule: every-other, host: 5 slots"), test::self(), Sensitivities::adjoint),
                InputError);
+}
+
+TEST_F(OwnSchedule, IsRefusedWhereMemoryHoldsNoRecords) {
+  const auto try_in = [](const std::string& host) {
+    const Case c = test::shipped_case("gray-scott", {"grid.x.cells=32", "grid.y.cells=32", "time.to=5",
+                                                     "checkpoints={schedule: records, host: " + host + "}"});
+    Session(c, test::self(), Sensitivities::adjoint).gradient({});
+  };
+  try_in("400 slots");
+  try {
+    try_in("{size: 400 slots, codec: lz4}");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("schedule records: it keeps stage records"), std::string::npos)
+        << error.what();
+  }
 }
 
 }  // namespace
