@@ -1,6 +1,8 @@
 #include "runtime/kernel_cache.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +16,8 @@
 
 #include "runtime/environment.hpp"
 #include "runtime/error.hpp"
+#include "runtime/stop_request.hpp"
+#include "runtime/stopwatch.hpp"
 
 namespace hindsight {
 namespace {
@@ -78,6 +82,24 @@ std::optional<fs::path> KernelCache::find() const {
   if (!fs::exists(object) || read_bytes(base_ + source_suffix_) != source_) return {};
   if (read_bytes(base_ + ".sum") != hash_text(read_bytes(object))) return {};
   return object;
+}
+
+KernelCache::Turn::Turn(std::string path)
+    : path_(std::move(path)), file_(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+  constexpr useconds_t pause = 5000;
+  constexpr double patience = 60.0;  // seconds: then it is made twice, and no more
+  for (const Stopwatch waited; file_ >= 0 && waited.seconds() < patience && flock(file_, LOCK_EX | LOCK_NB) != 0 &&
+                               (errno == EWOULDBLOCK || errno == EINTR);) {
+    stop_if_asked();
+    usleep(pause);
+  }
+}
+
+/// Who waited finds the entry, or makes it; who comes from now on has a file of its own to wait for.
+KernelCache::Turn::~Turn() {
+  if (file_ < 0) return;
+  unlink(path_.c_str());
+  close(file_);
 }
 
 fs::path KernelCache::make(const std::function<void(const fs::path& source, const fs::path& object)>& build) const {

@@ -24,6 +24,22 @@ class KernelCache {
 
   /// The object, when it is there and whole.
   std::optional<std::filesystem::path> find() const;
+  /// Waits while another process makes it, as one of many that start at once would. Where the file system has no locks,
+  /// each makes its own.
+  class Turn {
+   public:
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    friend KernelCache;
+    explicit Turn(std::string path);
+    std::string path_;
+    int file_;
+  };
+  /// @throws Stopped
+  Turn turn() const { return Turn(base_ + ".turn"); }
   /// Makes it anew. @param build makes an object's file of a source's file.
   std::filesystem::path make(
       const std::function<void(const std::filesystem::path& source, const std::filesystem::path& object)>& build) const;

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,10 +10,10 @@
 
 #include "runtime/environment.hpp"
 #include "runtime/error.hpp"
-#include "runtime/host/process.hpp"
 #include "runtime/host/target.hpp"
 #include "runtime/kernel_cache.hpp"
 #include "runtime/nearest_name.hpp"
+#include "runtime/process.hpp"
 #include "runtime/stop_request.hpp"
 
 namespace hindsight::host {
@@ -37,24 +36,13 @@ std::vector<std::string> flags_for(const Target& target) {
           "-w"};
 }
 
-bool is_executable(const fs::path& path) {
-  return fs::is_regular_file(path) && access(path.c_str(), X_OK) == 0;
-}
-
 /// Full path of the compiler, or "".
 std::string find_compiler() {
   const std::string chosen = environment("HINDSIGHT_CC");
   const std::vector<std::string> names =
       chosen.empty() ? std::vector<std::string>{"cc", "gcc", "clang"} : std::vector<std::string>{chosen};
-  for (const std::string& name : names) {
-    if (name.find('/') != std::string::npos) {
-      if (is_executable(name)) return name;
-      continue;
-    }
-    std::istringstream path(environment("PATH"));
-    for (std::string folder; std::getline(path, folder, ':');)
-      if (is_executable(fs::path(folder) / name)) return (fs::path(folder) / name).string();
-  }
+  for (const std::string& name : names)
+    if (const std::string program = find_program(name); !program.empty()) return program;
   return "";
 }
 
@@ -109,16 +97,24 @@ std::string find_compiler_for(const Target& target) {
       KernelCache::folder(), target.text()));
 }
 
+/// Null: it is not there, or cannot be loaded.
+std::shared_ptr<void> in_cache(const KernelCache& cache, const Target& target) {
+  const auto found = cache.find();
+  const std::shared_ptr<void> handle = found ? open(*found) : nullptr;
+  return handle ? usable(handle, target) : nullptr;
+}
+
 std::shared_ptr<void> compile_here(const std::string& kernels) {
   stop_if_asked();
   const Target target = host::target();
   std::string key = environment("HINDSIGHT_CC") + "\n" + target.processor + "\n";
   for (const std::string& flag : flags_for(target)) key += flag + " ";
   const KernelCache cache(key, needs_text() + kernels, ".c", ".so");
-  if (const auto found = cache.find())
-    if (auto handle = open(*found)) return usable(handle, target);
-  const std::string compiler = find_compiler_for(target);
+  if (auto found = in_cache(cache, target)) return found;
   const StopSignalsDelayed nothing_is_left;
+  const KernelCache::Turn turn = cache.turn();
+  if (auto found = in_cache(cache, target)) return found;
+  const std::string compiler = find_compiler_for(target);
   const fs::path object =
       cache.make([&](const fs::path& from, const fs::path& to) { run_compiler(compiler, target, from, to); });
   if (auto handle = open(object)) return usable(handle, target);

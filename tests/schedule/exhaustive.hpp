@@ -2,10 +2,15 @@
 // assumption about the shape of a schedule. For few steps and slots.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <map>
 #include <queue>
+#include <string>
 #include <vector>
+
+#include "adjoint/schedule/simulated_machine.hpp"
 
 namespace hindsight::test {
 
@@ -150,5 +155,23 @@ class ExhaustiveSearch {
   };
   std::priority_queue<Entry, std::vector<Entry>, Later> queue_;
 };
+
+/// cams, and where it can, mixed, take no more steps than any schedule of states and records.
+inline void expect_fewest_with_records(int n, std::int64_t units, int record_units, bool gives_state) {
+  ScheduleRequest request{n, {{0, units, 0}}};
+  request.record_units = record_units;
+  request.record_gives_state = gives_state;
+  SearchProblem problem{n, {{units}}};
+  problem.record_units = record_units;
+  problem.record_gives_state = gives_state;
+  problem.counts_records = true;
+  const double fewest = ExhaustiveSearch(problem).cost();
+  const std::string at = std::to_string(n) + " steps, " + std::to_string(units) + " units, records of " +
+                         std::to_string(record_units) + (gives_state ? ", stiffly accurate" : "");
+  EXPECT_EQ(static_cast<double>(simulate(schedules().find("cams"), request).total()), fewest) << at;
+  if (record_units == 1 && !gives_state) {
+    EXPECT_EQ(static_cast<double>(simulate(schedules().find("mixed"), request).total()), fewest) << at;
+  }
+}
 
 }  // namespace hindsight::test

@@ -87,34 +87,12 @@ TEST(Exhaustive, NoScheduleIsCheaperThanDiskRevolve) {
   }
 }
 
-void expect_fewest_with_records(int n, std::int64_t units, int record_units, bool gives_state) {
-  ScheduleRequest request{n, {{0, units, 0}}};
-  request.record_units = record_units;
-  request.record_gives_state = gives_state;
-  test::SearchProblem problem{n, {{units}}};
-  problem.record_units = record_units;
-  problem.record_gives_state = gives_state;
-  problem.counts_records = true;
-  const double fewest = test::ExhaustiveSearch(problem).cost();
-  const std::string at = std::to_string(n) + " steps, " + std::to_string(units) + " units, records of " +
-                         std::to_string(record_units) + (gives_state ? ", stiffly accurate" : "");
-  EXPECT_EQ(static_cast<double>(simulate(schedules().find("cams"), request).total()), fewest) << at;
-  if (record_units == 1 && !gives_state) {
-    EXPECT_EQ(static_cast<double>(simulate(schedules().find("mixed"), request).total()), fewest) << at;
-  }
-}
-
 TEST(Exhaustive, NoScheduleWithRecordsTakesFewerSteps) {
   for (int n = 1; n <= 8; ++n)
     for (const std::int64_t units : {1, 2, 3, 4, 5, 7})
       for (const int record_units : {1, 2, 3})
-        for (const bool gives_state : {false, true}) expect_fewest_with_records(n, units, record_units, gives_state);
-}
-
-TEST(Exhaustive, NoScheduleWithRecordsTakesFewerStepsUpToTwelve) {
-  for (int n = 9; n <= (share == 1 ? 12 : 9); ++n)
-    for (const int record_units : {1, 2, 4})
-      for (const bool gives_state : {false, true}) expect_fewest_with_records(n, 4, record_units, gives_state);
+        for (const bool gives_state : {false, true})
+          test::expect_fewest_with_records(n, units, record_units, gives_state);
 }
 
 TEST(Levels, EqualsTheDynamicProgramInTwoTiers) {
