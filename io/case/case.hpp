@@ -43,7 +43,8 @@ struct Case : ProblemText {
   std::string file;                      ///< path of the case file
   std::vector<Assumptions> assumptions;  ///< parallel to the unknowns
   CheckpointOptions checkpoints;
-  std::string checkpoint_folder;  ///< checkpoints.disk.directory; empty: in the run folder
+  /// checkpoints.disk.directory, in which $NAME may stand for a variable of each node; empty: in the run folder
+  std::string checkpoint_folder;
   std::optional<CaseInversion> inversion;
   CaseOutput output;
   std::string resolved;  ///< the case with overrides applied and absolute paths, as YAML, for the run folder

@@ -17,10 +17,30 @@ std::string trimmed(const std::string& text) {
   return first == std::string::npos ? "" : text.substr(first, last - first + 1);
 }
 
+/// An entry of a line without the quotes around it; two within stand for one.
+std::string unquoted(const std::string& entry) {
+  if (entry.size() < 2 || entry.front() != '"' || entry.back() != '"') return entry;
+  std::string text;
+  for (std::size_t i = 1; i + 1 < entry.size(); ++i) {
+    text += entry[i];
+    if (entry[i] == '"' && entry[i + 1] == '"' && i + 2 < entry.size()) ++i;
+  }
+  return text;
+}
+
+/// Commas between quotes belong to their entry.
 std::vector<std::string> entries(const std::string& line) {
-  std::vector<std::string> all;
-  std::istringstream stream(line + ",");
-  for (std::string entry; std::getline(stream, entry, ',');) all.push_back(trimmed(entry));
+  std::vector<std::string> all(1);
+  bool is_quoted = false;
+  for (const char c : line) {
+    if (c == '"') is_quoted = !is_quoted;
+    if (c == ',' && !is_quoted) {
+      all.emplace_back();
+    } else {
+      all.back() += c;
+    }
+  }
+  for (std::string& entry : all) entry = unquoted(trimmed(entry));
   return all;
 }
 

@@ -1,5 +1,5 @@
-// Tables of numbers as UTF-8 text: # starts a comment line, then one line of column names, then rows of numbers, commas
-// between.
+// Tables as UTF-8 text: # starts a comment line, then one line of column names, then rows of entries, mostly numbers,
+// commas between; an entry in double quotes may hold commas.
 #pragma once
 
 #include <string>
@@ -19,6 +19,8 @@ class Table {
   bool has(const std::string& column) const;
   std::size_t rows() const { return lines_.size(); }
   SourcePlace place(std::size_t row) const { return {path_, lines_[row], 0}; }
+  /// An entry as it stands, blanks around it left out.
+  const std::string& text(std::size_t row, std::size_t column) const { return cells_[row][column]; }
   /// A column as finite numbers. @throws InputError naming file, line, column when one is missing, NaN or no number.
   std::vector<double> numbers(const std::string& column) const;
 

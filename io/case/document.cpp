@@ -345,10 +345,15 @@ void make_paths_absolute(YAML::Node root, const std::string& case_path) {
     for (auto term : objective)
       if (term["misfit"]) make_absolute(term["misfit"]["data"], case_path);
   if (YAML::Node checkpoints = root["checkpoints"]; checkpoints.IsMap() && checkpoints["disk"].IsMap())
-    if (checkpoints["disk"]["directory"]) make_absolute(checkpoints["disk"]["directory"], case_path);
+    if (YAML::Node folder = checkpoints["disk"]["directory"]; folder.IsDefined() && folder.IsScalar())
+      if (!begins_with_variable(folder.Scalar())) make_absolute(folder, case_path);
 }
 
 }  // namespace
+
+bool begins_with_variable(const std::string& path) {
+  return path.starts_with('$');
+}
 
 std::string resolve(const std::string& path, const std::string& case_path) {
   const std::filesystem::path p(path);

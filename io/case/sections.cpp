@@ -361,7 +361,8 @@ void read_checkpoints(Value checkpoints, Case& into) {
   if (auto disk = checkpoints.find("disk")) {
     if (disk->is_map()) {
       result.disk = read_budget(disk->at("size"));
-      if (auto v = disk->find("directory")) into.checkpoint_folder = resolve(v->text(), into.file);
+      if (auto v = disk->find("directory"))
+        into.checkpoint_folder = begins_with_variable(v->text()) ? v->text() : resolve(v->text(), into.file);
       if (auto v = disk->find("queue")) result.queue = read_depth(*v, "checkpoints.disk.queue");
       if (auto v = disk->find("prefetch")) result.prefetch = read_depth(*v, "checkpoints.disk.prefetch");
       result.disk_codec = read_codec(*disk);

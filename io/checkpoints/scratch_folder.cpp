@@ -1,8 +1,23 @@
 #include "io/checkpoints/scratch_folder.hpp"
 
+#include <filesystem>
+
+#include "runtime/environment.hpp"
 #include "runtime/error.hpp"
 
 namespace hindsight {
+
+std::string scratch_text(const std::string& said) {
+  return said.starts_with('$') ? said : std::filesystem::absolute(said).string();
+}
+
+std::string scratch_folder(const std::string& text) {
+  const std::string folder = with_variables(text);
+  if (text.starts_with('$') && !std::filesystem::path(folder).is_absolute())
+    throw InputError("'" + text + "' is '" + folder +
+                     "' here: the folder of checkpoint files needs a path from the root");
+  return folder;
+}
 
 ScratchFolder::ScratchFolder(const std::string& path, const Communicator& comm) : folder_(path) {
   comm.any(false);  // all ranks have looked before one makes it

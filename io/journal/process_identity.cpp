@@ -12,6 +12,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "io/slurm/slurm.hpp"
+
 namespace hindsight {
 namespace {
 
@@ -70,10 +72,14 @@ ProcessIdentity this_process() {
   if (me.boot.empty()) me.boot = "unknown";
   me.space = process_space();
   me.date = fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr)));
+  me.job = this_job();
   return me;
 }
 
-Liveness liveness(const ProcessIdentity& owner) {
+namespace {
+
+/// As far as this host's processes tell.
+Liveness seen(const ProcessIdentity& owner) {
   const ProcessIdentity me = this_process();
   if (owner.host != me.host || owner.boot == "unknown" || me.boot == "unknown") return Liveness::unknown;
   if (owner.boot != me.boot) return Liveness::dead;
@@ -85,9 +91,17 @@ Liveness liveness(const ProcessIdentity& owner) {
   return status->started == owner.started && !has_ended ? Liveness::alive : Liveness::dead;
 }
 
+}  // namespace
+
+Liveness liveness(const ProcessIdentity& owner, double patience) {
+  const Liveness here = seen(owner);
+  return here == Liveness::unknown && owner.job && has_given_up(*owner.job, patience) ? Liveness::given_up : here;
+}
+
 std::string to_text(const ProcessIdentity& identity) {
   return fmt::format("host {}\nprocess {}\nstarted {}\nboot {}\nspace {}\ndate {}\n", identity.host, identity.process,
-                     identity.started, identity.boot, identity.space, identity.date);
+                     identity.started, identity.boot, identity.space, identity.date) +
+         (identity.job ? "job " + to_text(*identity.job) + "\n" : "");
 }
 
 std::optional<ProcessIdentity> parse_identity(const std::string& text) {
@@ -100,6 +114,7 @@ std::optional<ProcessIdentity> parse_identity(const std::string& text) {
   const auto [end, error] = std::from_chars(process.data(), process.data() + process.size(), found.process);
   if (!is_whole || error != std::errc{} || end != process.data() + process.size() || found.process <= 0)
     return std::nullopt;
+  if (std::string job; read_line(lines, "job", job)) found.job = parse_job(job);
   return found;
 }
 

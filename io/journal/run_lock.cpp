@@ -59,7 +59,8 @@ class Draft {
                         remedy);
   const bool is_alive = liveness(*owner) == Liveness::alive;
   throw ResourceError("the run folder '" + folder + "' is in use by process " + std::to_string(owner->process) +
-                      " on host " + owner->host + " since " + owner->date +
+                      " on host " + owner->host + (owner->job ? " (job " + owner->job->job + ")" : "") + " since " +
+                      owner->date +
                       (is_alive ? "; wait for it or choose another folder"
                                 : "; whether it still runs cannot be seen from here: if it does not, " + remedy));
 }
@@ -158,7 +159,7 @@ bool FolderLock::replace(const std::string& draft, bool takes, Seconds patience)
   if (!lock.is_there()) return false;
   const std::string text = lock.text();
   const std::optional<ProcessIdentity> owner = parse_identity(text);
-  const Liveness state = owner ? liveness(*owner) : Liveness::unknown;
+  const Liveness state = owner ? liveness(*owner, patience.count()) : Liveness::unknown;
   if (state == Liveness::alive || (state == Liveness::unknown && !takes)) {
     if (!lock.is_named()) return false;
     refuse(folder_, text);

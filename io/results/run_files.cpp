@@ -17,6 +17,11 @@ bool is_result(const std::string& name) {
   return std::find(all.begin(), all.end(), name) != all.end();
 }
 
+bool is_file_of_jobs(const std::string& name) {
+  static const std::regex names(R"(submit\.sbatch(\.partial)?|jobs\.log|job-\d+\.out)");
+  return std::regex_match(name, names);
+}
+
 /// The folder's own name, whatever path leads to it.
 std::string own_name(const std::string& folder) {
   std::error_code error;
@@ -95,6 +100,8 @@ RunFiles list_run_files(const std::string& folder) {
       files.results.push_back(name);
     } else if (name == "run.json" || name == picture) {
       files.about.push_back(name);
+    } else if (is_file_of_jobs(name)) {
+      files.jobs.push_back(name);
     } else if (is_work_file(name)) {
       files.work.push_back(name);
     } else if (name == "scratch") {

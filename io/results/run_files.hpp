@@ -17,6 +17,7 @@ struct RunFiles {
   std::vector<std::string> results;  ///< of names that runs give their results
   std::vector<std::string> about;    ///< run.json, and the picture of scripts/plot-case
   std::vector<std::string> work;     ///< what only a run at work needs, or one that goes on
+  std::vector<std::string> jobs;     ///< of the chain of jobs that computes runs here: they stay
   std::vector<std::string> others;   ///< what no run writes; of folders that runs make, what is not theirs in them
 };
 

@@ -42,7 +42,23 @@ std::array<int, 3> divide(const Index3& cells, const std::array<int, 3>& halo, i
   return best;
 }
 
+/// The same. @throws InputError when no division fits.
+std::array<int, 3> require_divided(const Index3& cells, const std::array<int, 3>& halo, int dimensions, int ranks) {
+  const std::array<int, 3> divided = divide(cells, halo, dimensions, ranks);
+  if (divided[0] != 0) return divided;
+  int most = ranks - 1;
+  while (divide(cells, halo, dimensions, most)[0] == 0) --most;
+  throw InputError("the grid cannot be divided over " + std::to_string(ranks) +
+                   " ranks: blocks would be thinner than their ghosts; use at most " + std::to_string(most));
+}
+
 }  // namespace
+
+void Grid::require_division(const std::vector<Axis>& axes, std::array<int, 3> halo, int ranks) {
+  Index3 cells{1, 1, 1};
+  for (std::size_t a = 0; a < axes.size(); ++a) cells[a] = axes[a].cells;
+  require_divided(cells, halo, static_cast<int>(axes.size()), ranks);
+}
 
 Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, Machine& machine)
     : axes_(std::move(axes)), comm_(comm), machine_(&machine), operations_(CellOperations::on(machine, comm)) {
@@ -57,13 +73,7 @@ Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> 
                        " cells: use more cells or a lower grid.order");
   }
   layout_.halo = halo;
-  ranks_ = divide(global_, halo, d, comm.size());
-  if (ranks_[0] == 0) {
-    int most = comm.size() - 1;
-    while (divide(global_, halo, d, most)[0] == 0) --most;
-    throw InputError("the grid cannot be divided over " + std::to_string(comm.size()) +
-                     " ranks: blocks would be thinner than their ghosts; use at most " + std::to_string(most));
-  }
+  ranks_ = require_divided(global_, halo, d, comm.size());
   const int rank = d == 0 ? 0 : comm.rank();
   place_ = d == 1 ? std::array<int, 3>{rank, 0, 0} : std::array<int, 3>{0, rank % ranks_[1], rank / ranks_[1]};
   for (std::size_t a = 0; a < 3; ++a) std::tie(first_[a], local_[a]) = share(global_[a], ranks_[a], place_[a]);

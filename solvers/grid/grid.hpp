@@ -52,6 +52,9 @@ class Grid {
   /// @param machine where the fields' arrays are; must outlive the grid. Collective.
   Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, Machine& machine = Machine::host());
 
+  /// @throws InputError when a grid of these cannot be divided over so many ranks.
+  static void require_division(const std::vector<Axis>& axes, std::array<int, 3> halo, int ranks);
+
   int dimensions() const { return static_cast<int>(axes_.size()); }
   const std::vector<Axis>& axes() const { return axes_; }
   const Communicator& communicator() const { return comm_; }

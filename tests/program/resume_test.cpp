@@ -175,6 +175,36 @@ TEST_F(Resume, GoesOnWithAnotherNumberOfRanksWhenAsked) {
   EXPECT_EQ(std::system("h5diff whole/fields.h5 moved/fields.h5 && h5diff whole/gradient.h5 moved/gradient.h5"), 0);
 }
 
+/// On each node it may be another, and one that is gone costs work, not the run.
+TEST_F(Resume, AScratchFolderIsNamedByAVariable) {
+  write_case("checkpoints: {schedule: hrevolve, host: 5 slots, disk: {size: 60 slots, directory: $SCRATCH/own}}\n",
+             "700");
+  const auto scratch = [&](const std::string& name) {
+    fs::create_directories(here_ + "/" + name);
+    environment_ = "SCRATCH=" + here_ + "/" + name + " ";
+  };
+  EXPECT_EQ(run("gradient case.yaml --out none"), 2);
+  EXPECT_NE(output().find("the variable SCRATCH is not set"), std::string::npos) << output();
+  EXPECT_FALSE(fs::exists("none"));
+  scratch("one");
+  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  EXPECT_TRUE(fs::is_empty("one"));
+  const std::string words = "gradient case.yaml --epoch 0.1s --out ";
+  ASSERT_EQ(run_and_signal(words + "moved", 1, SIGTERM, "moved", "done", 8000), 5) << output();
+  EXPECT_NE(contents("moved/run.json").find("$SCRATCH/own"), std::string::npos);
+  EXPECT_FALSE(fs::is_empty("one/own"));
+  scratch("two");
+  EXPECT_EQ(run("resume moved"), 0) << output();
+  EXPECT_EQ(answer("moved"), answer("whole"));
+  EXPECT_TRUE(fs::is_empty("two"));
+  ASSERT_EQ(run_and_signal(words + "named", 1, SIGTERM, "named", "done", 8000), 5) << output();
+  EXPECT_EQ(run_and_signal("resume named --scratch three", 1, SIGTERM, "named", "done", 500), 5) << output();
+  EXPECT_TRUE(fs::is_empty("two/own"));  // those are given up
+  EXPECT_FALSE(fs::is_empty("three"));
+  EXPECT_EQ(run("resume named"), 0) << output();
+  EXPECT_EQ(answer("named"), answer("whole"));
+}
+
 /// The plan counts on what coded states take, which was learnt before the stop.
 TEST_F(Resume, CodedCheckpointsGoOn) {
   for (const char* checkpoints : {"checkpoints: {host: {size: 6 MiB, codec: zstd}}\n",

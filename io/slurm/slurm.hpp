@@ -1,0 +1,53 @@
+// SLURM through its commands: what it says of jobs, and jobs sent to it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/slurm/job.hpp"
+
+namespace hindsight {
+
+/// What squeue says of a job.
+struct JobView {
+  bool has_answered = false;  ///< SLURM did
+  bool is_known = false;      ///< the job is in the queue, or has left it a short while ago
+  std::string state;          ///< PENDING, RUNNING, COMPLETED, ...
+  std::string nodes, end;     ///< those that it has; when its limit is up, as "2026-11-23T16:32:32"
+  std::string reason;         ///< why it waits
+  /// It waits, runs, or is being ended.
+  bool is_in_queue() const;
+  /// Processes of it may run, as far as SLURM knows.
+  bool may_run() const;
+};
+
+JobView view_job(const std::string& job);
+
+/// Whether SLURM has ended the job, or started it again since: nobody waits for its processes any more, though some
+/// may live on a node that cannot be reached. @param patience seconds in which SLURM is asked again while it does not
+/// answer. False where it does not say. @throws Stopped
+bool has_given_up(const JobIdentity& job, double patience = 0.0);
+
+/// Whether SLURM would take a script; nothing is sent. @throws as send_job().
+void test_job(const std::string& script);
+
+/// What sbatch makes of a script: the job's number. @param options of sbatch, before the script. @throws ResourceError
+/// when there is no sbatch or no controller answers; InputError with SLURM's words when it refuses the job.
+std::string send_job(const std::vector<std::string>& options, const std::string& script);
+
+/// @param options of scancel. @throws ResourceError with SLURM's words.
+void cancel_job(const std::string& job, const std::vector<std::string>& options = {});
+
+struct Partition {
+  std::string name;
+  std::int64_t cores = 0, nodes = 0;
+};
+/// @param name empty: the default one. Nothing where SLURM does not say.
+std::optional<Partition> find_partition(const std::string& name);
+
+/// The largest number of tasks that an array of jobs may have; 1001 where SLURM does not say.
+std::int64_t most_array_tasks();
+
+}  // namespace hindsight
