@@ -67,6 +67,35 @@ void add_stop_options(CLI::App& app, Options& options) {
   app.add_option("--die-on-rank", options.developer.die_on_rank)->group("");
 }
 
+/// Of options that count something.
+const CLI::Validator& at_least_one() {
+  static const CLI::Validator check(
+      [](const std::string& text) {
+        std::int64_t number = 0;
+        const char* const end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, number);
+        if (error == std::errc::result_out_of_range && stop == end && text.front() != '-')
+          return fmt::format("{} is more than can be counted ({})", text, std::numeric_limits<std::int64_t>::max());
+        return error == std::errc() && stop == end && number > 0 ? "" : "'" + text + "' is no whole number above 0";
+      },
+      "");
+  return check;
+}
+
+void add_cluster_options(CLI::App& app, Options& options) {
+  ClusterOptions& cluster = options.cluster;
+  app.add_option("VERB", cluster.verb, "run, gradient, check or invert (default: chosen from the case)");
+  app.add_option("--time", cluster.time, "limit of each job: 8h, 90min");
+  app.add_option("--ranks", cluster.ranks, "MPI ranks (default: 1, or as the run had)")->check(at_least_one());
+  app.add_option("--nodes", cluster.nodes, "nodes (default: SLURM chooses)")->check(at_least_one());
+  app.add_option("--account", cluster.account, "that pays");
+  app.add_option("--partition", cluster.partition, "of the cluster");
+  app.add_option("--memory", cluster.memory, "of each node: '8 GiB'");
+  app.add_option("--launcher", cluster.launcher, "srun, mpirun, or words that start a program on all ranks");
+  app.add_flag("--dry-run", cluster.dry_run, "print the batch script, send nothing");
+  app.footer("Words after -- are options for sbatch: -- --qos=long --mail-type=END");
+}
+
 std::string unknown_verb(const std::string& word) {
   std::vector<std::string> names;
   for (const VerbEntry& entry : verbs()) names.emplace_back(entry.name);
@@ -94,23 +123,9 @@ void check_duration(const std::string& option, const std::string& text) {
 void check_options(const Options& options) {
   check_duration("--stop-after", options.stop_after);
   check_duration("--epoch", options.epoch);
+  check_duration("--time", options.cluster.time);
   if (!options.picture.empty() && !options.picture.ends_with(".svg"))
     throw InputError("--picture " + options.picture + ": pictures are drawn as SVG; name a file that ends in .svg");
-}
-
-/// Of options that count something.
-const CLI::Validator& at_least_one() {
-  static const CLI::Validator check(
-      [](const std::string& text) {
-        std::int64_t number = 0;
-        const char* const end = text.data() + text.size();
-        const auto [stop, error] = std::from_chars(text.data(), end, number);
-        if (error == std::errc::result_out_of_range && stop == end && text.front() != '-')
-          return fmt::format("{} is more than can be counted ({})", text, std::numeric_limits<std::int64_t>::max());
-        return error == std::errc() && stop == end && number > 0 ? "" : "'" + text + "' is no whole number above 0";
-      },
-      "");
-  return check;
 }
 
 void add_schedule_options(CLI::App& app, Options& options) {
@@ -142,12 +157,31 @@ bool add_options_of(const VerbEntry& entry, CLI::App& app, Options& options) {
   app.add_flag("--quiet", options.quiet, "print nothing but errors");
   const bool takes_case = std::string(entry.target ? entry.target : "") == "CASE";
   if (takes_case) add_case_options(app, options);
-  if (entry.run == resume_verb)
+  if (entry.run == resume_verb) {
     app.add_option("--ranks", options.ranks, "go on with another number of ranks: as many as there are")
         ->check(at_least_one());
+    app.add_option("--scratch", options.scratch,
+                   "folder of checkpoint files from now on; those elsewhere are given up");
+  }
   if (entry.can_be_resumed) add_overwrite_option(app, options);
   if (entry.can_be_resumed || entry.run == resume_verb) add_stop_options(app, options);
   if (entry.run == clean_verb) add_lock_option(app, options);
+  if (entry.run == status_verb)
+    app.add_option("--csv", options.cluster.csv, "of a sweep: write the table to a file, - for standard output");
+  if (entry.run == sweep_verb) app.add_option("CASE", options.cluster.sweep_case)->required();
+  if (entry.run == submit_verb || entry.run == sweep_verb) {
+    add_case_options(app, options);
+    add_overwrite_option(app, options);
+    add_cluster_options(app, options);
+    app.add_option("--epoch", options.epoch, "time between two epochs of the journal");
+  }
+  if (entry.run == submit_verb)
+    app.add_option("--most-jobs", options.cluster.most_jobs, "of the chain (default: 20)")->check(at_least_one());
+  if (entry.run == sweep_verb) {
+    app.add_option("--at-once", options.cluster.at_once, "rows at a time at most")->check(at_least_one());
+    app.add_option("--local", options.cluster.local, "without SLURM: so many rows at a time on this machine")
+        ->check(at_least_one());
+  }
   if (entry.run == schedule_verb) add_schedule_options(app, options);
   if (entry.run == plan_verb) add_plan_options(app, options);
   if (entry.run == gradient_verb || entry.run == invert_verb)
@@ -165,6 +199,15 @@ std::vector<std::string> with_verb(std::vector<std::string> words) {
   const bool is_verb_wrong = !has_verb && !words.empty() && words[0] != "auto" && words[0][0] != '-';
   if (is_verb_wrong) throw InputError(unknown_verb(words[0]));
   return words;
+}
+
+/// Takes what follows -- from the words of a verb that sends jobs.
+std::vector<std::string> words_for_sbatch(std::vector<std::string>& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  if (end == words.end() || (words[0] != "submit" && words[0] != "sweep")) return {};
+  std::vector<std::string> taken(end + 1, words.end());
+  words.erase(end, words.end());
+  return taken;
 }
 
 }  // namespace
@@ -202,6 +245,7 @@ Choice parse_command_line(int argc, char** argv, Options& options, bool prints) 
 
   std::vector<std::string> words = with_each_setting_named({argv + 1, argv + argc});
   require_utf8(words);
+  options.cluster.sbatch = words_for_sbatch(words);
   words = with_verb(std::move(words));
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
@@ -219,7 +263,7 @@ Choice parse_command_line(int argc, char** argv, Options& options, bool prints) 
 bool writes_run(int argc, char** argv) {
   const std::string word = argc > 1 ? argv[1] : "-";
   for (const VerbEntry& entry : verbs())
-    if (word == entry.name) return entry.can_be_resumed || entry.run == resume_verb;
+    if (word == entry.name) return entry.can_be_resumed || entry.run == resume_verb || entry.run == sweep_verb;
   return word[0] != '-';
 }
 

@@ -3,21 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 
 #include "runtime/environment.hpp"
 #include "runtime/error.hpp"
+#include "runtime/whole_number.hpp"
 
 namespace hindsight {
 namespace {
-
-/// -1 for what is no whole number.
-std::int64_t number_in(const std::string& text) {
-  std::int64_t number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number : -1;
-}
 
 /// Steps of a job count from 0; the largest numbers stand for its script and for what else is no step of srun.
 bool is_step(std::int64_t id) {
@@ -28,7 +21,7 @@ bool is_step(std::int64_t id) {
 }  // namespace
 
 int launched_tasks(const std::function<std::string(const char*)>& variable) {
-  const auto number = [&](const char* name) { return number_in(variable(name)); };
+  const auto number = [&](const char* name) { return whole_number(variable(name)).value_or(-1); };
   for (const char* launcher : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (const std::int64_t size = number(launcher); size > 0) return static_cast<int>(size);
   if (!is_step(std::max(number("SLURM_STEP_ID"), number("SLURM_STEPID")))) return 1;

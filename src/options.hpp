@@ -19,6 +19,20 @@ struct ScheduleOptions {
   std::int64_t period = 0;
 };
 
+/// What `submit` and `sweep` ask SLURM for.
+struct ClusterOptions {
+  std::string verb;                   ///< of the runs; empty: chosen from the case
+  std::string time;                   ///< a duration: the limit of each job
+  std::int64_t ranks = 0, nodes = 0;  ///< ranks: 0: one, or as many as the run has
+  std::string account, partition, memory, launcher = "srun";
+  std::int64_t most_jobs = 20;
+  std::string sweep_case;               ///< of `sweep`, whose target is the table
+  std::int64_t at_once = 0, local = 0;  ///< rows at a time: of an array, 0: as SLURM likes; here, 0: not here
+  std::string csv;                      ///< of `status`: where a sweep's table goes, too
+  bool dry_run = false;                 ///< show the script, begin nothing
+  std::vector<std::string> sbatch;      ///< the words after --
+};
+
 /// Hidden options, for tests.
 struct DeveloperOptions {
   std::vector<double> emulate_disk;  ///< memory in place of a disk, seconds per write and per read of a state
@@ -44,8 +58,10 @@ struct Options {
   bool take_lock = false;         ///< though it cannot be seen whether its owner lives
   int ranks = 0;                  ///< resume: as many are meant; 0: as before
   std::string stop_after, epoch;  ///< durations: of the process, between epochs; empty: none, measured
+  std::string scratch;            ///< resume: folder of checkpoint files from now on; empty: as before
   std::string cost, picture;
   ScheduleOptions schedule;
+  ClusterOptions cluster;
   DeveloperOptions developer;
 };
 

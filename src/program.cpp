@@ -56,7 +56,7 @@ int run(int argc, char** argv) {
 /// own start. All such processes have one folder for shared memory in common, and the first that ends removes it, so
 /// the MPI-IO that uses it is the second choice.
 void do_without_launcher() {
-  for (const char* mark : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+  for (const char* mark : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"})
     if (std::getenv(mark) != nullptr) return;
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   setenv("OMPI_MCA_io_ompio_priority", "1", 0);

@@ -4,7 +4,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "io/checkpoints/scratch_folder.hpp"
 #include "io/results/progress.hpp"
+#include "io/slurm/slurm.hpp"
+#include "src/cluster/chain.hpp"
+#include "src/cluster/sweep.hpp"
 #include "src/report.hpp"
 #include "src/run_cleaning.hpp"
 #include "src/verbs.hpp"
@@ -29,14 +33,15 @@ std::string owner_text(const std::string& run, Json& json) {
     json["state"] = "unknown";
     return "has a lock that cannot be read; if no run uses the folder: hindsight resume --take-lock " + run;
   }
-  if (!owner || liveness(*owner) == Liveness::dead) {
+  const Liveness state = owner ? liveness(*owner) : Liveness::dead;
+  if (state == Liveness::dead || state == Liveness::given_up) {
     json["state"] = json.contains("failure") ? "failed" : "stopped";
     if (json.contains("failure"))
       return "failed, as it would again: " + json["failure"].get<std::string>() +
              "\nbegin anew with a case that is mended: --overwrite, or another --out";
     return "stopped; go on with: hindsight resume " + run;
   }
-  const bool is_alive = liveness(*owner) == Liveness::alive;
+  const bool is_alive = state == Liveness::alive || (owner->job && view_job(owner->job->job).may_run());
   json["state"] = is_alive ? "running" : "unknown";
   json["host"] = owner->host;
   json["process"] = owner->process;
@@ -91,6 +96,7 @@ ExitCode resume_verb(const Options& options, const Communicator& comm) {
   begun.ranks = options.ranks;
   begun.quiet = options.quiet;
   begun.stop_after = options.stop_after;
+  begun.scratch = options.scratch.empty() ? manifest.scratch : scratch_text(options.scratch);
   begun.developer.die_at = options.developer.die_at;
   begun.developer.die_on_rank = options.developer.die_on_rank;
   if (!options.epoch.empty()) begun.epoch = options.epoch;
@@ -107,6 +113,11 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
   Json json;
   std::string text;
   comm.on_root([&] {
+    if (Sweep::is_in(options.target)) {
+      text = sweep_text(Sweep::read(options.target), options.cluster.csv, json);
+      return;
+    }
+    if (!options.cluster.csv.empty()) throw InputError("--csv: '" + options.target + "' is no folder of a sweep");
     const std::string run = options.target;
     const RunPlace place = RunPlace::of(run);
     const RunManifest manifest = place.manifest();
@@ -114,10 +125,10 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
         {"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
     text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target, manifest.ranks,
                        manifest.ranks == 1 ? "rank" : "ranks") +
-           state_text(place, json);
+           state_text(place, json) + chain_text(fs::absolute(run), json);
   });
   write_json(options, comm, json);
-  if (!options.quiet && options.json != "-") print(comm, text);
+  if ((!options.quiet && options.json != "-") || options.cluster.csv == "-") print(comm, text);
   return ExitCode::done;
 }
 

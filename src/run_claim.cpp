@@ -27,9 +27,11 @@ std::unique_ptr<FileSystem> files_of(const Options& options, const Communicator&
   return std::make_unique<DyingFiles>(std::move(files), options.developer.die_at);
 }
 
-/// How the run in this folder began, which is how it would begin now. @throws InputError naming the difference.
-RunManifest begun_as(const std::string& run, const RunManifest& now) {
+/// How the run in this folder began, which is how it would begin now. One that has kept nothing yet may have begun with
+/// another program, on another processor: it takes what is here. @throws InputError naming the difference.
+RunManifest begun_as(FileSystem& files, const std::string& run, const RunManifest& now) {
   RunManifest begun = RunManifest::read(run);
+  if (kept_epoch(files, run, begun) == 0) begun.take_setting(now);
   if (const std::string difference = begun.difference(now); !difference.empty())
     throw InputError("cannot go on with '" + now.options.out + "': " + difference);
   return begun;
@@ -76,8 +78,12 @@ void RunClaim::go_on(const Options& options, const Case& c) {
       if (place.is_complete) throw ResourceError("another process has completed the run in '" + place_ + "' meanwhile");
     });
     work_ = comm_.broadcast(place.work);
-    manifest_ = RunManifest::from_root(comm_, [&] { return begun_as(work_, now); });
+    manifest_ = RunManifest::from_root(comm_, [&] { return begun_as(*files_, work_, now); });
     require_ranks(options);
+    if (manifest_.scratch != now.scratch) {
+      remove_checkpoints(work_, manifest_, comm_);
+      manifest_.scratch = now.scratch;
+    }
     if (comm_.any(needs_new_generation(manifest_))) begin_generation(*files_, work_, manifest_, comm_);
     write_manifest();
   });
@@ -118,7 +124,7 @@ void RunClaim::remove_own_checkpoints() const {
 /// In order: of a run that can be gone on with, or was asked to stop before it began, whoever does so knows that no
 /// process writes its files any more; another has not begun.
 void RunClaim::leave() const {
-  if (stage_ == Stage::begun || is_resumed_ || has_stopped()) {
+  if (stage_ != Stage::claimed || is_resumed_ || has_stopped()) {
     RunManifest now = RunManifest::read(work_);
     now.writer.clear();
     write_text_file(*files_, RunManifest::file(work_), now.to_text());
@@ -156,6 +162,12 @@ void RunClaim::begin(const std::function<void()>& make_files) {
                        [&](const std::string& name) { return name.find(checkpoint_tag()) == std::string::npos; });
     make_files();
   });
+  stage_ = Stage::begun;
+}
+
+void RunClaim::leave_begun(int ranks) {
+  manifest_.ranks = ranks;
+  lock_->hold([&] { write_manifest(); });
   stage_ = Stage::begun;
 }
 

@@ -51,6 +51,9 @@ class RunClaim {
   /// The run begins, or goes on, in this process: checkpoint files of others go. Collective. @param make_files makes
   /// what a process that goes on needs; when it throws, the run has not begun.
   void begin(const std::function<void()>& make_files);
+  /// The run stays, for other processes to go on with, though this one does not begin it. @param ranks theirs.
+  /// Collective.
+  void leave_begun(int ranks);
   /// The files that this process has written count from here on: run.json names their generation. Does nothing where it
   /// does already. Collective.
   void publish();

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "io/checkpoints/scratch_folder.hpp"
 #include "io/journal/run_lock.hpp"
 #include "io/results/run_files.hpp"
 #include "io/results/successor.hpp"
@@ -17,7 +18,12 @@ void remove_checkpoints(const std::string& work, const RunManifest& run, const C
   comm.together([&] {
     std::error_code error;
     std::vector<fs::path> old;
-    const std::string folder = run.scratch.empty() ? work + "/scratch" : run.scratch;
+    std::string folder = work + "/scratch";
+    try {
+      if (!run.scratch.empty()) folder = scratch_folder(run.scratch);
+    } catch (const InputError&) {  // what it stands for is not known here
+      return;
+    }
     for (const auto& entry : fs::directory_iterator(folder, error)) {
       const std::string name = entry.path().filename();
       if (name.rfind("checkpoints-" + run.id, 0) == 0 && is_old(name)) old.push_back(entry.path());

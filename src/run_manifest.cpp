@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "adjoint/store/packed_state.hpp"
+#include "io/checkpoints/scratch_folder.hpp"
 #include "runtime/error.hpp"
 #include "runtime/host/compiler.hpp"
 #include "runtime/stop_request.hpp"
@@ -71,7 +72,9 @@ std::string first_difference(const std::string& before, const std::string& now) 
 }
 
 std::string program_identity() {
-  return fmt::format("hindsight {}, checksum {}", build_commit(), checksum_of_file("/proc/self/exe"));
+  static const std::string identity =
+      fmt::format("hindsight {}, checksum {}", build_commit(), checksum_of_file("/proc/self/exe"));
+  return identity;
 }
 
 KernelSetting KernelSetting::here(const Options& options) {
@@ -115,7 +118,7 @@ RunManifest RunManifest::of(const Options& options, const std::string& run, cons
   m.program = program_identity();
   m.kernels = KernelSetting::here(options);
   if (const char* const from_outside = std::getenv("PETSC_OPTIONS")) m.petsc_options = from_outside;
-  if (!c.checkpoint_folder.empty()) m.scratch = std::filesystem::absolute(c.checkpoint_folder);
+  if (!c.checkpoint_folder.empty()) m.scratch = scratch_text(c.checkpoint_folder);
   return m;
 }
 
@@ -196,6 +199,12 @@ RunManifest RunManifest::parse(const std::string& text, const std::string& sourc
   } catch (const Json::exception& error) {
     throw ResourceError("'" + source + "' is damaged: " + error.what());
   }
+}
+
+void RunManifest::take_setting(const RunManifest& other) {
+  program = other.program;
+  kernels = other.kernels;
+  petsc_options = other.petsc_options;
 }
 
 std::string RunManifest::difference(const RunManifest& now) const {

@@ -45,7 +45,7 @@ struct RunManifest {
   std::string program;                      ///< what computes
   KernelSetting kernels;
   std::string petsc_options;  ///< from the environment
-  std::string scratch;        ///< folder of checkpoint files; empty: that in the run folder
+  std::string scratch;        ///< folder of checkpoint files, $NAME unexpanded; empty: that in the run folder
 
   static std::string file(const std::string& run) { return run + "/run.json"; }
   /// Where the run keeps its journals ("journal"), or its logs, of a generation, without the rank's number.
@@ -63,6 +63,8 @@ struct RunManifest {
   static RunManifest parse(const std::string& text, const std::string& source);
   /// The same of a run's file; InputError when there is none: nothing began in this folder.
   static RunManifest read(const std::string& run);
+  /// The program, the kernels' setting and PETSc's options of another.
+  void take_setting(const RunManifest& other);
   /// What differs from another run of the same verb, in words; empty: nothing. @param now of the same options, made
   /// now.
   std::string difference(const RunManifest& now) const;

@@ -76,6 +76,7 @@ Case read_same_case(const Options& options, const Communicator& comm) {
   comm.together([&] {
     try {
       c = read_case(options.target, options.set);
+      if (!options.scratch.empty()) c.checkpoint_folder = options.scratch;
     } catch (const InputError& error) {
       if (comm.is_root()) throw;
       throw InputError(fmt::format("{} (on rank {})", error.what(), comm.rank()));

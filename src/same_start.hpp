@@ -13,8 +13,9 @@ namespace hindsight {
 /// naming the first rank that differs from rank 0, and in what.
 void require_same_start(int argc, char** argv, const Communicator& comm);
 
-/// Reads the case that the options name. What one rank throws, all throw. Collective. @throws InputError when ranks
-/// read different ones, as from different disks: with the first line, or the data file, that differs.
+/// Reads the case that the options name, with their scratch folder where they name one. What one rank throws, all
+/// throw. Collective. @throws InputError when ranks read different ones, as from different disks: with the first line,
+/// or the data file, that differs.
 Case read_same_case(const Options& options, const Communicator& comm);
 
 }  // namespace hindsight

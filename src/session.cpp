@@ -38,7 +38,7 @@ GradientOptions Session::gradient_options() {
   GradientOptions options;
   options.checkpoints = case_.checkpoints;
   DiskOptions disk = options_.disk;
-  if (!case_.checkpoint_folder.empty()) disk.scratch = case_.checkpoint_folder;
+  if (!case_.checkpoint_folder.empty()) disk.scratch = scratch_folder(case_.checkpoint_folder);
   options.disk = std::make_shared<CheckpointFiles>(std::move(disk), comm_);
   options.costs = options_.costs;
   options.gradients = options_.gradients;

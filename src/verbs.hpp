@@ -17,6 +17,9 @@ ExitCode invert_verb(const Options& options, const Communicator& comm);
 ExitCode resume_verb(const Options& options, const Communicator& comm);
 ExitCode status_verb(const Options& options, const Communicator& comm);
 ExitCode clean_verb(const Options& options, const Communicator& comm);
+ExitCode submit_verb(const Options& options, const Communicator& comm);
+ExitCode cancel_verb(const Options& options, const Communicator& comm);
+ExitCode sweep_verb(const Options& options, const Communicator& comm);
 ExitCode plan_verb(const Options& options, const Communicator& comm);
 ExitCode explain_verb(const Options& options, const Communicator& comm);
 ExitCode schedule_verb(const Options& options, const Communicator& comm);
@@ -40,7 +43,9 @@ const std::vector<VerbEntry>& verbs();
 /// name.
 ExitCode begin_run(const Options& options, const Communicator& comm);
 
-/// What a case asks for when no verb is given: invert with an inversion, gradient with unknowns, else run.
+/// The verb that a case asks for: invert with an inversion, gradient with unknowns, else run.
+std::string verb_of(const Case& c);
+/// Does that.
 ExitCode default_verb(const Options& options, const Communicator& comm);
 
 /// What the command line says about the plan of checkpoints, and the machine. Collective.

@@ -1,0 +1,25 @@
+// A run begun here to be computed elsewhere: its folder has a run.json, with which `hindsight resume` goes on.
+#pragma once
+
+#include <string>
+
+#include "io/case/case.hpp"
+#include "src/options.hpp"
+
+namespace hindsight {
+
+/// Looks at all of a case that can be judged without a grid's memory. @param ranks that are to compute it. @throws
+/// InputError for what a run of this verb would refuse: the case, the verb, more ranks than the grid has room for.
+void require_runnable(const Case& c, const std::string& verb, int ranks);
+
+/// Begins a run and leaves it: from here on the folder holds a run that has kept nothing. By one process. @param
+/// options with verb, target, set and out as of the verb. @returns the folder, from the root. @throws as RunClaim.
+std::string leave_begun(const Options& options, const Case& c, int ranks);
+
+/// Of one state on all ranks, about.
+double state_bytes(const Case& c);
+
+/// This program's file.
+std::string own_path();
+
+}  // namespace hindsight
