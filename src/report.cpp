@@ -37,6 +37,11 @@ std::string run_path(const Options& options, const Case& c) {
   return !options.out.empty() ? options.out : "runs/" + c.name + "/" + options.verb;
 }
 
+Json status_of(const std::string& run) {
+  Json status = Json::parse(std::ifstream(run + "/status.json"), nullptr, false);
+  return status.is_object() ? status : Json::object();
+}
+
 RunLog::RunLog(const RunFolder& folder, const std::string& verb, const Session& session) {
   const std::string path = folder.file("log.jsonl");
   folder.hold([&] {

@@ -18,18 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a file of rank 0 says of a run; empty where it does not.
-Json status_of(const std::string& run) {
-  Json status = Json::parse(std::ifstream(run + "/status.json"), nullptr, false);
-  return status.is_object() ? status : Json::object();
-}
-
 /// "running", "stopped", "failed" (for good), "unknown" (on another host), with the owner. @param json has what the
 /// run's status says.
 std::string owner_text(const std::string& run, Json& json) {
-  const std::optional<std::string> lock = FolderLock::text(run);
-  const std::optional<ProcessIdentity> owner = parse_identity(lock.value_or(""));
-  if (lock && !owner) {
+  const std::optional<ProcessIdentity> owner = FolderLock::owner(run);
+  if (!owner && FolderLock::text(run)) {
     json["state"] = "unknown";
     return "has a lock that cannot be read; if no run uses the folder: hindsight resume --take-lock " + run;
   }
@@ -128,7 +121,7 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
            state_text(place, json) + chain_text(fs::absolute(run), json);
   });
   write_json(options, comm, json);
-  if ((!options.quiet && options.json != "-") || options.cluster.csv == "-") print(comm, text);
+  options.cluster.csv == "-" ? print(comm, text) : say(options, comm, text);
   return ExitCode::done;
 }
 

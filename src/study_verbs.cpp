@@ -18,6 +18,10 @@ void print(const Communicator& comm, const std::string& text) {
   if (comm.is_root()) print_output(text);
 }
 
+void say(const Options& options, const Communicator& comm, const std::string& text) {
+  if (!options.quiet && options.json != "-") print(comm, text);
+}
+
 ExitCode info_verb(const Options& options, const Communicator& comm) {
   const host::Target target = host::target();
   const HostBudget memory = default_host_budget(comm);

@@ -54,5 +54,7 @@ SessionOptions session_options(const Options& options, const Case& c, const Comm
 
 /// Prints on rank 0.
 void print(const Communicator& comm, const std::string& text);
+/// The same, for people: not with --quiet, nor where JSON goes to standard output.
+void say(const Options& options, const Communicator& comm, const std::string& text);
 
 }  // namespace hindsight

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "runtime/environment.hpp"
 #include "runtime/nearest_name.hpp"
 #include "solvers/equations/parser.hpp"
 
@@ -350,10 +351,6 @@ void make_paths_absolute(YAML::Node root, const std::string& case_path) {
 }
 
 }  // namespace
-
-bool begins_with_variable(const std::string& path) {
-  return path.starts_with('$');
-}
 
 std::string resolve(const std::string& path, const std::string& case_path) {
   const std::filesystem::path p(path);

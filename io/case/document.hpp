@@ -66,8 +66,6 @@ Value load_document(const std::string& path, const std::string& text, const std:
 
 /// A path in a case is relative to the case file.
 std::string resolve(const std::string& path, const std::string& case_path);
-/// "$SCRATCH/checkpoints": what it stands for is known where the run's processes are.
-bool begins_with_variable(const std::string& path);
 
 /// The document as YAML again, its paths absolute.
 std::string to_yaml(const std::string& path, const std::string& text, const std::vector<std::string>& overrides);

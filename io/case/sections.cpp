@@ -12,6 +12,7 @@
 #include "io/case/csv.hpp"
 #include "io/case/text_file.hpp"
 #include "io/results/datasets.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/nearest_name.hpp"
 #include "solvers/equations/parser.hpp"
 

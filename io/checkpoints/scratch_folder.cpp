@@ -8,12 +8,12 @@
 namespace hindsight {
 
 std::string scratch_text(const std::string& said) {
-  return said.starts_with('$') ? said : std::filesystem::absolute(said).string();
+  return begins_with_variable(said) ? said : std::filesystem::absolute(said).string();
 }
 
 std::string scratch_folder(const std::string& text) {
   const std::string folder = with_variables(text);
-  if (text.starts_with('$') && !std::filesystem::path(folder).is_absolute())
+  if (begins_with_variable(text) && !std::filesystem::path(folder).is_absolute())
     throw InputError("'" + text + "' is '" + folder +
                      "' here: the folder of checkpoint files needs a path from the root");
   return folder;

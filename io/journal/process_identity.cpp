@@ -7,12 +7,12 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <ctime>
 #include <fstream>
 #include <sstream>
 
 #include "io/slurm/slurm.hpp"
+#include "runtime/whole_number.hpp"
 
 namespace hindsight {
 namespace {
@@ -111,9 +111,8 @@ std::optional<ProcessIdentity> parse_identity(const std::string& text) {
   const bool is_whole = read_line(lines, "host", found.host) && read_line(lines, "process", process) &&
                         read_line(lines, "started", found.started) && read_line(lines, "boot", found.boot) &&
                         read_line(lines, "space", found.space) && read_line(lines, "date", found.date);
-  const auto [end, error] = std::from_chars(process.data(), process.data() + process.size(), found.process);
-  if (!is_whole || error != std::errc{} || end != process.data() + process.size() || found.process <= 0)
-    return std::nullopt;
+  found.process = whole_number(process).value_or(0);
+  if (!is_whole || found.process <= 0) return std::nullopt;
   if (std::string job; read_line(lines, "job", job)) found.job = parse_job(job);
   return found;
 }

@@ -51,17 +51,15 @@ class Draft {
   std::string path_;
 };
 
-[[noreturn]] void refuse(const std::string& folder, const std::string& text) {
+[[noreturn]] void refuse(const std::string& folder, const std::optional<ProcessIdentity>& owner, Liveness state) {
   const std::string remedy = "say --take-lock";
-  const std::optional<ProcessIdentity> owner = parse_identity(text);
   if (!owner)
     throw ResourceError("the run folder '" + folder + "' has a lock that cannot be read; if no run uses the folder, " +
                         remedy);
-  const bool is_alive = liveness(*owner) == Liveness::alive;
-  throw ResourceError("the run folder '" + folder + "' is in use by process " + std::to_string(owner->process) +
-                      " on host " + owner->host + (owner->job ? " (job " + owner->job->job + ")" : "") + " since " +
-                      owner->date +
-                      (is_alive ? "; wait for it or choose another folder"
+  throw ResourceError(
+      "the run folder '" + folder + "' is in use by process " + std::to_string(owner->process) + " on host " +
+      owner->host + (owner->job ? " (job " + owner->job->job + ")" : "") + " since " + owner->date +
+      (state == Liveness::alive ? "; wait for it or choose another folder"
                                 : "; whether it still runs cannot be seen from here: if it does not, " + remedy));
 }
 
@@ -157,12 +155,11 @@ FolderLock::FolderLock(std::string folder, bool takes, Seconds patience)
 bool FolderLock::replace(const std::string& draft, bool takes, Seconds patience) const {
   const Opened lock(file(folder_));
   if (!lock.is_there()) return false;
-  const std::string text = lock.text();
-  const std::optional<ProcessIdentity> owner = parse_identity(text);
+  const std::optional<ProcessIdentity> owner = parse_identity(lock.text());
   const Liveness state = owner ? liveness(*owner, patience.count()) : Liveness::unknown;
   if (state == Liveness::alive || (state == Liveness::unknown && !takes)) {
     if (!lock.is_named()) return false;
-    refuse(folder_, text);
+    refuse(folder_, owner, state);
   }
   // Of those who replace the owner's file only one at a time comes past here, and the others find it gone then.
   if (!lock.own_within(patience)) refuse_to_take(folder_, owner);
@@ -192,6 +189,10 @@ std::optional<std::string> FolderLock::text(const std::string& folder) {
   std::ifstream lock(file(folder));
   if (!lock) return std::nullopt;
   return std::string(std::istreambuf_iterator<char>(lock), {});
+}
+
+std::optional<ProcessIdentity> FolderLock::owner(const std::string& folder) {
+  return parse_identity(text(folder).value_or(""));
 }
 
 RunLock::RunLock(const std::string& folder, const Communicator& comm, bool takes) : comm_(comm) {

@@ -37,6 +37,8 @@ class FolderLock {
   static std::string file(const std::string& folder) { return folder + "/lock"; }
   /// What the lock says, for parse_identity(); nothing when there is none.
   static std::optional<std::string> text(const std::string& folder);
+  /// Who has it; nothing when there is none, or it cannot be read.
+  static std::optional<ProcessIdentity> owner(const std::string& folder);
 
   using Grip = std::shared_ptr<const Opened>;
   /// While it exists, the lock is not taken. @throws ResourceError, saying who has taken it and when.

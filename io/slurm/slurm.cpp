@@ -116,7 +116,6 @@ JobView view_job(const std::string& job) {
   for (const std::string& line : split(outcome.output, '\n')) {  // an array has several: what is to come counts
     const std::vector<std::string> parts = split(line, '|');
     if (parts.size() < 4 || view.may_run() || (view.is_in_queue() && parts[0] != "RUNNING")) continue;
-    view.is_known = true;
     view.state = parts[0];
     view.nodes = parts[1];
     view.end = parts[2];
@@ -155,10 +154,8 @@ std::string send_job(const std::vector<std::string>& options, const std::string&
   throw ResourceError("sbatch did not say the job's number: " + said);
 }
 
-void cancel_job(const std::string& job, const std::vector<std::string>& options) {
-  std::vector<std::string> words = options;
-  words.push_back(job);
-  const ProcessOutcome outcome = run_command("scancel", words);
+void cancel_job(const std::string& job) {
+  const ProcessOutcome outcome = run_command("scancel", {job});
   if (outcome.status != 0) throw ResourceError("cannot cancel job " + job + ": " + words_of(outcome.output));
 }
 

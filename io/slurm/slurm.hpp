@@ -13,8 +13,7 @@ namespace hindsight {
 /// What squeue says of a job.
 struct JobView {
   bool has_answered = false;  ///< SLURM did
-  bool is_known = false;      ///< the job is in the queue, or has left it a short while ago
-  std::string state;          ///< PENDING, RUNNING, COMPLETED, ...
+  std::string state;          ///< PENDING, RUNNING, COMPLETED, ...; empty: SLURM knows the job no more
   std::string nodes, end;     ///< those that it has; when its limit is up, as "2026-11-23T16:32:32"
   std::string reason;         ///< why it waits
   /// It waits, runs, or is being ended.
@@ -37,8 +36,8 @@ void test_job(const std::string& script);
 /// when there is no sbatch or no controller answers; InputError with SLURM's words when it refuses the job.
 std::string send_job(const std::vector<std::string>& options, const std::string& script);
 
-/// @param options of scancel. @throws ResourceError with SLURM's words.
-void cancel_job(const std::string& job, const std::vector<std::string>& options = {});
+/// @throws ResourceError with SLURM's words.
+void cancel_job(const std::string& job);
 
 struct Partition {
   std::string name;

@@ -3,9 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <sstream>
 #include <vector>
 
 #include "runtime/environment.hpp"

@@ -36,10 +36,14 @@ void require_runnable(const Case& c, const std::string& verb, int ranks) {
   all.require_room_for(ranks);
 }
 
-std::string leave_begun(const Options& options, const Case& c, int ranks) {
+void require_alone(const Communicator& comm, const std::string& verb) {
+  if (comm.size() > 1)
+    throw InputError("hindsight " + verb + " sends jobs and computes nothing: start it without mpirun or srun");
+}
+
+void leave_begun(const Options& options, const Case& c, int ranks) {
   RunClaim claim(options, c, Communicator(MPI_COMM_SELF));
   claim.leave_begun(ranks);
-  return claim.place();
 }
 
 double state_bytes(const Case& c) {

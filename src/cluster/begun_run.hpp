@@ -12,9 +12,12 @@ namespace hindsight {
 /// InputError for what a run of this verb would refuse: the case, the verb, more ranks than the grid has room for.
 void require_runnable(const Case& c, const std::string& verb, int ranks);
 
+/// Verbs that send jobs compute nothing themselves. @throws InputError when there are several ranks.
+void require_alone(const Communicator& comm, const std::string& verb);
+
 /// Begins a run and leaves it: from here on the folder holds a run that has kept nothing. By one process. @param
-/// options with verb, target, set and out as of the verb. @returns the folder, from the root. @throws as RunClaim.
-std::string leave_begun(const Options& options, const Case& c, int ranks);
+/// options with verb, target, set and out as of the verb. @throws as RunClaim.
+void leave_begun(const Options& options, const Case& c, int ranks);
 
 /// Of one state on all ranks, about.
 double state_bytes(const Case& c);

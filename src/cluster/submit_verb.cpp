@@ -47,7 +47,7 @@ void require_unused(const std::string& run) {
         fmt::format("'{}' is computed by a chain of jobs: job {} is {} (hindsight status {}; hindsight "
                     "cancel {} ends it)",
                     run, now.jobs.front().job.id, now.jobs.front().seen.state, run, run));
-  const std::optional<ProcessIdentity> owner = parse_identity(FolderLock::text(run).value_or(""));
+  const std::optional<ProcessIdentity> owner = FolderLock::owner(run);
   const Liveness state = owner ? liveness(*owner) : Liveness::dead;
   if (state == Liveness::alive || state == Liveness::unknown)
     throw InputError(fmt::format("'{}' is in use by process {} on host {} since {}; its chain can begin when that ends",
@@ -126,16 +126,6 @@ void test_script(const std::string& script) {
   fs::remove(file);
 }
 
-void require_alone(const Communicator& comm, const std::string& verb) {
-  if (comm.size() > 1)
-    throw InputError("hindsight " + verb + " sends jobs and computes nothing: start it without mpirun or srun");
-}
-
-/// For people.
-void say(const Options& options, const Communicator& comm, const std::string& text) {
-  if (!options.quiet && options.json != "-") print(comm, text);
-}
-
 }  // namespace
 
 ExitCode submit_verb(const Options& options, const Communicator& comm) {
@@ -188,10 +178,9 @@ ExitCode cancel_sweep(const Options& options, const Communicator& comm) {
     ++cancelled;
   }
   write_json(options, comm, {{"sweep", options.target}, {"cancelled", cancelled}});
-  if (!options.quiet && options.json != "-")
-    print(comm, cancelled == 0
-                    ? "no job of '" + options.target + "' is in the queue\n"
-                    : "its jobs are cancelled; the same hindsight sweep goes on with what is not complete\n");
+  say(options, comm,
+      cancelled == 0 ? "no job of '" + options.target + "' is in the queue\n"
+                     : "its jobs are cancelled; the same hindsight sweep goes on with what is not complete\n");
   return ExitCode::done;
 }
 

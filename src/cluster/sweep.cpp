@@ -30,15 +30,13 @@ void require_name(const std::string& name, const SourcePlace& place) {
 /// Of a run that is not complete, by its lock and what its jobs say.
 RowState unfinished(const std::string& run) {
   RowState row{"waiting", "", nullptr, std::nullopt};
-  const Json status = Json::parse(std::ifstream(run + "/status.json"), nullptr, false);
-  const bool has_status = status.is_object();
-  if (has_status && status.value("total", 0.0) > 0)
-    row.percent = 100.0 * status.value("done", 0.0) / status.value("total", 0.0);
-  const std::optional<ProcessIdentity> owner = parse_identity(FolderLock::text(run).value_or(""));
+  const Json status = status_of(run);
+  if (status.value("total", 0.0) > 0) row.percent = 100.0 * status.value("done", 0.0) / status.value("total", 0.0);
+  const std::optional<ProcessIdentity> owner = FolderLock::owner(run);
   const Liveness state = owner ? liveness(*owner) : Liveness::dead;
   const JobLog log = JobLog::of(run);
   const ChainJob last = !log.is_empty() && !log.newest().jobs.empty() ? log.newest().jobs.back() : ChainJob{};
-  if (has_status && status.contains("failure")) {
+  if (status.contains("failure")) {
     row.state = "failed";
     row.text = status["failure"];
   } else if (state == Liveness::alive || state == Liveness::unknown) {

@@ -205,7 +205,7 @@ ExitCode report(const Options& options, const Sweep& sweep, const Communicator& 
   Json json = {{"sweep", sweep.folder}, {"jobs", sweep.jobs}};
   const std::string text = sweep_text(sweep, "", json);
   write_json(options, comm, json);
-  if (!options.quiet && options.json != "-") print(comm, text);
+  say(options, comm, text);
   const bool is_complete = json["counts"].value("complete", 0) == static_cast<int>(sweep.rows.size());
   return is_complete ? ExitCode::done : ExitCode::numerics;
 }
@@ -213,7 +213,7 @@ ExitCode report(const Options& options, const Sweep& sweep, const Communicator& 
 }  // namespace
 
 ExitCode sweep_verb(const Options& options, const Communicator& comm) {
-  if (comm.size() > 1) throw InputError("hindsight sweep starts runs of its own: start it without mpirun or srun");
+  require_alone(comm, "sweep");
   const bool is_local = options.cluster.local > 0;
   auto [sweep, all] = read_all(options);
   const std::string script = script_for(options, sweep, all.front().source.name);
@@ -235,13 +235,12 @@ ExitCode sweep_verb(const Options& options, const Communicator& comm) {
   write_work(sweep, waiting, script);
   if (count > 0 && is_local) run_here(sweep, count, options.cluster.local);
   if (count > 0 && !is_local) send_arrays(sweep, count, options.cluster.at_once);
-  if (count == 0 && !options.quiet && options.json != "-")
-    print(comm, fmt::format("all {} rows are complete: nothing is sent\n", rows));
+  if (count == 0) say(options, comm, fmt::format("all {} rows are complete: nothing is sent\n", rows));
   if (is_local || count == 0) return report(options, sweep, comm);
   write_json(options, comm, {{"sweep", sweep.folder}, {"jobs", sweep.jobs}, {"rows", rows}, {"sent", count}});
-  if (!options.quiet && options.json != "-")
-    print(comm, fmt::format("{} of {} rows are queued (job {}); hindsight status {} shows them\n", count, rows,
-                            fmt::join(sweep.jobs, ", "), sweep.folder));
+  say(options, comm,
+      fmt::format("{} of {} rows are queued (job {}); hindsight status {} shows them\n", count, rows,
+                  fmt::join(sweep.jobs, ", "), sweep.folder));
   return ExitCode::done;
 }
 

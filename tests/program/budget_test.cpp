@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {
@@ -16,16 +17,8 @@ using namespace test;
 
 constexpr double mib = 1 << 20;
 
-class Budget : public ::testing::Test {
+class Budget : public test::OwnFolder {
  protected:
-  Budget() {
-    here_ = testing::TempDir() + "budget-" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(here_);
-    fs::create_directories(here_);
-    fs::current_path(here_);
-  }
-  ~Budget() override { fs::current_path("/"); }
-
   /// @returns the exit code.
   int run(const std::string& arguments, int ranks = 1) {
     return run_command(command_line(arguments, ranks) + " > " + here_ + "/output.txt 2>&1");
@@ -45,8 +38,6 @@ class Budget : public ::testing::Test {
 #endif
     EXPECT_FALSE(fs::exists(folder + "/scratch"));
   }
-
-  std::string here_;
 };
 
 constexpr const char* decay = R"yaml(

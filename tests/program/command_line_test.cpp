@@ -10,6 +10,7 @@
 #include "runtime/error.hpp"
 #include "src/launched_tasks.hpp"
 #include "src/words.hpp"
+#include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {
@@ -28,17 +29,9 @@ objective: [{final: "u^2"}]
 unknowns: {a: {}, b: {}}
 )yaml";
 
-class CommandLine : public ::testing::Test {
+class CommandLine : public test::OwnFolder {
  protected:
-  CommandLine() {
-    here_ = testing::TempDir() + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(here_);
-    fs::create_directories(here_);
-    fs::current_path(here_);
-    std::ofstream("decay.yaml") << decay;
-  }
-  ~CommandLine() override { fs::current_path("/"); }
-
+  CommandLine() { std::ofstream("decay.yaml") << decay; }
   /// @returns the exit code. @param before words in front of the program, which may set variables.
   int run(const std::string& arguments, int ranks = 1, const std::string& before = "") {
     std::string command = command_line(arguments, ranks);
@@ -51,7 +44,6 @@ class CommandLine : public ::testing::Test {
     EXPECT_NE(output().find(message), std::string::npos) << arguments << "\n" << output();
     EXPECT_FALSE(fs::exists("runs")) << arguments;
   }
-  std::string here_;
 };
 
 TEST_F(CommandLine, PicturesAreSvg) {

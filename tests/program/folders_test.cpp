@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/hdf5/hdf5_handle.hpp"
+#include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {
@@ -18,18 +19,9 @@ namespace fs = std::filesystem;
 
 using namespace test;
 
-class Folders : public ::testing::Test {
+class Folders : public test::OwnFolder {
  protected:
-  Folders() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    here_ = testing::TempDir() + "folders-" + test->name();
-    fs::remove_all(here_);
-    fs::create_directories(here_);
-    fs::current_path(here_);
-    write_case("case.yaml", "decay");
-  }
-  ~Folders() override { fs::current_path("/"); }
-
+  Folders() { write_case("case.yaml", "decay"); }
   static void write_case(const std::string& file, const std::string& name, const std::string& step = "0.01") {
     std::ofstream(file) << "case: " << name << "\ngrid: {x: {cells: 8}}\nparameters: {a: 0.5, c: 1}\n"
                         << "state: {u: {initial: \"sin(2*pi*x)\"}}\nequations: {dt(u): \"-a*u\"}\ntime: {step: " << step
@@ -76,7 +68,6 @@ class Folders : public ::testing::Test {
     EXPECT_TRUE(says("--overwrite") && says("--out")) << output();
     EXPECT_TRUE(all_of(folder) == before);
   }
-  std::string here_;
 };
 
 TEST_F(Folders, EachVerbHasOneOfItsOwnByDefault) {

@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "runtime/host/target.hpp"
+#include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {
@@ -14,13 +15,9 @@ namespace {
 using namespace hindsight::test;
 namespace fs = std::filesystem;
 
-class Kernels : public ::testing::Test {
+class Kernels : public test::OwnFolder {
  protected:
   Kernels() {
-    here_ = testing::TempDir() + "kernels-" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(here_);
-    fs::create_directories(here_);
-    fs::current_path(here_);
     std::ofstream("case.yaml") << R"yaml(
 case: waves
 grid: {x: {cells: 96, to: 1}, y: {cells: 64, to: 1}}
@@ -33,8 +30,6 @@ unknowns: {D: {}, a: {}}
 checkpoints: {host: 30 slots}
 )yaml";
   }
-  ~Kernels() override { fs::current_path("/"); }
-
   /// With the cache of this test, and variables. @returns the exit code.
   int run(const std::string& arguments, const std::string& variables = "") {
     const std::string own = "HINDSIGHT_CACHE=" + here_ + "/cache ";
@@ -50,7 +45,6 @@ checkpoints: {host: 30 slots}
     const nlohmann::json all = nlohmann::json::parse(std::ifstream(folder + "/result.json"));
     return all["objective"].dump() + all["gradient"].dump();
   }
-  std::string here_;
 };
 
 TEST_F(Kernels, AreTakenFromTheCacheWithoutACompiler) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {
@@ -19,17 +20,8 @@ namespace fs = std::filesystem;
 
 using namespace test;
 
-class OwnProgram : public ::testing::Test {
+class OwnProgram : public test::OwnFolder {
  protected:
-  OwnProgram() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    here_ = testing::TempDir() + "own-" + test->name();
-    fs::remove_all(here_);
-    fs::create_directories(here_);
-    fs::current_path(here_);
-  }
-  ~OwnProgram() override { fs::current_path("/"); }
-
   static std::string command(const std::string& arguments, int ranks) {
     std::string text = clean_environment;
     if (ranks > 1) text += "mpirun --oversubscribe --bind-to none -n " + std::to_string(ranks) + " ";
@@ -66,7 +58,6 @@ unknowns: {k: {}, initial(q): {}}
         << checkpoints << ": " << output();
     return fs::exists(folder + "/result.json") ? answer(folder) : "none";
   }
-  std::string here_;
 };
 
 /// J and dJ/dk of the same steps, cell by cell.

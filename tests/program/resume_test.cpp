@@ -14,6 +14,7 @@
 #include <regex>
 #include <thread>
 
+#include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {
@@ -23,17 +24,8 @@ namespace fs = std::filesystem;
 
 using namespace test;
 
-class Resume : public ::testing::Test {
+class Resume : public test::OwnFolder {
  protected:
-  Resume() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    here_ = testing::TempDir() + "resume-" + test->name();
-    fs::remove_all(here_);
-    fs::create_directories(here_);
-    fs::current_path(here_);
-  }
-  ~Resume() override { fs::current_path("/"); }
-
   std::string command(const std::string& arguments, int ranks) const {
     return command_line(arguments, ranks).insert(clean_environment.size(), environment_);
   }
@@ -100,8 +92,7 @@ time: {method: rk4, step: 0.1, to: )yaml"
     write_text("case.yaml", text);
   }
   static constexpr int died_before = -2;  // by another signal
-  std::string here_;
-  std::string environment_;  // "NAME=VALUE " of processes
+  std::string environment_;               // "NAME=VALUE " of processes
 };
 
 TEST_F(Resume, StopAfterLoopsUntilDoneWithTheSameBits) {

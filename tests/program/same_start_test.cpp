@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {
@@ -13,18 +14,12 @@ namespace {
 using namespace hindsight::test;
 namespace fs = std::filesystem;
 
-class SameStart : public ::testing::Test {
+class SameStart : public test::OwnFolder {
  protected:
   SameStart() {
-    here_ = testing::TempDir() + "same-" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(here_);
-    fs::create_directories(here_);
-    fs::current_path(here_);
     write("a.yaml", "1e-3", "20");
     write("b.yaml", "2e-3", "20");
   }
-  ~SameStart() override { fs::current_path("/"); }
-
   static void write(const std::string& file, const std::string& diffusion, const std::string& hare) {
     fs::create_directories(fs::absolute(file).parent_path());
     std::ofstream(file) << "case: waves\n"
@@ -61,7 +56,6 @@ class SameStart : public ::testing::Test {
     EXPECT_EQ(output.find("hindsight: "), output.rfind("hindsight: ")) << output;
     EXPECT_FALSE(fs::exists("runs")) << output;
   }
-  std::string here_;
 };
 
 TEST_F(SameStart, OtherCases) {

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {
@@ -23,17 +24,12 @@ using namespace hindsight::test;
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-class Signals : public ::testing::Test {
+class Signals : public test::OwnFolder {
  protected:
   Signals() {
-    here_ = testing::TempDir() + "signals-" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(here_);
-    fs::create_directories(here_ + "/bin");
-    fs::current_path(here_);
+    fs::create_directories("bin");
     write_case("case.yaml", "checkpoints: {host: 40 slots, disk: 40 slots}\n");
   }
-  ~Signals() override { fs::current_path("/"); }
-
   static void write_case(const std::string& file, const std::string& checkpoints, const std::string& to = "60") {
     std::ofstream(file) << "case: waves\n"
                            "grid: {x: {cells: 96, to: 1}, y: {cells: 64, to: 1}}\n"
@@ -126,7 +122,6 @@ class Signals : public ::testing::Test {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << output();
     return code;
   }
-  std::string here_;
 };
 
 TEST_F(Signals, WhileKernelsAreCompiled) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {
@@ -14,13 +15,9 @@ namespace fs = std::filesystem;
 
 using namespace test;
 
-class Sweeps : public ::testing::Test {
+class Sweeps : public test::OwnFolder {
  protected:
   Sweeps() {
-    here_ = testing::TempDir() + "sweep-" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(here_);
-    fs::create_directories(here_);
-    fs::current_path(here_);
     std::ofstream("decay.yaml") << R"yaml(
 case: decay
 parameters: {k: 0.8, s: 0}
@@ -31,12 +28,10 @@ objective: [{final: u}]
 unknowns: {k: {}}
 )yaml";
   }
-  ~Sweeps() override { fs::current_path("/"); }
   static void write_table(const std::string& text) { std::ofstream("table.csv") << text; }
   int run(const std::string& arguments) { return run_command(command_line(arguments, 1) + " > output.txt 2>&1"); }
   static std::string output() { return contents("output.txt"); }
   static nlohmann::json json(const std::string& path) { return nlohmann::json::parse(std::ifstream(path)); }
-  std::string here_;
 };
 
 TEST_F(Sweeps, RowsAreRunsOfTheirOwn) {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
 namespace hindsight {
@@ -30,14 +31,9 @@ bool can_be_elsewhere() {
   return run_command(elsewhere("true") + " > /dev/null 2>&1") == 0;
 }
 
-class Takeover : public ::testing::Test {
+class Takeover : public test::OwnFolder {
  protected:
   Takeover() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    here_ = testing::TempDir() + "takeover-" + test->name();
-    fs::remove_all(here_);
-    fs::create_directories(here_);
-    fs::current_path(here_);
     std::ofstream("case.yaml") << R"yaml(
 case: waves
 grid: {x: {cells: 48, to: 1}, y: {cells: 32, to: 1}}
@@ -54,8 +50,6 @@ output: {every: 15}
   void SetUp() override {
     if (!can_be_elsewhere()) GTEST_SKIP() << "no process can be hidden here: unshare --uts is not allowed";
   }
-  ~Takeover() override { fs::current_path("/"); }
-
   /// @returns the exit code.
   int run(const std::string& arguments, int ranks = 1) const {
     return run_command(command_line(arguments, ranks) + " > " + here_ + "/output.txt 2>&1");
@@ -122,7 +116,6 @@ output: {every: 15}
     const auto says = [said = owner_output()](const char* text) { return said.find(text) != std::string::npos; };
     EXPECT_TRUE(says("was taken by process") || says("a process that took it has ended")) << owner_output();
   }
-  std::string here_;
 };
 
 TEST_F(Takeover, TheOwnerEndsAndTheTakerGoesOn) {
