@@ -94,8 +94,12 @@ Liveness seen(const ProcessIdentity& owner) {
 }  // namespace
 
 Liveness liveness(const ProcessIdentity& owner, double patience) {
+  return liveness(owner, [&](const JobIdentity& job) { return has_given_up(job, patience); });
+}
+
+Liveness liveness(const ProcessIdentity& owner, const std::function<bool(const JobIdentity&)>& has_given_up) {
   const Liveness here = seen(owner);
-  return here == Liveness::unknown && owner.job && has_given_up(*owner.job, patience) ? Liveness::given_up : here;
+  return here == Liveness::unknown && owner.job && has_given_up(*owner.job) ? Liveness::given_up : here;
 }
 
 std::string to_text(const ProcessIdentity& identity) {

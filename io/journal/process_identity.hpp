@@ -1,6 +1,7 @@
 // Which process it is, so that it can be told from a later one with the same number.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -34,6 +35,8 @@ enum class Liveness {
 /// Whether it still runs, as far as can be seen from here. Of processes on other hosts and in other name spaces that
 /// belong to jobs, SLURM is asked. @param patience seconds with one that does not answer.
 Liveness liveness(const ProcessIdentity& owner, double patience = 0.0);
+/// The same. @param has_given_up whether SLURM has ended a job.
+Liveness liveness(const ProcessIdentity& owner, const std::function<bool(const JobIdentity&)>& has_given_up);
 
 /// Lines "host NAME", "process 17" and so on, the job's where there is one; nothing when the text is not such.
 std::string to_text(const ProcessIdentity& identity);

@@ -1,6 +1,7 @@
 // Which job of SLURM a process belongs to.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@ namespace hindsight {
 struct JobIdentity {
   std::string cluster, job;
   int restart = 0;
+  std::int64_t user = 0;  ///< whose it is: SLURM may hide it from others
   bool operator==(const JobIdentity&) const = default;
 };
 
@@ -18,7 +20,7 @@ struct JobIdentity {
 std::optional<JobIdentity> this_job(const std::function<std::string(const char*)>& variable);
 std::optional<JobIdentity> this_job();
 
-/// "CLUSTER JOB RESTART", and back; nothing when the text is not such.
+/// "CLUSTER JOB RESTART USER", and back; nothing when the text is not such.
 std::string to_text(const JobIdentity& job);
 std::optional<JobIdentity> parse_job(const std::string& text);
 

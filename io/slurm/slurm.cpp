@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "runtime/error.hpp"
+#include "runtime/nearest_name.hpp"
 #include "runtime/process.hpp"
 #include "runtime/stop_request.hpp"
 #include "runtime/stopwatch.hpp"
@@ -77,6 +78,16 @@ std::int64_t number_in(const std::string& text) {
   return whole_number(text).value_or(0);
 }
 
+/// Of "DAYS-HOURS:MINUTES:SECONDS", from whose front parts may be missing; 0 for "infinite".
+double seconds_in(const std::string& limit) {
+  const std::string::size_type days_end = limit.find('-');
+  const bool has_days = days_end != std::string::npos;
+  double seconds = 0.0;
+  for (const std::string& part : split(has_days ? limit.substr(days_end + 1) : limit, ':'))
+    seconds = 60.0 * seconds + static_cast<double>(number_in(part));
+  return seconds + (has_days ? 86400.0 * static_cast<double>(number_in(limit.substr(0, days_end))) : 0.0);
+}
+
 /// The value of a line "NAME = VALUE" of SLURM's settings.
 std::string setting(const std::string& name) {
   const std::optional<std::string> all = answer_of("scontrol", {"show", "config"});
@@ -124,6 +135,30 @@ JobView view_job(const std::string& job) {
   return view;
 }
 
+std::map<std::string, JobView> view_tasks(const std::vector<std::string>& arrays) {
+  std::map<std::string, JobView> tasks;
+  const std::string jobs = join(arrays, ",");
+  const std::optional<std::string> all = answer_of("squeue", {"-h", "-r", "-t", "all", "-j", jobs, "-o", "%A|%T"});
+  for (const std::string& line : split(all.value_or(""), '\n')) {
+    const std::string::size_type end = line.find('|');
+    if (end == std::string::npos) continue;
+    JobView& view = tasks[line.substr(0, end)];
+    view.has_answered = true;
+    view.state = line.substr(end + 1);
+  }
+  return tasks;
+}
+
+namespace {
+
+/// Whether SLURM shows a job to its user alone.
+bool may_be_hidden(const JobIdentity& job) {
+  static const bool are_private = setting("PrivateData").find("jobs") != std::string::npos;
+  return are_private && job.user != static_cast<std::int64_t>(geteuid());
+}
+
+}  // namespace
+
 bool has_given_up(const JobIdentity& job, double patience) {
   const std::optional<JobIdentity> mine = this_job();
   if (mine && mine->cluster == job.cluster && mine->job == job.job) return mine->restart > job.restart;
@@ -131,7 +166,7 @@ bool has_given_up(const JobIdentity& job, double patience) {
   if ((mine ? mine->cluster : here) != job.cluster) return false;
   for (const Stopwatch waited;; usleep(pause)) {
     const JobView view = view_job(job.job);
-    if (view.has_answered) return !view.may_run();
+    if (view.has_answered) return !view.may_run() && (!view.state.empty() || !may_be_hidden(job));
     if (waited.seconds() > patience) return false;
     stop_if_asked();
   }
@@ -160,11 +195,11 @@ void cancel_job(const std::string& job) {
 }
 
 std::optional<Partition> find_partition(const std::string& name) {
-  const std::optional<std::string> all = answer_of("sinfo", {"-h", "-o", "%P|%D|%C"});
+  const std::optional<std::string> all = answer_of("sinfo", {"-h", "-o", "%P|%D|%C|%l"});
   Partition found;
   for (const std::string& line : split(all.value_or(""), '\n')) {
     std::vector<std::string> parts = split(line, '|');
-    if (parts.size() < 3) continue;
+    if (parts.size() < 4) continue;
     const bool is_default = parts[0].ends_with('*');
     if (is_default) parts[0].pop_back();
     if (name.empty() ? !is_default : parts[0] != name) continue;
@@ -172,6 +207,7 @@ std::optional<Partition> find_partition(const std::string& name) {
     found.nodes += number_in(parts[1]);
     const std::vector<std::string> cores = split(parts[2], '/');  // in use, idle, out of use, all
     found.cores += cores.empty() ? 0 : number_in(cores.back());
+    found.seconds = seconds_in(parts[3]);
   }
   if (found.name.empty()) return std::nullopt;
   return found;

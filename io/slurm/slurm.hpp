@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,9 +25,12 @@ struct JobView {
 
 JobView view_job(const std::string& job);
 
+/// The same for each task of arrays of jobs, by the number that it has as a job; those that SLURM knows.
+std::map<std::string, JobView> view_tasks(const std::vector<std::string>& arrays);
+
 /// Whether SLURM has ended the job, or started it again since: nobody waits for its processes any more, though some
 /// may live on a node that cannot be reached. @param patience seconds in which SLURM is asked again while it does not
-/// answer. False where it does not say. @throws Stopped
+/// answer. False where it does not say, and where it may hide the job, another user's. @throws Stopped
 bool has_given_up(const JobIdentity& job, double patience = 0.0);
 
 /// Whether SLURM would take a script; nothing is sent. @throws as send_job().
@@ -42,6 +46,7 @@ void cancel_job(const std::string& job);
 struct Partition {
   std::string name;
   std::int64_t cores = 0, nodes = 0;
+  double seconds = 0.0;  ///< the longest limit of its jobs; 0: there is none
 };
 /// @param name empty: the default one. Nothing where SLURM does not say.
 std::optional<Partition> find_partition(const std::string& name);

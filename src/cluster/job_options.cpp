@@ -35,6 +35,18 @@ void require_partition(const JobRequest& request) {
   if (request.nodes > partition->nodes)
     throw InputError(
         fmt::format("--nodes {}: the partition '{}' has {}", request.nodes, partition->name, partition->nodes));
+  // Many clusters take such a job, which waits for ever.
+  if (partition->seconds > 0 && request.seconds > partition->seconds)
+    throw InputError(fmt::format("--time: the limit of jobs in the partition '{}' is {}", partition->name,
+                                 limit_text(partition->seconds)));
+}
+
+/// Its jobs would be looked for here. @throws InputError
+void require_this_cluster(const JobRequest& request) {
+  for (const std::string& option : request.sbatch)
+    if (option.starts_with("--clusters") || (option.starts_with("-M") && !option.starts_with("--")))
+      throw InputError("'" + option + "' sends jobs to another cluster, where they cannot be followed from here; " +
+                       "submit on that cluster's login node");
 }
 
 }  // namespace
@@ -52,6 +64,7 @@ JobRequest job_request(const ClusterOptions& options, const std::string& name) {
   request.sbatch = options.sbatch;
   if (request.nodes > request.ranks)
     throw InputError(fmt::format("--nodes {}: there are {} ranks for them", request.nodes, request.ranks));
+  require_this_cluster(request);
   require_partition(request);
   return request;
 }

@@ -10,12 +10,6 @@
 namespace hindsight {
 namespace {
 
-/// HOURS:MM:SS
-std::string limit_text(double seconds) {
-  const auto whole = static_cast<std::int64_t>(seconds);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
 /// A percent sign stands for something in the names of files that SLURM writes.
 std::string without_patterns(const std::string& path) {
   std::string text;
@@ -139,6 +133,11 @@ exit $code
 )sh";
 
 }  // namespace
+
+std::string limit_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
 
 std::string quoted_word(const std::string& word) {
   const auto is_plain = [](unsigned char c) {

@@ -18,6 +18,9 @@ struct JobRequest {
   std::vector<std::string> sbatch{};   ///< more options of sbatch
 };
 
+/// HOURS:MM:SS, as SLURM takes limits.
+std::string limit_text(double seconds);
+
 /// Lines "#SBATCH ...".
 std::string directives(const JobRequest& request);
 

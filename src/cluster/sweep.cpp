@@ -11,6 +11,7 @@
 #include "io/case/csv.hpp"
 #include "io/files/file_system.hpp"
 #include "io/journal/run_lock.hpp"
+#include "io/slurm/slurm.hpp"
 #include "src/cluster/chain.hpp"
 #include "src/run_place.hpp"
 
@@ -27,13 +28,30 @@ void require_name(const std::string& name, const SourcePlace& place) {
     throw InputError(place, "'" + name + "' is no name for a run's folder: letters, digits, and _ . + - within");
 }
 
+/// How far a row is.
+struct RowState {
+  std::string state;  ///< complete, running, stopped, failed, waiting
+  std::string text;   ///< what more there is to say
+  Json result;        ///< result.json, or check.json, of a complete one; else null
+  std::optional<double> percent;
+};
+
+/// What SLURM says of a sweep's tasks, asked once for all rows.
+using Tasks = std::map<std::string, JobView>;
+
+bool has_ended(const JobIdentity& job, const Tasks& tasks) {
+  const auto found = tasks.find(job.job);
+  return found != tasks.end() ? !found->second.may_run() : has_given_up(job);
+}
+
 /// Of a run that is not complete, by its lock and what its jobs say.
-RowState unfinished(const std::string& run) {
+RowState unfinished(const std::string& run, const Tasks& tasks) {
   RowState row{"waiting", "", nullptr, std::nullopt};
   const Json status = status_of(run);
   if (status.value("total", 0.0) > 0) row.percent = 100.0 * status.value("done", 0.0) / status.value("total", 0.0);
   const std::optional<ProcessIdentity> owner = FolderLock::owner(run);
-  const Liveness state = owner ? liveness(*owner) : Liveness::dead;
+  const Liveness state =
+      owner ? liveness(*owner, [&](const JobIdentity& job) { return has_ended(job, tasks); }) : Liveness::dead;
   const JobLog log = JobLog::of(run);
   const ChainJob last = !log.is_empty() && !log.newest().jobs.empty() ? log.newest().jobs.back() : ChainJob{};
   if (status.contains("failure")) {
@@ -49,6 +67,15 @@ RowState unfinished(const std::string& run) {
     row.state = "stopped";
   }
   return row;
+}
+
+RowState state_of(const std::string& run, const Tasks& tasks) {
+  std::error_code unknown;
+  if (!fs::exists(RunManifest::file(run), unknown)) return {"waiting", "", nullptr, std::nullopt};
+  const RunPlace place = RunPlace::of(run);
+  if (!place.is_complete) return unfinished(run, tasks);
+  return {"complete", "", Json::parse(std::ifstream(place.work + "/" + place.manifest().result()), nullptr, false),
+          std::nullopt};
 }
 
 /// A number as it is to be read again.
@@ -164,15 +191,6 @@ void Sweep::write() const {
   write_text_file(files, record(folder), json.dump(1) + "\n");
 }
 
-RowState state_of(const std::string& run) {
-  std::error_code unknown;
-  if (!fs::exists(RunManifest::file(run), unknown)) return {"waiting", "", nullptr, std::nullopt};
-  const RunPlace place = RunPlace::of(run);
-  if (!place.is_complete) return unfinished(run);
-  return {"complete", "", Json::parse(std::ifstream(place.work + "/" + place.manifest().result()), nullptr, false),
-          std::nullopt};
-}
-
 std::string sweep_text(const Sweep& sweep, const std::string& csv, Json& json) {
   std::vector<std::string> columns = {"name", "state"};
   std::vector<Line> lines;
@@ -183,8 +201,9 @@ std::string sweep_text(const Sweep& sweep, const std::string& csv, Json& json) {
     if (std::find(columns.begin(), columns.end(), column) == columns.end()) columns.push_back(column);
     line[column] = cell;
   };
+  const Tasks tasks = sweep.jobs.empty() ? Tasks() : view_tasks(sweep.jobs);
   for (const SweepRow& row : sweep.rows) {
-    const RowState now = state_of(sweep.run(row));
+    const RowState now = state_of(sweep.run(row), tasks);
     ++counts[now.state];
     Line line{{"name", row.name}, {"state", now.state}};
     for (const std::string& setting : row.set)

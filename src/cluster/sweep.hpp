@@ -44,15 +44,6 @@ struct Sweep {
   std::string run(const SweepRow& row) const { return folder + "/" + row.name; }
 };
 
-/// How far a row is.
-struct RowState {
-  std::string state;  ///< complete, running, stopped, failed, waiting
-  std::string text;   ///< what more there is to say
-  Json result;        ///< result.json, or check.json, of a complete one; else null
-  std::optional<double> percent;
-};
-RowState state_of(const std::string& run);
-
 /// Rows, states and results in words. @param csv a file where the table goes, too; -: the text is that table; empty:
 /// nowhere. @throws ResourceError when the file cannot be written.
 std::string sweep_text(const Sweep& sweep, const std::string& csv, Json& json);

@@ -1,5 +1,6 @@
 // What jobs of SLURM leave in a run's folder, and what is made of it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -28,16 +29,16 @@ std::optional<JobIdentity> job_with(const std::string& cluster, const std::strin
 TEST(Job, IsReadFromTheEnvironment) {
   EXPECT_EQ(job_with("", "", ""), std::nullopt);
   EXPECT_EQ(job_with("here", "", ""), std::nullopt);
-  EXPECT_EQ(job_with("here", "17", ""), (JobIdentity{"here", "17", 0}));
-  EXPECT_EQ(job_with("here", "17", "2"), (JobIdentity{"here", "17", 2}));
+  EXPECT_EQ(job_with("here", "17", ""), (JobIdentity{"here", "17", 0, geteuid()}));
+  EXPECT_EQ(job_with("here", "17", "2"), (JobIdentity{"here", "17", 2, geteuid()}));
   EXPECT_EQ(job_with("here", "x", "2"), std::nullopt);
   EXPECT_EQ(this_job([](const std::string& name) { return name == "SLURMD_NODENAME" ? "" : "1"; }), std::nullopt);
 }
 
 TEST(Job, IsReadBack) {
-  const JobIdentity job{"here", "17", 2};
+  const JobIdentity job{"here", "17", 2, 1000};
   EXPECT_EQ(parse_job(to_text(job)), job);
-  for (const char* text : {"", "here", "here 17", "here x 0", "here 17 -1", "here 17 0 more"})
+  for (const char* text : {"", "here", "here 17", "here x 0 0", "here 17 -1 0", "here 17 0", "here 17 0 0 more"})
     EXPECT_EQ(parse_job(text), std::nullopt) << text;
 }
 
@@ -45,7 +46,7 @@ TEST(Job, StandsInALock) {
   ProcessIdentity mine = this_process();
   mine.job.reset();
   const std::string without = to_text(mine);
-  mine.job = {"here", "17", 1};
+  mine.job = {"here", "17", 1, 1000};
   EXPECT_EQ(parse_identity(to_text(mine)), mine);
   EXPECT_EQ(parse_identity(without)->job, std::nullopt);  // as locks outside of jobs are
 }
@@ -71,7 +72,7 @@ TEST(Job, OfALowerRestartIsGivenUp) {
   const InJob here("17", "1");
   ProcessIdentity owner = this_process();
   owner.host = "another";
-  owner.job = {"nowhere", "17", 0};
+  owner.job = {"nowhere", "17", 0, 0};
   EXPECT_EQ(liveness(owner), Liveness::given_up);
   owner.job->restart = 1;
   EXPECT_EQ(liveness(owner), Liveness::unknown);
@@ -147,6 +148,11 @@ TEST(Scripts, AskForWhatTheCommandLineSays) {
   for (const char* memory : {"much", "-1G", "8", "1 KiB", "8 GiB of it"}) {
     options.memory = memory;
     EXPECT_THROW(job_request(options, "name"), InputError) << memory;
+  }
+  options.memory.clear();
+  for (const char* other : {"--clusters=far", "-Mfar", "-M"}) {
+    options.sbatch = {other};
+    EXPECT_THROW(job_request(options, "name"), InputError) << other;
   }
   EXPECT_THROW(require_time({.name = "", .seconds = 10}, 1), InputError);
   EXPECT_NO_THROW(require_time({.name = "", .seconds = 60}, 1));

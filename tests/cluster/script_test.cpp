@@ -1,0 +1,200 @@
+// The rules of a chain's script, with commands in SLURM's place that fail and lie as asked.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "io/journal/process_identity.hpp"
+#include "src/cluster/chain.hpp"
+#include "src/cluster/job_script.hpp"
+#include "tests/program/own_folder.hpp"
+#include "tests/program/program.hpp"
+
+namespace hindsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+using namespace test;
+
+/// Commands in bin/, before all others. Jobs that wait stand in `pending`, with what squeue says of them; calls in
+/// `calls`.
+class Scripts : public OwnFolder {
+ protected:
+  Scripts() : path_(std::getenv("PATH")) {
+    fs::create_directories("bin");
+    write_command("squeue", R"(case "$*" in
+  *PENDING*) cat pending 2> /dev/null ;;
+  *%T*) cat state 2> /dev/null || { echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1; } ;;
+  *%e*) cat end 2> /dev/null ;;
+esac)");
+    write_command("sbatch", R"(echo "sbatch $*" >> calls
+if [ -s failures ]; then sed -i 1d failures; echo 'sbatch: error: Unable to contact slurm controller' >&2; exit 1; fi
+number=$((100 + $(grep -c ^sbatch calls)))
+echo "$number|afterany:$SLURM_JOB_ID(unfulfilled)|$PWD/submit.sbatch" >> pending
+echo $number)");
+    write_command("scancel", R"(echo "scancel $*" >> calls; sed -i "/^$1|/d" pending)");
+    write_command("scontrol", R"(echo 'MaxArraySize = 4'; echo 'ClusterName = here'; echo 'PrivateData = jobs,usage')");
+    write_command("sinfo", ":");
+    write_command("sleep", "exec /bin/sleep 0.05");
+    write_command("hindsight", R"(echo "$*" > words; . ./resume)");
+    setenv("PATH", (here_ + "/bin:" + path_).c_str(), 1);
+    std::ofstream("submit.sbatch") << chain_script({.name = "chain", .seconds = 3600, .launcher = "env"}, here_,
+                                                   here_ + "/bin/hindsight", most_jobs);
+    JobLog::say(here_, 1, "begins: at most 3 jobs");
+    JobLog::say(here_, 1, "job 100 queued");
+  }
+  ~Scripts() override { setenv("PATH", path_.c_str(), 1); }
+
+  static void write_command(const std::string& name, const std::string& text) {
+    const std::string file = "bin/" + name;
+    std::ofstream(file) << "#!/bin/bash\n" << text << "\n";
+    fs::permissions(file, fs::perms::owner_all);
+  }
+  /// @param resume what the run does, in the shell. @returns the job's exit code.
+  static int job(int number, const std::string& resume, const std::string& chain = "HINDSIGHT_CHAIN=1") {
+    std::ofstream("resume") << resume;
+    return run_command("sed -i '/^" + std::to_string(number) +
+                       "|/d' pending 2> /dev/null; env SLURM_JOB_ID=" + std::to_string(number) +
+                       " SLURM_JOB_NODELIST=n1 " + chain + " bash submit.sbatch >> output.txt 2>&1");
+  }
+  /// What a run does that has made epoch `n`, and ends with a code.
+  static std::string epoch(int n, int code) {
+    return "echo '{\"epoch\": " + std::to_string(n) + "}' > status.json; exit " + std::to_string(code);
+  }
+  Chain chain() const { return JobLog::of(here_).newest(); }
+  static std::string pending() { return contents("pending"); }
+
+  static constexpr int most_jobs = 3;
+
+ private:
+  std::string path_;
+};
+
+TEST_F(Scripts, JobsFollowOneAnotherUntilTheRunIsComplete) {
+  EXPECT_EQ(job(100, epoch(1, 5)), 5);
+  EXPECT_EQ(pending().substr(0, 4), "101|");
+  EXPECT_EQ(chain().end, "");
+  EXPECT_EQ(job(101, "exit 0"), 0);
+  EXPECT_EQ(chain().end, "the run is complete");
+  EXPECT_EQ(pending(), "");
+  EXPECT_EQ(job(102, "touch ran"), 0);  // it was too late to cancel it
+  EXPECT_FALSE(fs::exists("ran"));
+}
+
+TEST_F(Scripts, TheLastJobQueuesNone) {
+  EXPECT_EQ(job(100, epoch(1, 5)), 5);
+  EXPECT_EQ(job(101, epoch(2, 5)), 5);
+  EXPECT_EQ(job(102, epoch(3, 5)), 5);
+  EXPECT_EQ(pending(), "");
+  EXPECT_EQ(chain().end, "this was the last of 3 jobs");
+}
+
+TEST_F(Scripts, TwoJobsWithoutAnEpochEndIt) {
+  EXPECT_EQ(job(100, epoch(1, 5)), 5);
+  EXPECT_EQ(job(101, "exit 5"), 5);
+  EXPECT_EQ(chain().end, "");
+  EXPECT_EQ(job(102, "exit 5"), 5);
+  EXPECT_EQ(chain().end, "two jobs in a row made no epoch");
+}
+
+TEST_F(Scripts, JobsThatWereKilledCountToo) {
+  for (const char* const line : {"job 100 begins on n1 at epoch 0", "job 101 begins on n1 at epoch 0"})
+    JobLog::say(here_, 1, line);
+  EXPECT_EQ(job(102, "touch ran"), 5);
+  EXPECT_FALSE(fs::exists("ran"));
+  EXPECT_EQ(chain().end, "two jobs in a row made no epoch");
+}
+
+TEST_F(Scripts, CodesThatComeAgainEndIt) {
+  for (const int code : {2, 3, 4, 6}) {
+    fs::remove("jobs.log");
+    JobLog::say(here_, 1, "begins: at most 3 jobs");
+    EXPECT_EQ(job(100, epoch(code, code)), code);
+    EXPECT_EQ(chain().end, "exit code " + std::to_string(code) + ", see job-100.out");
+    EXPECT_EQ(pending(), "");
+  }
+}
+
+TEST_F(Scripts, ACrashIsGoneOnFrom) {
+  EXPECT_EQ(job(100, epoch(1, 137)), 137);
+  EXPECT_EQ(chain().end, "");
+  EXPECT_NE(pending(), "");
+}
+
+TEST_F(Scripts, AControllerThatIsAwayIsAskedAgain) {
+  std::ofstream("failures") << "1\n2\n";
+  EXPECT_EQ(job(100, "/bin/sleep 1; " + epoch(1, 5)), 5);
+  EXPECT_NE(pending(), "") << contents("output.txt");
+  EXPECT_EQ(chain().end, "");
+}
+
+TEST_F(Scripts, AControllerThatStaysAwayEndsIt) {
+  std::ofstream("failures") << std::string(200, '\n');
+  EXPECT_EQ(job(100, epoch(1, 5)), 5);
+  EXPECT_EQ(chain().end, "SLURM took no further job, see job-100.out");
+}
+
+TEST_F(Scripts, WhatIsCancelledStaysSo) {
+  EXPECT_EQ(job(100, "echo 2026-11-23T16:00:00Z chain 1 ends: cancelled >> jobs.log; : > pending; exit 5"), 5);
+  EXPECT_EQ(chain().end, "cancelled");
+  EXPECT_EQ(pending(), "");
+}
+
+TEST_F(Scripts, AJobThatWasPutBackFindsItsSuccessor) {
+  std::ofstream("pending") << "107|afterany:100(unfulfilled)|" + here_ + "/submit.sbatch\n";
+  EXPECT_EQ(job(100, epoch(1, 5)), 5);
+  EXPECT_EQ(contents("calls"), "");
+}
+
+TEST_F(Scripts, SentByHandOneBeginsAChainWhereNoneIsAtWork) {
+  std::ofstream("state") << "RUNNING\n";
+  EXPECT_EQ(job(200, "touch ran", ""), 6);
+  EXPECT_FALSE(fs::exists("ran"));
+  EXPECT_NE(contents("output.txt").find("job 100 computes this run already"), std::string::npos);
+  fs::remove("state");
+  EXPECT_EQ(job(200, "exit 0", ""), 0);
+  EXPECT_EQ(chain().number, 2);
+  EXPECT_EQ(chain().end, "the run is complete");
+}
+
+TEST_F(Scripts, StopsBeforeTheJobsEnd) {
+  ASSERT_EQ(run_command("date -d '+40 seconds' +%FT%T > end"), 0);
+  EXPECT_EQ(job(100, epoch(1, 5)), 5);
+  const std::string words = contents("words"), option = "--stop-after ";
+  const double seconds = std::stod(words.substr(words.find(option) + option.size()));
+  EXPECT_GT(seconds, 20) << words;
+  EXPECT_LE(seconds, 30) << words;
+  ASSERT_EQ(run_command("date -d '+12 seconds' +%FT%T > end; rm words"), 0);
+  EXPECT_EQ(job(101, epoch(2, 5)), 5);
+  EXPECT_FALSE(fs::exists("words"));  // no time is left
+}
+
+TEST_F(Scripts, ASweepIsSplitWhereArraysMayBeNoLonger) {
+  std::ofstream("decay.yaml") << "case: decay\nparameters: {k: 1}\nstate: {u: {initial: 1}}\n"
+                                 "equations: {dt(u): -k*u}\ntime: {step: 0.1, to: 1}\nobjective: [{final: u}]\n";
+  std::ofstream("rows.csv") << "parameters.k\n1\n2\n3\n4\n5\n6\n7\n";
+  std::ofstream("state") << "COMPLETED|||\n";
+  ASSERT_EQ(run_command(command_line("sweep rows.csv decay.yaml --at-once 2 > output.txt 2>&1", 1)), 0)
+      << contents("output.txt");
+  const std::string calls = contents("calls");
+  EXPECT_NE(calls.find("--array=0-2%2 --export=ALL,HINDSIGHT_FIRST=0 "), std::string::npos) << calls;
+  EXPECT_NE(calls.find("--array=0-2%2 --export=ALL,HINDSIGHT_FIRST=3 --dependency=afterany:101 "), std::string::npos);
+  EXPECT_NE(calls.find("--array=0-0%2 --export=ALL,HINDSIGHT_FIRST=6 --dependency=afterany:102 "), std::string::npos);
+}
+
+TEST_F(Scripts, AHiddenJobMayRun) {
+  ProcessIdentity owner = this_process();
+  owner.host = "another";
+  owner.job = {"here", "17", 0, static_cast<std::int64_t>(geteuid())};
+  EXPECT_EQ(liveness(owner), Liveness::given_up);  // SLURM has forgotten it
+  ++owner.job->user;
+  EXPECT_EQ(liveness(owner), Liveness::unknown);  // or does not show it
+  std::ofstream("state") << "COMPLETED|||\n";
+  EXPECT_EQ(liveness(owner), Liveness::given_up);
+}
+
+}  // namespace
+}  // namespace hindsight
