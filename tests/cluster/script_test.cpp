@@ -176,7 +176,7 @@ TEST_F(Scripts, ASweepIsSplitWhereArraysMayBeNoLonger) {
   std::ofstream("decay.yaml") << "case: decay\nparameters: {k: 1}\nstate: {u: {initial: 1}}\n"
                                  "equations: {dt(u): -k*u}\ntime: {step: 0.1, to: 1}\nobjective: [{final: u}]\n";
   std::ofstream("rows.csv") << "parameters.k\n1\n2\n3\n4\n5\n6\n7\n";
-  std::ofstream("state") << "COMPLETED|||\n";
+  std::ofstream("state") << "COMPLETED|n1|N/A|None\n";
   ASSERT_EQ(run_command(command_line("sweep rows.csv decay.yaml --at-once 2 > output.txt 2>&1", 1)), 0)
       << contents("output.txt");
   const std::string calls = contents("calls");
@@ -192,7 +192,7 @@ TEST_F(Scripts, AHiddenJobMayRun) {
   EXPECT_EQ(liveness(owner), Liveness::given_up);  // SLURM has forgotten it
   ++owner.job->user;
   EXPECT_EQ(liveness(owner), Liveness::unknown);  // or does not show it
-  std::ofstream("state") << "COMPLETED|||\n";
+  std::ofstream("state") << "COMPLETED|n1|N/A|None\n";
   EXPECT_EQ(liveness(owner), Liveness::given_up);
 }
 
