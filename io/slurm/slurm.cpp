@@ -177,10 +177,10 @@ void test_job(const std::string& script) {
   if (outcome.status != 0) refuse(words_of(outcome.output));
 }
 
-std::string send_job(const std::vector<std::string>& options, const std::string& script) {
-  std::vector<std::string> words = {"--parsable"};
+std::string send_job(const std::vector<std::string>& options, const std::vector<std::string>& script) {
+  std::vector<std::string> words = {"--parsable", "--export=ALL"};
   words.insert(words.end(), options.begin(), options.end());
-  words.push_back(script);
+  words.insert(words.end(), script.begin(), script.end());
   const ProcessOutcome outcome = run_command("sbatch", words);
   const std::string said = words_of(outcome.output);
   if (outcome.status != 0) refuse(said);

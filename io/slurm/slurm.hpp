@@ -36,9 +36,10 @@ bool has_given_up(const JobIdentity& job, double patience = 0.0);
 /// Whether SLURM would take a script; nothing is sent. @throws as send_job().
 void test_job(const std::string& script);
 
-/// What sbatch makes of a script: the job's number. @param options of sbatch, before the script. @throws ResourceError
-/// when there is no sbatch or no controller answers; InputError with SLURM's words when it refuses the job.
-std::string send_job(const std::vector<std::string>& options, const std::string& script);
+/// What sbatch makes of a script: the job's number. @param options of sbatch. @param script its path and arguments.
+/// (Variables that are named in --export cost a tenth of a second a task, in which SLURM logs the user in.) @throws
+/// ResourceError when there is no sbatch or no controller answers; InputError with SLURM's words when it refuses the job.
+std::string send_job(const std::vector<std::string>& options, const std::vector<std::string>& script);
 
 /// @throws ResourceError with SLURM's words.
 void cancel_job(const std::string& job);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <vector>
 
 #include "runtime/environment.hpp"
@@ -134,10 +135,22 @@ Module compile(const std::string& source, const Communicator& comm) {
   return Module(handle);
 }
 
+namespace {
+
+/// Asked once, for it takes a process.
+const std::string& version_of(const std::string& compiler) {
+  static std::map<std::string, std::string> known;
+  const auto [at, is_new] = known.try_emplace(compiler);
+  if (is_new) at->second = first_line(run_process({compiler, "--version"}).output);
+  return at->second;
+}
+
+}  // namespace
+
 std::string compiler_report() {
   const std::string compiler = find_compiler();
   if (compiler.empty()) return "no C compiler found (install gcc or set HINDSIGHT_CC)";
-  std::string report = compiler + ": " + first_line(run_process({compiler, "--version"}).output) + ",";
+  std::string report = compiler + ": " + version_of(compiler) + ",";
   for (const std::string& flag : flags_for(target())) report += " " + flag;
   return report;
 }

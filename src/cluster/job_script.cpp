@@ -49,7 +49,7 @@ is_stuck() { [ "$(begun | cut -d' ' -f2-)" = "$(epoch) $(epoch)" ]; }
 # The job that waits for this one; empty: there is none.
 successor() {
   squeue -h -u "$(id -un)" -t PENDING -o '%i|%E|%o' |
-    awk -F'|' -v after="afterany:$me(" -v script="$run/submit.sbatch" 'index($2, after) == 1 && $3 == script {print $1; exit}'
+    awk -F'|' -v after="afterany:$me(" -v script="$run/submit.sbatch" 'index($2, after) == 1 && index($3 " ", script " ") == 1 {print $1; exit}'
 }
 
 # One job more, which begins when this one has ended, however it ends. Until it is queued, SLURM puts this job back into
@@ -57,7 +57,7 @@ successor() {
 queue_next() {
   local next
   next=$(successor)
-  [ -n "$next" ] || next=$(sbatch --parsable --dependency="afterany:$me" --export="ALL,HINDSIGHT_CHAIN=$chain" "$run/submit.sbatch" | cut -d';' -f1)
+  [ -n "$next" ] || next=$(sbatch --parsable --dependency="afterany:$me" --export=ALL "$run/submit.sbatch" "$chain" | cut -d';' -f1)
   [ -n "$next" ] || return
   log "job $next queued"
   scontrol update JobId="$me" Requeue=0
@@ -81,8 +81,8 @@ left() {
   esac
 }
 
-# Which chain is it? A job that was sent by hand begins one, unless one is at work.
-chain=$HINDSIGHT_CHAIN
+# Which chain is it? A job that was sent by hand, without a number, begins one, unless one is at work.
+chain=$1
 if [ -z "$chain" ]; then
   chain=$(grep -s ' begins: at most' jobs.log | tail -n 1 | cut -d' ' -f3)
   for job in $(has_ended || said | awk '$1 == "job" {print $2}' | sort -u); do

@@ -104,7 +104,7 @@ std::string send(const std::string& run, const std::string& script, int most_job
   const int chain = log.is_empty() ? 1 : log.newest().number + 1;
   JobLog::say(run, chain, fmt::format("begins: at most {} jobs", most_jobs));
   try {
-    const std::string job = send_job({fmt::format("--export=ALL,HINDSIGHT_CHAIN={}", chain)}, file);
+    const std::string job = send_job({}, {file, std::to_string(chain)});
     JobLog::say(run, chain, "job " + job + " queued");
     return job;
   } catch (const Error& error) {

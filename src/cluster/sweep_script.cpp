@@ -6,12 +6,12 @@ namespace hindsight {
 namespace {
 
 const char* const head = R"sh(
-# A task of an array computes one row of a sweep: line $HINDSIGHT_FIRST + $SLURM_ARRAY_TASK_ID + 1 of waiting.txt.
+# A task of an array computes one row of a sweep: line $1 + $SLURM_ARRAY_TASK_ID + 1 of waiting.txt.
 # hindsight sweep has written this file and sends it, or runs it here (--local).
 )sh";
 
 const char* const body = R"sh(
-name=$(sed -n "$((${HINDSIGHT_FIRST:-0} + SLURM_ARRAY_TASK_ID + 1))p" "$folder/waiting.txt")
+name=$(sed -n "$((${1:-0} + SLURM_ARRAY_TASK_ID + 1))p" "$folder/waiting.txt")
 [ -n "$name" ] && cd "$folder/$name" || exit 6
 job=${SLURM_JOB_ID:-0}
 exec >> "job-$job.out" 2>&1

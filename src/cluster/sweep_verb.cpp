@@ -173,10 +173,9 @@ void send_arrays(Sweep& sweep, std::int64_t rows, std::int64_t at_once) {
   for (std::int64_t first = 0; first < rows; first += most) {
     const std::int64_t count = std::min(most, rows - first);
     std::vector<std::string> words = {
-        fmt::format("--array=0-{}{}", count - 1, at_once > 0 ? fmt::format("%{}", at_once) : ""),
-        fmt::format("--export=ALL,HINDSIGHT_FIRST={}", first)};
+        fmt::format("--array=0-{}{}", count - 1, at_once > 0 ? fmt::format("%{}", at_once) : "")};
     if (at_once > 0 && !sweep.jobs.empty()) words.push_back("--dependency=afterany:" + sweep.jobs.back());
-    sweep.jobs.push_back(send_job(words, sweep.folder + "/sweep.sbatch"));
+    sweep.jobs.push_back(send_job(words, {sweep.folder + "/sweep.sbatch", std::to_string(first)}));
     sweep.write();
   }
 }
@@ -184,8 +183,8 @@ void send_arrays(Sweep& sweep, std::int64_t rows, std::int64_t at_once) {
 /// Rows one after another on as many processes, without SLURM.
 void run_here(const Sweep& sweep, std::int64_t rows, std::int64_t processes) {
   const std::string command =
-      fmt::format("seq 0 {} | xargs -P {} -I@ env -u SLURM_JOB_ID SLURM_ARRAY_TASK_ID=@ HINDSIGHT_FIRST=0 bash {}",
-                  rows - 1, processes, quoted_word(sweep.folder + "/sweep.sbatch"));
+      fmt::format("seq 0 {} | xargs -P {} -I@ env -u SLURM_JOB_ID SLURM_ARRAY_TASK_ID=@ bash {}", rows - 1, processes,
+                  quoted_word(sweep.folder + "/sweep.sbatch"));
   ProcessSetting setting;
   setting.as_at_start = true;
   setting.look = [] { stop_if_asked(); };

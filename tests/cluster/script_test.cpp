@@ -33,7 +33,7 @@ esac)");
     write_command("sbatch", R"(echo "sbatch $*" >> calls
 if [ -s failures ]; then sed -i 1d failures; echo 'sbatch: error: Unable to contact slurm controller' >&2; exit 1; fi
 number=$((100 + $(grep -c ^sbatch calls)))
-echo "$number|afterany:$SLURM_JOB_ID(unfulfilled)|$PWD/submit.sbatch" >> pending
+echo "$number|afterany:$SLURM_JOB_ID(unfulfilled)|$PWD/submit.sbatch 1" >> pending
 echo $number)");
     write_command("scancel", R"(echo "scancel $*" >> calls; sed -i "/^$1|/d" pending)");
     write_command("scontrol", R"(echo 'MaxArraySize = 4'; echo 'ClusterName = here'; echo 'PrivateData = jobs,usage')");
@@ -54,11 +54,11 @@ echo $number)");
     fs::permissions(file, fs::perms::owner_all);
   }
   /// @param resume what the run does, in the shell. @returns the job's exit code.
-  static int job(int number, const std::string& resume, const std::string& chain = "HINDSIGHT_CHAIN=1") {
+  static int job(int number, const std::string& resume, const std::string& chain = "1") {
     std::ofstream("resume") << resume;
     return run_command("sed -i '/^" + std::to_string(number) +
                        "|/d' pending 2> /dev/null; env SLURM_JOB_ID=" + std::to_string(number) +
-                       " SLURM_JOB_NODELIST=n1 " + chain + " bash submit.sbatch >> output.txt 2>&1");
+                       " SLURM_JOB_NODELIST=n1 bash submit.sbatch " + chain + " >> output.txt 2>&1");
   }
   /// What a run does that has made epoch `n`, and ends with a code.
   static std::string epoch(int n, int code) {
@@ -179,10 +179,10 @@ TEST_F(Scripts, ASweepIsSplitWhereArraysMayBeNoLonger) {
   std::ofstream("state") << "COMPLETED|n1|N/A|None\n";
   ASSERT_EQ(run_command(command_line("sweep rows.csv decay.yaml --at-once 2 > output.txt 2>&1", 1)), 0)
       << contents("output.txt");
-  const std::string calls = contents("calls");
-  EXPECT_NE(calls.find("--array=0-2%2 --export=ALL,HINDSIGHT_FIRST=0 "), std::string::npos) << calls;
-  EXPECT_NE(calls.find("--array=0-2%2 --export=ALL,HINDSIGHT_FIRST=3 --dependency=afterany:101 "), std::string::npos);
-  EXPECT_NE(calls.find("--array=0-0%2 --export=ALL,HINDSIGHT_FIRST=6 --dependency=afterany:102 "), std::string::npos);
+  const std::string calls = contents("calls"), script = here_ + "/runs/decay/rows/sweep.sbatch";
+  EXPECT_NE(calls.find("--array=0-2%2 " + script + " 0\n"), std::string::npos) << calls;
+  EXPECT_NE(calls.find("--array=0-2%2 --dependency=afterany:101 " + script + " 3\n"), std::string::npos);
+  EXPECT_NE(calls.find("--array=0-0%2 --dependency=afterany:102 " + script + " 6\n"), std::string::npos);
 }
 
 TEST_F(Scripts, AHiddenJobMayRun) {
