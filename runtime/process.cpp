@@ -22,8 +22,7 @@ extern char** environ;
 namespace hindsight {
 namespace {
 
-constexpr int look_interval = 20;                // ms between looks
-constexpr auto grace = std::chrono::seconds(2);  // for a program that was asked to end
+constexpr int look_interval = 20;  // ms between looks
 
 /// Variables as a process gets them: "NAME=VALUE".
 std::vector<std::string> copy_of(char** variables) {
@@ -60,7 +59,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 class Child {
  public:
   /// @param output where it writes.
-  Child(const std::vector<std::string>& command, const ProcessSetting& setting, int output) {
+  Child(const std::vector<std::string>& command, const ProcessSetting& setting, int output) : grace_(setting.grace) {
     const std::vector<std::string> variables = variables_for(setting);
     std::vector<char*> words = pointers(command), environment = pointers(variables);
     id_ = fork();
@@ -78,9 +77,13 @@ class Child {
   ~Child() {
     if (id_ <= 0) return;
     kill(-id_, SIGTERM);
-    for (const auto begin = std::chrono::steady_clock::now(); waitpid(id_, nullptr, WNOHANG) == 0;) {
-      if (std::chrono::steady_clock::now() - begin > grace) kill(-id_, SIGKILL);
-      usleep(1000);
+    // Until none of its group is left: whoever started it may count on that. Dead ones may stay where nobody reaps
+    // them.
+    using Seconds = std::chrono::duration<double>;
+    const auto begin = std::chrono::steady_clock::now();
+    for (double waited = 0.0; has_members() && waited < grace_ + 2.0; usleep(1000)) {
+      waited = Seconds(std::chrono::steady_clock::now() - begin).count();
+      if (waited > grace_) kill(-id_, SIGKILL);
     }
     end_with_this_process(0);
   }
@@ -100,7 +103,12 @@ class Child {
   }
 
  private:
+  bool has_members() const {
+    waitpid(id_, nullptr, WNOHANG);
+    return kill(-id_, 0) == 0;
+  }
   pid_t id_ = -1;
+  double grace_;
 };
 
 class Pipe {

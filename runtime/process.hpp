@@ -20,7 +20,8 @@ struct ProcessSetting {
   /// MPI programs would take those for its own.
   bool as_at_start = false;
   std::vector<std::string> without = {};  ///< variables that it is not to see
-  double patience = 0.0;                  ///< seconds until it is ended, with status -1; 0: as long as it takes
+  double grace = 2.0;     ///< seconds for it and what it has started to end when asked; then they are killed
+  double patience = 0.0;  ///< seconds until it is ended, with status -1; 0: as long as it takes
 };
 
 /// Runs a program without a shell, in a process group of its own: what a terminal sends to this program does not reach

@@ -21,12 +21,12 @@ struct ScheduleOptions {
 
 /// What `submit` and `sweep` ask SLURM for.
 struct ClusterOptions {
-  std::string verb;                   ///< of the runs; empty: chosen from the case
-  std::string time;                   ///< a duration: the limit of each job
-  std::int64_t ranks = 0, nodes = 0;  ///< ranks: 0: one, or as many as the run has
-  std::string account, partition, memory, launcher = "srun";
-  std::int64_t most_jobs = 20;
-  std::string sweep_case;               ///< of `sweep`, whose target is the table
+  std::string verb;                                  ///< of the runs; empty: chosen from the case
+  std::string time;                                  ///< a duration: the limit of each job
+  std::int64_t ranks = 0, nodes = 0;                 ///< ranks: 0: one, or as many as the run has
+  std::string account, partition, memory, launcher;  ///< launcher: empty: srun
+  std::int64_t most_jobs = 0;                        ///< of a chain; 0: 20
+  std::string sweep_case;                            ///< of `sweep`, whose target is the table
   std::int64_t at_once = 0, local = 0;  ///< rows at a time: of an array, 0: as SLURM likes; here, 0: not here
   std::string csv;                      ///< of `status`: where a sweep's table goes, too
   bool dry_run = false;                 ///< show the script, begin nothing

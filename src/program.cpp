@@ -18,9 +18,10 @@
 namespace hindsight {
 namespace {
 
-/// What is explained is compiled for devices, but run by none.
+/// What is explained is compiled for devices, but run by none; what is submitted runs elsewhere.
 void refuse_missing_backend(const Options& options) {
-  if (options.verb == "explain") return;
+  const bool is_sent = options.verb == "submit" || (options.verb == "sweep" && options.cluster.local == 0);
+  if (options.verb == "explain" || is_sent) return;
   const std::string missing = chosen_backend(options).missing();
   if (!missing.empty()) throw ResourceError("--backend " + options.backend + " is not available. " + missing);
 }
@@ -53,12 +54,13 @@ int run(int argc, char** argv) {
 }
 
 /// A process that no launcher has started needs no daemon of MPI's either, which would take as long as the program's
-/// own start. All such processes have one folder for shared memory in common, and the first that ends removes it, so
-/// the MPI-IO that uses it is the second choice.
+/// own start. All such processes would have one folder for shared memory in common, which the first that ends removes
+/// while others begin: they have none, and the MPI-IO that uses it is the second choice.
 void do_without_launcher() {
   for (const char* mark : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"})
     if (std::getenv(mark) != nullptr) return;
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
   setenv("OMPI_MCA_io_ompio_priority", "1", 0);
 }
 

@@ -34,12 +34,22 @@ std::string owner_text(const std::string& run, Json& json) {
              "\nbegin anew with a case that is mended: --overwrite, or another --out";
     return "stopped; go on with: hindsight resume " + run;
   }
-  const bool is_alive = state == Liveness::alive || (owner->job && view_job(owner->job->job).may_run());
+  const bool is_alive = state == Liveness::alive ||
+                        (owner->job && owner->job->cluster == cluster_name() && view_job(owner->job->job).may_run());
   json["state"] = is_alive ? "running" : "unknown";
   json["host"] = owner->host;
   json["process"] = owner->process;
   return fmt::format("{} process {} on host {} since {}",
                      is_alive ? "running:" : "cannot be seen from here:", owner->process, owner->host, owner->date);
+}
+
+/// A run that its chain's next job will go on with is in nobody's way, and nobody should be in its.
+std::string queued_text(const std::string& owner, Json& json) {
+  if (json["state"] != "stopped" || !json.contains("chain")) return owner;
+  const Json& chain = json["chain"];
+  if (chain["queue"].empty()) return "stopped; go on with: hindsight submit " + json["run"].get<std::string>();
+  json["state"] = "queued";
+  return "waits for job " + chain["queue"][0]["job"].get<std::string>();
 }
 
 /// How far the sweep under way is, in words; adds to what the status has what follows from it.
@@ -66,7 +76,7 @@ std::string state_text(const RunPlace& run, Json& json) {
                            : "complete; its files are put in place by: hindsight resume " + run.folder + "\n";
   }
   json.update(status_of(run.folder));
-  const std::string owner = owner_text(run.folder, json);
+  const std::string owner = queued_text(owner_text(run.folder, json), json);
   const std::string earlier = run.work != run.folder ? "an earlier run's results stay until it is complete\n" : "";
   return owner + "\n" + progress_text(json) + earlier;
 }
@@ -116,9 +126,10 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
     const RunManifest manifest = place.manifest();
     json = {
         {"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
+    const std::string chain = place.is_complete ? "" : chain_text(fs::absolute(run).lexically_normal(), json);
     text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target, manifest.ranks,
                        manifest.ranks == 1 ? "rank" : "ranks") +
-           state_text(place, json) + chain_text(fs::absolute(run), json);
+           state_text(place, json) + chain;
   });
   write_json(options, comm, json);
   options.cluster.csv == "-" ? print(comm, text) : say(options, comm, text);

@@ -102,6 +102,21 @@ std::string KernelSetting::difference(const KernelSetting& now) const {
   return "";
 }
 
+namespace {
+
+std::map<std::string, std::string> data_of(const Case& c) {
+  std::map<std::string, std::string> data;
+  for (const std::string& path : c.inputs())
+    if (path != c.file) data[std::filesystem::weakly_canonical(path)] = checksum_of_file(path);
+  return data;
+}
+
+}  // namespace
+
+bool RunManifest::is_of(const std::string& verb, const Case& c) const {
+  return options.verb == verb && resolved == c.resolved && data == data_of(c);
+}
+
 RunManifest RunManifest::of(const Options& options, const std::string& run, const Case& c, int ranks) {
   std::random_device random;
   RunManifest m;
@@ -113,8 +128,7 @@ RunManifest RunManifest::of(const Options& options, const std::string& run, cons
   m.options.target = std::filesystem::absolute(options.target);
   m.options.out = std::filesystem::absolute(run);
   m.resolved = c.resolved;
-  for (const std::string& path : c.inputs())
-    if (path != c.file) m.data[std::filesystem::weakly_canonical(path)] = checksum_of_file(path);
+  m.data = data_of(c);
   m.program = program_identity();
   m.kernels = KernelSetting::here(options);
   if (const char* const from_outside = std::getenv("PETSC_OPTIONS")) m.petsc_options = from_outside;

@@ -53,6 +53,8 @@ struct RunManifest {
     return run + "/" + what + "-" + std::to_string(generation);
   }
   /// The file that says that the run is complete.
+  /// Whether it is of this verb and of the case as it is now, with the same data.
+  bool is_of(const std::string& verb, const Case& c) const;
   std::string result() const { return options.verb == "check" ? "check.json" : "result.json"; }
   /// Of a run that begins here and now. Reads all of the program and of the case's data: enough that rank 0 does.
   static RunManifest of(const Options& options, const std::string& run, const Case& c, int ranks);

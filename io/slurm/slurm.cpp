@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 #include "runtime/error.hpp"
@@ -15,24 +16,31 @@
 namespace hindsight {
 namespace {
 
-constexpr double longest_answer = 30.0;  // seconds: a busy controller takes its time
+// Seconds: a busy controller takes its time, and what it has taken must be known.
+constexpr double longest_answer = 30.0, longest_sending = 600.0;
 constexpr useconds_t pause = 2'000'000;
 
-/// sbatch takes these for options, and a job for its own.
-const std::vector<std::string> of_this_job = {"SLURM_RESTART_COUNT", "SLURM_JOB_ID",     "SLURM_JOBID",
-                                              "SLURM_NTASKS",        "SLURM_NPROCS",     "SLURM_CPUS_PER_TASK",
-                                              "SLURM_MEM_PER_NODE",  "SLURM_MEM_PER_CPU"};
+/// What a job or a launcher has set: sbatch takes some of it for options, and a job for its own.
+std::vector<std::string> of_this_job() {
+  std::vector<std::string> names;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string name = std::string(*variable).substr(0, std::string(*variable).find('='));
+    if ((name.starts_with("SLURM") && name != "SLURM_CONF") || name.starts_with("PMI")) names.push_back(name);
+  }
+  return names;
+}
 
 /// @throws ResourceError when there is no such program.
-ProcessOutcome run_command(const std::string& name, std::vector<std::string> words) {
+ProcessOutcome run_command(const std::string& name, std::vector<std::string> words, const Hidden& hidden = {}) {
   const std::string program = find_program(name);
   if (program.empty())
     throw ResourceError("there is no " + name + " here: SLURM's commands are needed, in a folder of PATH");
   words.insert(words.begin(), program);
   ProcessSetting setting;
   setting.as_at_start = true;
-  setting.without = of_this_job;
-  setting.patience = longest_answer;
+  setting.without = of_this_job();
+  setting.without.insert(setting.without.end(), hidden.begin(), hidden.end());
+  setting.patience = name == "sbatch" ? longest_sending : longest_answer;
   return run_process(words, setting);
 }
 
@@ -118,7 +126,7 @@ bool JobView::is_in_queue() const {
 JobView view_job(const std::string& job) {
   JobView view;
   if (find_program("squeue").empty()) return view;
-  const ProcessOutcome outcome = run_command("squeue", {"-h", "-t", "all", "-j", job, "-o", "%T|%N|%e|%r"});
+  const ProcessOutcome outcome = run_command("squeue", {"-a", "-h", "-t", "all", "-j", job, "-o", "%T|%N|%e|%r"});
   if (outcome.status != 0) {
     view.has_answered = outcome.output.find("Invalid job id") != std::string::npos;
     return view;
@@ -135,18 +143,37 @@ JobView view_job(const std::string& job) {
   return view;
 }
 
-std::map<std::string, JobView> view_tasks(const std::vector<std::string>& arrays) {
-  std::map<std::string, JobView> tasks;
-  const std::string jobs = join(arrays, ",");
-  const std::optional<std::string> all = answer_of("squeue", {"-h", "-r", "-t", "all", "-j", jobs, "-o", "%A|%T"});
-  for (const std::string& line : split(all.value_or(""), '\n')) {
-    const std::string::size_type end = line.find('|');
-    if (end == std::string::npos) continue;
-    JobView& view = tasks[line.substr(0, end)];
-    view.has_answered = true;
-    view.state = line.substr(end + 1);
+namespace {
+
+/// Whether a job's command is the script, with arguments or without; one that was sent by hand may be named from the
+/// folder where that was done.
+bool is_of(const std::string& script, const std::string& folder, const std::string& command) {
+  if (command == script || command.starts_with(script + " ")) return true;
+  std::error_code unknown;
+  const std::filesystem::path there = folder, first_word = command.substr(0, command.find(' '));
+  return std::filesystem::equivalent(there / command, script, unknown) ||
+         std::filesystem::equivalent(there / first_word, script, unknown);
+}
+
+}  // namespace
+
+std::optional<std::vector<QueuedJob>> jobs_of(const std::string& script) {
+  const std::optional<std::string> all = answer_of("squeue", {"-a", "-h", "-o", "%A|%F|%T|%N|%e|%r|%Z|%o"});
+  if (!all) return std::nullopt;
+  std::vector<QueuedJob> jobs;
+  for (const std::string& line : split(*all, '\n')) {
+    const std::vector<std::string> parts = split(line, '|');
+    if (parts.size() < 8 || !is_of(script, parts[6], parts[7])) continue;
+    QueuedJob job{parts[0], parts[1], {true, parts[2], parts[3], parts[4], parts[5]}};
+    if (job.seen.is_in_queue()) jobs.push_back(job);
   }
-  return tasks;
+  return jobs;
+}
+
+const std::string& cluster_name() {
+  static const std::string here = setting("ClusterName");
+  static const std::optional<JobIdentity> mine = this_job();
+  return mine ? mine->cluster : here;
 }
 
 namespace {
@@ -162,8 +189,7 @@ bool may_be_hidden(const JobIdentity& job) {
 bool has_given_up(const JobIdentity& job, double patience) {
   const std::optional<JobIdentity> mine = this_job();
   if (mine && mine->cluster == job.cluster && mine->job == job.job) return mine->restart > job.restart;
-  static const std::string here = setting("ClusterName");
-  if ((mine ? mine->cluster : here) != job.cluster) return false;
+  if (cluster_name() != job.cluster) return false;
   for (const Stopwatch waited;; usleep(pause)) {
     const JobView view = view_job(job.job);
     if (view.has_answered) return !view.may_run() && (!view.state.empty() || !may_be_hidden(job));
@@ -172,16 +198,17 @@ bool has_given_up(const JobIdentity& job, double patience) {
   }
 }
 
-void test_job(const std::string& script) {
-  const ProcessOutcome outcome = run_command("sbatch", {"--test-only", script});
+void test_job(const std::string& script, const Hidden& hidden) {
+  const ProcessOutcome outcome = run_command("sbatch", {"--test-only", script}, hidden);
   if (outcome.status != 0) refuse(words_of(outcome.output));
 }
 
-std::string send_job(const std::vector<std::string>& options, const std::vector<std::string>& script) {
+std::string send_job(const std::vector<std::string>& options, const std::vector<std::string>& script,
+                     const Hidden& hidden) {
   std::vector<std::string> words = {"--parsable", "--export=ALL"};
   words.insert(words.end(), options.begin(), options.end());
   words.insert(words.end(), script.begin(), script.end());
-  const ProcessOutcome outcome = run_command("sbatch", words);
+  const ProcessOutcome outcome = run_command("sbatch", words, hidden);
   const std::string said = words_of(outcome.output);
   if (outcome.status != 0) refuse(said);
   for (const std::string& line : split(outcome.output, '\n'))  // warnings may stand before
@@ -195,7 +222,7 @@ void cancel_job(const std::string& job) {
 }
 
 std::optional<Partition> find_partition(const std::string& name) {
-  const std::optional<std::string> all = answer_of("sinfo", {"-h", "-o", "%P|%D|%C|%l"});
+  const std::optional<std::string> all = answer_of("sinfo", {"-a", "-h", "-o", "%P|%D|%C|%l"});
   Partition found;
   for (const std::string& line : split(all.value_or(""), '\n')) {
     std::vector<std::string> parts = split(line, '|');

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,21 +24,35 @@ struct JobView {
 
 JobView view_job(const std::string& job);
 
-/// The same for each task of arrays of jobs, by the number that it has as a job; those that SLURM knows.
-std::map<std::string, JobView> view_tasks(const std::vector<std::string>& arrays);
+/// A job in the queue.
+struct QueuedJob {
+  std::string id, array;  ///< of a task of an array that has begun: its own number, and the array's
+  JobView seen;
+};
+/// Jobs of a batch script, whoever has sent it: numbers alone begin again, and other clusters have the same. Nothing
+/// where SLURM does not answer. @param script from the root.
+std::optional<std::vector<QueuedJob>> jobs_of(const std::string& script);
+
+/// Of this process's job, else as SLURM's settings say; empty: nobody knows.
+const std::string& cluster_name();
 
 /// Whether SLURM has ended the job, or started it again since: nobody waits for its processes any more, though some
 /// may live on a node that cannot be reached. @param patience seconds in which SLURM is asked again while it does not
 /// answer. False where it does not say, and where it may hide the job, another user's. @throws Stopped
 bool has_given_up(const JobIdentity& job, double patience = 0.0);
 
+/// Variables by which sbatch would not do what a script says.
+using Hidden = std::vector<std::string>;
+
 /// Whether SLURM would take a script; nothing is sent. @throws as send_job().
-void test_job(const std::string& script);
+void test_job(const std::string& script, const Hidden& hidden);
 
 /// What sbatch makes of a script: the job's number. @param options of sbatch. @param script its path and arguments.
 /// (Variables that are named in --export cost a tenth of a second a task, in which SLURM logs the user in.) @throws
-/// ResourceError when there is no sbatch or no controller answers; InputError with SLURM's words when it refuses the job.
-std::string send_job(const std::vector<std::string>& options, const std::vector<std::string>& script);
+/// ResourceError when there is no sbatch or no controller answers; InputError with SLURM's words when it refuses the
+/// job.
+std::string send_job(const std::vector<std::string>& options, const std::vector<std::string>& script,
+                     const Hidden& hidden);
 
 /// @throws ResourceError with SLURM's words.
 void cancel_job(const std::string& job);

@@ -23,6 +23,12 @@ ChainJob& job_of(Chain& chain, const std::string& id) {
   return chain.jobs.back();
 }
 
+/// @param words "at most 20 jobs on CLUSTER"; the cluster may be missing.
+void read_begin(Chain& chain, std::istringstream& words) {
+  std::string at, most, number, jobs, on;
+  words >> at >> most >> number >> jobs >> on >> chain.cluster;
+}
+
 /// @param words "17 begins on n[1-2] at epoch 0", "17 ends with code 5"
 void read_job(Chain& chain, const std::string& date, std::istringstream& words) {
   std::string id, event, word, value, code;
@@ -49,8 +55,8 @@ std::string past_text(const Chain& chain, const QueueView& now) {
   std::string text;
   for (const ChainJob& job : chain.jobs)
     if (!now.has(job.id) && (chain.end.empty() || !job.begun.empty()))
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", job.id, end_text(job, now.has_answered));
-  return text.empty() ? "" : (now.has_answered ? "earlier jobs: " : "its jobs: ") + text + "\n";
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", job.id, end_text(job, now.has_answered()));
+  return text.empty() ? "" : (now.has_answered() ? "earlier jobs: " : "its jobs: ") + text + "\n";
 }
 
 Json past_json(const Chain& chain) {
@@ -81,8 +87,9 @@ JobLog JobLog::parse(const std::string& text) {
     if (lines.eof() || head != "chain" || chain_number < 0) continue;
     auto chain =
         std::find_if(log.chains_.begin(), log.chains_.end(), [&](const Chain& c) { return c.number == chain_number; });
-    if (chain == log.chains_.end()) chain = log.chains_.insert(chain, Chain{chain_number, {}, ""});
+    if (chain == log.chains_.end()) chain = log.chains_.insert(chain, Chain{chain_number, {}, "", ""});
     if (what == "job") read_job(*chain, date, words);
+    if (what == "begins:") read_begin(*chain, words);
     if (what == "ends:") std::getline(words >> std::ws, chain->end);
   }
   return log;
@@ -95,45 +102,38 @@ void JobLog::say(const std::string& run, int chain, const std::string& what) {
   if (!log) throw ResourceError("cannot write '" + file(run) + "'");
 }
 
-std::vector<ChainJob> JobLog::open_jobs() const {
-  std::vector<ChainJob> open;
-  for (const Chain& chain : chains_)
-    for (const ChainJob& job : chain.jobs)
-      if (job.ended.empty()) open.push_back(job);
-  return open;
-}
-
 bool QueueView::has(const std::string& id) const {
-  return std::any_of(jobs.begin(), jobs.end(), [&](const Queued& queued) { return queued.job.id == id; });
+  return std::any_of(jobs.begin(), jobs.end(), [&](const QueuedJob& job) { return job.id == id; });
 }
 
-QueueView view(const std::vector<ChainJob>& jobs) {
-  QueueView now;
-  for (const ChainJob& job : jobs) {
-    const JobView seen = view_job(job.id);
-    now.has_answered = seen.has_answered;
-    if (!seen.has_answered) break;  // nor will it for the others
-    if (seen.is_in_queue()) now.jobs.push_back({job, seen});
-  }
-  return now;
+QueueView view_queue(const std::string& run, const JobLog& log) {
+  if (log.is_empty()) return {};
+  const Chain& chain = log.newest();
+  const std::string& here = cluster_name();
+  if (!chain.cluster.empty() && !here.empty() && chain.cluster != here)
+    return chain.end.empty()
+               ? QueueView{"its jobs are on the cluster '" + chain.cluster + "', this is '" + here + "'", {}}
+               : QueueView();
+  std::optional<std::vector<QueuedJob>> jobs = jobs_of(chain_file(run));
+  return jobs ? QueueView{"", std::move(*jobs)} : QueueView{"squeue does not answer", {}};
 }
 
 std::string chain_text(const std::string& run, Json& json) {
   const JobLog log = JobLog::of(run);
   if (log.is_empty()) return "";
   const Chain& chain = log.newest();
-  const QueueView now = view(log.open_jobs());
+  const QueueView now = view_queue(run, log);
   json["chain"] = {{"jobs", past_json(chain)}, {"end", chain.end}, {"queue", Json::array()}};
   std::string text;
-  for (const auto& [job, seen] : now.jobs) {
+  for (const auto& [id, array, seen] : now.jobs) {
     json["chain"]["queue"].push_back(
-        {{"job", job.id}, {"state", seen.state}, {"nodes", seen.nodes}, {"end", seen.end}, {"reason", seen.reason}});
-    text += seen.may_run() ? fmt::format("job {} is {} on {} until {}\n", job.id, seen.state, seen.nodes, seen.end)
-                           : fmt::format("job {} is {} ({})\n", job.id, seen.state, seen.reason);
+        {{"job", id}, {"state", seen.state}, {"nodes", seen.nodes}, {"end", seen.end}, {"reason", seen.reason}});
+    text += seen.may_run() ? fmt::format("job {} is {} on {} until {}\n", id, seen.state, seen.nodes, seen.end)
+                           : fmt::format("job {} is {} ({})\n", id, seen.state, seen.reason);
   }
-  if (!now.has_answered) text += "squeue does not answer: whether jobs are in the queue cannot be said\n";
+  if (!now.has_answered()) text += now.silence + ": whether jobs are in the queue cannot be said\n";
   if (!chain.end.empty()) text += "its chain of jobs has ended: " + chain.end + "\n";
-  if (chain.end.empty() && now.has_answered && now.jobs.empty())
+  if (chain.end.empty() && now.has_answered() && now.jobs.empty())
     text += "no job of its chain is in the queue any more; go on with: hindsight submit " + run + "\n";
   return text + past_text(chain, now);
 }

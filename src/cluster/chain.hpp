@@ -1,6 +1,6 @@
 // The jobs that compute a run, one after another, as they tell it in RUN/jobs.log:
 //
-//   2026-11-23T16:00:00Z chain 1 begins: at most 20 jobs
+//   2026-11-23T16:00:00Z chain 1 begins: at most 20 jobs on CLUSTER
 //   2026-11-23T16:00:00Z chain 1 job 17 queued
 //   2026-11-23T16:00:05Z chain 1 job 17 begins on n[1-2] at epoch 0
 //   2026-11-23T16:00:05Z chain 1 job 18 queued
@@ -27,6 +27,7 @@ struct Chain {
   int number = 0;
   std::vector<ChainJob> jobs;  ///< in the order in which they were queued
   std::string end;             ///< why it has ended; empty: it has not
+  std::string cluster;         ///< where its jobs are; empty: unknown
 };
 
 /// The log of a run, or of a row of a sweep.
@@ -45,24 +46,25 @@ class JobLog {
   bool is_empty() const { return chains_.empty(); }
   /// There must be one.
   const Chain& newest() const { return chains_.back(); }
-  /// Jobs of any chain that have not said that they end.
-  std::vector<ChainJob> open_jobs() const;
 
  private:
   std::vector<Chain> chains_;
 };
 
-/// What SLURM says of jobs.
+/// What SLURM says of the jobs of a run.
 struct QueueView {
-  struct Queued {
-    ChainJob job;
-    JobView seen;
-  };
-  bool has_answered = true;  ///< SLURM did
-  std::vector<Queued> jobs;  ///< those in the queue
+  std::string silence;          ///< why it says nothing; empty: it has answered
+  std::vector<QueuedJob> jobs;  ///< those in the queue
+  bool has_answered() const { return silence.empty(); }
   bool has(const std::string& id) const;
 };
-QueueView view(const std::vector<ChainJob>& jobs);
+/// @param run its folder, from the root.
+QueueView view_queue(const std::string& run, const JobLog& log);
+
+/// The script that the jobs of a run's chain are made of.
+inline std::string chain_file(const std::string& run) {
+  return run + "/submit.sbatch";
+}
 
 /// The newest chain in words for `hindsight status`, whole lines; what it says is added to `json`. Nothing where
 /// nothing was submitted.

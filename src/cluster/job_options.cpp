@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <regex>
 
 #include "io/slurm/slurm.hpp"
 #include "runtime/durations.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/error.hpp"
 
 namespace hindsight {
@@ -26,7 +28,19 @@ std::int64_t memory_bytes(const std::string& text) {
   return static_cast<std::int64_t>(bytes);
 }
 
+/// Whether SLURM chooses the partition by what is not known here.
+bool is_routed(const JobRequest& request) {
+  const auto routes = [](const std::string& option) {
+    return option.starts_with("-p") || option.starts_with("--partition") || option.starts_with("-q") ||
+           option.starts_with("--qos");
+  };
+  const bool is_asked = std::any_of(request.sbatch.begin(), request.sbatch.end(), routes);
+  return is_asked || (request.partition.empty() && !environment("SBATCH_PARTITION").empty()) ||
+         !environment("SBATCH_QOS").empty();
+}
+
 void require_partition(const JobRequest& request) {
+  if (is_routed(request)) return;
   const std::optional<Partition> partition = find_partition(request.partition);
   if (!partition) return;  // SLURM refuses what it does not know, in its own words
   if (request.ranks > partition->cores)
@@ -43,8 +57,12 @@ void require_partition(const JobRequest& request) {
 
 /// Its jobs would be looked for here. @throws InputError
 void require_this_cluster(const JobRequest& request) {
+  for (const char* variable : {"SBATCH_CLUSTERS", "SLURM_CLUSTERS"})
+    if (!environment(variable).empty())
+      throw InputError(std::string(variable) + " sends jobs to another cluster, where they cannot be followed from " +
+                       "here; unset it, or submit on that cluster's login node");
   for (const std::string& option : request.sbatch)
-    if (option.starts_with("--clusters") || (option.starts_with("-M") && !option.starts_with("--")))
+    if (option.starts_with("--cluster") || (option.starts_with("-M") && !option.starts_with("--")))
       throw InputError("'" + option + "' sends jobs to another cluster, where they cannot be followed from here; " +
                        "submit on that cluster's login node");
 }
@@ -60,12 +78,12 @@ JobRequest job_request(const ClusterOptions& options, const std::string& name) {
   request.account = options.account;
   request.partition = options.partition;
   if (!options.memory.empty()) request.memory = memory_bytes(options.memory);
-  request.launcher = options.launcher;
+  if (!options.launcher.empty()) request.launcher = options.launcher;
   request.sbatch = options.sbatch;
   if (request.nodes > request.ranks)
     throw InputError(fmt::format("--nodes {}: there are {} ranks for them", request.nodes, request.ranks));
   require_this_cluster(request);
-  require_partition(request);
+  if (options.local == 0) require_partition(request);
   return request;
 }
 

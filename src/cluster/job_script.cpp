@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "runtime/environment.hpp"
+#include "runtime/nearest_name.hpp"
 
 namespace hindsight {
 namespace {
@@ -26,7 +27,7 @@ const char* const body = R"sh(
 cd "$run" || exit 6
 trap : TERM  # what is started here gets the signal too, and is waited for
 export SLURM_TIME_FORMAT=standard
-unset SLURM_RESTART_COUNT  # SLURM hands it on to jobs that are sent from here
+export SLURM_EXPORT_ENV=ALL
 me=$SLURM_JOB_ID
 
 # A line of the log. All lines of this chain: what they say, from their third word on.
@@ -48,7 +49,7 @@ is_stuck() { [ "$(begun | cut -d' ' -f2-)" = "$(epoch) $(epoch)" ]; }
 
 # The job that waits for this one; empty: there is none.
 successor() {
-  squeue -h -u "$(id -un)" -t PENDING -o '%i|%E|%o' |
+  squeue -a -h -u "$(id -un)" -t PENDING -o '%i|%E|%o' |
     awk -F'|' -v after="afterany:$me(" -v script="$run/submit.sbatch" 'index($2, after) == 1 && index($3 " ", script " ") == 1 {print $1; exit}'
 }
 
@@ -57,7 +58,7 @@ successor() {
 queue_next() {
   local next
   next=$(successor)
-  [ -n "$next" ] || next=$(sbatch --parsable --dependency="afterany:$me" --export=ALL "$run/submit.sbatch" "$chain" | cut -d';' -f1)
+  [ -n "$next" ] || next=$(env -u SLURM_RESTART_COUNT sbatch --parsable --dependency="afterany:$me" --export=ALL "$run/submit.sbatch" "$chain" | cut -d';' -f1)
   [ -n "$next" ] || return
   log "job $next queued"
   scontrol update JobId="$me" Requeue=0
@@ -74,25 +75,29 @@ end_chain() {
 # Seconds until this job's end, as SLURM sees it, else by its limit.
 left() {
   local end
-  end=$(squeue -h -j "$me" -o %e)
+  end=$(squeue -a -h -j "$me" -o %e)
   case $end in
     [0-9]*) echo $(($(date -d "$end" +%s) - $(date +%s))) ;;
     *) echo $((limit - SECONDS)) ;;
   esac
 }
 
-# Which chain is it? A job that was sent by hand, without a number, begins one, unless one is at work.
+# Which chain is it? A job that was sent by hand, without a number, begins one, unless one is at work; put back into the
+# queue it finds itself in its chain.
 chain=$1
-if [ -z "$chain" ]; then
-  chain=$(grep -s ' begins: at most' jobs.log | tail -n 1 | cut -d' ' -f3)
+begin_chain() {
   for job in $(has_ended || said | awk '$1 == "job" {print $2}' | sort -u); do
-    case $(squeue -h -j "$job" -o %T 2> /dev/null) in
+    case $(squeue -a -h -j "$job" -o %T 2> /dev/null) in
       '' | COMPLETED | CANCELLED | FAILED | TIMEOUT | NODE_FAIL | PREEMPTED | OUT_OF_MEMORY) ;;
       *) echo "job $job computes this run already: nothing is done here" >&2; exit 6 ;;
     esac
   done
   chain=$((${chain:-0} + 1))
-  log "begins: at most $most_jobs jobs"
+  log "begins: at most $most_jobs jobs on $SLURM_CLUSTER_NAME"
+}
+if [ -z "$chain" ]; then
+  chain=$(grep -s ' begins: at most' jobs.log | tail -n 1 | cut -d' ' -f3)
+  said | grep -q "^job $me " && ! has_ended || begin_chain
 fi
 ! has_ended || exit 0  # hindsight cancel was faster
 if is_stuck; then
@@ -170,8 +175,19 @@ std::string directives(const JobRequest& request) {
 
 std::string launch_words(const JobRequest& request) {
   if (request.launcher == "srun") return "srun --mpi=pmix --kill-on-bad-exit=1";
-  if (request.launcher == "mpirun") return fmt::format("mpirun -n {}", request.ranks);
+  if (request.launcher == "mpirun")
+    return fmt::format("mpirun --mca odls_base_sigkill_timeout 60 -n {}", request.ranks);
   return request.launcher;
+}
+
+std::vector<std::string> hidden_variables(const JobRequest& request) {
+  std::vector<std::string> names = {"SBATCH_JOB_NAME", "SBATCH_OPEN_MODE",  "SBATCH_OUTPUT",   "SBATCH_ERROR",
+                                    "SBATCH_REQUEUE",  "SBATCH_NO_REQUEUE", "SBATCH_ARRAY_INX"};
+  if (!request.account.empty()) names.push_back("SBATCH_ACCOUNT");
+  if (!request.partition.empty()) names.push_back("SBATCH_PARTITION");
+  if (request.seconds > 0) names.push_back("SBATCH_TIMELIMIT");
+  if (request.memory > 0) names.push_back("SBATCH_MEM_PER_NODE");
+  return names;
 }
 
 std::string exports() {
@@ -186,7 +202,7 @@ std::string chain_script(const JobRequest& request, const std::string& run, cons
   std::string text = "#!/bin/bash" + std::string(head) + directives(request);
   text += "#SBATCH " + quoted_word("--output=" + without_patterns(run) + "/job-%j.out") + "\n";
   text += "#SBATCH --open-mode=append\n#SBATCH --requeue\n\n";
-  text += exports();
+  text += exports() + "unset " + join(hidden_variables(request), " ") + "\n";
   text += "run=" + quoted_word(run) + "\nhindsight=" + quoted_word(program) + "\n";
   text += fmt::format("ranks={}\nmost_jobs={}\n", request.ranks, most_jobs);
   text += fmt::format("limit={:.0f}  # seconds\n", request.seconds > 0 ? request.seconds : 1e9);

@@ -27,6 +27,9 @@ std::string directives(const JobRequest& request);
 /// The words that come before the program's, for the shell.
 std::string launch_words(const JobRequest& request);
 
+/// Variables that sbatch would take for options in place of what the script says.
+std::vector<std::string> hidden_variables(const JobRequest& request);
+
 /// Lines that give a job the variables of here that change what a run computes, or how its program is found.
 std::string exports();
 

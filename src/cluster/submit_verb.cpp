@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "io/files/file_system.hpp"
 #include "io/journal/epoch_clock.hpp"
@@ -30,6 +31,48 @@ struct Submission {
   int ranks = 1;
 };
 
+/// How a run was submitted, for the next time.
+std::string request_file(const std::string& run) {
+  return run + "/submit.json";
+}
+
+void keep_request(const std::string& run, const ClusterOptions& asked) {
+  PosixFileSystem files;
+  const Json json = {{"time", asked.time},           {"nodes", asked.nodes},   {"account", asked.account},
+                     {"partition", asked.partition}, {"memory", asked.memory}, {"launcher", asked.launcher},
+                     {"most_jobs", asked.most_jobs}, {"sbatch", asked.sbatch}};
+  write_text_file(files, request_file(run), json.dump(1) + "\n");
+}
+
+/// What the command line does not say is as it was when the run was submitted before.
+ClusterOptions completed(ClusterOptions asked, const std::string& run) {
+  const Json before = Json::parse(std::ifstream(request_file(run)), nullptr, false);
+  const auto take = [&](auto& value, const char* name) {
+    if (value == std::decay_t<decltype(value)>() && before.is_object() && before.contains(name))
+      before[name].get_to(value);
+  };
+  try {
+    take(asked.time, "time");
+    take(asked.nodes, "nodes");
+    take(asked.account, "account");
+    take(asked.partition, "partition");
+    take(asked.memory, "memory");
+    take(asked.launcher, "launcher");
+    take(asked.most_jobs, "most_jobs");
+    take(asked.sbatch, "sbatch");
+  } catch (const Json::exception& error) {
+    throw ResourceError("'" + request_file(run) + "' is damaged: " + error.what());
+  }
+  return asked;
+}
+
+/// From the root, without a slash at its end.
+std::string run_folder(const std::string& path) {
+  std::string run = fs::absolute(path).lexically_normal().string();
+  if (run.size() > 1 && run.back() == '/') run.pop_back();
+  return run;
+}
+
 void require_slurm() {
   for (const char* name : {"sbatch", "squeue", "scancel"})
     if (find_program(name).empty())
@@ -39,14 +82,15 @@ void require_slurm() {
 
 /// @throws InputError while jobs of its are in the queue, or a process computes it.
 void require_unused(const std::string& run) {
-  const QueueView now = view(JobLog::of(run).open_jobs());
-  if (!now.has_answered)
-    throw ResourceError("'" + run + "' has a chain of jobs, and squeue does not say whether they are in the queue");
+  const QueueView now = view_queue(run, JobLog::of(run));
+  if (!now.has_answered())
+    throw ResourceError("'" + run +
+                        "' has a chain of jobs, and whether they are in the queue cannot be said: " + now.silence);
   if (!now.jobs.empty())
     throw InputError(
         fmt::format("'{}' is computed by a chain of jobs: job {} is {} (hindsight status {}; hindsight "
                     "cancel {} ends it)",
-                    run, now.jobs.front().job.id, now.jobs.front().seen.state, run, run));
+                    run, now.jobs.front().id, now.jobs.front().seen.state, run, run));
   const std::optional<ProcessIdentity> owner = FolderLock::owner(run);
   const Liveness state = owner ? liveness(*owner) : Liveness::dead;
   if (state == Liveness::alive || state == Liveness::unknown)
@@ -67,10 +111,11 @@ void require_unchanged(const std::string& run, RunManifest begun, const Case& so
 Submission named(const Options& options) {
   Submission what;
   if (fs::is_directory(options.target)) {
-    if (!options.set.empty() || !options.out.empty())
-      throw InputError("--set and --out belong to a run that begins; '" + options.target + "' holds one");
-    what.run = fs::absolute(options.target).lexically_normal().string();
-    if (what.run.size() > 1 && what.run.back() == '/') what.run.pop_back();
+    if (!options.set.empty() || !options.out.empty() || !options.epoch.empty() || !options.petsc.empty() ||
+        options.overwrite || options.backend != "auto")
+      throw InputError("--set, --out, --epoch, --petsc, --backend and --overwrite belong to a run that begins; '" +
+                       options.target + "' holds one");
+    what.run = run_folder(options.target);
     const RunManifest manifest = RunPlace::of(what.run).manifest();
     what.is_begun = true;
     what.verb = manifest.options.verb;
@@ -96,15 +141,14 @@ double seconds_to_stop(const Case& source) {
 }
 
 /// @returns the job's number.
-std::string send(const std::string& run, const std::string& script, int most_jobs) {
+std::string send(const std::string& run, const std::string& script, int most_jobs, const JobRequest& request) {
   PosixFileSystem files;
-  const std::string file = run + "/submit.sbatch";
-  write_text_file(files, file, script);
+  write_text_file(files, chain_file(run), script);
   const JobLog log = JobLog::of(run);
   const int chain = log.is_empty() ? 1 : log.newest().number + 1;
-  JobLog::say(run, chain, fmt::format("begins: at most {} jobs", most_jobs));
+  JobLog::say(run, chain, fmt::format("begins: at most {} jobs on {}", most_jobs, cluster_name()));
   try {
-    const std::string job = send_job({}, {file, std::to_string(chain)});
+    const std::string job = send_job({}, {chain_file(run), std::to_string(chain)}, hidden_variables(request));
     JobLog::say(run, chain, "job " + job + " queued");
     return job;
   } catch (const Error& error) {
@@ -114,11 +158,11 @@ std::string send(const std::string& run, const std::string& script, int most_job
 }
 
 /// Before anything begins. @throws InputError with SLURM's words where it would refuse the script.
-void test_script(const std::string& script) {
+void test_script(const std::string& script, const JobRequest& request) {
   const fs::path file = fs::temp_directory_path() / fmt::format("hindsight-{}.sbatch", getpid());
   std::ofstream(file) << script;
   try {
-    test_job(file);
+    test_job(file, hidden_variables(request));
   } catch (...) {
     fs::remove(file);
     throw;
@@ -138,11 +182,11 @@ ExitCode submit_verb(const Options& options, const Communicator& comm) {
   }
   if (options.cluster.ranks > 0) what.ranks = static_cast<int>(options.cluster.ranks);
   require_runnable(what.source, what.verb, what.ranks);
-  ClusterOptions asked = options.cluster;
+  ClusterOptions asked = what.is_begun ? completed(options.cluster, what.run) : options.cluster;
   asked.ranks = what.ranks;
   const JobRequest request = job_request(asked, "hindsight:" + what.source.name);
   require_time(request, seconds_to_stop(what.source));
-  const int most_jobs = static_cast<int>(asked.most_jobs);
+  const int most_jobs = asked.most_jobs > 0 ? static_cast<int>(asked.most_jobs) : 20;
   const std::string script = chain_script(request, what.run, own_path(), most_jobs);
   if (asked.dry_run) {
     print(comm, script);
@@ -150,13 +194,14 @@ ExitCode submit_verb(const Options& options, const Communicator& comm) {
   }
   require_slurm();
   require_unused(what.run);
-  test_script(script);
+  test_script(script, request);
   if (!what.is_begun) {
     Options of_run = options;
     of_run.verb = what.verb;
     leave_begun(of_run, what.source, what.ranks);
   }
-  const std::string job = send(what.run, script, most_jobs);
+  keep_request(what.run, asked);
+  const std::string job = send(what.run, script, most_jobs, request);
   write_json(options, comm, {{"run", what.run}, {"job", job}, {"ranks", what.ranks}});
   say(options, comm,
       fmt::format("job {} is queued: hindsight {} of {} on {} {}\nits folder: {}\nhindsight status {} says how far it "
@@ -169,17 +214,14 @@ ExitCode submit_verb(const Options& options, const Communicator& comm) {
 namespace {
 
 ExitCode cancel_sweep(const Options& options, const Communicator& comm) {
-  int cancelled = 0;
-  for (const std::string& job : Sweep::read(options.target).jobs) {
-    const JobView now = view_job(job);
-    if (!now.has_answered) throw ResourceError("squeue does not answer: its jobs cannot be cancelled");
-    if (!now.is_in_queue()) continue;
-    cancel_job(job);
-    ++cancelled;
-  }
-  write_json(options, comm, {{"sweep", options.target}, {"cancelled", cancelled}});
+  const std::optional<std::vector<QueuedJob>> jobs = jobs_of(Sweep::read(options.target).script());
+  if (!jobs) throw ResourceError("squeue does not answer: its jobs cannot be cancelled");
+  std::set<std::string> arrays;
+  for (const QueuedJob& job : *jobs) arrays.insert(job.array);
+  for (const std::string& array : arrays) cancel_job(array);
+  write_json(options, comm, {{"sweep", options.target}, {"cancelled", arrays.size()}});
   say(options, comm,
-      cancelled == 0 ? "no job of '" + options.target + "' is in the queue\n"
+      arrays.empty() ? "no job of '" + options.target + "' is in the queue\n"
                      : "its jobs are cancelled; the same hindsight sweep goes on with what is not complete\n");
   return ExitCode::done;
 }
@@ -189,18 +231,18 @@ ExitCode cancel_sweep(const Options& options, const Communicator& comm) {
 ExitCode cancel_verb(const Options& options, const Communicator& comm) {
   require_alone(comm, "cancel");
   if (Sweep::is_in(options.target)) return cancel_sweep(options, comm);
-  const std::string run = fs::absolute(options.target).string();
+  const std::string run = run_folder(options.target);
   const JobLog log = JobLog::of(run);
   if (log.is_empty()) throw InputError("'" + options.target + "' has no chain of jobs: nothing was submitted for it");
-  const QueueView now = view(log.open_jobs());
-  if (!now.has_answered) throw ResourceError("squeue does not answer: its jobs cannot be cancelled");
+  const QueueView now = view_queue(run, log);
+  if (!now.has_answered()) throw ResourceError(now.silence + ": its jobs cannot be cancelled");
   if (log.newest().end.empty()) JobLog::say(run, log.newest().number, "ends: cancelled");
   std::string text;
   for (const bool waits : {true, false})  // the successors first
-    for (const auto& [job, seen] : now.jobs) {
+    for (const auto& [id, array, seen] : now.jobs) {
       if (seen.may_run() == waits) continue;
-      cancel_job(job.id);
-      text += fmt::format("job {} {}\n", job.id, waits ? "is out of the queue" : "is asked to stop");
+      cancel_job(id);
+      text += fmt::format("job {} {}\n", id, waits ? "is out of the queue" : "is asked to stop");
     }
   if (text.empty()) text = "no job of '" + options.target + "' is in the queue\n";
   write_json(options, comm, {{"run", run}, {"cancelled", now.jobs.size()}});

@@ -36,12 +36,13 @@ struct RowState {
   std::optional<double> percent;
 };
 
-/// What SLURM says of a sweep's tasks, asked once for all rows.
-using Tasks = std::map<std::string, JobView>;
+/// A sweep's jobs that are in the queue, asked once for all rows.
+using Tasks = std::vector<QueuedJob>;
 
 bool has_ended(const JobIdentity& job, const Tasks& tasks) {
-  const auto found = tasks.find(job.job);
-  return found != tasks.end() ? !found->second.may_run() : has_given_up(job);
+  const auto found =
+      std::find_if(tasks.begin(), tasks.end(), [&](const QueuedJob& task) { return task.id == job.job; });
+  return found != tasks.end() ? !found->seen.may_run() : has_given_up(job);
 }
 
 /// Of a run that is not complete, by its lock and what its jobs say.
@@ -201,9 +202,10 @@ std::string sweep_text(const Sweep& sweep, const std::string& csv, Json& json) {
     if (std::find(columns.begin(), columns.end(), column) == columns.end()) columns.push_back(column);
     line[column] = cell;
   };
-  const Tasks tasks = sweep.jobs.empty() ? Tasks() : view_tasks(sweep.jobs);
+  std::optional<Tasks> tasks;
+  if (!sweep.jobs.empty()) tasks = jobs_of(sweep.script());
   for (const SweepRow& row : sweep.rows) {
-    const RowState now = state_of(sweep.run(row), tasks);
+    const RowState now = state_of(sweep.run(row), tasks.value_or(Tasks()));
     ++counts[now.state];
     Line line{{"name", row.name}, {"state", now.state}};
     for (const std::string& setting : row.set)
@@ -227,6 +229,9 @@ std::string sweep_text(const Sweep& sweep, const std::string& csv, Json& json) {
       fmt::format("{}: {} rows of hindsight {} of {}:", sweep.folder, sweep.rows.size(), sweep.verb, sweep.file);
   for (const auto& [state, count] : counts) head += fmt::format(" {} {}", count, state);
   json["counts"] = counts;
+  const bool is_whole = counts["complete"] == static_cast<int>(sweep.rows.size());
+  if (tasks && tasks->empty() && !is_whole)
+    failures += "no job of it is in the queue; the same hindsight sweep sends what is not complete\n";
   if (csv == "-") return text;
   return head + "\n" + table_of(columns, lines) + failures;
 }

@@ -41,6 +41,8 @@ struct Sweep {
   /// @throws ResourceError when the record is damaged.
   static Sweep read(const std::string& folder);
   void write() const;
+  /// What its arrays are made of.
+  std::string script() const { return folder + "/sweep.sbatch"; }
   std::string run(const SweepRow& row) const { return folder + "/" + row.name; }
 };
 

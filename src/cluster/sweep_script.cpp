@@ -15,12 +15,13 @@ name=$(sed -n "$((${1:-0} + SLURM_ARRAY_TASK_ID + 1))p" "$folder/waiting.txt")
 [ -n "$name" ] && cd "$folder/$name" || exit 6
 job=${SLURM_JOB_ID:-0}
 exec >> "job-$job.out" 2>&1
+export SLURM_EXPORT_ENV=ALL
 trap : TERM  # what is started here gets the signal too, and is waited for
 
 chain=$(($(grep -sc ' begins: at most' jobs.log) + 1))
 log() { echo "$(date -u +%FT%TZ) chain $chain $*" >> jobs.log; }
 
-log "begins: at most 1 jobs"
+log "begins: at most 1 jobs on $SLURM_CLUSTER_NAME"
 log "job $job begins on ${SLURMD_NODENAME:-$HOSTNAME} at epoch 0"
 words=("$hindsight" resume "$folder/$name" --ranks "$ranks" --quiet)
 [ "$limit" -eq 0 ] || words+=(--stop-after "$((limit - margin))s")

@@ -92,25 +92,24 @@ std::pair<Sweep, std::vector<Work>> read_all(const Options& options) {
 
 /// @throws InputError while its jobs are in the queue.
 void require_no_jobs(const Sweep& sweep) {
-  for (const std::string& job : sweep.jobs) {
-    const JobView now = view_job(job);
-    if (!now.has_answered)
-      throw ResourceError("'" + sweep.folder + "' has sent job " + job +
-                          ", and squeue does not say whether it is in the queue");
-    if (now.is_in_queue())
-      throw InputError(
-          fmt::format("'{0}' is being computed: job {1} is {2} (hindsight status {0}; hindsight cancel {0} "
-                      "ends it)",
-                      sweep.folder, job, now.state));
-  }
+  if (sweep.jobs.empty()) return;
+  const std::optional<std::vector<QueuedJob>> jobs = jobs_of(sweep.script());
+  if (!jobs)
+    throw ResourceError("'" + sweep.folder + "' has sent jobs (" + join(sweep.jobs) +
+                        "), and squeue does not say whether they are in the queue: ask where they were sent");
+  if (!jobs->empty())
+    throw InputError(
+        fmt::format("'{0}' is being computed: job {1} is {2} (hindsight status {0}; hindsight cancel {0} "
+                    "ends it)",
+                    sweep.folder, jobs->front().id, jobs->front().seen.state));
 }
 
-/// How far the row's run is, if it is of the case as it is now.
-Stage stage_of(const std::string& run, const Case& source) {
+/// How far the row's run is, if it is of the verb and the case as they are now.
+Stage stage_of(const std::string& run, const std::string& verb, const Case& source) {
   std::error_code unknown;
   if (!fs::exists(RunManifest::file(run), unknown)) return Stage::absent;
   const RunPlace place = RunPlace::of(run);
-  if (place.manifest().resolved != source.resolved) return Stage::absent;
+  if (!place.manifest().is_of(verb, source)) return Stage::absent;
   return place.is_complete ? Stage::complete : Stage::begun;
 }
 
@@ -131,7 +130,7 @@ void require_free(const std::string& run, const SourcePlace& place) {
 std::vector<Work> incomplete(const Options& options, const Sweep& sweep, std::vector<Work> all) {
   std::vector<Work> waiting;
   for (Work& work : all) {
-    work.stage = stage_of(sweep.run(work.row), work.source);
+    work.stage = stage_of(sweep.run(work.row), sweep.verb, work.source);
     if (work.stage == Stage::complete) continue;
     if (work.stage == Stage::absent && !options.overwrite) require_free(sweep.run(work.row), work.row.place);
     waiting.push_back(std::move(work));
@@ -163,11 +162,11 @@ void write_work(const Sweep& sweep, const std::vector<Work>& waiting, const std:
   std::string names;
   for (const Work& work : waiting) names += work.row.name + "\n";
   write_text_file(files, sweep.folder + "/waiting.txt", names);
-  write_text_file(files, sweep.folder + "/sweep.sbatch", script);
+  write_text_file(files, sweep.script(), script);
 }
 
 /// As many arrays as SLURM's limit asks for; where few rows may run at once, one after another.
-void send_arrays(Sweep& sweep, std::int64_t rows, std::int64_t at_once) {
+void send_arrays(Sweep& sweep, std::int64_t rows, std::int64_t at_once, const JobRequest& request) {
   const std::int64_t most = most_array_tasks() - 1;
   sweep.jobs.clear();
   for (std::int64_t first = 0; first < rows; first += most) {
@@ -175,7 +174,7 @@ void send_arrays(Sweep& sweep, std::int64_t rows, std::int64_t at_once) {
     std::vector<std::string> words = {
         fmt::format("--array=0-{}{}", count - 1, at_once > 0 ? fmt::format("%{}", at_once) : "")};
     if (at_once > 0 && !sweep.jobs.empty()) words.push_back("--dependency=afterany:" + sweep.jobs.back());
-    sweep.jobs.push_back(send_job(words, {sweep.folder + "/sweep.sbatch", std::to_string(first)}));
+    sweep.jobs.push_back(send_job(words, {sweep.script(), std::to_string(first)}, hidden_variables(request)));
     sweep.write();
   }
 }
@@ -184,20 +183,21 @@ void send_arrays(Sweep& sweep, std::int64_t rows, std::int64_t at_once) {
 void run_here(const Sweep& sweep, std::int64_t rows, std::int64_t processes) {
   const std::string command =
       fmt::format("seq 0 {} | xargs -P {} -I@ env -u SLURM_JOB_ID SLURM_ARRAY_TASK_ID=@ bash {}", rows - 1, processes,
-                  quoted_word(sweep.folder + "/sweep.sbatch"));
+                  quoted_word(sweep.script()));
   ProcessSetting setting;
   setting.as_at_start = true;
   setting.look = [] { stop_if_asked(); };
+  setting.grace = 60.0;  // rows keep what they have
   run_process({"/bin/sh", "-c", command}, setting);
 }
 
-std::string script_for(const Options& options, const Sweep& sweep, const std::string& name) {
+JobRequest request_for(const Options& options, const Sweep& sweep, const std::string& name) {
   ClusterOptions asked = options.cluster;
   asked.ranks = sweep.ranks;
   if (options.cluster.local > 0) asked.launcher = "mpirun";  // no SLURM is needed here
   const JobRequest request = job_request(asked, "hindsight:" + name);
   require_time(request, 0.0);
-  return sweep_script(request, sweep.folder, own_path());
+  return request;
 }
 
 ExitCode report(const Options& options, const Sweep& sweep, const Communicator& comm) {
@@ -215,7 +215,8 @@ ExitCode sweep_verb(const Options& options, const Communicator& comm) {
   require_alone(comm, "sweep");
   const bool is_local = options.cluster.local > 0;
   auto [sweep, all] = read_all(options);
-  const std::string script = script_for(options, sweep, all.front().source.name);
+  const JobRequest request = request_for(options, sweep, all.front().source.name);
+  const std::string script = sweep_script(request, sweep.folder, own_path());
   if (options.cluster.dry_run) {
     print(comm, script);
     return ExitCode::done;
@@ -233,7 +234,7 @@ ExitCode sweep_verb(const Options& options, const Communicator& comm) {
   if (count > 0) compile_first(options, sweep, waiting.front(), comm);
   write_work(sweep, waiting, script);
   if (count > 0 && is_local) run_here(sweep, count, options.cluster.local);
-  if (count > 0 && !is_local) send_arrays(sweep, count, options.cluster.at_once);
+  if (count > 0 && !is_local) send_arrays(sweep, count, options.cluster.at_once, request);
   if (count == 0) say(options, comm, fmt::format("all {} rows are complete: nothing is sent\n", rows));
   if (is_local || count == 0) return report(options, sweep, comm);
   write_json(options, comm, {{"sweep", sweep.folder}, {"jobs", sweep.jobs}, {"rows", rows}, {"sent", count}});

@@ -82,7 +82,7 @@ const char* const log = R"(2026-11-23T15:00:00Z chain 1 begins: at most 20 jobs
 2026-11-23T15:00:00Z chain 1 job 5 queued
 2026-11-23T15:00:05Z chain 1 job 5 begins on n1 at epoch 0
 2026-11-23T15:01:00Z chain 1 ends: cancelled
-2026-11-23T16:00:00Z chain 2 begins: at most 20 jobs
+2026-11-23T16:00:00Z chain 2 begins: at most 20 jobs on here
 2026-11-23T16:00:00Z chain 2 job 17 queued
 2026-11-23T16:00:00Z chain 1 job 5 ends with code 5 at epoch 0
 2026-11-23T16:00:05Z chain 2 job 17 begins on n[1-2] at epoch 0
@@ -107,7 +107,8 @@ TEST(Chain, IsReadFromItsLog) {
   EXPECT_EQ(chain.jobs[0].nodes, "n[1-2]");
   EXPECT_EQ(chain.jobs[1].ended, "");  // half a line says nothing
   EXPECT_EQ(chain.jobs[2].begun, "");
-  EXPECT_EQ(found.open_jobs().size(), 2U);
+  EXPECT_EQ(found.chains()[0].cluster, "");
+  EXPECT_EQ(chain.cluster, "here");
   EXPECT_EQ(
       JobLog::parse(std::string(log) + "de 0\n2026-11-23T16:01:31Z chain 2 ends: the run is complete\n").newest().end,
       "the run is complete");
@@ -150,7 +151,7 @@ TEST(Scripts, AskForWhatTheCommandLineSays) {
     EXPECT_THROW(job_request(options, "name"), InputError) << memory;
   }
   options.memory.clear();
-  for (const char* other : {"--clusters=far", "-Mfar", "-M"}) {
+  for (const char* other : {"--clusters=far", "--cluster=far", "-Mfar", "-M"}) {
     options.sbatch = {other};
     EXPECT_THROW(job_request(options, "name"), InputError) << other;
   }

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "io/journal/process_identity.hpp"
+#include "io/slurm/slurm.hpp"
 #include "src/cluster/chain.hpp"
 #include "src/cluster/job_script.hpp"
 #include "tests/program/own_folder.hpp"
@@ -26,11 +27,12 @@ class Scripts : public OwnFolder {
   Scripts() : path_(std::getenv("PATH")) {
     fs::create_directories("bin");
     write_command("squeue", R"(case "$*" in
+  *%F*) cat queue 2> /dev/null || true ;;
   *PENDING*) cat pending 2> /dev/null ;;
   *%T*) cat state 2> /dev/null || { echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1; } ;;
   *%e*) cat end 2> /dev/null ;;
 esac)");
-    write_command("sbatch", R"(echo "sbatch $*" >> calls
+    write_command("sbatch", R"(echo "sbatch $*" >> calls; echo "$SLURM_RESTART_COUNT" > sent-with
 if [ -s failures ]; then sed -i 1d failures; echo 'sbatch: error: Unable to contact slurm controller' >&2; exit 1; fi
 number=$((100 + $(grep -c ^sbatch calls)))
 echo "$number|afterany:$SLURM_JOB_ID(unfulfilled)|$PWD/submit.sbatch 1" >> pending
@@ -38,6 +40,7 @@ echo $number)");
     write_command("scancel", R"(echo "scancel $*" >> calls; sed -i "/^$1|/d" pending)");
     write_command("scontrol", R"(echo 'MaxArraySize = 4'; echo 'ClusterName = here'; echo 'PrivateData = jobs,usage')");
     write_command("sinfo", ":");
+    write_command("srun", ":");
     write_command("sleep", "exec /bin/sleep 0.05");
     write_command("hindsight", R"(echo "$*" > words; . ./resume)");
     setenv("PATH", (here_ + "/bin:" + path_).c_str(), 1);
@@ -54,11 +57,12 @@ echo $number)");
     fs::permissions(file, fs::perms::owner_all);
   }
   /// @param resume what the run does, in the shell. @returns the job's exit code.
-  static int job(int number, const std::string& resume, const std::string& chain = "1") {
+  static int job(int number, const std::string& resume, const std::string& chain = "1",
+                 const std::string& variable = "RESTARTS=0") {
     std::ofstream("resume") << resume;
-    return run_command("sed -i '/^" + std::to_string(number) +
-                       "|/d' pending 2> /dev/null; env SLURM_JOB_ID=" + std::to_string(number) +
-                       " SLURM_JOB_NODELIST=n1 bash submit.sbatch " + chain + " >> output.txt 2>&1");
+    return run_command("sed -i '/^" + std::to_string(number) + "|/d' pending 2> /dev/null; env SLURM_JOB_ID=" +
+                       std::to_string(number) + " SLURM_JOB_NODELIST=n1 SLURM_CLUSTER_NAME=here " + variable +
+                       " bash submit.sbatch " + chain + " >> output.txt 2>&1");
   }
   /// What a run does that has made epoch `n`, and ends with a code.
   static std::string epoch(int n, int code) {
@@ -149,6 +153,21 @@ TEST_F(Scripts, AJobThatWasPutBackFindsItsSuccessor) {
   EXPECT_EQ(contents("calls"), "");
 }
 
+TEST_F(Scripts, ARunLearnsThatItsJobWasPutBack) {
+  EXPECT_EQ(job(100, "echo restart $SLURM_RESTART_COUNT > restart; exit 0", "1", "SLURM_RESTART_COUNT=2"), 0);
+  EXPECT_EQ(contents("restart"), "restart 2\n");
+  EXPECT_EQ(contents("sent-with"), "\n");  // its successor begins for the first time
+}
+
+TEST_F(Scripts, SentByHandOneThatWasPutBackGoesOn) {
+  std::ofstream("state") << "RUNNING\n";
+  fs::remove("jobs.log");
+  EXPECT_EQ(job(100, epoch(1, 5), ""), 5);
+  fs::remove("pending");
+  EXPECT_EQ(job(100, "touch ran; exit 0", ""), 0);
+  EXPECT_TRUE(fs::exists("ran")) << contents("output.txt");
+}
+
 TEST_F(Scripts, SentByHandOneBeginsAChainWhereNoneIsAtWork) {
   std::ofstream("state") << "RUNNING\n";
   EXPECT_EQ(job(200, "touch ran", ""), 6);
@@ -183,6 +202,49 @@ TEST_F(Scripts, ASweepIsSplitWhereArraysMayBeNoLonger) {
   EXPECT_NE(calls.find("--array=0-2%2 " + script + " 0\n"), std::string::npos) << calls;
   EXPECT_NE(calls.find("--array=0-2%2 --dependency=afterany:101 " + script + " 3\n"), std::string::npos);
   EXPECT_NE(calls.find("--array=0-0%2 --dependency=afterany:102 " + script + " 6\n"), std::string::npos);
+}
+
+TEST_F(Scripts, JobsAreKnownByTheirScript) {
+  const std::string script = here_ + "/submit.sbatch";
+  std::ofstream("queue") << "17|17|RUNNING|n1|N/A|None|/home|" << script << " 1\n18|18|PENDING||N/A|Dependency|/home|"
+                         << script << "\n19|19|RUNNING|n1|N/A|None|" << here_
+                         << "|submit.sbatch\n20|20|RUNNING|n1|N/A|None|" << here_
+                         << "|other.sbatch\n21|21|RUNNING|n1|N/A|None|/home|submit.sbatch\n"
+                         << "22|22|COMPLETED|n1|N/A|None|/home|" << script << " 1\n23|23|RUNNING|n1|N/A|None|/home|"
+                         << script << ".old\n";
+  const auto jobs = jobs_of(script);
+  ASSERT_TRUE(jobs);
+  std::vector<std::string> found;
+  for (const QueuedJob& job : *jobs) found.push_back(job.id);
+  EXPECT_EQ(found, (std::vector<std::string>{"17", "18", "19"}));
+}
+
+TEST_F(Scripts, JobsOfAnotherClusterAreLeftAlone) {
+  JobLog::say(here_, 2, "begins: at most 3 jobs on far");
+  EXPECT_EQ(view_queue(here_, JobLog::of(here_)).silence, "its jobs are on the cluster 'far', this is 'here'");
+  JobLog::say(here_, 2, "ends: cancelled");
+  EXPECT_TRUE(view_queue(here_, JobLog::of(here_)).has_answered());
+}
+
+TEST_F(Scripts, ARunIsSubmittedAgainAsItWasBefore) {
+  std::ofstream("decay.yaml") << "case: decay\nparameters: {k: 1}\nstate: {u: {initial: 1}}\n"
+                                 "equations: {dt(u): -k*u}\ntime: {step: 0.1, to: 1}\nobjective: [{final: u}]\n";
+  const auto submit = [&](const std::string& words) {
+    return run_command(command_line("submit " + words + " > output.txt 2>&1", 1));
+  };
+  ASSERT_EQ(submit("decay.yaml run --out sent --time 20min --account physics --launcher mpirun -- --qos=long"), 0)
+      << contents("output.txt");
+  const std::string before = contents("sent/submit.sbatch");
+  EXPECT_NE(before.find("--account=physics\n#SBATCH --qos=long\n"), std::string::npos) << before;
+  ASSERT_EQ(submit("sent"), 0) << contents("output.txt");
+  EXPECT_EQ(contents("sent/submit.sbatch"), before);
+  ASSERT_EQ(submit("sent --account arts"), 0) << contents("output.txt");
+  EXPECT_NE(contents("sent/submit.sbatch").find("--account=arts\n#SBATCH --qos=long\n"), std::string::npos);
+  EXPECT_EQ(submit("sent --overwrite"), 2);
+  std::ofstream("queue") << "17|17|PENDING||N/A|Priority|/home|" << here_ << "/sent/submit.sbatch 3\n";
+  EXPECT_EQ(submit("sent"), 2);
+  ASSERT_EQ(run_command(command_line("status sent > output.txt 2>&1", 1)), 0);
+  EXPECT_NE(contents("output.txt").find("\nwaits for job 17\n"), std::string::npos) << contents("output.txt");
 }
 
 TEST_F(Scripts, AHiddenJobMayRun) {

@@ -12,12 +12,18 @@ struct Tableau {
   int order = 1;
   std::vector<std::vector<double>> a;  ///< row i has i entries
   std::vector<double> b, c;
+  /// b less the weights of the method embedded in it, whose order is `embedded_order`: h sum_i error_i K_i estimates
+  /// the error of a step. One entry more than stages where the estimate needs F at the new state too. Empty: there is
+  /// none.
+  std::vector<double> error = {};
+  int embedded_order = 0;
   int stages() const { return static_cast<int>(b.size()); }
 };
 
-/// euler, midpoint, heun, ssprk3, rk4, dopri5. Sources: Hairer, Norsett, Wanner, Solving ODEs I, tables II.1.1, II.1.2,
-/// II.5.2 (Dormand and Prince 1980, fifth-order weights; the seventh stage serves only error estimates and is left
-/// out); Shu and Osher 1988 (ssprk3).
+/// euler, midpoint, heun, ssprk3, bs3, rk4, dopri5, tsit5. Sources: Hairer, Norsett, Wanner, Solving ODEs I, tables
+/// II.1.1, II.1.2, II.5.2 (Dormand and Prince 1980); Shu and Osher 1988 (ssprk3); Bogacki and Shampine 1989 (bs3);
+/// Tsitouras 2011, table 1 (tsit5). Of pairs whose last stage is F at the new state, that stage serves error estimates
+/// alone.
 const std::vector<Tableau>& tableaux();
 /// @throws InputError with the nearest name.
 const Tableau& tableau(const std::string& name);
