@@ -18,7 +18,7 @@ bool is_result(const std::string& name) {
 }
 
 bool is_file_of_jobs(const std::string& name) {
-  static const std::regex names(R"(submit\.sbatch(\.partial)?|jobs\.log|job-\d+\.out)");
+  static const std::regex names(R"(submit\.(sbatch|json)(\.partial)?|jobs\.log|job-\d+\.out)");
   return std::regex_match(name, names);
 }
 

@@ -95,8 +95,10 @@ void require_no_jobs(const Sweep& sweep) {
   if (sweep.jobs.empty()) return;
   const std::optional<std::vector<QueuedJob>> jobs = jobs_of(sweep.script());
   if (!jobs)
-    throw ResourceError("'" + sweep.folder + "' has sent jobs (" + join(sweep.jobs) +
-                        "), and squeue does not say whether they are in the queue: ask where they were sent");
+    throw ResourceError(
+        "'" + sweep.folder + "' has sent jobs (" + join(sweep.jobs) +
+        "), and squeue does not say whether they are in the queue: ask where they were sent, or choose " +
+        "another folder (--out)");
   if (!jobs->empty())
     throw InputError(
         fmt::format("'{0}' is being computed: job {1} is {2} (hindsight status {0}; hindsight cancel {0} "

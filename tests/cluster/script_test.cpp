@@ -241,7 +241,8 @@ TEST_F(Scripts, ARunIsSubmittedAgainAsItWasBefore) {
   ASSERT_EQ(submit("sent --account arts"), 0) << contents("output.txt");
   EXPECT_NE(contents("sent/submit.sbatch").find("--account=arts\n#SBATCH --qos=long\n"), std::string::npos);
   EXPECT_EQ(submit("sent --overwrite"), 2);
-  std::ofstream("queue") << "17|17|PENDING||N/A|Priority|/home|" << here_ << "/sent/submit.sbatch 3\n";
+  ASSERT_EQ(submit("decay.yaml run --out sent --overwrite"), 0) << contents("output.txt");  // nothing there is foreign
+  std::ofstream("queue") << "17|17|PENDING||N/A|Priority|/home|" << here_ << "/sent/submit.sbatch 4\n";
   EXPECT_EQ(submit("sent"), 2);
   ASSERT_EQ(run_command(command_line("status sent > output.txt 2>&1", 1)), 0);
   EXPECT_NE(contents("output.txt").find("\nwaits for job 17\n"), std::string::npos) << contents("output.txt");
