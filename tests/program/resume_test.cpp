@@ -1,8 +1,6 @@
-// starts: ranks
 // A run that is stopped goes on with the same bits; one that has changed, is complete or is in use is told apart.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -11,11 +9,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <regex>
 #include <thread>
 
-#include "tests/program/own_folder.hpp"
-#include "tests/program/program.hpp"
+#include "tests/program/resumed_run.hpp"
 
 namespace hindsight {
 namespace {
@@ -23,77 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using namespace test;
-
-class Resume : public test::OwnFolder {
- protected:
-  std::string command(const std::string& arguments, int ranks) const {
-    return command_line(arguments, ranks).insert(clean_environment.size(), environment_);
-  }
-  /// @returns the exit code.
-  int run(const std::string& arguments, int ranks = 1) {
-    return run_command(command(arguments, ranks) + " > " + here_ + "/output.txt 2>&1");
-  }
-  /// Runs it for so many seconds; more, where a process takes long to begin. @returns the exit code.
-  int run_for(int seconds, const std::string& arguments, int ranks = 1) {
-    for (int code = 6;; seconds *= 2) {
-      code = run(arguments + " --stop-after " + std::to_string(seconds) + "s", ranks);
-      if (code != 6 || seconds > 100) return code;
-    }
-  }
-  static void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
-  std::string output() const { return contents(here_ + "/output.txt"); }
-  static nlohmann::json json(const std::string& path) { return nlohmann::json::parse(std::ifstream(path)); }
-  /// What must not differ.
-  static std::string answer(const std::string& run_folder) {
-    const nlohmann::json all = json(run_folder + "/result.json");
-    nlohmann::json answer = {{"objective", all["objective"]}};
-    for (const char* key : {"gradient", "estimate", "inversion"})
-      if (all.contains(key)) answer[key] = all[key];
-    return answer.dump() + contents(run_folder + "/convergence.csv");
-  }
-  static void write_case(const std::string& more = "", const std::string& to = "1500") {
-    std::ofstream("case.yaml") << R"yaml(
-case: waves
-grid: {x: {cells: 96, to: 1}, y: {cells: 64, to: 1}}
-parameters: {D: 1e-4, a: {field: "1 + 0.3*sin(2*pi*x)"}}
-state: {u: {initial: "0.5 + 0.4*sin(2*pi*x)*cos(2*pi*y)"}}
-equations: {dt(u): "D*lap(u) + a*u*(1 - u)*(u - 0.3)"}
-time: {method: rk4, step: 0.1, to: )yaml"
-                               << to
-                               << "}\nobjective: [{final: \"u^2\"}, {integral: \"u^4\"}]\nunknowns: {D: {}, a: {}}\n"
-                               << (more.empty() ? "checkpoints: {host: 30 slots}\n" : more);
-  }
-  /// What the run's status says; 0 when there is none yet.
-  static std::int64_t status_of(const std::string& run_folder, const char* key) {
-    const nlohmann::json status = nlohmann::json::parse(std::ifstream(run_folder + "/status.json"), nullptr, false);
-    return status.is_object() ? status[key].get<std::int64_t>() : 0;
-  }
-  /// Starts the program and sends it a signal when the value in the run's status has grown by `more`. @returns the exit
-  /// code, -1 when it ended by the signal.
-  int run_and_signal(const std::string& arguments, int ranks, int signal, const std::string& run_folder,
-                     const char* key, std::int64_t more) const {
-    const std::int64_t wanted = status_of(run_folder, key) + more;
-    Process process(command(arguments, ranks) + " > output.txt 2>&1");
-    while (status_of(run_folder, key) < wanted && !process.is_over())
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    const bool was_alive = !process.is_over();
-    process.send(signal);
-    const int code = process.wait();
-    return code == -1 && !was_alive ? died_before : code;
-  }
-  /// Starts the program and kills it when the folder has so many epochs more. @returns false when it ended before.
-  bool run_and_kill(const std::string& arguments, const std::string& run_folder, int epochs) const {
-    return run_and_signal(arguments, 1, SIGKILL, run_folder, "epoch", epochs) == -1;
-  }
-  /// Few steps of write_case()'s that take long.
-  static void slow_down() {
-    std::string text = contents("case.yaml");
-    text.insert(text.find("D*lap(u)"), "1e-6*sin(1 + sin(2 + sin(3 + sin(4 + sin(5 + sin(6 + sin(7 + sin(u)))))))) + ");
-    write_text("case.yaml", text);
-  }
-  static constexpr int died_before = -2;  // by another signal
-  std::string environment_;               // "NAME=VALUE " of processes
-};
 
 TEST_F(Resume, StopAfterLoopsUntilDoneWithTheSameBits) {
   write_case("", "2500");
@@ -113,57 +38,6 @@ TEST_F(Resume, StopAfterLoopsUntilDoneWithTheSameBits) {
   EXPECT_NE(output().find("is complete"), std::string::npos) << output();
   for (const auto& entry : fs::directory_iterator("parts"))
     EXPECT_EQ(entry.path().filename().string().find("journal"), std::string::npos) << entry.path();
-}
-
-TEST_F(Resume, SignalsStopWithExitCode5OnAllRanks) {
-  write_case();
-  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
-  for (const auto& [ranks, signal] : {std::pair(1, SIGTERM), {1, SIGINT}, {1, SIGUSR1}, {2, SIGUSR1}, {3, SIGUSR1}}) {
-    const std::string folder = "signalled" + std::to_string(ranks) + "-" + std::to_string(signal);
-    const int code =
-        run_and_signal("gradient case.yaml --quiet --epoch 0.2s --out " + folder, ranks, signal, folder, "done", 4000);
-    EXPECT_EQ(code, 5) << ranks << " ranks, signal " << signal << "\n" << output();
-    EXPECT_EQ(run("resume " + folder, ranks), 0) << output();
-    EXPECT_EQ(answer(folder), answer("whole")) << ranks << " ranks, signal " << signal;
-  }
-}
-
-/// Records in memory are kept too, with what their reversal reads around each block of cells. Few steps that take long.
-TEST_F(Resume, SignalsStopAmongStageRecords) {
-  const std::string cams = "checkpoints: {schedule: cams, host: 60 slots}\n",
-                    all = "checkpoints: {schedule: store-all, host: 1 GiB}\n";
-  for (const auto& [method, ranks] : {std::pair("rk4", 1), {"rk4", 2}, {"rk4", 3}, {"euler", 1}, {"euler", 2}}) {
-    SCOPED_TRACE(fmt::format("{} on {} ranks", method, ranks));
-    const bool is_cams = method == std::string("rk4");
-    write_case(is_cams ? cams : all, is_cams ? "30" : "120");
-    slow_down();
-    const std::string words = fmt::format("gradient case.yaml --epoch 0.1s --set time.method={} --out ", method);
-    if (ranks == 1) {
-      ASSERT_EQ(run(words + "whole"), 0) << output();
-    }
-    const auto whole = json("whole/result.json");
-    EXPECT_EQ(whole["plan"]["content"], is_cams ? "state" : "record");
-    const auto steps =
-        whole["steps"]["forward"].get<std::int64_t>() + whole["steps"]["recomputed"].get<std::int64_t>() / 2;
-    fs::remove_all("stopped");
-    ASSERT_EQ(run_and_signal(words + "stopped", ranks, SIGUSR1, "stopped", "done", steps + 1), 5) << output();
-    EXPECT_EQ(run("resume stopped", ranks), 0) << output();
-    EXPECT_EQ(output().find("computed again"), std::string::npos) << output();
-    EXPECT_EQ(answer("stopped"), answer("whole"));
-  }
-}
-
-TEST_F(Resume, GoesOnWithAnotherNumberOfRanksWhenAsked) {
-  write_case("checkpoints: {host: 30 slots, disk: 20 slots}\noutput: {every: 500}\n", "2500");
-  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
-  ASSERT_EQ(run_for(2, "gradient case.yaml --out moved"), 5) << output();
-  EXPECT_EQ(run("resume moved", 3), 2);
-  EXPECT_NE(output().find("say --ranks 3"), std::string::npos) << output();
-  int code = run_for(4, "resume moved --ranks 3", 3);
-  if (code == 5) code = run("resume moved --ranks 2", 2);
-  EXPECT_EQ(code, 0) << output();
-  EXPECT_EQ(answer("moved"), answer("whole"));
-  EXPECT_EQ(std::system("h5diff whole/fields.h5 moved/fields.h5 && h5diff whole/gradient.h5 moved/gradient.h5"), 0);
 }
 
 /// On each node it may be another, and one that is gone costs work, not the run.
@@ -324,16 +198,6 @@ checkpoints: {host: 50 slots}
   std::ofstream("data.csv") << "t,u\n1,0.7\n2,0.6\n";
   EXPECT_EQ(run("resume run"), 2);
   EXPECT_NE(output().find("data.csv' has changed"), std::string::npos) << output();
-}
-
-/// Rank 0 owns the same rows among 4 and among 5 ranks, the others do not.
-TEST_F(Resume, AStoppedRunGoesOnOnMoreRanks) {
-  write_case("checkpoints: {schedule: revolve, host: 12 slots}\n", "400");
-  write_text("case.yaml", std::regex_replace(contents("case.yaml"), std::regex("cells: 64"), "cells: 16"));
-  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
-  ASSERT_EQ(run_and_signal("gradient case.yaml --quiet --out moved", 4, SIGUSR1, "moved", "done", 1), 5) << output();
-  EXPECT_EQ(run("resume moved --ranks 5", 5), 0) << output();
-  EXPECT_EQ(answer("moved"), answer("whole"));
 }
 
 /// Data by a path that is relative to where the program was started.
