@@ -7,6 +7,7 @@
 #include "io/checkpoints/scratch_folder.hpp"
 #include "io/results/progress.hpp"
 #include "io/slurm/slurm.hpp"
+#include "src/cluster/begun_run.hpp"
 #include "src/cluster/chain.hpp"
 #include "src/cluster/sweep.hpp"
 #include "src/report.hpp"
@@ -126,7 +127,7 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
     const RunManifest manifest = place.manifest();
     json = {
         {"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
-    const std::string chain = place.is_complete ? "" : chain_text(fs::absolute(run).lexically_normal(), json);
+    const std::string chain = place.is_complete ? "" : chain_text(run_folder(run), json);
     text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target, manifest.ranks,
                        manifest.ranks == 1 ? "rank" : "ranks") +
            state_text(place, json) + chain;

@@ -112,6 +112,22 @@ bool is_one_of(const std::string& state, const std::vector<const char*>& states)
   return std::find(states.begin(), states.end(), state) != states.end();
 }
 
+/// Whether a job's command is the script, with arguments or without; one that was sent by hand may be named from the
+/// folder where that was done.
+bool is_of(const std::string& script, const std::string& folder, const std::string& command) {
+  if (command == script || command.starts_with(script + " ")) return true;
+  std::error_code unknown;
+  const std::filesystem::path there = folder, first_word = command.substr(0, command.find(' '));
+  return std::filesystem::equivalent(there / command, script, unknown) ||
+         std::filesystem::equivalent(there / first_word, script, unknown);
+}
+
+/// Whether SLURM shows a job to its user alone.
+bool may_be_hidden(const JobIdentity& job) {
+  static const bool are_private = setting("PrivateData").find("jobs") != std::string::npos;
+  return are_private && job.user != static_cast<std::int64_t>(geteuid());
+}
+
 }  // namespace
 
 bool JobView::may_run() const {
@@ -143,20 +159,6 @@ JobView view_job(const std::string& job) {
   return view;
 }
 
-namespace {
-
-/// Whether a job's command is the script, with arguments or without; one that was sent by hand may be named from the
-/// folder where that was done.
-bool is_of(const std::string& script, const std::string& folder, const std::string& command) {
-  if (command == script || command.starts_with(script + " ")) return true;
-  std::error_code unknown;
-  const std::filesystem::path there = folder, first_word = command.substr(0, command.find(' '));
-  return std::filesystem::equivalent(there / command, script, unknown) ||
-         std::filesystem::equivalent(there / first_word, script, unknown);
-}
-
-}  // namespace
-
 std::optional<std::vector<QueuedJob>> jobs_of(const std::string& script) {
   const std::optional<std::string> all = answer_of("squeue", {"-a", "-h", "-o", "%A|%F|%T|%N|%e|%r|%Z|%o"});
   if (!all) return std::nullopt;
@@ -171,20 +173,10 @@ std::optional<std::vector<QueuedJob>> jobs_of(const std::string& script) {
 }
 
 const std::string& cluster_name() {
-  static const std::string here = setting("ClusterName");
   static const std::optional<JobIdentity> mine = this_job();
-  return mine ? mine->cluster : here;
+  static const std::string name = mine ? mine->cluster : setting("ClusterName");
+  return name;
 }
-
-namespace {
-
-/// Whether SLURM shows a job to its user alone.
-bool may_be_hidden(const JobIdentity& job) {
-  static const bool are_private = setting("PrivateData").find("jobs") != std::string::npos;
-  return are_private && job.user != static_cast<std::int64_t>(geteuid());
-}
-
-}  // namespace
 
 bool has_given_up(const JobIdentity& job, double patience) {
   const std::optional<JobIdentity> mine = this_job();

@@ -121,6 +121,14 @@ std::shared_ptr<void> compile_here(const std::string& kernels) {
   throw ResourceError("cannot load the compiled kernels " + object.string() + ": " + (why ? why : "damaged file"));
 }
 
+/// Asked once, for it takes a process.
+const std::string& version_of(const std::string& compiler) {
+  static std::map<std::string, std::string> known;
+  const auto [at, is_new] = known.try_emplace(compiler);
+  if (is_new) at->second = first_line(run_process({compiler, "--version"}).output);
+  return at->second;
+}
+
 }  // namespace
 
 void* Module::function(const std::string& name) const {
@@ -134,18 +142,6 @@ Module compile(const std::string& source, const Communicator& comm) {
   comm.root_first([&] { handle = compile_here(source); });
   return Module(handle);
 }
-
-namespace {
-
-/// Asked once, for it takes a process.
-const std::string& version_of(const std::string& compiler) {
-  static std::map<std::string, std::string> known;
-  const auto [at, is_new] = known.try_emplace(compiler);
-  if (is_new) at->second = first_line(run_process({compiler, "--version"}).output);
-  return at->second;
-}
-
-}  // namespace
 
 std::string compiler_report() {
   const std::string compiler = find_compiler();

@@ -36,6 +36,12 @@ void require_runnable(const Case& c, const std::string& verb, int ranks) {
   all.require_room_for(ranks);
 }
 
+std::string run_folder(const std::string& path) {
+  std::string run = std::filesystem::absolute(path).lexically_normal().string();
+  if (run.size() > 1 && run.back() == '/') run.pop_back();
+  return run;
+}
+
 void require_alone(const Communicator& comm, const std::string& verb) {
   if (comm.size() > 1)
     throw InputError("hindsight " + verb + " sends jobs and computes nothing: start it without mpirun or srun");

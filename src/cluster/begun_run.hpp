@@ -12,6 +12,9 @@ namespace hindsight {
 /// InputError for what a run of this verb would refuse: the case, the verb, more ranks than the grid has room for.
 void require_runnable(const Case& c, const std::string& verb, int ranks);
 
+/// A folder from the root, without a slash at its end: as jobs and people name it in the same words.
+std::string run_folder(const std::string& path);
+
 /// Verbs that send jobs compute nothing themselves. @throws InputError when there are several ranks.
 void require_alone(const Communicator& comm, const std::string& verb);
 

@@ -36,41 +36,38 @@ std::string request_file(const std::string& run) {
   return run + "/submit.json";
 }
 
+/// What of the options is kept, by name.
+template <class Options, class Visit>
+void visit_request(Options& asked, const Visit& visit) {
+  visit("time", asked.time);
+  visit("nodes", asked.nodes);
+  visit("account", asked.account);
+  visit("partition", asked.partition);
+  visit("memory", asked.memory);
+  visit("launcher", asked.launcher);
+  visit("most_jobs", asked.most_jobs);
+  visit("sbatch", asked.sbatch);
+}
+
 void keep_request(const std::string& run, const ClusterOptions& asked) {
   PosixFileSystem files;
-  const Json json = {{"time", asked.time},           {"nodes", asked.nodes},   {"account", asked.account},
-                     {"partition", asked.partition}, {"memory", asked.memory}, {"launcher", asked.launcher},
-                     {"most_jobs", asked.most_jobs}, {"sbatch", asked.sbatch}};
+  Json json;
+  visit_request(asked, [&](const char* name, const auto& value) { json[name] = value; });
   write_text_file(files, request_file(run), json.dump(1) + "\n");
 }
 
 /// What the command line does not say is as it was when the run was submitted before.
 ClusterOptions completed(ClusterOptions asked, const std::string& run) {
   const Json before = Json::parse(std::ifstream(request_file(run)), nullptr, false);
-  const auto take = [&](auto& value, const char* name) {
-    if (value == std::decay_t<decltype(value)>() && before.is_object() && before.contains(name))
-      before[name].get_to(value);
-  };
+  if (!before.is_object()) return asked;
   try {
-    take(asked.time, "time");
-    take(asked.nodes, "nodes");
-    take(asked.account, "account");
-    take(asked.partition, "partition");
-    take(asked.memory, "memory");
-    take(asked.launcher, "launcher");
-    take(asked.most_jobs, "most_jobs");
-    take(asked.sbatch, "sbatch");
+    visit_request(asked, [&](const char* name, auto& value) {
+      if (value == std::decay_t<decltype(value)>() && before.contains(name)) before[name].get_to(value);
+    });
   } catch (const Json::exception& error) {
     throw ResourceError("'" + request_file(run) + "' is damaged: " + error.what());
   }
   return asked;
-}
-
-/// From the root, without a slash at its end.
-std::string run_folder(const std::string& path) {
-  std::string run = fs::absolute(path).lexically_normal().string();
-  if (run.size() > 1 && run.back() == '/') run.pop_back();
-  return run;
 }
 
 void require_slurm() {
@@ -131,7 +128,7 @@ Submission named(const Options& options) {
   what.verb = options.cluster.verb.empty() ? verb_of(what.source) : options.cluster.verb;
   Options of_run = options;
   of_run.verb = what.verb;
-  what.run = fs::absolute(run_path(of_run, what.source)).lexically_normal().string();
+  what.run = run_folder(run_path(of_run, what.source));
   return what;
 }
 

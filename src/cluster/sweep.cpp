@@ -196,7 +196,7 @@ std::string sweep_text(const Sweep& sweep, const std::string& csv, Json& json) {
   std::vector<std::string> columns = {"name", "state"};
   std::vector<Line> lines;
   std::map<std::string, int> counts;
-  std::string failures;
+  std::string remarks;
   json["rows"] = Json::array();
   const auto enter = [&](Line& line, const std::string& column, const std::string& cell) {
     if (std::find(columns.begin(), columns.end(), column) == columns.end()) columns.push_back(column);
@@ -212,7 +212,7 @@ std::string sweep_text(const Sweep& sweep, const std::string& csv, Json& json) {
       enter(line, setting.substr(0, setting.find('=')), setting.substr(setting.find('=') + 1));
     if (now.percent && now.state != "complete") line["state"] += fmt::format(" {:.0f} %", *now.percent);
     for (const auto& [name, value] : results_of(now.result)) enter(line, name, number_text(value));
-    if (now.state == "failed") failures += fmt::format("{}: {}\n", row.name, now.text);
+    if (now.state == "failed") remarks += fmt::format("{}: {}\n", row.name, now.text);
     Json one = {{"name", row.name}, {"state", now.state}, {"text", now.text}, {"set", row.set}};
     for (const auto& [name, value] : results_of(now.result)) one["results"][name] = value;
     json["rows"].push_back(one);
@@ -231,9 +231,9 @@ std::string sweep_text(const Sweep& sweep, const std::string& csv, Json& json) {
   json["counts"] = counts;
   const bool is_whole = counts["complete"] == static_cast<int>(sweep.rows.size());
   if (tasks && tasks->empty() && !is_whole)
-    failures += "no job of it is in the queue; the same hindsight sweep sends what is not complete\n";
+    remarks += "no job of it is in the queue; the same hindsight sweep sends what is not complete\n";
   if (csv == "-") return text;
-  return head + "\n" + table_of(columns, lines) + failures;
+  return head + "\n" + table_of(columns, lines) + remarks;
 }
 
 }  // namespace hindsight

@@ -84,9 +84,7 @@ std::pair<Sweep, std::vector<Work>> read_all(const Options& options) {
   for (const SweepRow& row : sweep.rows)
     all.push_back({row, case_of(row, options_of(options, sweep, row), sweep.verb, sweep.ranks), Stage::absent});
   const std::string name = fs::path(options.target).stem();
-  sweep.folder = fs::absolute(options.out.empty() ? "runs/" + all.front().source.name + "/" + name : options.out)
-                     .lexically_normal()
-                     .string();
+  sweep.folder = run_folder(options.out.empty() ? "runs/" + all.front().source.name + "/" + name : options.out);
   return {sweep, all};
 }
 
