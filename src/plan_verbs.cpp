@@ -136,7 +136,7 @@ std::string plan_text(const Options& options, const Session& session, const Outp
   text += transfers_text(session);
   if (!plan.is_open() && !plan.is_predicted())
     return text + "An online schedule does not use the number of steps, so nothing is predicted.\n";
-  if (plan.is_open()) return text + "The run ends by a condition, so the number of forward steps is known only then.\n";
+  if (plan.is_open()) return text + "How many steps there will be is known only when the run ends.\n";
   text += fmt::format(
       "Each step is taken {:.2f} times on average; the gradient will take about {}, and {} in all: with start, "
       "planning,\n"

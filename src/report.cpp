@@ -151,6 +151,11 @@ Json base_result(const std::string& verb, const Session& session, double objecti
                               {"rms", std::sqrt(misfit.sum_of_squares / static_cast<double>(misfit.count))},
                               {"noise", misfit.noise}});
   json["steps"]["forward"] = simulation.time().steps();
+  if (simulation.time().tries_steps()) {
+    json["steps"]["rejected"] = simulation.time().rejected();
+    json["steps"]["shortest"] = simulation.time().shortest().step;
+    json["steps"]["longest"] = simulation.time().longest().step;
+  }
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   json["provenance"] = {{"program", "hindsight " + program_version()},

@@ -225,6 +225,15 @@ class Run {
   const Options& options_;
 };
 
+/// "81 steps", of steps that errors decide with what became of them.
+std::string steps_text(const TimeLine& time, const char* steps) {
+  std::string text = fmt::format("{} {}", time.steps(), steps);
+  if (time.tries_steps())
+    text += fmt::format(" ({:.3g} to {:.3g} long, {} more tried in vain)", time.shortest().step, time.longest().step,
+                        time.rejected());
+  return text;
+}
+
 }  // namespace
 
 SessionOptions session_options(const Options& options, const Case& c, const Communicator& comm, RunJournal* journal) {
@@ -259,8 +268,8 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   json["seconds"] = {{"forward", seconds}};
   run.finish(json, watch.seconds());
   if (run.talks())
-    print(comm, fmt::format("{}: {} steps in {:.3g} s, objective {:.10g}\n{}results in {}\n", session.source().name,
-                            session.simulation().time().steps(), seconds, objective, misfit_text(session),
+    print(comm, fmt::format("{}: {} in {:.3g} s, objective {:.10g}\n{}results in {}\n", session.source().name,
+                            steps_text(session.simulation().time(), "steps"), seconds, objective, misfit_text(session),
                             run.journal.place()));
   return ExitCode::done;
 }
@@ -300,11 +309,11 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
       plan.is_predicted()
           ? fmt::format(" (predicted: {})", seconds_text(plan.seconds + output_seconds.written.value_or(0.0)))
           : "";
-  text += fmt::format("{} steps forward, {} recomputed, {} reversed in {}{}; schedule {}, {} of {} {} memory\n",
-                      json["steps"]["forward"].get<std::int64_t>(), json["steps"]["recomputed"].get<std::int64_t>(),
-                      json["steps"]["reversed"].get<std::int64_t>(), seconds_text(evaluation.seconds), predicted,
-                      plan.kind->name, bytes_text(session.peak_bytes(memory)), bytes_text(session.budget(memory)),
-                      to_text(memory));
+  text += fmt::format("{}, {} recomputed, {} reversed in {}{}; schedule {}, {} of {} {} memory\n",
+                      steps_text(session.simulation().time(), "steps forward"),
+                      json["steps"]["recomputed"].get<std::int64_t>(), json["steps"]["reversed"].get<std::int64_t>(),
+                      seconds_text(evaluation.seconds), predicted, plan.kind->name,
+                      bytes_text(session.peak_bytes(memory)), bytes_text(session.budget(memory)), to_text(memory));
   text +=
       fmt::format("{} in all{}: {} to start and plan, {} for memory\n", seconds_text(process_seconds()),
                   plan.is_predicted() && !options.resume

@@ -30,7 +30,7 @@ PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicato
   inputs.seconds.memory = memory_tier(simulation.machine());
   inputs.schedule = options.checkpoints.schedule;
   inputs.steps = simulation.spec().until || !simulation.time().is_known() ? unknown_steps : n;
-  inputs.at_most = n;
+  inputs.at_most = simulation.time().tries_steps() ? n - 1 : n;  // with the last one beyond it fails
   inputs.period = options.checkpoints.period;
   inputs.gradients = options.gradients;
   inputs.record_units = simulation.record_units();
@@ -63,10 +63,10 @@ void PlannedCheckpoints::read_budget(Tier tier) {
       throw ResourceError(fmt::format("checkpoints.device: {} are asked for, {} are free", bytes_text(budget),
                                       bytes_text(-comm_.max(-all))));
   }
-  if (given || !simulation_.spec().until || budget <= inputs().working(tier) + open_end_bytes) return;
+  if (given || inputs().steps != unknown_steps || budget <= inputs().working(tier) + open_end_bytes) return;
   budget = inputs().working(tier) + open_end_bytes;
   if (tier == Tier::host)
-    host_source_ = bytes_text(open_end_bytes) + " of checkpoints, because the run ends by a condition";
+    host_source_ = bytes_text(open_end_bytes) + " of checkpoints, because it is not known how many steps there will be";
 }
 
 std::string PlannedCheckpoints::warning_of_budget() const {

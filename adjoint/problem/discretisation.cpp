@@ -1,5 +1,6 @@
 #include "adjoint/problem/discretisation.hpp"
 
+#include "runtime/nearest_name.hpp"
 #include "solvers/steppers/methods.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/stage_names.hpp"
@@ -36,6 +37,13 @@ const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants
   return method;
 }
 
+std::vector<std::string> methods_with_estimates() {
+  std::vector<std::string> names;
+  for (const Method& method : methods().all())
+    if (method.estimates_errors) names.push_back(method.name);
+  return names;
+}
+
 }  // namespace
 
 Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, Stepper::Wants wants, Machine& machine)
@@ -46,7 +54,8 @@ Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, S
       active_{names_of(spec.unknowns, Unknown::Kind::scalar), names_of(spec.unknowns, Unknown::Kind::series),
               names_of(spec.unknowns, Unknown::Kind::field)} {
   if (!machine.is_host()) require_host(spec);
-  stepper_ = method_for(spec, wants).make(spec.model, active_, wants);
+  wants_.tolerances = spec.tolerances;
+  stepper_ = method_for(spec, wants).make(spec.model, active_, wants_);
   sums_ = stepper_->sums();
   objective_ = std::make_unique<Objective>(spec.terms, TermPlace{spec.model, active_, 0, sums_});
   sums_ += objective_->sums();
@@ -61,7 +70,22 @@ Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, S
   TimeSpan span{spec.from, spec.to, spec.step, spec.landings};
   for (const auto& term : spec.terms)
     for (const double t : term->landings()) span.landings.push_back(t);
-  time_ = std::make_unique<TimeLine>(span, step_sources().find(spec.steps).make());
+  time_ = std::make_unique<TimeLine>(span, step_sources().find(spec.steps).make(spec.rules));
+  if (time_->tries_steps()) require_estimates();
+}
+
+void Discretisation::require_estimates() const {
+  const auto fail = [&](const std::string& why) {
+    throw InputError(spec_.time_place, "time.steps '" + spec_.steps + "' needs " + why);
+  };
+  if (!spec_.tolerances) fail("a tolerance of errors: time.tolerance");
+  if (stepper_->error_order() == 0)
+    fail("a method that estimates its errors, and time.method '" + spec_.method + "' does not; " +
+         join(methods_with_estimates()) + " do");
+  if (!spec_.model.graph->noises().empty())
+    fail(
+        "steps that may be tried again, and noise(...) has other numbers in each: take steps of a fixed length "
+        "(time.step without time.tolerance)");
 }
 
 void Discretisation::make_symbols() {

@@ -53,9 +53,10 @@ class Discretisation {
   std::int64_t state_bytes() const { return shape_.padded_bytes(); }
   /// Takes new values of the knots of a series (index into model.series).
   void set_series(std::size_t series, const std::vector<double>& values);
-  /// Decides what follows state k, which is reached for the first time: the next step, or the end. Collective.
-  void reach(std::int64_t k, double* state) {
-    time_->reach(k, {*grid_, state});
+  /// Decides what follows state k, which is reached for the first time: the next step, or the end. @param trial where
+  /// steps are tried (TimeLine). Collective.
+  void reach(std::int64_t k, double* state, StepTrial* trial) {
+    time_->reach(k, {*grid_, state, trial});
     if (stop_ && k > 0) look_for_end(k, state);
   }
   /// Whether a condition on the state ends the run.
@@ -65,6 +66,8 @@ class Discretisation {
 
  private:
   void make_symbols();
+  /// For steps that errors decide. @throws InputError without.
+  void require_estimates() const;
   void look_for_end(std::int64_t k, double* state);
 
   SimulationSpec& spec_;

@@ -129,7 +129,7 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
   problem_.tables().bind_state(problem_.symbols().lambda, steps_.adjoint());
   problem_.machine().copy(steps_.adjoint(), state.data(), problem_.state_doubles());
   // Two steps in turn: random numbers that are there already would cost nothing.
-  problem_.time().reach(0, {problem_.grid(), state.data()});
+  steps_.reach(0, state);
   Turns step(std::min<std::int64_t>(2, problem_.time().recorded()));
 
   Walk walk(state, problem_.time().recorded());

@@ -53,6 +53,8 @@ class ProblemReader {
     spec_.from = problem_.time.from;
     spec_.to = problem_.time.to;
     spec_.step = problem_.time.step;
+    spec_.rules = problem_.time.rules;
+    spec_.tolerances = problem_.time.tolerances;
     if (problem_.time.until) read_stop(*problem_.time.until);
     read_landings();
     for (const TermText& term : problem_.objective) read_term(term);

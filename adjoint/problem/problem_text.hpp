@@ -80,8 +80,10 @@ struct EquationText {
 };
 
 struct TimeText {
-  std::string method = "rk4";   ///< one of methods() (solvers/steppers/methods.hpp)
-  std::string steps = "fixed";  ///< one of step_sources() (solvers/time/step_sources.hpp)
+  std::string method = "rk4";                 ///< one of methods() (solvers/steppers/methods.hpp)
+  std::string steps = "fixed";                ///< one of step_sources() (solvers/time/step_sources.hpp)
+  StepRules rules = {};                       ///< by which
+  std::optional<Tolerances> tolerances = {};  ///< of errors, where they decide
   double from = 0.0, step = 0.0, to = 0.0;
   std::optional<Text> until = {};  ///< "norm(EXPRESSION) < NUMBER" (or >) ends the run; then `to` is the latest end
   double land_every = 0.0;         ///< time between outputs, on which states land as on observations; 0: only the end

@@ -17,6 +17,7 @@ SimulatedSteps::SimulatedSteps(Discretisation& problem, Parameters& parameters, 
       parameters_(parameters),
       states_(states),
       watch_(problem, states),
+      tried_(problem, states),
       adjoints_(problem.differentiates() ? 2 : 0, problem.state_doubles(), problem.machine()),
       is_batched_(gains_by_batches()) {}
 
@@ -32,7 +33,7 @@ void SimulatedSteps::begin() {
   parameters_.clear_sums();
   objective_.reset();
   stepper_.clear_sums();
-  watch_.forget();
+  let_go();
   if (!has_fixed_end_) time_.reopen();
 }
 
@@ -51,8 +52,15 @@ Buffer SimulatedSteps::initial_state() {
   return state;
 }
 
-void SimulatedSteps::observe(std::int64_t k, const Buffer& state) {
-  if (!has_fixed_end_) problem_.reach(k, state.data());
+void SimulatedSteps::decide(std::int64_t k, const Buffer& state, bool recorded) {
+  if (!time_.tries_steps()) return problem_.reach(k, state.data(), nullptr);
+  tried_.begin(state, recorded);
+  problem_.reach(k, state.data(), &tried_);
+}
+
+void SimulatedSteps::observe(std::int64_t k, const Buffer& state, bool recorded) {
+  if (k == 0 && time_.tries_steps()) watch_.look_at(k, state);  // it is not the first step that fails then
+  if (!has_fixed_end_) decide(k, state, recorded);
   watch_.look_at(k, state);
   if (objective_.may_count_at(k, time_))
     objective_.observe(time_.moment(k), [&] { tables_.bind_state(problem_.symbols().between, state.data()); });
@@ -60,23 +68,33 @@ void SimulatedSteps::observe(std::int64_t k, const Buffer& state) {
 }
 
 Buffer SimulatedSteps::advance(std::int64_t k, const Buffer& state, bool first) {
-  if (first && k == 0) observe(0, state);
-  Buffer next = states_.acquire();
-  batched([&] { stepper_.step(tables_, time_.step(k), state.data(), next.data()); });
-  if (first) observe(k + 1, next);
+  if (first && k == 0) observe(0, state, false);
+  Buffer next;
+  if (first && tried_.is(k, state)) {
+    next = tried_.take(nullptr);
+  } else {
+    next = states_.acquire();
+    batched([&] { stepper_.step(tables_, time_.step(k), state.data(), next.data()); });
+  }
+  if (first) observe(k + 1, next, false);
   return next;
 }
 
 Buffer SimulatedSteps::record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) {
-  if (first && k == 0) observe(0, state);
-  Buffer next = first || wanted ? states_.acquire() : Buffer();
-  record.reset();  // before the next is taken
-  record.base = state;
-  states_.acquire_stages(record);
-  batched([&] {
-    stepper_.record(tables_, time_.step(k), state.data(), next ? next.data() : nullptr, states_.stages_of(record));
-  });
-  if (first) observe(k + 1, next);
+  if (first && k == 0) observe(0, state, true);
+  Buffer next;
+  if (first && tried_.is(k, state) && tried_.is_recorded()) {
+    next = tried_.take(&record);
+  } else {
+    if (first || wanted) next = states_.acquire();
+    record.reset();  // before the next is taken
+    record.base = state;
+    states_.acquire_stages(record);
+    batched([&] {
+      stepper_.record(tables_, time_.step(k), state.data(), next ? next.data() : nullptr, states_.stages_of(record));
+    });
+  }
+  if (first) observe(k + 1, next, true);
   return next;
 }
 

@@ -7,6 +7,7 @@
 #include "adjoint/problem/divergence.hpp"
 #include "adjoint/problem/parameters.hpp"
 #include "adjoint/problem/states.hpp"
+#include "adjoint/problem/tried_step.hpp"
 #include "adjoint/sweep/driver.hpp"
 
 namespace hindsight {
@@ -22,7 +23,15 @@ class SimulatedSteps final : public ReversibleSteps {
   /// Before a sweep: forgets what sweeps before have seen and summed up.
   void begin();
   /// Gives back the states that are kept beside a sweep's.
-  void let_go() { watch_.forget(); }
+  void let_go() {
+    watch_.forget();
+    tried_.forget();
+  }
+  /// Outside of sweeps: decides the step that follows state k.
+  void reach(std::int64_t k, const Buffer& state) {
+    decide(k, state, false);
+    tried_.forget();
+  }
   /// While it lives, the observer, which may be empty, is shown the states of sweeps.
   class Shown {
    public:
@@ -76,7 +85,9 @@ class SimulatedSteps final : public ReversibleSteps {
   }
 
  private:
-  void observe(std::int64_t k, const Buffer& state);
+  /// @param recorded whether the step that follows is to be recorded, if it is tried.
+  void observe(std::int64_t k, const Buffer& state, bool recorded);
+  void decide(std::int64_t k, const Buffer& state, bool recorded);
   void add_objective_adjoint(std::int64_t k, double* state);
   AdjointMemory adjoint_memory() const;
   bool gains_by_batches() const;
@@ -97,6 +108,7 @@ class SimulatedSteps final : public ReversibleSteps {
   Parameters& parameters_;
   States& states_;
   DivergenceWatch watch_;
+  TriedStep tried_;
   Pool adjoints_;
   Buffer lambda_, lambda_next_;
   const StateObserver* observer_ = nullptr;

@@ -166,7 +166,7 @@ void Simulation::walk(const std::function<bool(std::int64_t k, const double* sta
   Buffer state = steps_->initial_state();
   time.reopen();
   for (std::int64_t k = 0; visit(k, state.data()) && k < time.steps(); ++k) {
-    time.reach(k, {grid(), state.data()});
+    steps_->reach(k, state);
     state = steps_->advance(k, state, false);
   }
 }

@@ -12,6 +12,8 @@
 #include "runtime/error.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/grid.hpp"
+#include "solvers/steppers/tolerances.hpp"
+#include "solvers/time/step_rules.hpp"
 
 namespace hindsight {
 
@@ -51,6 +53,8 @@ struct SimulationSpec {
   std::vector<Axis> axes;
   double from = 0.0, to = 1.0, step = 1.0;
   std::string steps = "fixed";                   ///< who decides them (solvers/time/step_sources.hpp)
+  StepRules rules = {};                          ///< by which
+  std::optional<Tolerances> tolerances = {};     ///< of errors, where they decide
   std::vector<double> landings;                  ///< times that states must land on: outputs (observations are added)
   std::vector<double> scalar_values;             ///< parallel to model.scalars
   std::vector<Series> series;                    ///< parallel to model.series

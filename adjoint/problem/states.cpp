@@ -10,7 +10,9 @@ States::States(const Discretisation& problem)
     : problem_(problem), stages_(static_cast<std::size_t>(problem.stepper().record_states()), nullptr) {}
 
 std::int64_t States::buffers(const Discretisation& problem, std::int64_t units) {
-  return live_states + (problem.differentiates() ? problem.stepper().record_states() : 0) + units;
+  const std::int64_t record = problem.differentiates() ? problem.stepper().record_states() : 0;
+  const std::int64_t tried = problem.time().tries_steps() ? 1 + record : 0;  // with what is recorded of it
+  return live_states + record + tried + units;
 }
 
 std::int64_t States::lacking_bytes() const {

@@ -157,36 +157,6 @@ void read_equations(Value equations, Case& result) {
       throw InputError(s.place, "state '" + s.name + "' has no equation dt(" + s.name + ")");
 }
 
-void read_time(Value time, Case& result) {
-  TimeText& t = result.time;
-  t.place = time.place();
-  if (auto v = time.find("method")) t.method = v->one_of(methods().names());
-  if (auto v = time.find("steps")) t.steps = v->one_of(step_sources().names());
-  if (auto v = time.find("from")) t.from = v->number();
-  Value step = time.at("step");
-  t.step = step.number();
-  if (auto until = time.find("until")) {
-    t.until = until->expression();
-    Value most = time.at("at most");
-    const std::int64_t steps = most.integer();
-    if (steps < 1) most.fail("time.at most: at least 1 step is needed");
-    if (time.find("to")) until->fail("time.until and time.to cannot both be given; 'at most' bounds the steps");
-    time.finish();
-    if (!(t.step > 0)) step.fail("time.step must be positive");
-    t.to = t.from + static_cast<double>(steps) * t.step;
-    return;
-  }
-  if (auto most = time.find("at most")) most->fail("time.at most belongs to time.until, which is missing");
-  Value to = time.at("to");
-  t.to = to.number();
-  time.finish();
-  if (!(t.to > t.from)) to.fail("time.to must be later than time.from");
-  if (!(t.step > 0)) step.fail("time.step must be positive");
-  if (t.step > (t.to - t.from) * (1 + 1e-12))
-    step.fail("time.step overshoots the end: one step is longer than the whole run");
-  if ((t.to - t.from) / t.step > 1e15) step.fail("time.step is too short: more than 1e15 steps");
-}
-
 void read_unknowns(Value unknowns, Case& result) {
   std::vector<std::string> known;
   for (const ParameterText& p : result.parameters) known.push_back(p.name);

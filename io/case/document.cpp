@@ -337,6 +337,7 @@ void make_absolute(YAML::Node path, const std::string& case_path) {
 
 /// The paths of a case, as they are from any folder.
 void make_paths_absolute(YAML::Node root, const std::string& case_path) {
+  if (root["time"] && root["time"].IsMap() && root["time"]["times"]) make_absolute(root["time"]["times"], case_path);
   if (YAML::Node parameters = root["parameters"]; parameters.IsMap())
     for (auto parameter : parameters)
       if (parameter.second.IsMap())

@@ -149,10 +149,15 @@ std::string case_schema() {
                         {"steps", choice(step_sources().names())},
                         {"from", number()},
                         {"step", positive},
+                        {"tolerance", either({positive, object({{"relative", positive},
+                                                                {"absolute", either({positive, map_of(positive)})}},
+                                                               {"relative", "absolute"})})},
+                        {"least", positive},
+                        {"most", positive},
+                        {"times", text},
                         {"to", number()},
                         {"until", text},
-                        {"at most", counting}},
-                       {"step"})},
+                        {"at most", counting}})},
        {"objective", {{"type", "array"}, {"items", reference("term")}}},
        {"unknowns", map_of(reference("unknown"))},
        {"checkpoints",
@@ -169,6 +174,8 @@ std::string case_schema() {
       {"case", "state", "equations", "time"});
   Json document = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "A Hindsight case"}};
   document.update(schema);
+  Json& ways = document["properties"]["time"]["anyOf"];  // to say which steps are taken
+  for (const char* key : {"step", "tolerance", "times"}) ways.push_back({{"required", {key}}});
   document["$defs"] = definitions();
   return document.dump(2) + "\n";
 }

@@ -1,6 +1,7 @@
 #include "solvers/grid/cell_operations.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace hindsight {
 namespace {
@@ -64,6 +65,17 @@ class HostOperations final : public CellOperations {
       zeros += zero;
     });
     return zeros == 0.0;
+  }
+  double largest(const Index3& count, const CellBlock& cells) const override {
+    double most = 0.0, zeros = 0.0;
+    for_rows(count, cells, cells, [&](const double* row, const double*) {
+      for (std::int64_t i = 0; i < count[0]; ++i) {
+        const double value = row[cells.strides[0] * i];
+        most = value > most ? value : most;
+        zeros += value * 0.0;
+      }
+    });
+    return zeros == 0.0 ? most : std::numeric_limits<double>::infinity();
   }
   void pack(const Index3& count, const CellBlock& cells, double* to) const override {
     copy(count, cells, packed(count, to));

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "runtime/device_program.hpp"
@@ -63,6 +65,22 @@ KERNEL(find_bad, 128) {
   }
 }
 
+struct find_largest_arguments { integer count[3]; struct block cells; double* found; integer threads; };
+
+// Each thread of its own cells.
+KERNEL(find_largest, 128) {
+  EACH_THREAD(128) {
+    const integer n = BLOCK * 128 + thread, x = L.count[0], y = L.count[1];
+    double most = 0.0;
+    for (integer at = n; at < x * y * L.count[2]; at += L.threads) {
+      const integer i = at % x, j = at / x % y, k = at / x / y;
+      const double value = AT(L.cells);
+      most = value - value != 0.0 ? 1.7976931348623157e308 : value > most ? value : most;
+    }
+    L.found[n] = most;
+  }
+}
+
 struct points_arguments { integer count; const integer* places; double *values, *field; };
 struct gather_arguments { struct points_arguments points; };
 struct add_arguments { struct points_arguments points; };
@@ -89,15 +107,20 @@ KERNEL(transpose_wall, 128) {
 }
 )";
 
-enum Kernels : std::size_t { copying, zeroing, filling_wall, transposing_wall, finding_bad, gathering, adding };
+enum Kernels : std::size_t {
+  copying,
+  zeroing,
+  filling_wall,
+  transposing_wall,
+  finding_bad,
+  finding_largest,
+  gathering,
+  adding
+};
 
-const std::vector<device::KernelName> names = {{"copy_cells", threads},
-                                               {"zero_cells", threads},
-                                               {"fill_wall", threads},
-                                               {"transpose_wall", threads},
-                                               {"find_bad", threads},
-                                               {"gather", threads},
-                                               {"add", 1}};
+const std::vector<device::KernelName> names = {
+    {"copy_cells", threads}, {"zero_cells", threads},   {"fill_wall", threads}, {"transpose_wall", threads},
+    {"find_bad", threads},   {"find_largest", threads}, {"gather", threads},    {"add", 1}};
 
 /// The structs of the text.
 struct CopyArguments {
@@ -113,6 +136,12 @@ struct FindArguments {
   CellBlock cells;
   double* found;
 };
+struct LargestArguments {
+  Index3 count;
+  CellBlock cells;
+  double* found;
+  std::int64_t threads;
+};
 struct PointsArguments {
   std::int64_t count;
   const double* places;
@@ -121,7 +150,8 @@ struct PointsArguments {
 
 // Words of 8 bytes, without gaps, as in the text.
 static_assert(sizeof(CellBlock) == 4 * 8 && sizeof(WallGhosts) == 15 * 8 && sizeof(CopyArguments) == 11 * 8 &&
-              sizeof(ZeroArguments) == 7 * 8 && sizeof(FindArguments) == 8 * 8 && sizeof(PointsArguments) == 4 * 8);
+              sizeof(ZeroArguments) == 7 * 8 && sizeof(FindArguments) == 8 * 8 && sizeof(LargestArguments) == 9 * 8 &&
+              sizeof(PointsArguments) == 4 * 8);
 
 std::int64_t blocks_for(std::int64_t count) {
   return (count + threads - 1) / threads;
@@ -148,6 +178,19 @@ class DeviceOperations final : public CellOperations {
     const FindArguments arguments{count, cells, found_.data()};
     run(finding_bad, arguments, count[0] * count[1] * count[2]);
     return machine_.values(found_.data(), 1)[0] == 0.0;
+  }
+  /// In two launches: of many threads, then of as many as a block has.
+  double largest(const Index3& count, const CellBlock& cells) const override {
+    constexpr std::int64_t most_blocks = 64;
+    const std::int64_t blocks = std::min(most_blocks, blocks_for(count[0] * count[1] * count[2]));
+    grow((most_blocks + 1) * threads);
+    double* const each = passing_.data();
+    double* const few = each + most_blocks * threads;
+    run(finding_largest, LargestArguments{count, cells, each, blocks * threads}, blocks * threads);
+    const Index3 found{blocks * threads, 1, 1};
+    run(finding_largest, LargestArguments{found, CellOperations::packed(found, each), few, threads}, threads);
+    const double most = std::ranges::max(machine_.values(few, threads));
+    return most < std::numeric_limits<double>::max() ? most : std::numeric_limits<double>::infinity();
   }
   void pack(const Index3& count, const CellBlock& cells, double* to) const override {
     const std::int64_t size = count[0] * count[1] * count[2];

@@ -14,6 +14,7 @@ struct Method {
   std::string name;    ///< what a case calls it
   std::string family;  ///< "explicit Runge-Kutta"
   int order = 1;
+  bool estimates_errors = false;                ///< steps of it can be as long as tolerances allow
   bool has_adjoint = true, has_tangent = true;  ///< without: refused where derivatives are asked for
   /// Its steps read or write cells in C++, which a device's memory does not allow: refused on other machines.
   bool host_only = false;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "solvers/grid/block_archive.hpp"
 #include "solvers/grid/state_shape.hpp"
 #include "solvers/steppers/tables.hpp"
+#include "solvers/steppers/tolerances.hpp"
 #include "solvers/time/step_time.hpp"
 
 namespace hindsight {
@@ -27,6 +29,7 @@ class Stepper {
  public:
   struct Wants {
     bool adjoint = false, tangent = false;
+    std::optional<Tolerances> tolerances = {};  ///< by which try_step() measures errors
   };
   virtual ~Stepper() = default;
 
@@ -65,6 +68,16 @@ class Stepper {
   /// The same step, bit for bit; keeps in `stages` (record_states() pointers to states) what reversing needs. With next
   /// null the new state is not computed.
   virtual void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) = 0;
+  /// The power of the step's length with which try_step()'s error falls; 0: it estimates none.
+  virtual int error_order() const { return 0; }
+  /// The step on trial, bit for bit the same; for methods that estimate errors, where tolerances are wanted. @param
+  /// stages as of record(), or null: nothing is kept. @returns the largest over all cells of the root mean square over
+  /// the fields of (estimated error / what Tolerances allow), not finite where that is not. Collective, the same on all
+  /// ranks.
+  virtual double try_step(Tables& /*tables*/, StepTime /*time*/, double* /*u*/, double* /*next*/,
+                          double* const* /*stages*/) {
+    return 0.0;
+  }
   /// The adjoint of the recorded step. Reads `lambda`, of the new state (its ghosts are scratch), and writes all owned
   /// cells of all arrays of `lambda_next`, of the old one, which comes with values of no meaning. Adds to the sums.
   virtual void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,

@@ -14,7 +14,7 @@ class FixedSteps final : public StepSource {
   bool knows_all() const override { return true; }
   void begin(TimeLine& line) override {
     const auto& ends = line.landings();
-    const double step = line.longest_step();
+    const double step = line.asked_step();
     for (std::size_t i = 1; i < ends.size(); ++i) {
       // Round-off of the times.
       const double slack = 1e-12 + 4e-16 * std::max(std::fabs(ends.front()), std::fabs(ends.back())) / step;

@@ -6,17 +6,18 @@
 #include <string>
 
 #include "runtime/registry.hpp"
+#include "solvers/time/step_rules.hpp"
 #include "solvers/time/time_line.hpp"
 
 namespace hindsight {
 
 struct StepSourceKind {
   std::string name;  ///< what a case calls it: time.steps
-  std::function<std::unique_ptr<StepSource>()> make;
+  std::function<std::unique_ptr<StepSource>(const StepRules&)> make;
   bool host_only = false;  ///< it reads cells in C++, which a device's memory does not allow
 };
 
-/// The first is taken where a case names none. What is added must be there before the first case is read.
+/// What is added must be there before the first case is read.
 Registry<StepSourceKind>& step_sources();
 
 }  // namespace hindsight

@@ -7,8 +7,14 @@
 
 namespace hindsight {
 
+std::int64_t StepSource::most_stretches(const TimeLine& line) const {
+  return knows_all() ? std::ssize(line.landings()) - 1 : most_steps(line);
+}
+
 TimeLine::TimeLine(const TimeSpan& span, std::unique_ptr<StepSource> source)
-    : source_(std::move(source)), longest_step_(span.step), tolerance_(1e-9 * span.step) {
+    : source_(std::move(source)),
+      asked_step_(span.step),
+      tolerance_(source_->knows_all() ? 1e-9 * span.step : 1e-12 * (span.to - span.from)) {
   if (!(span.to > span.from)) throw InputError("time.to must be later than time.from");
   if (!(span.step > 0.0)) throw InputError("time.step must be positive");
   if (span.step > (span.to - span.from) * (1 + 1e-12))
@@ -20,18 +26,12 @@ TimeLine::TimeLine(const TimeSpan& span, std::unique_ptr<StepSource> source)
     if (t > landings_.back() + tolerance_ && t < span.to - tolerance_) landings_.push_back(t);
   landings_.push_back(span.to);
   landings_.shrink_to_fit();
-  if (source_->knows_all()) {
-    ends_.reserve(landings_.size());
-    first_step_.reserve(landings_.size());
-    lengths_.reserve(landings_.size() - 1);
-  }
-  forget();
-  if (source_->knows_all()) return;
   // What may be recorded counts from the start, and nothing is allocated while stepping.
-  const auto most = static_cast<std::size_t>(steps_) + 1;
+  const auto most = static_cast<std::size_t>(source_->most_stretches(*this)) + 1;
   ends_.reserve(most);
   first_step_.reserve(most);
   lengths_.reserve(most);
+  forget();
 }
 
 void TimeLine::forget() {
@@ -57,6 +57,8 @@ void TimeLine::record(std::int64_t count, double to) {
 }
 
 std::size_t TimeLine::stretch(std::int64_t k) const {
+  const auto same = static_cast<std::size_t>(k);  // where each step has its own
+  if (same + 1 < first_step_.size() && first_step_[same] == k) return same;
   const auto after = std::upper_bound(first_step_.begin(), first_step_.end() - 1, k);
   return static_cast<std::size_t>(after - first_step_.begin()) - 1;
 }
@@ -93,6 +95,7 @@ void TimeLine::save(BlockWriter& to) const {
   to.archive().write(std::vector<double>(ends_.begin(), ends_.end()));
   to.archive().write(std::vector<std::int64_t>(first_step_.begin(), first_step_.end()));
   to.archive().write(std::vector<double>(lengths_.begin(), lengths_.end()));
+  source_->save(to);
 }
 
 void TimeLine::restore(BlockReader& from) {
@@ -104,6 +107,7 @@ void TimeLine::restore(BlockReader& from) {
   ends_.assign(ends.begin(), ends.end());
   first_step_.assign(first_step.begin(), first_step.end());
   lengths_.assign(lengths.begin(), lengths.end());
+  source_->restore(from);
 }
 
 }  // namespace hindsight

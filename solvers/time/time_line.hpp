@@ -16,15 +16,27 @@ namespace hindsight {
 /// When a run takes place. Steps land on some times: those of observations and outputs.
 struct TimeSpan {
   double from = 0.0, to = 1.0;
-  double step = 1.0;  ///< the longest
+  double step = 1.0;  ///< the longest of fixed steps; the first one that is tried, where errors decide
   std::vector<double>
       landings;  ///< any order; those outside (from, to) are ignored, ones closer than 1e-9 steps merged
+};
+
+/// Takes steps on trial from the state that has been reached.
+class StepTrial {
+ public:
+  virtual ~StepTrial() = default;
+  /// The estimated error of a step, as a multiple of what is allowed: the largest over all cells; not finite where that
+  /// is not. Collective, the same on all ranks.
+  virtual double error(StepTime step) = 0;
+  /// The power of the step's length with which that falls.
+  virtual int order() const = 0;
 };
 
 /// A state that is reached for the first time, for those who decide by it.
 struct ReachedState {
   const Grid& grid;
-  double* state;  ///< its fields come first, as shape_of_fields() has them
+  double* state;               ///< its fields come first, as shape_of_fields() has them
+  StepTrial* trial = nullptr;  ///< for sources that try steps
 };
 
 /// A state and when it is.
@@ -48,11 +60,20 @@ class StepSource {
   virtual std::int64_t most_steps(const TimeLine& line) const = 0;
   /// Whether begin() records all steps.
   virtual bool knows_all() const = 0;
+  /// Times that record() is called at most; asked before begin().
+  virtual std::int64_t most_stretches(const TimeLine& line) const;
+  /// Whether it decides by StepTrial.
+  virtual bool tries_steps() const { return false; }
+  /// Steps that were tried and not taken, since begin().
+  virtual std::int64_t rejected() const { return 0; }
   /// Before state 0 is reached in a run.
   virtual void begin(TimeLine& line) = 0;
   /// Records the step that begins with state k, to which all steps are recorded, unless `k` is the end. Collective,
   /// with the same outcome on all ranks.
   virtual void decide(TimeLine& line, std::int64_t k, const ReachedState& state) = 0;
+  /// What decisions to come depend on beside the state.
+  virtual void save(BlockWriter& /*to*/) const {}
+  virtual void restore(BlockReader& /*from*/) {}
 };
 
 /// State k belongs to time(k); step k leads from state k to k+1. Memory, made by the constructor, grows with the
@@ -64,6 +85,10 @@ class TimeLine {
 
   /// Whether the steps are known before the first one is taken.
   bool is_known() const { return source_->knows_all(); }
+  /// Whether reach() takes steps on trial.
+  bool tries_steps() const { return source_->tries_steps(); }
+  /// Steps of this run that were tried and not taken.
+  std::int64_t rejected() const { return source_->rejected(); }
   /// Of the run: as many as there are at most, until its end is reached.
   std::int64_t steps() const { return steps_; }
   /// State k is reached for the first time in a run: from now on step k is known. Collective.
@@ -104,7 +129,10 @@ class TimeLine {
   }
 
   // For sources.
-  double longest_step() const { return longest_step_; }
+  /// TimeSpan::step.
+  double asked_step() const { return asked_step_; }
+  /// Times that lie closer are the same.
+  double tolerance() const { return tolerance_; }
   std::int64_t recorded() const { return first_step_.back(); }
   /// Records steps of equal length from where the record ends to this time.
   void record(std::int64_t count, double to);
@@ -133,7 +161,7 @@ class TimeLine {
   CountedVector<std::int64_t> first_step_;  // of each stretch, and of what is to come
   CountedVector<double> lengths_;           // of the steps of each stretch
   std::int64_t steps_ = 0;
-  double longest_step_ = 0.0, tolerance_ = 0.0;
+  double asked_step_ = 0.0, tolerance_ = 0.0;
 };
 
 }  // namespace hindsight

@@ -114,6 +114,13 @@ TEST(Emulation, StepsThatComeAgain) {
 }
 
 /// Rows longer than a block's piece.
+TEST(Emulation, StepsThatErrorsDecide) {
+  expect_the_same(
+      test::text_case(text("x: {cells: 13, to: 1, boundary: {value: \"a + 10*t\"}}, y: {cells: 9, to: 1}", one_field),
+                      {"time.method=dopri5", "time.tolerance=1e-5", "time.to=0.02"}),
+      {forwards});
+}
+
 TEST(Emulation, LongRows) {
   expect_the_same(test::text_case(text("x: {cells: 521, to: 150}, y: {cells: 67, to: 20}", two_fields)));
 }

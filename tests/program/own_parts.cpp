@@ -124,7 +124,7 @@ class Verlet final : public Stepper {
 class ByDistance final : public StepSource {
  public:
   std::int64_t most_steps(const TimeLine& line) const override {
-    return static_cast<std::int64_t>(16 * (line.landings().back() - line.landings().front()) / line.longest_step());
+    return static_cast<std::int64_t>(16 * (line.landings().back() - line.landings().front()) / line.asked_step());
   }
   bool knows_all() const override { return false; }
   void begin(TimeLine&) override {}
@@ -135,7 +135,7 @@ class ByDistance final : public StepSource {
     each_cell(state.grid,
               [&](std::int64_t q, std::int64_t) { farthest = std::max(farthest, std::fabs(state.state[q])); });
     farthest = state.grid.communicator().max(farthest);
-    const double step = line.longest_step() / (1 + std::min(8.0, farthest));
+    const double step = line.asked_step() / (1 + std::min(8.0, farthest));
     const double next = *std::upper_bound(line.landings().begin(), line.landings().end(), now);
     line.record(1, now + 1.001 * step < next ? now + step : next);
   }
@@ -232,7 +232,9 @@ int main(int argc, char** argv) {
        .order = 2,
        .host_only = true,
        .make = [](const Model& m, const Active& a, Stepper::Wants) { return std::make_unique<Verlet>(m, a); }});
-  step_sources().add({.name = "by-distance", .make = [] { return std::make_unique<ByDistance>(); }, .host_only = true});
+  step_sources().add({.name = "by-distance",
+                      .make = [](const StepRules&) { return std::make_unique<ByDistance>(); },
+                      .host_only = true});
   term_kinds().add({.name = "cube",
                     .make =
                         [](Expr e, double weight, const std::string& name) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "runtime/error.hpp"
+#include "solvers/time/adaptive_steps.hpp"
 #include "solvers/time/fixed_steps.hpp"
 #include "solvers/time/step_sources.hpp"
 #include "tests/support.hpp"
@@ -26,7 +27,7 @@ class Halving final : public StepSource {
   void decide(TimeLine& line, std::int64_t k, const ReachedState& state) override {
     const double t = line.time(k), end = line.landings().back();
     if (t == end) return line.end_at(k);
-    double to = t + line.longest_step() * std::pow(0.5, state.state[0]);
+    double to = t + line.asked_step() * std::pow(0.5, state.state[0]);
     for (const double landing : line.landings())
       if (landing > t && landing <= to) {
         to = landing;
@@ -111,9 +112,9 @@ TEST(TimeLine, RecordsWhatStatesDecideAndReplaysIt) {
 }
 
 TEST(TimeLine, SourcesAreKnownByName) {
-  EXPECT_TRUE(step_sources().find("fixed").make()->knows_all());
+  EXPECT_TRUE(step_sources().find("fixed").make({})->knows_all());
   EXPECT_THROW(step_sources().find("fxied"), InputError);
-  EXPECT_THROW(step_sources().add({"fixed", fixed_steps}), Error);
+  EXPECT_THROW(step_sources().add({.name = "fixed", .make = adaptive_steps}), Error);
 }
 
 }  // namespace

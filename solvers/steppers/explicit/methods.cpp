@@ -12,6 +12,7 @@ std::vector<Method> explicit_methods() {
     method.name = tableau.name;
     method.family = "explicit Runge-Kutta";
     method.order = tableau.order;
+    method.estimates_errors = !tableau.error.empty();
     method.advice = "; the methods are explicit: a smaller time.step may be stable";
     method.make = [&tableau](const Model& model, const Active& active, Stepper::Wants wants) {
       return std::make_unique<RungeKutta>(model, tableau, active, wants);

@@ -1,12 +1,15 @@
 #include "solvers/steppers/explicit/runge_kutta.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "solvers/equations/parser.hpp"
+#include "solvers/steppers/explicit/error_estimate.hpp"
 #include "solvers/steppers/explicit/runge_kutta_kernels.hpp"
 #include "solvers/steppers/kernels/evaluation_time.hpp"
 #include "solvers/steppers/kernels/kernel_set.hpp"
+#include "solvers/steppers/reads.hpp"
 
 namespace hindsight {
 namespace {
@@ -44,6 +47,7 @@ struct RungeKutta::Parts {
 
   RungeKuttaKernels scheme;
   KernelSet kernels;
+  std::optional<ErrorEstimate> estimate;
   SeriesData series;
   std::vector<EvaluationTime> times;  // per stage
   bool time_dependent_walls, time_dependent;
@@ -61,6 +65,7 @@ RungeKutta::Parts::Parts(const Model& model, const Tableau& tableau, const Activ
       time_dependent(time_dependent_walls || depends_on_time(model, model.right_hand_sides)) {
   scheme.add_to(kernels);
   kernels.derive({wants.adjoint, wants.tangent});
+  if (wants.tolerances && !tableau.error.empty()) estimate.emplace(model, active, scheme, *wants.tolerances);
   name_arrays(model, tableau.stages());
   h = scheme.h().node().symbol;
   length = model.graph->scalar_index(step_length);
@@ -116,7 +121,9 @@ bool RungeKutta::keeps_stage_adjoints() const {
 }
 
 std::vector<RungeKutta::Described> RungeKutta::describe() const {
-  return parts_->kernels.describe();
+  std::vector<Described> all = parts_->kernels.describe();
+  if (parts_->estimate) std::ranges::copy(parts_->estimate->describe(), std::back_inserter(all));
+  return all;
 }
 
 std::string RungeKutta::describe_memory() const {
@@ -147,13 +154,15 @@ std::vector<double> RungeKutta::input_at_cell(std::size_t i, StepTime time, cons
 }
 
 std::array<int, 3> RungeKutta::halo() const {
-  return parts_->kernels.halo();
+  const std::array<int, 3> halo = parts_->kernels.halo();
+  return parts_->estimate ? deeper(halo, parts_->estimate->halo()) : halo;
 }
 
 void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
   Parts& p = *parts_;
   p.series.prepare(grid, series);
   p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction);
+  if (p.estimate) p.estimate->prepare(grid, tables);
   allocate(grid, tables);
 }
 
@@ -178,7 +187,9 @@ void RungeKutta::allocate(const Grid& grid, Tables& tables) {
 }
 
 std::vector<const KernelLibrary*> RungeKutta::libraries() const {
-  return parts_->kernels.libraries();
+  std::vector<const KernelLibrary*> all = parts_->kernels.libraries();
+  if (parts_->estimate) std::ranges::copy(parts_->estimate->libraries(), std::back_inserter(all));
+  return all;
 }
 
 void RungeKutta::parameters_changed(Tables& tables, bool with_tangent) {
@@ -233,6 +244,18 @@ void RungeKutta::record(Tables& tables, StepTime time, double* u, double* next, 
   } else {
     all.back().fill_recorded_ghosts(tables);
   }
+}
+
+double RungeKutta::try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+  Parts& p = *parts_;
+  if (p.scheme.is_pointwise()) {
+    begin_forward(tables, time);
+  } else if (stages != nullptr) {
+    record(tables, time, u, next, stages);
+  } else {
+    step(tables, time, u, next);
+  }
+  return p.estimate->ratio(tables, p.series, time, u, next);
 }
 
 void RungeKutta::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,

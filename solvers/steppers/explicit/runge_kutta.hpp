@@ -48,6 +48,8 @@ class RungeKutta final : public Stepper {
   void step(Tables& tables, StepTime time, double* u, double* next) override;
   /// Keeps the stage inputs Y_2..Y_s.
   void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  int error_order() const override { return tableau_.error.empty() ? 0 : tableau_.embedded_order + 1; }
+  double try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
   void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
                double* lambda_next) override;
   void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;

@@ -149,11 +149,11 @@ std::vector<KernelSpec::Output> RungeKuttaKernels::outputs_with_ghosts(int i, co
   return outputs;
 }
 
-std::vector<Expr> RungeKuttaKernels::whole_step() const {
+RungeKuttaKernels::WholeStep RungeKuttaKernels::whole_step() const {
   const int s = tableau_.stages();
-  std::vector<std::vector<Expr>> slopes;
+  WholeStep whole;
+  auto& [slopes, next] = whole;
   std::map<int, Expr> value;  // of the symbols u@2, u@3, ... as expressions of u@1
-  std::vector<Expr> next;
   for (int i = 1; i <= s; ++i) {
     const std::vector<Expr> own = at_stage(model_, model_.right_hand_sides, std::to_string(i));
     slopes.push_back(substitute(own, [&](const Node& node) {
@@ -172,13 +172,13 @@ std::vector<Expr> RungeKuttaKernels::whole_step() const {
       }
     }
   }
-  return next;
+  return whole;
 }
 
 KernelRequest RungeKuttaKernels::step() const {
   KernelRequest request;
   request.names = {"step", "tangent", "reverse", "", "", ""};
-  request.expressions = whole_step();
+  request.expressions = whole_step().next;
   for (const std::string& field : model_.fields) {
     request.states.push_back(StageNames::stage(field, 1));
     request.multiplier_arrays.push_back(StageNames::lambda(field));

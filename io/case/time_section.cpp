@@ -1,0 +1,141 @@
+// The section `time` of a case.
+#include <algorithm>
+
+#include "io/case/csv.hpp"
+#include "io/case/sections.hpp"
+#include "runtime/nearest_name.hpp"
+#include "solvers/steppers/methods.hpp"
+#include "solvers/time/step_sources.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr double least_tolerance = 1e-14;  ///< below, estimates of errors are round-off
+
+double read_relative(const Value& value) {
+  const double tolerance = value.number();
+  if (!(tolerance >= least_tolerance))
+    value.fail(value.path() + " must be at least 1e-14: below, estimates of errors are round-off");
+  return tolerance;
+}
+
+double read_absolute(const Value& value) {
+  const double tolerance = value.number();
+  if (!(tolerance > 0)) value.fail(value.path() + " must be positive");
+  return tolerance;
+}
+
+/// A number, which is both; or {relative, absolute: a number, or one per field}.
+Tolerances read_tolerances(Value tolerance, const std::vector<StateText>& state) {
+  Tolerances read;
+  if (!tolerance.is_map()) {
+    read.relative = read_relative(tolerance);
+    read.absolute.assign(state.size(), read.relative);
+    return read;
+  }
+  read.relative = read_relative(tolerance.at("relative"));
+  Value absolute = tolerance.at("absolute");
+  tolerance.finish();
+  if (!absolute.is_map()) {
+    read.absolute.assign(state.size(), read_absolute(absolute));
+    return read;
+  }
+  std::vector<std::string> fields;
+  for (const StateText& field : state) fields.push_back(field.name);
+  for (const std::string& name : absolute.keys())
+    if (std::ranges::find(fields, name) == fields.end())
+      throw InputError(absolute.key_place(name),
+                       "'" + name + "' is not a state" + did_you_mean(name, fields) + "; states: " + join(fields));
+  for (const std::string& field : fields) read.absolute.push_back(read_absolute(absolute.at(field)));
+  return read;
+}
+
+double read_positive(const Value& value) {
+  const double number = value.number();
+  if (!(number > 0)) value.fail(value.path() + " must be positive");
+  return number;
+}
+
+void read_table(const Value& file, const std::string& case_path, TimeText& t) {
+  const std::string path = resolve(file.text(), case_path);
+  const Table table(path);
+  const std::vector<double> times = table.numbers(table.has("time") || !table.has("t") ? "time" : "t");
+  if (times.empty()) file.fail(path + " names no times");
+  for (std::size_t i = 1; i < times.size(); ++i)
+    if (!(times[i] > times[i - 1])) throw InputError(table.place(i), "times of steps must increase");
+  t.rules.times = times;
+}
+
+/// Of a run whose steps are not all as long as time.step.
+void read_rules(Value time, TimeText& t) {
+  const bool is_adaptive = t.steps == "adaptive";
+  for (const auto& [key, bound] : {std::pair{"least", &t.rules.least}, {"most", &t.rules.most}})
+    if (auto value = time.find(key)) {
+      if (!is_adaptive) value->fail(value->path() + " bounds steps that errors decide: time.tolerance is missing");
+      *bound = read_positive(*value);
+    }
+  if (t.rules.most > 0 && t.rules.least > t.rules.most) time.fail("time.least is larger than time.most");
+}
+
+void read_end_by_condition(Value& until, Value time, TimeText& t) {
+  t.until = until.expression();
+  Value most = time.at("at most");
+  const std::int64_t steps = most.integer();
+  if (steps < 1) most.fail("time.at most: at least 1 step is needed");
+  t.rules.at_most = steps;
+  if (t.steps == "adaptive") {
+    t.to = time.at("to").number();
+    return;
+  }
+  if (time.find("to")) until.fail("time.until and time.to cannot both be given; 'at most' bounds the steps");
+  t.to = t.from + static_cast<double>(steps) * t.step;
+}
+
+void read_end(Value time, TimeText& t) {
+  if (auto until = time.find("until")) return read_end_by_condition(*until, time, t);
+  if (auto most = time.find("at most")) {
+    if (t.steps != "adaptive") most->fail("time.at most belongs to time.until, which is missing");
+    t.rules.at_most = most->integer();
+    if (t.rules.at_most < 1) most->fail("time.at most: at least 1 step is needed");
+  }
+  t.to = time.at("to").number();
+}
+
+/// Who decides the steps, if the case does not say.
+std::string source_meant(Value time) {
+  return time.has("tolerance") ? "adaptive" : time.has("times") ? "table" : "fixed";
+}
+
+}  // namespace
+
+void read_time(Value time, Case& result) {
+  TimeText& t = result.time;
+  t.place = time.place();
+  if (auto v = time.find("method")) t.method = v->one_of(methods().names());
+  t.steps = source_meant(time);
+  if (auto v = time.find("steps")) t.steps = v->one_of(step_sources().names());
+  if (auto v = time.find("from")) t.from = v->number();
+  if (auto v = time.find("tolerance")) t.tolerances = read_tolerances(*v, result.state);
+  if (t.steps == "adaptive" && !t.tolerances) time.fail("time.steps 'adaptive' needs time.tolerance");
+  if (t.tolerances && (t.steps == "fixed" || t.steps == "table"))
+    time.fail("time.tolerance is for steps that errors decide, and time.steps is '" + t.steps + "'");
+  if (auto v = time.find("times")) {
+    if (t.steps != "table") v->fail("time.times is a table of steps, and time.steps is '" + t.steps + "'");
+    read_table(*v, result.file, t);
+  } else if (t.steps == "table") {
+    time.fail("time.steps 'table' needs time.times, a file");
+  }
+  read_rules(time, t);
+  const bool needs_step = t.steps != "adaptive" && t.steps != "table";
+  if (needs_step || time.has("step")) t.step = read_positive(time.at("step"));
+  read_end(time, t);
+  time.finish();
+  if (!(t.to > t.from)) time.at(time.has("to") ? "to" : "until").fail("time.to must be later than time.from");
+  const double span = t.to - t.from;
+  if (t.step == 0.0) t.step = t.steps == "adaptive" ? 1e-6 * span : span;
+  if (t.step > span * (1 + 1e-12))
+    time.at("step").fail("time.step overshoots the end: one step is longer than the whole run");
+  if (needs_step && span / t.step > 1e15) time.at("step").fail("time.step is too short: more than 1e15 steps");
+}
+
+}  // namespace hindsight

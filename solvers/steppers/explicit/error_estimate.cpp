@@ -1,0 +1,47 @@
+#include "solvers/steppers/explicit/error_estimate.hpp"
+
+#include <cmath>
+
+namespace hindsight {
+
+ErrorEstimate::ErrorEstimate(const Model& model, const Active& active, const RungeKuttaKernels& scheme,
+                             Tolerances tolerances)
+    : model_(model), tolerances_(std::move(tolerances)), kernels_(model, active, "trial_") {
+  Graph& graph = *model.graph;
+  const int last = scheme.stages() + 1;
+  kernels_.add(scheme.trial());
+  kernels_.derive({});
+  time_.emplace(model, active, last, 0);
+  const auto symbol = [&](const std::string& name) { return int{graph.field(name).node().symbol}; };
+  for (const std::string& name : model.fields) {
+    first_.push_back(symbol(StageNames::stage(name, 1)));
+    last_.push_back(symbol(StageNames::stage(name, last)));
+    next_.push_back(symbol(RungeKuttaNames::next(name)));
+  }
+  ratio_ = symbol(RungeKuttaNames::ratio());
+}
+
+void ErrorEstimate::prepare(const Grid& grid, Tables& tables) {
+  grid.communicator().together([&] { tables.allocate({ratio_}); });
+  kernels_.prepare(grid, tables, {}, KernelSet::Libraries::one);
+  Graph& graph = *model_.graph;
+  const auto set = [&](const std::string& name, double value) { tables.scalar(graph.scalar_index(name)) = value; };
+  set(RungeKuttaNames::relative(), tolerances_.relative);
+  for (std::size_t f = 0; f < model_.fields.size(); ++f)
+    set(RungeKuttaNames::absolute(model_.fields[f]), tolerances_.absolute[f]);
+}
+
+double ErrorEstimate::ratio(Tables& tables, const SeriesData& series, StepTime time, double* u, double* next) {
+  time_->set(tables, series, time.t + time.h);
+  tables.bind_state(first_, u);
+  tables.bind_state(next_, next);
+  tables.bind_state(last_, next);
+  kernels_.evaluate_walls(tables);
+  kernels_.kernels().front().run_value(tables);
+  const Grid& grid = tables.grid();
+  const Box box = grid.interior();
+  const double here = grid.operations().largest(box.extent(), grid.block(box, tables.field(ratio_)));
+  return std::sqrt(grid.communicator().max(here));
+}
+
+}  // namespace hindsight

@@ -1,0 +1,145 @@
+// Steps as long as tolerances allow: errors at the end, exact gradients of the steps taken, and their bits.
+// ranks: 1 2 3
+#include <cmath>
+
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Coupled, not autonomous, with a rate that is a series.
+const std::string ode = R"yaml(
+case: adaptive
+parameters: {a: 1.3, b: 0.7, q: {series: {times: [0, 1, 3], values: [1, 0.6, 1.2]}}}
+state: {u: {initial: "1"}, v: {initial: "0.4"}}
+equations: {dt(u): "a*u - u*v*q", dt(v): "b*u*v - v + 0.1*sin(3*t)"}
+objective: [{final: "u^2 + v"}, {integral: "u*v"}]
+unknowns: {a: {}, b: {}, q: {}, initial(u): {}}
+)yaml";
+
+/// With walls that change with time, which the last slope of a trial reads too.
+const std::string waves = R"yaml(
+case: adaptive
+grid: {x: {cells: 18, to: 1, boundary: {lower: {value: "c*sin(4*t)"}, upper: {slope: 0}}}, y: {cells: 12, to: 1, boundary: periodic}}
+parameters: {c: 0.5, k: {field: "0.02 + 0.01*x"}}
+state: {u: {initial: "exp(-20*((x-0.5)^2 + (y-0.4)^2))"}, w: {initial: "0"}}
+equations: {dt(u): "div(k*grad(u)) - u*w", dt(w): "u - w - c*w^2"}
+objective: [{final: "(u - 0.2)^2"}, {integral: "w^2"}]
+unknowns: {c: {}, k: {}, initial(w): {}}
+)yaml";
+
+std::string time_of(const std::string& method, double tolerance, double to) {
+  return "time: {method: " + method + ", tolerance: " + std::to_string(tolerance) + ", to: " + std::to_string(to) +
+         "}\n";
+}
+
+std::vector<std::string> methods_of_pairs() {
+  return {"bs3", "dopri5", "tsit5"};
+}
+
+TEST(Adaptive, EndsWithinTenTimesItsTolerance) {
+  const std::string known = R"yaml(
+case: known
+state: {u: {initial: "1"}, v: {initial: "1"}, w: {initial: "0"}, q: {initial: "0.1"}}
+equations: {dt(u): "-u^2", dt(v): "-w", dt(w): "v", dt(q): "q*(1 - q)"}
+objective: [{final: "max(max(abs(u - 0.2), abs(v - cos(4))), max(abs(w - sin(4)), abs(q - 1/(1 + 9*exp(-4)))))"}]
+)yaml";
+  for (const std::string& method : methods_of_pairs())
+    for (int digits = 3; digits <= 10; ++digits) {
+      const std::string tolerance = "1e-" + std::to_string(digits);
+      Session session(test::text_case(known + "time: {method: " + method + ", tolerance: " + tolerance + ", to: 4}\n"),
+                      test::self(), Sensitivities::none);
+      EXPECT_LE(session.objective({}), 10 * std::pow(10.0, -digits)) << method << " " << tolerance;
+      EXPECT_GT(session.objective({}), 0.0);
+    }
+}
+
+TEST(Adaptive, GradientsAreThoseOfTheStepsTaken) {
+  for (const std::string& text : {ode, waves})
+    for (const std::string& method : methods_of_pairs())
+      for (const double tolerance : {1e-2, 1e-5}) {
+        Session session(test::text_case(text + time_of(method, tolerance, text == ode ? 3 : 0.5)), test::world(),
+                        Sensitivities::adjoint_and_tangent);
+        session.gradient({});
+        session.simulation().fix_end();
+        SCOPED_TRACE(method);
+        test::expect_right_gradient(session, 2.5e-4, 1e-10);  // sums over cells of much larger numbers
+      }
+}
+
+/// Those of a run whose steps are a table of the same times: a trial is the step, bit for bit.
+TEST(Adaptive, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
+  for (const std::string& text : {ode, waves})
+    for (const std::string& method : methods_of_pairs()) {
+      SCOPED_TRACE(method);
+      const std::string all = text + time_of(method, 1e-4, text == ode ? 3 : 0.5);
+      Session serial(test::text_case(all), test::self(), Sensitivities::adjoint);
+      const Evaluation expected = serial.gradient({});
+      const std::int64_t n = serial.simulation().time().steps();
+      EXPECT_GT(n, 8);
+      for (const char* host : {"1 GiB", "7 slots", "2 slots"}) {
+        Session session(test::text_case(all + "checkpoints: {host: " + host + "}\n"), test::world(),
+                        Sensitivities::adjoint);
+        const Evaluation mine = session.gradient({});
+        EXPECT_EQ(session.simulation().time().steps(), n);
+        test::expect_same_bits(session, mine, expected);
+        test::expect_same_bits(session, session.gradient({}), expected);
+        EXPECT_EQ(session.objective({}), expected.objective);
+      }
+    }
+}
+
+TEST(Adaptive, StepsFollowTheParametersAndOutputs) {
+  Session session(test::text_case(ode + time_of("dopri5", 1e-6, 3)), test::self(), Sensitivities::none);
+  session.objective({});
+  const std::int64_t n = session.simulation().time().steps();
+  EXPECT_GT(session.simulation().time().longest().step, 3 * session.simulation().time().shortest().step);
+  UnknownValues faster = session.simulation().values();
+  faster[0][0] *= 4;
+  session.simulation().set_values(faster);
+  session.objective({});
+  EXPECT_GT(session.simulation().time().steps(), n);
+  Session landing(test::text_case(ode + time_of("dopri5", 1e-6, 3) + "output: {every: 0.125}\n"), test::self(),
+                  Sensitivities::none);
+  landing.objective({});
+  const TimeLine& time = landing.simulation().time();
+  int landed = 0;
+  for (std::int64_t k = 0; k <= time.steps(); ++k) landed += time.landing_at(k) >= 0 ? 1 : 0;
+  EXPECT_EQ(landed, 25);
+}
+
+TEST(Adaptive, BadInputIsNamed) {
+  const auto message = [](const std::string& time, const std::string& text = ode) {
+    try {
+      Session session(test::text_case(text + "time: {" + time + "}\n"), test::self(), Sensitivities::none);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  const auto expect = [&](const std::string& time, const std::string& part) {
+    EXPECT_NE(message(time).find(part), std::string::npos) << message(time);
+  };
+  expect("method: rk4, tolerance: 1e-3, to: 1", "bs3, dopri5, tsit5 do");
+  expect("method: dopri5, tolerance: 0, to: 1", "at least 1e-14");
+  expect("method: dopri5, tolerance: 1e-16, to: 1", "round-off");
+  expect("method: dopri5, tolerance: {relative: 1e-3, absolute: {uu: 1e-3}}, to: 1", "did you mean 'u'");
+  expect("method: dopri5, tolerance: {relative: 1e-3, absolute: {u: 1e-3}}, to: 1", "'v'");
+  expect("method: dopri5, tolerance: {relative: 1e-3, absolute: -1}, to: 1", "must be positive");
+  expect("method: dopri5, steps: fixed, tolerance: 1e-3, step: 0.1, to: 1", "for steps that errors decide");
+  expect("method: dopri5, steps: adaptive, to: 1", "needs time.tolerance");
+  expect("method: dopri5, tolerance: 1e-3, most: 0.1, least: 0.2, to: 1", "time.least is larger");
+  expect("method: dopri5, step: 0.1, most: 0.1, to: 1", "time.tolerance is missing");
+  expect("method: dopri5, to: 1", "step");
+  const std::string noisy = R"yaml(
+case: noisy
+state: {u: {initial: "1"}}
+equations: {dt(u): "-u + 0.1*noise(1, 0)"}
+objective: [{final: "u"}]
+)yaml";
+  EXPECT_NE(message("method: dopri5, tolerance: 1e-3, to: 1", noisy).find("steps of a fixed length"), std::string::npos)
+      << message("method: dopri5, tolerance: 1e-3, to: 1", noisy);
+}
+
+}  // namespace
+}  // namespace hindsight
