@@ -70,7 +70,8 @@ double largest_defect(const Tableau& t, const std::vector<double>& weights, int 
 TEST(Tableaux, AreOfTheirOrder) {
   EXPECT_EQ(trees_up_to(5).size(), 17U);
   for (const Tableau& t : tableaux()) {
-    EXPECT_LT(largest_defect(t, t.b, t.order), 4e-14) << t.name;  // sixteen digits of numbers up to 13
+    const double round_off = t.name == "tsit5" ? 4e-14 : 1e-14;  // published with sixteen digits, numbers up to 13
+    EXPECT_LT(largest_defect(t, t.b, t.order), round_off) << t.name;
     EXPECT_GT(largest_defect(t, t.b, t.order + 1), 1e-6) << t.name;
     for (std::size_t i = 0; i < t.a.size(); ++i) {
       double sum = 0.0;
