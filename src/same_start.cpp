@@ -45,6 +45,7 @@ std::vector<std::pair<std::string, std::string>> tables_of(const Case& c) {
     if (p.kind == ParameterText::Kind::series) all.emplace_back(p.file, digest(p.times) + digest(p.values));
   for (const TermText& term : c.objective)
     if (!term.data.empty()) all.emplace_back(term.data, digest(term.observations));
+  if (!c.time.table.empty()) all.emplace_back(c.time.table, digest(c.time.rules.times));
   return all;
 }
 

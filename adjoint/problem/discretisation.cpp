@@ -26,6 +26,13 @@ void require_host(const SimulationSpec& spec) {
   if (!spec.host_only.empty()) refuse(spec.host_only.front().place, spec.host_only.front().what);
 }
 
+std::vector<std::string> methods_for_grids() {
+  std::vector<std::string> names;
+  for (const Method& method : methods().all())
+    if (!method.pointwise_only) names.push_back(method.name);
+  return names;
+}
+
 /// Can steps by it be differentiated as it is wanted?
 const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants) {
   const Method& method = methods().find(spec.method);
@@ -34,6 +41,11 @@ const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants
   };
   if (wants.adjoint && !method.has_adjoint) refuse("adjoint", "gradients");
   if (wants.tangent && !method.has_tangent) refuse("tangent", "checks of gradients");
+  if (method.pointwise_only && !spec.model.is_pointwise())
+    throw InputError(spec.time_place, "time.method '" + method.name +
+                                          "' solves the equations of each cell by themselves, and these read "
+                                          "neighbours; explicit methods will do: " +
+                                          join(methods_for_grids()));
   return method;
 }
 
@@ -55,6 +67,7 @@ Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, S
               names_of(spec.unknowns, Unknown::Kind::field)} {
   if (!machine.is_host()) require_host(spec);
   wants_.tolerances = spec.tolerances;
+  wants_.theta = spec.theta;
   stepper_ = method_for(spec, wants).make(spec.model, active_, wants_);
   sums_ = stepper_->sums();
   objective_ = std::make_unique<Objective>(spec.terms, TermPlace{spec.model, active_, 0, sums_});

@@ -160,8 +160,10 @@ std::string DivergenceFinder::step(StepTime time, double* before, double end, co
     count = i;
   }
   if (first.field < 0) return "";
-  const std::string cause =
-      keeps_inputs ? cause_in_evaluations(time, count, first) : cause_at_cell(time, before, first.cell);
+  const std::string failure = stepper_.failure();
+  const std::string cause = !failure.empty() ? failure + methods().find(spec_.method).advice
+                            : keeps_inputs   ? cause_in_evaluations(time, count, first)
+                                             : cause_at_cell(time, before, first.cell);
   return fmt::format("diverged: field '{}' is not finite after step {} (t = {:.6g}){}: {}",
                      model_.fields[static_cast<std::size_t>(first.field)], time.index + 1, end, place(first.cell),
                      cause.empty() ? "its values overflowed" + methods().find(spec_.method).advice : cause);

@@ -48,6 +48,7 @@ class ProblemReader {
     }
     read_walls();
     spec_.method = problem_.time.method;
+    spec_.theta = problem_.time.theta;
     spec_.time_place = problem_.time.place;
     spec_.steps = problem_.time.steps;
     spec_.from = problem_.time.from;

@@ -81,7 +81,9 @@ struct EquationText {
 
 struct TimeText {
   std::string method = "rk4";                 ///< one of methods() (solvers/steppers/methods.hpp)
+  double theta = 0.5;                         ///< the weight of the new state in the method theta
   std::string steps = "fixed";                ///< one of step_sources() (solvers/time/step_sources.hpp)
+  std::string table = {};                     ///< the file that rules.times come from, for messages
   StepRules rules = {};                       ///< by which
   std::optional<Tolerances> tolerances = {};  ///< of errors, where they decide
   double from = 0.0, step = 0.0, to = 0.0;

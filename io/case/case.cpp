@@ -279,6 +279,7 @@ std::vector<std::string> Case::inputs() const {
     if (!p.file.empty()) all.push_back(p.file);
   for (const TermText& term : objective)
     if (!term.data.empty()) all.push_back(term.data);
+  if (!time.table.empty()) all.push_back(time.table);
   return all;
 }
 

@@ -146,6 +146,7 @@ std::string case_schema() {
        {"equations",
         {{"type", "object"}, {"patternProperties", {{"^dt\\(\\w+\\)$", expression}}}, {"additionalProperties", false}}},
        {"time", object({{"method", choice(methods().names())},
+                        {"theta", positive},
                         {"steps", choice(step_sources().names())},
                         {"from", number()},
                         {"step", positive},

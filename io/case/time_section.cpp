@@ -25,6 +25,14 @@ double read_absolute(const Value& value) {
   return tolerance;
 }
 
+double read_theta(const Value& value, const std::string& method) {
+  if (!methods().find(method).has_theta)
+    value.fail(value.path() + " belongs to time.method 'theta', and this is '" + method + "'");
+  const double theta = value.number();
+  if (!(theta > 0 && theta <= 1)) value.fail(value.path() + " must lie in (0, 1]");
+  return theta;
+}
+
 /// A number, which is both; or {relative, absolute: a number, or one per field}.
 Tolerances read_tolerances(Value tolerance, const std::vector<StateText>& state) {
   Tolerances read;
@@ -64,6 +72,7 @@ void read_table(const Value& file, const std::string& case_path, TimeText& t) {
   for (std::size_t i = 1; i < times.size(); ++i)
     if (!(times[i] > times[i - 1])) throw InputError(table.place(i), "times of steps must increase");
   t.rules.times = times;
+  t.table = path;
 }
 
 /// Of a run whose steps are not all as long as time.step.
@@ -112,6 +121,7 @@ void read_time(Value time, Case& result) {
   TimeText& t = result.time;
   t.place = time.place();
   if (auto v = time.find("method")) t.method = v->one_of(methods().names());
+  if (auto v = time.find("theta")) t.theta = read_theta(*v, t.method);
   t.steps = source_meant(time);
   if (auto v = time.find("steps")) t.steps = v->one_of(step_sources().names());
   if (auto v = time.find("from")) t.from = v->number();

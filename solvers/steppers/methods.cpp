@@ -1,5 +1,6 @@
 #include "solvers/steppers/methods.hpp"
 
+#include "solvers/steppers/dense/methods.hpp"
 #include "solvers/steppers/explicit/methods.hpp"
 
 namespace hindsight {
@@ -7,7 +8,8 @@ namespace hindsight {
 Registry<Method>& methods() {
   static Registry<Method> all("time method", [] {
     std::vector<Method> first;
-    for (const auto& family : {explicit_methods()}) first.insert(first.end(), family.begin(), family.end());
+    for (const auto& family : {explicit_methods(), dense_methods()})
+      first.insert(first.end(), family.begin(), family.end());
     return first;
   }());
   return all;

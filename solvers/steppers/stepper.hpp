@@ -30,6 +30,7 @@ class Stepper {
   struct Wants {
     bool adjoint = false, tangent = false;
     std::optional<Tolerances> tolerances = {};  ///< by which try_step() measures errors
+    double theta = 0.5;                         ///< the weight of the new state, where Method::has_theta
   };
   virtual ~Stepper() = default;
 
@@ -120,6 +121,9 @@ class Stepper {
                                             const std::vector<std::vector<double>>& /*slopes*/) const {
     return start;
   }
+  /// Why the last step led to a state that is not finite at a cell of this rank, where the method itself knows: in
+  /// words. Empty: it does not.
+  virtual std::string failure() const { return ""; }
 };
 
 }  // namespace hindsight

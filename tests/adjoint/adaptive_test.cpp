@@ -1,6 +1,8 @@
 // Steps as long as tolerances allow: errors at the end, exact gradients of the steps taken, and their bits.
 // ranks: 1 2 3
 #include <cmath>
+#include <fstream>
+#include <iomanip>
 
 #include "tests/support.hpp"
 
@@ -67,7 +69,29 @@ TEST(Adaptive, GradientsAreThoseOfTheStepsTaken) {
       }
 }
 
-/// Those of a run whose steps are a table of the same times: a trial is the step, bit for bit.
+/// A trial is the step, bit for bit: the gradient is that of a run with a table of the same times.
+TEST(Adaptive, IsARunWithATableOfTheSameTimes) {
+  for (const std::string& text : {ode, waves})
+    for (const std::string& method : methods_of_pairs()) {
+      SCOPED_TRACE(method);
+      Session adaptive(test::text_case(text + time_of(method, 1e-4, text == ode ? 3 : 0.5)), test::self(),
+                       Sensitivities::adjoint);
+      const Evaluation expected = adaptive.gradient({});
+      const TimeLine& time = adaptive.simulation().time();
+      const std::string path = testing::TempDir() + "times-" + std::to_string(test::world().rank()) + ".csv";
+      {
+        std::ofstream file(path);
+        file << "time\n" << std::setprecision(17);
+        for (std::int64_t k = 0; k <= time.steps(); ++k) file << time.time(k) << "\n";
+      }
+      Session table(test::text_case(text + "time: {method: " + method + ", times: " + path +
+                                    ", to: " + std::to_string(text == ode ? 3 : 0.5) + "}\n"),
+                    test::self(), Sensitivities::adjoint);
+      EXPECT_TRUE(table.simulation().time().is_known());
+      test::expect_same_bits(table, table.gradient({}), expected);
+    }
+}
+
 TEST(Adaptive, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
   for (const std::string& text : {ode, waves})
     for (const std::string& method : methods_of_pairs()) {
@@ -120,7 +144,7 @@ TEST(Adaptive, BadInputIsNamed) {
   const auto expect = [&](const std::string& time, const std::string& part) {
     EXPECT_NE(message(time).find(part), std::string::npos) << message(time);
   };
-  expect("method: rk4, tolerance: 1e-3, to: 1", "bs3, dopri5, tsit5 do");
+  expect("method: rk4, tolerance: 1e-3, to: 1", "bs3, dopri5, tsit5, sdirk2, sdirk3, esdirk4, bdf2, ros3p, rodas4 do");
   expect("method: dopri5, tolerance: 0, to: 1", "at least 1e-14");
   expect("method: dopri5, tolerance: 1e-16, to: 1", "round-off");
   expect("method: dopri5, tolerance: {relative: 1e-3, absolute: {uu: 1e-3}}, to: 1", "did you mean 'u'");

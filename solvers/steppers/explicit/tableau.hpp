@@ -1,24 +1,12 @@
-// Explicit Runge-Kutta methods are their tableaux.
+// The tableaux of explicit Runge-Kutta methods.
 #pragma once
 
 #include <string>
 #include <vector>
 
-namespace hindsight {
+#include "solvers/steppers/tableau.hpp"
 
-/// K_i = F(t + c_i h, Y_i), Y_i = u + h sum_{j<i} a[i][j] K_j, u' = u + h sum_i b_i K_i.
-struct Tableau {
-  std::string name;
-  int order = 1;
-  std::vector<std::vector<double>> a;  ///< row i has i entries
-  std::vector<double> b, c;
-  /// b less the weights of the method embedded in it, whose order is `embedded_order`: h sum_i error_i K_i estimates
-  /// the error of a step. One entry more than stages where the estimate needs F at the new state too. Empty: there is
-  /// none.
-  std::vector<double> error = {};
-  int embedded_order = 0;
-  int stages() const { return static_cast<int>(b.size()); }
-};
+namespace hindsight {
 
 /// euler, midpoint, heun, ssprk3, bs3, rk4, dopri5, tsit5. Sources: Hairer, Norsett, Wanner, Solving ODEs I, tables
 /// II.1.1, II.1.2, II.5.2 (Dormand and Prince 1980); Shu and Osher 1988 (ssprk3); Bogacki and Shampine 1989 (bs3);

@@ -1,0 +1,114 @@
+#include "solvers/steppers/dense/bdf2.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace hindsight {
+namespace {
+
+enum { base, slope, product, count };
+
+}  // namespace
+
+Bdf2::Bdf2(const Model& model, const Active& active, Wants wants)
+    : DenseStepper(model, active, std::move(wants), count) {}
+
+void Bdf2::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
+  DenseStepper::prepare(grid, tables, series);
+  fields_doubles_ = grid.layout().field_stride * static_cast<std::int64_t>(model_.fields.size());
+}
+
+void Bdf2::set_length(double* state, double length) const {
+  for (const std::int64_t place : systems_.places()) state[length_at(place)] = length;
+}
+
+void Bdf2::begin(Tables& /*tables*/, double* state) {
+  combine(fields_before(state), {{0.0, state}});
+  set_length(state, 0.0);
+}
+
+Bdf2::Formula Bdf2::formula(StepTime time, const double* u) const {
+  const double most = 1.0 + std::sqrt(2.0);
+  const double before = systems_.places().empty() ? 0.0 : u[length_at(systems_.places().front())];
+  if (before == 0.0 || time.h > most * before) return {1.0, 0.0, time.h, 0.0};
+  const double r = time.h / before, all = 1.0 + 2.0 * r;
+  return {(1.0 + r) * (1.0 + r) / all, r * r / all, time.h * (1.0 + r) / all, r};
+}
+
+std::string Bdf2::describe_memory() const {
+  return "stages: the new state, stored in records; Jacobian and factors: not stored, recomputed";
+}
+
+/// @param y gets the new fields.
+void Bdf2::solve(Tables& tables, StepTime time, const double* u, double* y) {
+  const Formula f = formula(time, u);
+  solver_.begin();
+  combine(scratch(base), {{f.now, u}, {-f.before, fields_before(u)}});
+  combine(y, {{1.0 + f.ratio, u}, {-f.ratio, fields_before(u)}});
+  solver_.solve(tables, series(), {time.t + time.h, time.h, time.index}, f.slope, scratch(base), y, scratch(slope));
+}
+
+/// Gives a state whose fields are new its other arrays.
+void Bdf2::complete(StepTime time, const double* u, double* next) const {
+  copy(u, fields_before(next));
+  set_length(next, time.h);
+}
+
+void Bdf2::step(Tables& tables, StepTime time, double* u, double* next) {
+  solve(tables, time, u, next);
+  complete(time, u, next);
+}
+
+void Bdf2::record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+  solve(tables, time, u, stages[0]);
+  if (next == nullptr) return;
+  copy(stages[0], next);
+  complete(time, u, next);
+}
+
+double Bdf2::try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+  step(tables, time, u, next);
+  if (stages != nullptr) copy(next, stages[0]);
+  const double r = formula(time, u).ratio;
+  double* const error = scratch(base);
+  if (r > 0.0) {
+    const double share = r / (1.0 + r);
+    combine(error, {{share, next}, {-share * (1.0 + r), u}, {share * r, fields_before(u)}});
+  } else {
+    operators_.rhs(tables, time, u, scratch(slope));
+    combine(error, {{0.5, next}, {-0.5, u}, {-0.5 * time.h, scratch(slope)}});
+  }
+  return error_ratio(error, u, next);
+}
+
+void Bdf2::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
+                   double* lambda_next) {
+  const Formula f = formula(time, u);
+  const StepTime end{time.t + time.h, time.h, time.index};
+  systems_.evaluate(tables, series(), end, stages[0], scratch(slope));
+  systems_.factorise(f.slope);
+  double* const z = scratch(base);
+  copy(lambda, z);
+  systems_.solve_transposed(z);
+  combine(lambda_next, {{f.now, z}, {1.0, fields_before(lambda)}});
+  combine(fields_before(lambda_next), {{-f.before, z}});
+  set_length(lambda_next, 0.0);
+  combine(scratch(slope), {{f.slope, z}});
+  if (has_active()) operators_.adjoint(tables, end, stages[0], scratch(slope), scratch(product));
+}
+
+void Bdf2::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) {
+  const Formula f = formula(time, u);
+  const StepTime end{time.t + time.h, time.h, time.index};
+  systems_.evaluate(tables, series(), end, stages[0], scratch(slope));
+  systems_.factorise(f.slope);
+  double* const zero = scratch(base);
+  combine(zero, {{0.0, du}});
+  operators_.tangent(tables, end, stages[0], zero, scratch(product));
+  combine(dnext, {{f.now, du}, {-f.before, fields_before(du)}, {f.slope, scratch(product)}});
+  systems_.solve(dnext);
+  copy(du, fields_before(dnext));
+  set_length(dnext, 0.0);
+}
+
+}  // namespace hindsight

@@ -1,0 +1,99 @@
+#include "solvers/steppers/dense/dense_stepper.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+namespace hindsight {
+
+DenseStepper::DenseStepper(const Model& model, const Active& active, Wants wants, int scratch)
+    : model_(model),
+      active_(active),
+      wants_(std::move(wants)),
+      operators_(model, active_, {wants_.adjoint, wants_.tangent}),
+      systems_(model, active_),
+      solver_(systems_),
+      scratch_states_(scratch) {}
+
+void DenseStepper::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
+  grid_ = &grid;
+  operators_.prepare(grid, tables, series);
+  systems_.prepare(grid, tables);
+  solver_.prepare(grid);
+  const std::size_t fields = model_.fields.size();
+  const Layout& layout = grid.layout();
+  const Index3& cells = grid.cells();
+  grid.communicator().together([&] {
+    for (int i = 0; i < scratch_states_; ++i) scratch_.emplace_back(state_doubles(grid, fields), grid.machine());
+    for (std::size_t f = 0; f < fields; ++f)
+      for (std::int64_t k = 0; k < cells[2]; ++k)
+        for (std::int64_t j = 0; j < cells[1]; ++j) {
+          const std::int64_t first = layout.at(0, j, k) + layout.field_stride * static_cast<std::int64_t>(f);
+          if (!runs_.empty() && runs_.back().first + runs_.back().count == first)
+            runs_.back().count += cells[0];
+          else
+            runs_.push_back({first, cells[0]});
+        }
+  });
+}
+
+void DenseStepper::bind_series_sums(std::size_t active_series, double* knots) {
+  operators_.series().bind_sums(active_series, knots);
+}
+
+void DenseStepper::set_series(std::size_t series, const std::vector<double>& values) {
+  operators_.series().set_values(series, values);
+}
+
+void DenseStepper::set_series_directions(std::vector<Series> directions) {
+  operators_.series().set_directions(std::move(directions));
+}
+
+std::vector<Stepper::Described> DenseStepper::describe() const {
+  std::vector<Described> all = operators_.kernels().describe();
+  std::ranges::copy(systems_.kernels().describe(), std::back_inserter(all));
+  return all;
+}
+
+std::vector<const KernelLibrary*> DenseStepper::libraries() const {
+  std::vector<const KernelLibrary*> all = operators_.kernels().libraries();
+  std::ranges::copy(systems_.kernels().libraries(), std::back_inserter(all));
+  return all;
+}
+
+void DenseStepper::combine(double* out, const Term* terms, std::size_t count) const {
+  for (const Run& run : runs_) {
+    const std::int64_t end = run.first + run.count;
+    const Term& first = terms[0];
+    for (std::int64_t i = run.first; i < end; ++i) out[i] = first.factor * first.state[i];
+    for (std::size_t t = 1; t < count; ++t) {
+      const double factor = terms[t].factor;
+      const double* const x = terms[t].state;
+      if (factor == 0.0) continue;
+      for (std::int64_t i = run.first; i < end; ++i) out[i] += factor * x[i];
+    }
+  }
+}
+
+double DenseStepper::error_ratio(const double* error, const double* u, const double* next) const {
+  const Tolerances& allowed = *wants_.tolerances;
+  const std::int64_t stride = systems_.field_stride();
+  const int fields = systems_.size();
+  double largest = 0.0;
+  for (const std::int64_t place : systems_.places()) {
+    double sum = 0.0;
+    for (int f = 0; f < fields; ++f) {
+      const std::int64_t i = place + f * stride;
+      const double ratio = error[i] / (allowed.absolute[static_cast<std::size_t>(f)] +
+                                       allowed.relative * std::max(std::fabs(u[i]), std::fabs(next[i])));
+      sum += ratio * ratio;
+    }
+    if (!std::isfinite(sum)) sum = std::numeric_limits<double>::infinity();
+    largest = std::max(largest, sum);
+  }
+  return std::sqrt(grid_->communicator().max(largest) / fields);
+}
+
+}  // namespace hindsight

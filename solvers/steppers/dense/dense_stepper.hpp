@@ -1,0 +1,73 @@
+// What implicit methods with dense systems share: the operators of a model, its systems at every cell, and sums of
+// states.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "solvers/steppers/dense/cell_systems.hpp"
+#include "solvers/steppers/dense/stage_solver.hpp"
+#include "solvers/steppers/model_operators.hpp"
+#include "solvers/steppers/stepper.hpp"
+
+namespace hindsight {
+
+/// The part of a Stepper that does not depend on the method, for models that read no neighbours.
+class DenseStepper : public Stepper {
+ public:
+  std::int64_t working_states() const override { return scratch_states_; }
+  int sums() const override { return operators_.sums(); }
+  StateShape state(const Grid& grid) const override { return shape_of_fields(grid, model_.fields.size()); }
+
+  void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
+  void bind_series_sums(std::size_t active_series, double* knots) override;
+  void set_series(std::size_t series, const std::vector<double>& values) override;
+  void set_series_directions(std::vector<Series> directions) override;
+
+  std::vector<Described> describe() const override;
+  std::vector<const KernelLibrary*> libraries() const override;
+  std::string failure() const override { return solver_.failure(model_.fields); }
+
+ protected:
+  /// @param scratch number of blocks of the model's fields that the method needs.
+  DenseStepper(const Model& model, const Active& active, Wants wants, int scratch);
+
+  struct Term {
+    double factor;
+    const double* state;
+  };
+  /// out = sum of the terms over the owned cells of the model's fields; out may be the state of the first term.
+  void combine(double* out, std::initializer_list<Term> terms) const { combine(out, terms.begin(), terms.size()); }
+  void combine(double* out, const std::vector<Term>& terms) const { combine(out, terms.data(), terms.size()); }
+  void copy(const double* from, double* to) const { combine(to, {{1.0, from}}); }
+  /// See Stepper::try_step(). Collective.
+  double error_ratio(const double* error, const double* u, const double* next) const;
+  double* scratch(int i) const { return scratch_[static_cast<std::size_t>(i)].data(); }
+  const SeriesData& series() { return operators_.series(); }
+  bool has_active() const {
+    return !active_.scalars.empty() || !active_.series.empty() || !active_.parameter_fields.empty();
+  }
+
+  const Model& model_;
+  const Active active_;
+  const Wants wants_;
+  ModelOperators operators_;
+  CellSystems systems_;
+  StageSolver solver_;
+
+ private:
+  /// Numbers that follow each other in a block of fields.
+  struct Run {
+    std::int64_t first = 0, count = 0;
+  };
+  void combine(double* out, const Term* terms, std::size_t count) const;
+
+  int scratch_states_;
+  const Grid* grid_ = nullptr;
+  CountedVector<Run> runs_;
+  mutable std::vector<Memory> scratch_;
+};
+
+}  // namespace hindsight

@@ -1,0 +1,116 @@
+#include "solvers/steppers/dense/diagonal_runge_kutta.hpp"
+
+#include <utility>
+
+namespace hindsight {
+namespace {
+
+// Blocks behind one per stage (slopes, their tangents, or beta).
+enum { base, value, free_block, count };
+
+}  // namespace
+
+DiagonalRungeKutta::DiagonalRungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants)
+    : DenseStepper(model, active, std::move(wants), tableau.stages() + count), tableau_(std::move(tableau)) {}
+
+StepTime DiagonalRungeKutta::at_stage(StepTime time, int i) const {
+  return {time.t + tableau_.c[static_cast<std::size_t>(i)] * time.h, time.h, time.index};
+}
+
+std::string DiagonalRungeKutta::describe_memory() const {
+  return "stages: stored in records; Jacobians and factors: not stored, recomputed from stages";
+}
+
+void DiagonalRungeKutta::add_up_base(StepTime time, int i, const double* u, double* out) const {
+  combine(out, {{1.0, u}});
+  for (int j = 0; j < i; ++j) combine(out, {{1.0, out}, {time.h * a(i, j), scratch(j)}});
+}
+
+void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+  solver_.begin();
+  const int s = this->stages(), first = first_implicit();
+  double* const bases = scratch(s + base);
+  if (first == 1) operators_.rhs(tables, at_stage(time, 0), u, scratch(0));
+  for (int i = first; i < s; ++i) {
+    const double hg = time.h * a(i, i);
+    double* y = stages != nullptr ? stages[i - first] : i + 1 == s ? next : scratch(s + value);
+    add_up_base(time, i, u, bases);
+    if (i == 0)
+      copy(u, y);
+    else
+      combine(y, {{1.0, bases}, {hg, scratch(i - 1)}});
+    solver_.solve(tables, series(), at_stage(time, i), hg, bases, y, scratch(s + free_block));
+    combine(scratch(i), {{1.0 / hg, y}, {-1.0 / hg, bases}});
+    if (i + 1 == s && next != nullptr && y != next) copy(y, next);
+  }
+}
+
+void DiagonalRungeKutta::step(Tables& tables, StepTime time, double* u, double* next) {
+  forward(tables, time, u, next, nullptr);
+}
+
+void DiagonalRungeKutta::record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+  forward(tables, time, u, next, stages);
+}
+
+double DiagonalRungeKutta::try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+  forward(tables, time, u, next, stages);
+  double* const error = scratch(this->stages() + base);
+  combine(error, {{time.h * tableau_.error[0], scratch(0)}});
+  for (int i = 1; i < this->stages(); ++i)
+    combine(error, {{1.0, error}, {time.h * tableau_.error[static_cast<std::size_t>(i)], scratch(i)}});
+  return error_ratio(error, u, next);
+}
+
+void DiagonalRungeKutta::factorise(Tables& tables, StepTime time, int i, double* y) {
+  systems_.evaluate(tables, series(), at_stage(time, i), y, scratch(stages() + free_block));
+  systems_.factorise(time.h * a(i, i));
+}
+
+void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
+                                 double* lambda_next) {
+  const int s = this->stages(), first = first_implicit();
+  double* const w = scratch(s + base);
+  for (int i = s - 1; i >= 0; --i) {
+    double* const beta = scratch(i);
+    double* const y = i < first ? u : stages[i - first];
+    if (i >= first) factorise(tables, time, i, y);
+    if (i + 1 == s) {
+      copy(lambda, beta);
+      systems_.solve_transposed(beta);
+      combine(w, {{time.h * a(i, i), beta}});
+      if (has_active()) operators_.adjoint(tables, at_stage(time, i), y, w, scratch(s + value));
+      copy(beta, lambda_next);
+      continue;
+    }
+    combine(w, {{time.h * a(i + 1, i), scratch(i + 1)}});
+    for (int j = i + 2; j < s; ++j) combine(w, {{1.0, w}, {time.h * a(j, i), scratch(j)}});
+    if (i >= first) systems_.solve_transposed(w);
+    operators_.adjoint(tables, at_stage(time, i), y, w, beta);
+    combine(lambda_next, {{1.0, lambda_next}, {1.0, beta}});
+  }
+}
+
+void DiagonalRungeKutta::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du,
+                                 double* dnext) {
+  const int s = this->stages(), first = first_implicit();
+  if (first == 1) operators_.tangent(tables, at_stage(time, 0), u, du, scratch(0));
+  double* const dbase = scratch(s + base);
+  for (int i = first; i < s; ++i) {
+    double* const y = stages[i - first];
+    add_up_base(time, i, du, dbase);
+    factorise(tables, time, i, y);
+    if (i + 1 < s) {
+      operators_.tangent(tables, at_stage(time, i), y, dbase, scratch(i));
+      systems_.solve(scratch(i));
+      continue;
+    }
+    double* const zero = scratch(s + free_block);
+    combine(zero, {{0.0, dbase}});
+    operators_.tangent(tables, at_stage(time, i), y, zero, scratch(s + value));
+    combine(dnext, {{1.0, dbase}, {time.h * a(i, i), scratch(s + value)}});
+    systems_.solve(dnext);
+  }
+}
+
+}  // namespace hindsight

@@ -1,0 +1,13 @@
+// Implicit methods for models that read no neighbours.
+#pragma once
+
+#include <vector>
+
+#include "solvers/steppers/methods.hpp"
+
+namespace hindsight {
+
+/// beuler, cn, theta, bdf2, sdirk2, sdirk3, esdirk4, ros3p, rodas4.
+std::vector<Method> dense_methods();
+
+}  // namespace hindsight

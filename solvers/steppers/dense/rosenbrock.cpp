@@ -1,0 +1,154 @@
+#include "solvers/steppers/dense/rosenbrock.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace hindsight {
+namespace {
+
+// Blocks behind two per stage (U_i or its tangent, and z_i; ybar_i).
+enum { input, change_in_time, free_block, count };
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+}  // namespace
+
+Rosenbrock::Rosenbrock(const Model& model, RosenbrockTableau tableau, const Active& active, Wants wants)
+    : DenseStepper(model, active, wants, 2 * tableau.stages() + count),
+      tableau_(std::move(tableau)),
+      product_(model, active_, DenseStepper::sums(), {wants.adjoint, wants.tangent}) {}
+
+void Rosenbrock::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
+  DenseStepper::prepare(grid, tables, series);
+  product_.prepare(grid, tables, this->series());
+  for (int i = 0; i < stages(); ++i) own_stages_.push_back(scratch(i));
+}
+
+std::vector<Stepper::Described> Rosenbrock::describe() const {
+  std::vector<Described> all = DenseStepper::describe();
+  std::ranges::copy(product_.kernels().describe(), std::back_inserter(all));
+  return all;
+}
+
+std::vector<const KernelLibrary*> Rosenbrock::libraries() const {
+  std::vector<const KernelLibrary*> all = DenseStepper::libraries();
+  std::ranges::copy(product_.kernels().libraries(), std::back_inserter(all));
+  return all;
+}
+
+std::string Rosenbrock::describe_memory() const {
+  return "stages: stored in records; Jacobian and factors: not stored, recomputed once per step";
+}
+
+StepTime Rosenbrock::at_stage(StepTime time, int i) const {
+  return {time.t + tableau_.alpha[at(i)] * time.h, time.h, time.index};
+}
+
+/// Y_i, or its tangent.
+void Rosenbrock::add_up_input(int i, const double* u, double* const* stages, double* out) const {
+  combine(out, {{1.0, u}});
+  for (int j = 0; j < i; ++j) combine(out, {{1.0, out}, {tableau_.a[at(i)][at(j)], stages[j]}});
+}
+
+/// Leaves F(u) in the free block.
+void Rosenbrock::factorise(Tables& tables, StepTime time, double* u) {
+  systems_.evaluate(tables, series(), time, u, scratch(2 * stages() + free_block));
+  systems_.factorise(time.h * tableau_.gamma);
+}
+
+void Rosenbrock::forward(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+  const int s = this->stages();
+  double* const y = scratch(2 * s + input);
+  double* const in_time = scratch(2 * s + change_in_time);
+  double* const slope = scratch(2 * s + free_block);
+  factorise(tables, time, u);
+  if (product_.depends_on_time()) {
+    combine(y, {{0.0, u}});
+    product_.value(tables, series(), {time, u, y, 1.0}, in_time);
+  }
+  const double hg = time.h * tableau_.gamma;
+  for (int i = 0; i < s; ++i) {
+    if (i > 0) {
+      add_up_input(i, u, stages, y);
+      operators_.rhs(tables, at_stage(time, i), y, slope);
+    }
+    double* const stage = stages[i];
+    combine(stage, {{hg, slope}});
+    for (int j = 0; j < i; ++j) combine(stage, {{1.0, stage}, {tableau_.gamma * tableau_.c[at(i)][at(j)], stages[j]}});
+    if (product_.depends_on_time()) combine(stage, {{1.0, stage}, {hg * tableau_.gammas[at(i)] * time.h, in_time}});
+    systems_.solve(stage);
+  }
+  if (next == nullptr) return;
+  combine(next, {{1.0, u}});
+  for (int i = 0; i < s; ++i) combine(next, {{1.0, next}, {tableau_.m[at(i)], stages[i]}});
+}
+
+void Rosenbrock::step(Tables& tables, StepTime time, double* u, double* next) {
+  forward(tables, time, u, next, own_stages());
+}
+
+void Rosenbrock::record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+  forward(tables, time, u, next, stages);
+}
+
+double Rosenbrock::try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+  if (stages == nullptr) stages = own_stages();
+  forward(tables, time, u, next, stages);
+  double* const error = scratch(2 * this->stages() + input);
+  combine(error, {{tableau_.error[0], stages[0]}});
+  for (int i = 1; i < this->stages(); ++i) combine(error, {{1.0, error}, {tableau_.error[at(i)], stages[i]}});
+  return error_ratio(error, u, next);
+}
+
+void Rosenbrock::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
+                         double* lambda_next) {
+  const int s = this->stages();
+  const double hg = time.h * tableau_.gamma;
+  double* const y = scratch(2 * s + input);
+  double* const w = scratch(2 * s + change_in_time);
+  double* const product = scratch(2 * s + free_block);
+  factorise(tables, time, u);
+  copy(lambda, lambda_next);
+  for (int i = s - 1; i >= 0; --i) {
+    double* const z = scratch(i);
+    double* const ybar = scratch(s + i);
+    combine(z, {{tableau_.m[at(i)], lambda}});
+    for (int j = i + 1; j < s; ++j)
+      combine(z, {{1.0, z},
+                  {tableau_.a[at(j)][at(i)], scratch(s + j)},
+                  {tableau_.gamma * tableau_.c[at(j)][at(i)], scratch(j)}});
+    systems_.solve_transposed(z);
+    combine(w, {{hg, z}});
+    add_up_input(i, u, stages, y);
+    operators_.adjoint(tables, at_stage(time, i), y, w, ybar);
+    product_.adjoint(tables, series(), {time, u, stages[i], tableau_.gammas[at(i)] * time.h}, w, product);
+    combine(lambda_next, {{1.0, lambda_next}, {1.0, ybar}, {1.0, product}});
+  }
+}
+
+void Rosenbrock::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) {
+  const int s = this->stages();
+  const double hg = time.h * tableau_.gamma;
+  double* const y = scratch(2 * s + input);
+  double* const dy = scratch(2 * s + change_in_time);
+  double* const change = scratch(2 * s + free_block);
+  factorise(tables, time, u);
+  copy(du, dnext);
+  for (int i = 0; i < s; ++i) {
+    add_up_input(i, u, stages, y);
+    add_up_input(i, du, own_stages(), dy);
+    double* const dstage = scratch(i);
+    operators_.tangent(tables, at_stage(time, i), y, dy, dstage);
+    product_.tangent(tables, series(), {time, u, stages[i], tableau_.gammas[at(i)] * time.h}, du, change);
+    combine(dstage, {{hg, dstage}, {hg, change}});
+    for (int j = 0; j < i; ++j)
+      combine(dstage, {{1.0, dstage}, {tableau_.gamma * tableau_.c[at(i)][at(j)], scratch(j)}});
+    systems_.solve(dstage);
+    combine(dnext, {{1.0, dnext}, {tableau_.m[at(i)], dstage}});
+  }
+}
+
+}  // namespace hindsight

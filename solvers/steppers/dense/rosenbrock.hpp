@@ -1,0 +1,53 @@
+// Rosenbrock steps, their tangents and their adjoints: linear systems alone, with the Jacobian at the state itself.
+//
+// With A = I - h gamma J(u): A U_i = h gamma (F(Y_i) + sum_{j<i} (c_ij/h) U_j + gamma_i h F_t(u)), Y_i = u + sum a_ij
+// U_j, u' = u + sum m_i U_i. (Hairer, Wanner, Solving ODEs II, IV.7.) Adjoint, i = s..1: z_i = A^-T (m_i lambda +
+// sum_{j>i} (a_ji ybar_j + gamma c_ji z_j)), w_i = h gamma z_i, ybar_i = J(Y_i)^T w_i; then lambda' = lambda + sum_i
+// (ybar_i + the derivative of w_i (J U_i + gamma_i h F_t) with respect to u), and parameters likewise.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "solvers/steppers/dense/dense_stepper.hpp"
+#include "solvers/steppers/dense/jacobian_product.hpp"
+#include "solvers/steppers/dense/tableaux.hpp"
+
+namespace hindsight {
+
+class Rosenbrock final : public DenseStepper {
+ public:
+  Rosenbrock(const Model& model, RosenbrockTableau tableau, const Active& active, Wants wants);
+
+  int sums() const override { return DenseStepper::sums() + JacobianProduct::sums(active_); }
+  /// All U_i.
+  int record_states() const override { return stages(); }
+  void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
+  void step(Tables& tables, StepTime time, double* u, double* next) override;
+  void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  int error_order() const override { return tableau_.embedded_order + 1; }
+  double try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
+               double* lambda_next) override;
+  void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
+
+  std::vector<Described> describe() const override;
+  std::vector<const KernelLibrary*> libraries() const override;
+  std::string describe_memory() const override;
+  /// The state before the step: an overflow in it is what a step that is not finite usually begins with.
+  std::vector<Evaluation> evaluations(StepTime time) const override { return {{time.t, {}}}; }
+
+ private:
+  int stages() const { return tableau_.stages(); }
+  StepTime at_stage(StepTime time, int i) const;
+  double* const* own_stages() const { return own_stages_.data(); }
+  void forward(Tables& tables, StepTime time, double* u, double* next, double* const* stages);
+  void add_up_input(int i, const double* u, double* const* stages, double* out) const;
+  void factorise(Tables& tables, StepTime time, double* u);
+
+  RosenbrockTableau tableau_;
+  JacobianProduct product_;
+  std::vector<double*> own_stages_;
+};
+
+}  // namespace hindsight

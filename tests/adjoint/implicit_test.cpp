@@ -1,0 +1,158 @@
+// Implicit methods with dense systems: orders, exact gradients, the same bits everywhere, and clear failures.
+// ranks: 1 2 3
+#include <cmath>
+
+#include "solvers/steppers/dense/methods.hpp"
+#include "solvers/steppers/dense/tableaux.hpp"
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Not autonomous, with a rate that is a series; stiff where `fast` is large.
+const std::string ode = R"yaml(
+case: implicit
+parameters: {a: 1.3, fast: 20, q: {series: {times: [0, 1, 3], values: [1, 0.6, 1.2]}}}
+state: {u: {initial: "1"}, v: {initial: "0.4"}, w: {initial: "0.1"}}
+equations: {dt(u): "a*u - u*v*q", dt(v): "u*v - v + 0.1*sin(3*t)", dt(w): "fast*(cos(u*t) - w) - w^3"}
+objective: [{final: "u^2 + v + w"}, {integral: "u*v*w"}]
+unknowns: {a: {}, fast: {}, q: {}, initial(u): {}}
+)yaml";
+
+/// Members that differ in a field.
+const std::string ensemble = R"yaml(
+case: ensemble
+grid: {x: {cells: 13, to: 1, boundary: periodic}}
+parameters: {a: 1.3, k: {field: "5 + 20*x"}}
+state: {u: {initial: "1 + 0.1*x"}, v: {initial: "0.4"}}
+equations: {dt(u): "a*u - u*v", dt(v): "k*(u^2 - v)"}
+objective: [{final: "u^2 + v"}, {integral: "u*v"}]
+unknowns: {a: {}, k: {}, initial(u): {}}
+)yaml";
+
+const std::string plane = R"yaml(
+case: plane
+grid: {x: {cells: 7, to: 1, boundary: periodic}, y: {cells: 6, to: 1, boundary: periodic}}
+parameters: {a: 1.3, k: {field: "5 + 20*x*y"}}
+state: {u: {initial: "1 + 0.1*x"}, v: {initial: "0.4"}}
+equations: {dt(u): "a*u - u*v", dt(v): "k*(u^2 - v)"}
+objective: [{final: "u^2 + v"}]
+unknowns: {a: {}, k: {}}
+)yaml";
+
+std::string fixed(const std::string& method, double step = 0.06) {
+  return "time: {method: " + method + ", step: " + std::to_string(step) + ", to: 1.5}\n";
+}
+
+std::string adaptive(const std::string& method, const std::string& tolerance = "1e-4") {
+  return "time: {method: " + method + ", tolerance: " + tolerance + ", step: 0.001, to: 1.5}\n";
+}
+
+/// @returns the time sections to try: steps of a fixed length, and as errors decide.
+std::vector<std::string> times_of(const Method& method) {
+  std::vector<std::string> all = {fixed(method.name)};
+  if (method.has_theta) all.push_back("time: {method: theta, theta: 0.7, step: 0.06, to: 1.5}\n");
+  if (method.estimates_errors) all.push_back(adaptive(method.name));
+  return all;
+}
+
+TEST(Implicit, GradientsAreThoseOfTheStepsTaken) {
+  for (const Method& method : dense_methods())
+    for (const std::string& time : times_of(method))
+      for (const std::string& text : {ode, ensemble, plane}) {
+        Session session(test::text_case(text + time), test::world(), Sensitivities::adjoint_and_tangent);
+        session.gradient({});
+        session.simulation().fix_end();
+        SCOPED_TRACE(time + text.substr(0, 20));
+        test::expect_right_gradient(session, 2.5e-4, 1e-11);
+      }
+}
+
+TEST(Implicit, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
+  for (const Method& method : dense_methods())
+    for (const std::string& time : times_of(method))
+      for (const std::string& text : {ode, ensemble}) {
+        SCOPED_TRACE(time + text.substr(0, 20));
+        Session serial(test::text_case(text + time), test::self(), Sensitivities::adjoint);
+        const Evaluation expected = serial.gradient({});
+        for (const char* host : {"1 GiB", "9 slots", "2 slots"}) {
+          Session session(test::text_case(text + time + "checkpoints: {host: " + host + "}\n"), test::world(),
+                          Sensitivities::adjoint);
+          test::expect_same_bits(session, session.gradient({}), expected);
+          EXPECT_EQ(session.objective({}), expected.objective);
+        }
+      }
+}
+
+TEST(Implicit, EndsWithinTenTimesItsTolerance) {
+  const std::string known = R"yaml(
+case: known
+state: {u: {initial: "1"}, v: {initial: "1"}, w: {initial: "0"}, q: {initial: "0.1"}}
+equations: {dt(u): "-u^2", dt(v): "-w", dt(w): "v", dt(q): "q*(1 - q)"}
+objective: [{final: "max(max(abs(u - 0.2), abs(v - cos(4))), max(abs(w - sin(4)), abs(q - 1/(1 + 9*exp(-4)))))"}]
+)yaml";
+  for (const Method& method : dense_methods()) {
+    if (!method.estimates_errors) continue;
+    for (int digits = 3; digits <= (method.order >= 3 ? 10 : 7); ++digits) {
+      const std::string tolerance = "1e-" + std::to_string(digits);
+      Session session(test::text_case(known + "time: {method: " + method.name + ", tolerance: " + tolerance +
+                                      ", to: 4, at most: 1000000}\n"),
+                      test::self(), Sensitivities::none);
+      EXPECT_LE(session.objective({}), 10 * std::pow(10.0, -digits)) << method.name << " " << tolerance;
+      EXPECT_GT(session.objective({}), 0.0);
+    }
+  }
+}
+
+/// Prothero and Robinson: u' = -k (u - cos(t)) - sin(t) with u(0) = 1 is cos(t), however large k.
+double stiff_error(const std::string& method, double step) {
+  Session session(test::text_case("case: stiff\nparameters: {k: 1e6}\nstate: {u: {initial: 1}}\n"
+                                  "equations: {dt(u): \"-k*(u - cos(t)) - sin(t)\"}\ntime: {method: " +
+                                  method + ", step: " + std::to_string(step) +
+                                  ", to: 2}\nobjective: [{final: \"abs(u - cos(2))\"}]\n"),
+                  test::self(), Sensitivities::none);
+  return session.objective({});
+}
+
+TEST(Implicit, StiffProblemsHaveNoErrorOfTheirStiffness) {
+  // Orders that errors fall with when k h is large (Hairer, Wanner, Solving ODEs II, IV.15), and the errors at most.
+  for (const Method& method : dense_methods()) {
+    const double coarse = stiff_error(method.name, 0.05), fine = stiff_error(method.name, 0.025);
+    std::printf("%s: error %.2e at 0.05, order %.2f\n", method.name.c_str(), coarse, std::log2(coarse / fine));
+    EXPECT_LT(coarse, 1e-3) << method.name;
+    EXPECT_LT(fine, coarse) << method.name;
+  }
+}
+
+std::string failure_of(const std::string& text) {
+  try {
+    Session session(test::text_case(text), test::world(), Sensitivities::none);
+    session.objective({});
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Implicit, FailuresAreNamed) {
+  const std::string grid =
+      "case: grid\ngrid: {x: {cells: 13, to: 1, boundary: periodic}}\nstate: {u: {initial: x}}\n"
+      "equations: {dt(u): \"dxx(u)\"}\ntime: {method: beuler, step: 0.1, to: 1}\nobjective: [{final: u}]\n";
+  EXPECT_NE(failure_of(grid).find("time.method 'beuler' solves the equations of each cell by themselves"),
+            std::string::npos)
+      << failure_of(grid);
+  const std::string newton =
+      "case: newton\nstate: {u: {initial: 1}, v: {initial: 2}}\nequations: {dt(u): \"-u\", dt(v): \"1 + v^2\"}\n"
+      "time: {method: beuler, step: 0.5, to: 2}\nobjective: [{final: u}]\n";
+  const std::string said = failure_of(newton);
+  EXPECT_NE(said.find("after step 1 (t = 0.5): Newton's method found no solution"), std::string::npos) << said;
+  EXPECT_NE(said.find("largest in 'v'"), std::string::npos) << said;
+  const std::string theta =
+      "case: theta\nstate: {u: {initial: 1}}\nequations: {dt(u): \"-u\"}\nobjective: [{final: u}]\ntime: {step: 0.5, "
+      "to: 2, ";
+  EXPECT_NE(failure_of(theta + "method: theta, theta: 1.5}\n").find("must lie in (0, 1]"), std::string::npos);
+  EXPECT_NE(failure_of(theta + "method: cn, theta: 0.5}\n").find("belongs to time.method 'theta'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hindsight
