@@ -108,7 +108,7 @@ void Integral::begin(const Moment& moment, Direction direction) {
   Tables& tables = *tables_;
   const double in_time = spec_.when == IntegralSpec::When::all_steps ? 0.5 * (moment.before + moment.after) : 1.0;
   tables.scalar(weight_) = spec_.weight * grid_->cell_volume() * in_time;
-  if (length_ >= 0) tables.scalar(length_) = moment.step_length();
+  if (length_ >= 0) tables.scalar(length_) = moment.step_length;
   time_->set(tables, series_, moment.t);
   tables.fill_noise(kernels_.noise(direction), moment.k);
   kernels_.evaluate_walls(tables);

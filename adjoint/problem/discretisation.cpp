@@ -79,12 +79,22 @@ Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, S
     sums_ += stop_->sums();
     halo_ = deeper(halo_, stop_->halo());
   }
-  make_symbols();
   TimeSpan span{spec.from, spec.to, spec.step, spec.landings};
   for (const auto& term : spec.terms)
     for (const double t : term->landings()) span.landings.push_back(t);
   time_ = std::make_unique<TimeLine>(span, step_sources().find(spec.steps).make(spec.rules));
   if (time_->tries_steps()) require_estimates();
+  if (!spec.jumps.empty()) make_jumps();
+  make_symbols();
+}
+
+void Discretisation::make_jumps() {
+  jumps_ = std::make_unique<Jumps>(spec_.model, active_, spec_.jumps, *time_, sums_,
+                                   Derivatives{wants_.adjoint, wants_.tangent});
+  sums_ += jumps_->sums();
+  auto jumping = std::make_unique<JumpingStepper>(std::move(stepper_), *jumps_, spec_.model);
+  jumping_ = jumping.get();
+  stepper_ = std::move(jumping);
 }
 
 void Discretisation::require_estimates() const {

@@ -8,6 +8,7 @@
 #include "adjoint/objective/objective.hpp"
 #include "adjoint/problem/simulation_spec.hpp"
 #include "runtime/machine.hpp"
+#include "solvers/steppers/events/jumping_stepper.hpp"
 #include "solvers/steppers/stepper.hpp"
 #include "solvers/time/time_line.hpp"
 
@@ -42,6 +43,8 @@ class Discretisation {
   const Stepper::Wants& wants() const { return wants_; }
 
   Stepper& stepper() const { return *stepper_; }
+  /// The stepper, where there are events; else null.
+  JumpingStepper* jumping() const { return jumping_; }
   Objective& objective() const { return *objective_; }
   TimeLine& time() const { return *time_; }
   const Grid& grid() const { return *grid_; }
@@ -66,6 +69,7 @@ class Discretisation {
 
  private:
   void make_symbols();
+  void make_jumps();
   /// For steps that errors decide. @throws InputError without.
   void require_estimates() const;
   void look_for_end(std::int64_t k, double* state);
@@ -76,7 +80,9 @@ class Discretisation {
   Machine& machine_;
   Active active_;
   StateSymbols symbols_;
+  std::unique_ptr<Jumps> jumps_;
   std::unique_ptr<Stepper> stepper_;
+  JumpingStepper* jumping_ = nullptr;
   std::unique_ptr<Objective> objective_;
   std::optional<EndCondition> stop_;
   std::unique_ptr<TimeLine> time_;

@@ -161,7 +161,7 @@ std::string DivergenceFinder::step(StepTime time, double* before, double end, co
   }
   if (first.field < 0) return "";
   const std::string failure = stepper_.failure();
-  const std::string cause = !failure.empty() ? failure + methods().find(spec_.method).advice
+  const std::string cause = !failure.empty() ? failure
                             : keeps_inputs   ? cause_in_evaluations(time, count, first)
                                              : cause_at_cell(time, before, first.cell);
   return fmt::format("diverged: field '{}' is not finite after step {} (t = {:.6g}){}: {}",

@@ -7,6 +7,7 @@
 
 #include "adjoint/objective/misfit.hpp"
 #include "adjoint/objective/term_kinds.hpp"
+#include "runtime/nearest_name.hpp"
 #include "solvers/equations/discretise.hpp"
 #include "solvers/equations/parser.hpp"
 
@@ -57,6 +58,7 @@ class ProblemReader {
     spec_.rules = problem_.time.rules;
     spec_.tolerances = problem_.time.tolerances;
     if (problem_.time.until) read_stop(*problem_.time.until);
+    for (const EventText& event : problem_.events) read_event(event);
     read_landings();
     for (const TermText& term : problem_.objective) read_term(term);
     spec_.terms.insert(spec_.terms.end(), misfits_.begin(), misfits_.end());
@@ -184,8 +186,34 @@ class ProblemReader {
     }
   }
 
+  void read_event(const EventText& event) {
+    const TimeText& time = problem_.time;
+    Jump jump;
+    for (const double t : event.at)
+      if (!(t >= time.from && t < time.to))
+        throw InputError(event.place, fmt::format("the event at t = {:.10g} is outside of the run, from {:.10g} to "
+                                                  "before {:.10g}",
+                                                  t, time.from, time.to));
+    jump.times = event.at;
+    for (const EventText::Assignment& assignment : event.set) {
+      const auto field = std::ranges::find(spec_.model.fields, assignment.field);
+      if (field == spec_.model.fields.end())
+        throw InputError(assignment.place, "'" + assignment.field + "' is not a state" +
+                                               did_you_mean(assignment.field, spec_.model.fields) +
+                                               "; states: " + join(spec_.model.fields));
+      jump.set.push_back({static_cast<std::size_t>(field - spec_.model.fields.begin()),
+                          expression(assignment.value, point_scope({.fields = true, .time = true}))});
+    }
+    spec_.landings.insert(spec_.landings.end(), event.at.begin(), event.at.end());
+    spec_.jumps.push_back(jump);
+  }
+
   void read_landings() {
     const TimeText& time = problem_.time;
+    spec_.landings.insert(spec_.landings.end(), time.switches.begin(), time.switches.end());
+    if (time.tolerances)  // knots, where rates bend
+      for (const Series& series : spec_.series)
+        spec_.landings.insert(spec_.landings.end(), series.times.begin(), series.times.end());
     if (time.land_every <= 0) return;
     for (std::int64_t i = 1; time.from + static_cast<double>(i) * time.land_every < time.to; ++i)
       spec_.landings.push_back(time.from + static_cast<double>(i) * time.land_every);

@@ -87,8 +87,21 @@ struct TimeText {
   StepRules rules = {};                       ///< by which
   std::optional<Tolerances> tolerances = {};  ///< of errors, where they decide
   double from = 0.0, step = 0.0, to = 0.0;
-  std::optional<Text> until = {};  ///< "norm(EXPRESSION) < NUMBER" (or >) ends the run; then `to` is the latest end
-  double land_every = 0.0;         ///< time between outputs, on which states land as on observations; 0: only the end
+  std::optional<Text> until = {};     ///< "norm(EXPRESSION) < NUMBER" (or >) ends the run; then `to` is the latest end
+  std::vector<double> switches = {};  ///< times that steps land on, where rates change at once
+  double land_every = 0.0;  ///< time between outputs, on which states land as on observations; 0: only the end
+  SourcePlace place = {};
+};
+
+/// At these times fields take new values, all at once.
+struct EventText {
+  struct Assignment {
+    std::string field;
+    Text value;
+    SourcePlace place = {};
+  };
+  std::vector<double> at;
+  std::vector<Assignment> set;
   SourcePlace place = {};
 };
 
@@ -121,6 +134,7 @@ struct ProblemText {
   std::vector<FunctionText> functions = {};
   std::vector<EquationText> equations = {};
   TimeText time = {};
+  std::vector<EventText> events = {};
   std::vector<TermText> objective = {};
   std::vector<UnknownText> unknowns = {};
 };

@@ -19,7 +19,13 @@ SimulatedSteps::SimulatedSteps(Discretisation& problem, Parameters& parameters, 
       watch_(problem, states),
       tried_(problem, states),
       adjoints_(problem.differentiates() ? 2 : 0, problem.state_doubles(), problem.machine()),
-      is_batched_(gains_by_batches()) {}
+      is_batched_(gains_by_batches()) {
+  if (problem.jumping() != nullptr)
+    problem.jumping()->add_to_adjoints([this](StepTime step, double* after, double* lambda) {
+      if (objective_.may_count_at(step.index, time_))
+        add_objective_adjoint(time_.moment(step.index).after_jump(), after, lambda);
+    });
+}
 
 /// On a device, where launches take long beside what they do and no messages come between them.
 bool SimulatedSteps::gains_by_batches() const {
@@ -62,8 +68,14 @@ void SimulatedSteps::observe(std::int64_t k, const Buffer& state, bool recorded)
   if (k == 0 && time_.tries_steps()) watch_.look_at(k, state);  // it is not the first step that fails then
   if (!has_fixed_end_) decide(k, state, recorded);
   watch_.look_at(k, state);
-  if (objective_.may_count_at(k, time_))
-    objective_.observe(time_.moment(k), [&] { tables_.bind_state(problem_.symbols().between, state.data()); });
+  if (objective_.may_count_at(k, time_)) {
+    const auto show = [&](const Moment& moment, double* seen) {
+      objective_.observe(moment, [&] { tables_.bind_state(problem_.symbols().between, seen); });
+    };
+    const Moment moment = time_.moment(k);
+    show(jumps_at(k) ? moment.before_jump() : moment, state.data());
+    if (jumps_at(k)) show(moment.after_jump(), problem_.jumping()->after(tables_, time_.step(k), state.data()));
+  }
   if (observer_ != nullptr) (*observer_)(k, time_.time(k), state.data());
 }
 
@@ -100,11 +112,16 @@ Buffer SimulatedSteps::record(std::int64_t k, const Buffer& state, bool first, b
 
 void SimulatedSteps::add_objective_adjoint(std::int64_t k, double* state) {
   if (!objective_.may_count_at(k, time_)) return;
+  const Moment moment = time_.moment(k);
+  add_objective_adjoint(jumps_at(k) ? moment.before_jump() : moment, state, lambda_.data());
+}
+
+void SimulatedSteps::add_objective_adjoint(const Moment& moment, double* state, double* lambda) {
   const auto bind = [&] {
     tables_.bind_state(problem_.symbols().between, state);
-    tables_.bind_state(problem_.symbols().lambda, lambda_.data());
+    tables_.bind_state(problem_.symbols().lambda, lambda);
   };
-  objective_.add_adjoint(time_.moment(k), bind, [&](const char* kind, const auto& work) { contribute(kind, work); });
+  objective_.add_adjoint(moment, bind, [&](const char* kind, const auto& work) { contribute(kind, work); });
 }
 
 void SimulatedSteps::turn(std::int64_t steps, const Buffer& last) {

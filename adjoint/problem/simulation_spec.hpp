@@ -12,6 +12,7 @@
 #include "runtime/error.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/grid.hpp"
+#include "solvers/steppers/events/jumps.hpp"
 #include "solvers/steppers/tolerances.hpp"
 #include "solvers/time/step_rules.hpp"
 
@@ -53,10 +54,11 @@ struct SimulationSpec {
   SourcePlace time_place = {};  ///< of what is said about method and steps, for messages
   std::vector<Axis> axes;
   double from = 0.0, to = 1.0, step = 1.0;
-  std::string steps = "fixed";                   ///< who decides them (solvers/time/step_sources.hpp)
-  StepRules rules = {};                          ///< by which
-  std::optional<Tolerances> tolerances = {};     ///< of errors, where they decide
-  std::vector<double> landings;                  ///< times that states must land on: outputs (observations are added)
+  std::string steps = "fixed";                ///< who decides them (solvers/time/step_sources.hpp)
+  StepRules rules = {};                       ///< by which
+  std::optional<Tolerances> tolerances = {};  ///< of errors, where they decide
+  std::vector<Jump> jumps;                    ///< events; their times are among the landings
+  std::vector<double> landings;  ///< times that states must land on: outputs, events, switches (observations are added)
   std::vector<double> scalar_values;             ///< parallel to model.scalars
   std::vector<Series> series;                    ///< parallel to model.series
   std::vector<ParameterField> parameter_fields;  ///< parallel to model.parameter_fields

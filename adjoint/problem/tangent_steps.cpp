@@ -21,10 +21,20 @@ Buffer TangentSteps::initial_state() {
 }
 
 void TangentSteps::differentiate(std::int64_t k, const Buffer& state) {
-  problem_.tables().bind_state(problem_.symbols().between, state.data());
-  problem_.tables().bind_state(problem_.symbols().dot_between, dot_.data());
-  parameters_.bind_directions_at(problem_.time().time(k));
-  problem_.objective().tangent(problem_.time().moment(k));
+  Tables& tables = problem_.tables();
+  const auto differentiate = [&](const Moment& moment, double* u, double* du) {
+    tables.bind_state(problem_.symbols().between, u);
+    tables.bind_state(problem_.symbols().dot_between, du);
+    parameters_.bind_directions_at(moment.t);
+    problem_.objective().tangent(moment);
+  };
+  const Moment moment = problem_.time().moment(k);
+  JumpingStepper* const jumping = problem_.jumping();
+  if (jumping == nullptr || !jumping->jumps_at(k)) return differentiate(moment, state.data(), dot_.data());
+  differentiate(moment.before_jump(), state.data(), dot_.data());
+  const StepTime step = problem_.time().step(k);
+  double* const after = jumping->after(tables, step, state.data());
+  differentiate(moment.after_jump(), after, jumping->tangent_after(tables, step, state.data(), dot_.data()));
 }
 
 Buffer TangentSteps::advance(std::int64_t k, const Buffer& state, bool first) {

@@ -115,7 +115,44 @@ std::string source_meant(Value time) {
   return time.has("tolerance") ? "adaptive" : time.has("times") ? "table" : "fixed";
 }
 
+/// Of an event: one time or several.
+std::vector<double> read_event_times(const Value& at) {
+  std::vector<double> times;
+  const auto read = [&](const Value& time) {
+    try {
+      times.push_back(time.number());
+    } catch (const InputError&) {
+      time.fail(
+          "the times of events are numbers, which runs land on: an unknown cannot be one, for derivatives with "
+          "respect to them are not taken");
+    }
+  };
+  if (at.is_scalar()) {
+    read(at);
+    return times;
+  }
+  for (const Value& time : at.items()) read(time);
+  if (times.empty()) at.fail(at.path() + " names no times");
+  return times;
+}
+
 }  // namespace
+
+std::vector<EventText> read_events(const Value& events) {
+  std::vector<EventText> all;
+  for (Value item : events.items()) {
+    EventText event;
+    event.place = item.place();
+    event.at = read_event_times(item.at("at"));
+    Value set = item.at("set");
+    for (const std::string& field : set.keys())
+      event.set.push_back({field, set.at(field).expression(), set.key_place(field)});
+    if (event.set.empty()) set.fail(set.path() + " sets nothing: name the states that jump");
+    item.finish();
+    all.push_back(event);
+  }
+  return all;
+}
 
 void read_time(Value time, Case& result) {
   TimeText& t = result.time;
@@ -136,6 +173,8 @@ void read_time(Value time, Case& result) {
     time.fail("time.steps 'table' needs time.times, a file");
   }
   read_rules(time, t);
+  if (auto v = time.find("switches"))
+    for (const Value& item : v->items()) t.switches.push_back(item.number());
   const bool needs_step = t.steps != "adaptive" && t.steps != "table";
   if (needs_step || time.has("step")) t.step = read_positive(time.at("step"));
   read_end(time, t);
@@ -145,6 +184,9 @@ void read_time(Value time, Case& result) {
   if (t.step == 0.0) t.step = t.steps == "adaptive" ? 1e-6 * span : span;
   if (t.step > span * (1 + 1e-12))
     time.at("step").fail("time.step overshoots the end: one step is longer than the whole run");
+  if (auto switches = time.find("switches"))
+    for (const Value& item : switches->items())
+      if (!(item.number() > t.from && item.number() < t.to)) item.fail(item.path() + " is outside of the run");
   if (needs_step && span / t.step > 1e15) time.at("step").fail("time.step is too short: more than 1e15 steps");
 }
 

@@ -46,8 +46,12 @@ struct Moment {
   double before = 0.0, after = 0.0;  ///< lengths of the steps to it and from it; 0 where there is none
   std::int64_t landing = -1;         ///< number of the landing time that it is; -1: none
   bool is_last = false;
-  /// Of the step that begins here, and at the end of the one that ends here.
-  double step_length() const { return is_last ? before : after; }
+  /// The length of the step that begins here, and at the end of the one that ends here.
+  double step_length = 0.0;
+
+  // Where the state jumps, it is two: the one before, to which landings belong, and the one after.
+  Moment before_jump() const { return {k, t, before, 0.0, landing, false, before > 0 ? before : after}; }
+  Moment after_jump() const { return {k, t, 0.0, after, -1, false, after}; }
 };
 
 class TimeLine;
@@ -110,12 +114,14 @@ class TimeLine {
     const std::size_t next = k == recorded() ? all : all == 1 ? 0 : stretch(k);  // which the step that follows is of
     const auto at = static_cast<double>(k - first_step_[next]);
     const bool begins = first_step_[next] == k, is_last = k == steps_;
+    const double before = k == 0 ? 0.0 : lengths_[begins ? next - 1 : next], after = is_last ? 0.0 : lengths_[next];
     return {k,
             next == all ? ends_.back() : ends_[next] + at * lengths_[next],
-            k == 0 ? 0.0 : lengths_[begins ? next - 1 : next],
-            is_last ? 0.0 : lengths_[next],
+            before,
+            after,
             begins ? landing_at(k) : -1,
-            is_last};
+            is_last,
+            is_last ? before : after};
   }
 
   /// Times that are landed on, with the begin and the latest end, in order.

@@ -47,7 +47,27 @@ TEST_P(EveryCase, DerivativesAreRightWithOneAndThreeRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, EveryCase,
                          ::testing::Values("lynx-hare", "school-influenza", "gray-scott", "heat-conductivity",
-                                           "burgers", "advection-3d", "lorenz96", "stochastic-allen-cahn"));
+                                           "burgers", "advection-3d", "lorenz96", "stochastic-allen-cahn",
+                                           "pharmacokinetics", "robertson", "van-der-pol", "kinetics"));
+
+/// The data are computed, and tell the rates that they were computed with; or measured, and the least sum of squares of
+/// the closed form of the solution is known.
+TEST(Inversion, OfStiffProblemsAndEventsEndsWell) {
+  const auto invert = [](const std::string& name) {
+    EXPECT_EQ(run("invert " + source + "/cases/" + name + ".yaml --out " + folder() + "/" + name), 0) << output();
+    const nlohmann::json all = result(folder() + "/" + name);
+    EXPECT_EQ(all["inversion"]["gave_up"], false) << name;
+    return all;
+  };
+  const nlohmann::json robertson = invert("robertson")["estimate"], van_der_pol = invert("van-der-pol")["estimate"];
+  EXPECT_NEAR(robertson["k1"].get<double>(), 0.04, 1e-8);
+  EXPECT_NEAR(robertson["k2"].get<double>(), 1e4, 1e-2);
+  EXPECT_NEAR(robertson["k3"].get<double>(), 3e7, 1e1);
+  EXPECT_NEAR(van_der_pol["mu"].get<double>(), 1000, 1e-4);
+  EXPECT_NEAR(van_der_pol["initial(u)"].get<double>(), 2, 1e-7);
+  EXPECT_NEAR(invert("kinetics")["estimate"]["k5"].get<double>(), 4, 1e-5);
+  EXPECT_NEAR(invert("pharmacokinetics")["objective"].get<double>(), 23.532912702662, 1e-7);
+}
 
 const std::string cubic = R"yaml(
 case: cubic

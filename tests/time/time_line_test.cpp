@@ -67,7 +67,7 @@ TEST(TimeLine, TellsOfEachStateWhatTermsNeed) {
   EXPECT_EQ(third.landing, 1);
   EXPECT_FALSE(third.is_last);
   EXPECT_EQ(last.after, 0.0);
-  EXPECT_EQ(last.step_length(), 0.5);
+  EXPECT_EQ(last.step_length, 0.5);
   EXPECT_TRUE(last.is_last);
   line.end_at(2);
   EXPECT_TRUE(line.moment(2).is_last);

@@ -1,0 +1,111 @@
+#include "solvers/steppers/events/jumping_stepper.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace hindsight {
+
+void JumpingStepper::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
+  grid_ = &grid;
+  method_->prepare(grid, tables, series);
+  jumps_.prepare(grid, tables, series);
+  doubles_ = method_->state(grid).padded_doubles;
+  grid.communicator().together([&] {
+    after_ = Memory(doubles_, grid.machine());
+    other_ = Memory(doubles_, grid.machine());
+  });
+}
+
+void JumpingStepper::bind_series_sums(std::size_t active_series, double* knots) {
+  method_->bind_series_sums(active_series, knots);
+  jumps_.series().bind_sums(active_series, knots);
+}
+
+void JumpingStepper::set_series(std::size_t series, const std::vector<double>& values) {
+  method_->set_series(series, values);
+  jumps_.series().set_values(series, values);
+}
+
+void JumpingStepper::set_series_directions(std::vector<Series> directions) {
+  jumps_.series().set_directions(directions);
+  method_->set_series_directions(std::move(directions));
+}
+
+double* JumpingStepper::after(Tables& tables, StepTime time, double* u) {
+  jumps_.apply(tables, time, u, after_.data());
+  return after_.data();
+}
+
+double* JumpingStepper::tangent_after(Tables& tables, StepTime time, double* u, double* du) {
+  jumps_.tangent(tables, time, u, du, other_.data());
+  return other_.data();
+}
+
+double* JumpingStepper::start(Tables& tables, StepTime time, double* u) {
+  bad_jump_.clear();
+  if (!jumps_.at(time.index)) return u;
+  after(tables, time, u);
+  if (grid_->machine().is_host()) look_at_jump(time);
+  method_->begin(tables, after_.data());
+  return after_.data();
+}
+
+void JumpingStepper::look_at_jump(StepTime time) {
+  const Box box = grid_->interior();
+  const Layout& layout = grid_->layout();
+  for (std::size_t f = 0; f < model_.fields.size() && bad_jump_.empty(); ++f) {
+    double* const field = after_.data() + layout.origin + layout.field_stride * static_cast<std::int64_t>(f);
+    if (!grid_->operations().are_finite(box.extent(), grid_->block(box, field)))
+      bad_jump_ =
+          fmt::format("the event at t = {:.10g} gives '{}' a value that is not finite", time.t, model_.fields[f]);
+  }
+}
+
+void JumpingStepper::step(Tables& tables, StepTime time, double* u, double* next) {
+  method_->step(tables, time, start(tables, time, u), next);
+}
+
+void JumpingStepper::record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+  method_->record(tables, time, start(tables, time, u), next, stages);
+}
+
+double JumpingStepper::try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+  return method_->try_step(tables, time, start(tables, time, u), next, stages);
+}
+
+void JumpingStepper::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
+                             double* lambda_next) {
+  if (!jumps_.at(time.index)) return method_->reverse(tables, time, u, stages, lambda, lambda_next);
+  method_->record(tables, time, start(tables, time, u), nullptr, stages);  // the ghosts of v that were recorded
+  method_->reverse(tables, time, after_.data(), stages, lambda, other_.data());
+  method_->begin_adjoint(tables, other_.data());
+  if (add_adjoint_) add_adjoint_(time, after_.data(), other_.data());
+  grid_->machine().clear(lambda_next, doubles_);
+  jumps_.adjoint(tables, time, u, other_.data(), lambda_next);
+}
+
+void JumpingStepper::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du,
+                             double* dnext) {
+  if (!jumps_.at(time.index)) return method_->tangent(tables, time, u, stages, du, dnext);
+  method_->record(tables, time, start(tables, time, u), nullptr, stages);
+  tangent_after(tables, time, u, du);
+  method_->begin_tangent(tables, other_.data());
+  method_->tangent(tables, time, after_.data(), stages, other_.data(), dnext);
+}
+
+std::vector<Stepper::Described> JumpingStepper::describe() const {
+  std::vector<Described> all = method_->describe();
+  for (const Described& kernel : jumps_.kernels().describe()) all.push_back({"event, " + kernel.role, kernel.kernel});
+  return all;
+}
+
+std::vector<const KernelLibrary*> JumpingStepper::libraries() const {
+  std::vector<const KernelLibrary*> all = method_->libraries();
+  std::ranges::copy(jumps_.kernels().libraries(), std::back_inserter(all));
+  return all;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,88 @@
+// Steps of any method that begin with a jump where an event is.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "solvers/steppers/events/jumps.hpp"
+#include "solvers/steppers/stepper.hpp"
+
+namespace hindsight {
+
+/// A step from u at the time of an event is the method's step from v, to which u jumps; the method's own arrays begin
+/// anew (Stepper::begin()), and v is made again where the step is reversed. All other steps are the method's.
+class JumpingStepper final : public Stepper {
+ public:
+  /// @param jumps outlives it.
+  JumpingStepper(std::unique_ptr<Stepper> method, Jumps& jumps, const Model& model)
+      : method_(std::move(method)), jumps_(jumps), model_(model) {}
+
+  std::array<int, 3> halo() const override { return method_->halo(); }
+  int record_states() const override { return method_->record_states(); }
+  std::int64_t working_states() const override { return method_->working_states() + 2; }
+  int sums() const override { return method_->sums(); }
+  StateShape state(const Grid& grid) const override { return method_->state(grid); }
+  void begin(Tables& tables, double* state) override { method_->begin(tables, state); }
+  void begin_tangent(Tables& tables, double* direction) override { method_->begin_tangent(tables, direction); }
+  void begin_adjoint(Tables& tables, double* lambda) override { method_->begin_adjoint(tables, lambda); }
+
+  void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
+  void bind_series_sums(std::size_t active_series, double* knots) override;
+  void set_series(std::size_t series, const std::vector<double>& values) override;
+  void set_series_directions(std::vector<Series> directions) override;
+  void parameters_changed(Tables& tables, bool tangent) override { method_->parameters_changed(tables, tangent); }
+
+  void step(Tables& tables, StepTime time, double* u, double* next) override;
+  void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  int error_order() const override { return method_->error_order(); }
+  double try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
+               double* lambda_next) override;
+  void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
+
+  void clear_sums() override { method_->clear_sums(); }
+  void save_sums(BlockWriter& to) const override { method_->save_sums(to); }
+  void restore_sums(BlockReader& from) override { method_->restore_sums(from); }
+  void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const override {
+    method_->add_sums(scalars, knots);
+  }
+
+  std::vector<Described> describe() const override;
+  std::string describe_memory() const override { return method_->describe_memory(); }
+  std::vector<const KernelLibrary*> libraries() const override;
+  std::vector<Evaluation> evaluations(StepTime time) const override { return method_->evaluations(time); }
+  std::vector<double> input_at_cell(std::size_t i, StepTime time, const std::vector<double>& start,
+                                    const std::vector<std::vector<double>>& slopes) const override {
+    return method_->input_at_cell(i, time, start, slopes);
+  }
+  std::string failure() const override { return bad_jump_.empty() ? method_->failure() : bad_jump_; }
+
+  /// Whether the state jumps that this step begins with.
+  bool jumps_at(std::int64_t step) const { return jumps_.at(step); }
+  // At such a step. What they return is good until the next call, and a state, of which the fields are meant.
+  /// @returns the state after the jump.
+  double* after(Tables& tables, StepTime time, double* u);
+  /// @returns its tangent.
+  double* tangent_after(Tables& tables, StepTime time, double* u, double* du);
+  /// What adds to the adjoint of a state after a jump, when its step has been reversed.
+  using AddAdjoint = std::function<void(StepTime time, double* after, double* lambda)>;
+  void add_to_adjoints(AddAdjoint add) { add_adjoint_ = std::move(add); }
+
+ private:
+  /// Where the method begins: u, or the state that it jumps to.
+  double* start(Tables& tables, StepTime time, double* u);
+  void look_at_jump(StepTime time);
+
+  std::unique_ptr<Stepper> method_;
+  Jumps& jumps_;
+  const Model& model_;
+  const Grid* grid_ = nullptr;
+  Memory after_, other_;  // the state after a jump; its tangent or its adjoint
+  std::int64_t doubles_ = 0;
+  AddAdjoint add_adjoint_;
+  std::string bad_jump_;  // of the last step, in words
+};
+
+}  // namespace hindsight

@@ -1,0 +1,163 @@
+// Events: doses that arrive in full, exact gradients through jumps, the same bits everywhere, and clear refusals.
+// ranks: 1 2 3
+#include <cmath>
+#include <fstream>
+
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Jumps with unknowns, a series and the time in them, two of them at once, and terms that see both sides.
+const std::string ode = R"yaml(
+case: events
+parameters: {dose: 1.5, keep: 0.8, k: 1.2, q: {series: {times: [0, 1, 2], values: [0.3, 0.6, 0.2]}}}
+state: {gut: {initial: "0.2"}, blood: {initial: "0.4"}}
+equations: {dt(gut): "-k*gut^2", dt(blood): "k*gut^2 - blood*q"}
+events:
+  - {at: [0, 0.5, 1.3], set: {gut: "gut + dose*q"}}
+  - {at: 0.5, set: {blood: "keep*blood + 0.1*gut^2", gut: "gut*(1 + 0.1*t)"}}
+objective: [{final: "gut + blood^2"}, {integral: "gut*blood + dose*gut"}]
+unknowns: {dose: {}, keep: {}, k: {}, q: {}, initial(gut): {}, initial(blood): {}}
+)yaml";
+
+const std::string plane = R"yaml(
+case: plane
+grid: {x: {cells: 18, to: 1, boundary: {lower: {value: "c*sin(4*t)"}, upper: {slope: 0}}}, y: {cells: 12, to: 1, boundary: periodic}}
+parameters: {c: 0.5, k: {field: "0.02 + 0.01*x"}}
+state: {u: {initial: "exp(-20*((x-0.5)^2 + (y-0.4)^2))"}, w: {initial: "0.1"}}
+equations: {dt(u): "div(k*grad(u)) - u*w", dt(w): "u - w - c*w^2"}
+events: [{at: [0.2, 0.31], set: {u: "u + c*where(x < 0.5, 1, 0) + k*w^2"}}]
+objective: [{final: "(u - 0.2)^2"}, {integral: "w^2 + u"}]
+unknowns: {c: {}, k: {}, initial(w): {}}
+)yaml";
+
+struct Way {
+  std::string text, time;
+};
+
+std::vector<Way> ways() {
+  std::vector<Way> all;
+  for (const char* const method : {"rk4", "bdf2", "esdirk4", "rodas4"})
+    all.push_back({ode, "time: {method: " + std::string(method) + ", step: 0.07, to: 2}\n"});
+  for (const char* const method : {"dopri5", "bdf2", "sdirk3", "rodas4"})
+    all.push_back({ode, "time: {method: " + std::string(method) + ", tolerance: 1e-4, step: 0.001, to: 2}\n"});
+  for (const char* const method : {"euler", "rk4"})
+    all.push_back({plane, "time: {method: " + std::string(method) + ", step: 0.03, to: 0.5}\n"});
+  all.push_back({plane, "time: {method: bs3, tolerance: 1e-4, to: 0.5}\n"});
+  return all;
+}
+
+TEST(Events, GradientsGoThroughJumps) {
+  for (const Way& way : ways()) {
+    Session session(test::text_case(way.text + way.time), test::world(), Sensitivities::adjoint_and_tangent);
+    session.gradient({});
+    session.simulation().fix_end();
+    SCOPED_TRACE(way.time);
+    test::expect_right_gradient(session, 2.5e-4, 1e-10);
+  }
+}
+
+TEST(Events, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
+  for (const Way& way : ways()) {
+    SCOPED_TRACE(way.time);
+    Session serial(test::text_case(way.text + way.time), test::self(), Sensitivities::adjoint);
+    const Evaluation expected = serial.gradient({});
+    for (const char* host : {"1 GiB", "9 slots", "2 slots"}) {
+      Session session(test::text_case(way.text + way.time + "checkpoints: {host: " + host + "}\n"), test::world(),
+                      Sensitivities::adjoint);
+      test::expect_same_bits(session, session.gradient({}), expected);
+      EXPECT_EQ(session.objective({}), expected.objective);
+    }
+  }
+}
+
+double objective_of(const std::string& text) {
+  Session session(test::text_case(text), test::self(), Sensitivities::none);
+  return session.objective({});
+}
+
+TEST(Events, DosesArriveInFull) {
+  const std::string depot =
+      "case: depot\nstate: {a: {initial: 0}}\nequations: {dt(a): 0}\n"
+      "events: [{at: [0, 12, 24], set: {a: \"a + 100\"}}, {at: 12, set: {a: \"a + 50\"}}]\nobjective: [{final: a}]\n";
+  for (const char* const step : {"0.7", "5", "40"})
+    EXPECT_EQ(objective_of(depot + "time: {step: " + step + ", to: 40}\n"), 350.0);
+  EXPECT_EQ(objective_of(depot + "time: {method: dopri5, tolerance: 1e-3, to: 40}\n"), 350.0);
+}
+
+TEST(Events, DecayBetweenDosesIsThatOfTheFormula) {
+  const std::string blood =
+      "case: blood\nstate: {a: {initial: 0}}\nequations: {dt(a): \"-0.3*a\"}\n"
+      "events: [{at: [0, 2, 5], set: {a: \"a + 1\"}}]\nobjective: [{final: a}]\n";
+  const double exact = std::exp(-0.3 * 8) + std::exp(-0.3 * 6) + std::exp(-0.3 * 3);
+  EXPECT_NEAR(objective_of(blood + "time: {method: dopri5, tolerance: 1e-11, to: 8}\n"), exact, 1e-10);
+  EXPECT_NEAR(objective_of(blood + "time: {method: rodas4, tolerance: 1e-11, to: 8}\n"), exact, 1e-10);
+  EXPECT_NEAR(objective_of(blood + "time: {method: rk4, step: 0.01, to: 8}\n"), exact, 1e-10);
+}
+
+TEST(Events, IntegralsSeeBothSidesAndMisfitsTheOneBefore) {
+  const std::string steps =
+      "case: steps\nstate: {a: {initial: 1}}\nequations: {dt(a): 0}\nevents: [{at: 0.5, set: {a: 3}}]\n"
+      "time: {step: 0.2, to: 1}\n";
+  EXPECT_NEAR(objective_of(steps + "objective: [{integral: a}]\n"), 2.0, 1e-15);
+  const std::string table = testing::TempDir() + "event-" + std::to_string(test::world().rank()) + ".csv";
+  {
+    std::ofstream file(table);
+    file << "time,value\n0.5,1\n1,3\n";
+  }
+  EXPECT_EQ(objective_of(steps + "objective: [{misfit: {of: a, data: " + table + "}}]\n"), 0.0);
+}
+
+TEST(Events, StepsLandOnSwitchesAndKnots) {
+  const std::string text =
+      "case: switches\nparameters: {q: {series: {times: [0, 0.37, 1], values: [0, 1, 0]}}}\n"
+      "state: {u: {initial: 1}}\nequations: {dt(u): \"where(t < 0.61, q, -u)\"}\nobjective: [{final: u}]\n";
+  Session session(test::text_case(text + "time: {method: dopri5, tolerance: 1e-6, to: 1, switches: [0.61]}\n"),
+                  test::self(), Sensitivities::none);
+  session.objective({});
+  const TimeLine& time = session.simulation().time();
+  int found = 0;
+  for (std::int64_t k = 0; k <= time.steps(); ++k) found += time.time(k) == 0.37 || time.time(k) == 0.61 ? 1 : 0;
+  EXPECT_EQ(found, 2);
+}
+
+TEST(Events, BadInputIsNamed) {
+  const auto message = [](const std::string& events, const std::string& time = "") {
+    try {
+      Session session(test::text_case("case: bad\nparameters: {when: 0.5}\nstate: {gut: {initial: 1}}\n"
+                                      "equations: {dt(gut): \"-gut\"}\nobjective: [{final: gut}]\n"
+                                      "time: {step: 0.1, to: 1" +
+                                      time + "}\nevents: " + events + "\n"),
+                      test::self(), Sensitivities::none);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  const auto expect = [&](const std::string& said, const std::string& part) {
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+  };
+  expect(message("[{at: 1, set: {gut: 2}}]"), "the event at t = 1 is outside of the run");
+  expect(message("[{at: -0.1, set: {gut: 2}}]"), "outside of the run");
+  expect(message("[{at: 0.5, set: {gutt: 2}}]"), "did you mean 'gut'");
+  expect(message("[{at: when, set: {gut: 2}}]"), "an unknown cannot be one");
+  expect(message("[{at: [], set: {gut: 2}}]"), "names no times");
+  expect(message("[{at: 0.5, set: {}}]"), "sets nothing");
+  expect(message("[{at: 0.5, sets: {gut: 1}}]"), "set");
+  expect(message("[{at: 0.5, set: {gut: \"gut + noise(1, 0)\"}}]"), "noise");
+  expect(message("[]", ", switches: [2]"), "outside of the run");
+  Session session(test::text_case("case: bad\nstate: {gut: {initial: 1}}\nequations: {dt(gut): 0}\n"
+                                  "objective: [{final: gut}]\ntime: {step: 0.1, to: 1}\n"
+                                  "events: [{at: 0.55, set: {gut: \"1/(gut - 1)\"}}]\n"),
+                  test::world(), Sensitivities::none);
+  try {
+    session.objective({});
+    FAIL();
+  } catch (const NumericsError& error) {
+    expect(error.what(), "the event at t = 0.55 gives 'gut' a value that is not finite");
+  }
+}
+
+}  // namespace
+}  // namespace hindsight
