@@ -11,7 +11,7 @@ enum { base, slope, product, count };
 }  // namespace
 
 Bdf2::Bdf2(const Model& model, const Active& active, Wants wants)
-    : DenseStepper(model, active, std::move(wants), count) {}
+    : DenseStepper(model, active, std::move(wants), count, false) {}
 
 void Bdf2::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
   DenseStepper::prepare(grid, tables, series);

@@ -81,7 +81,7 @@ void CellSystems::derive(KernelRequest& request) {
   }
 }
 
-void CellSystems::prepare(const Grid& grid, Tables& tables) {
+void CellSystems::prepare(const Grid& grid, Tables& tables, bool factors) {
   std::vector<int> arrays;
   for (const Entry& entry : entries_)
     if (entry.symbol >= 0) arrays.push_back(entry.symbol);
@@ -93,6 +93,10 @@ void CellSystems::prepare(const Grid& grid, Tables& tables) {
     for (std::int64_t k = 0; k < cells[2]; ++k)
       for (std::int64_t j = 0; j < cells[1]; ++j)
         for (std::int64_t i = 0; i < cells[0]; ++i) places_.push_back(layout.at(i, j, k));
+    const auto n = static_cast<std::size_t>(size_);
+    if (!factors) return;
+    factors_.resize(places_.size() * n * n);
+    pivots_.resize(places_.size() * n);
   });
   for (Entry& entry : entries_)
     if (entry.symbol >= 0) entry.cells = tables.field(entry.symbol) - layout.origin;
@@ -119,8 +123,6 @@ void CellSystems::matrix(std::int64_t place, double a, double* out) const {
 
 void CellSystems::factorise(double a) {
   const auto n = static_cast<std::size_t>(size_);
-  factors_.resize(places_.size() * n * n);
-  pivots_.resize(places_.size() * n);
   for (std::size_t cell = 0; cell < places_.size(); ++cell) {
     matrix(places_[cell], a, factors_.data() + cell * n * n);
     hindsight::factorise(size_, factors_.data() + cell * n * n, pivots_.data() + cell * n);

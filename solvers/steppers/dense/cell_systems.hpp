@@ -13,8 +13,8 @@
 namespace hindsight {
 
 /// F(u) with its Jacobian J, derived from the model's graph: one kernel writes both, but for entries of J that are
-/// constants. Systems are I - a J. Memory per cell: the entries of J that are neither zero nor constant and, once
-/// factorise() is used, n^2 doubles and n ints for n fields. Blocks are states of the model's fields.
+/// constants. Systems are I - a J. Memory per cell: the entries of J that are neither zero nor constant and, where
+/// all are factored, n^2 doubles and n ints for n fields. Blocks are states of the model's fields.
 class CellSystems {
  public:
   /// @param model, active outlive it.
@@ -26,8 +26,8 @@ class CellSystems {
   /// Whether F or walls depend on this scalar or series: as KernelSet.
   const KernelSet& kernels() const { return kernels_; }
 
-  /// Collective.
-  void prepare(const Grid& grid, Tables& tables);
+  /// @param factors whether factorise() will be called. Collective.
+  void prepare(const Grid& grid, Tables& tables, bool factors);
   /// Writes F(u) to `slope` and keeps J(u).
   void evaluate(Tables& tables, const SeriesData& series, StepTime at, double* u, double* slope);
 

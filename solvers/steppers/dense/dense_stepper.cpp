@@ -8,19 +8,20 @@
 
 namespace hindsight {
 
-DenseStepper::DenseStepper(const Model& model, const Active& active, Wants wants, int scratch)
+DenseStepper::DenseStepper(const Model& model, const Active& active, Wants wants, int scratch, bool factors_forward)
     : model_(model),
       active_(active),
       wants_(std::move(wants)),
       operators_(model, active_, {wants_.adjoint, wants_.tangent}),
       systems_(model, active_),
       solver_(systems_),
-      scratch_states_(scratch) {}
+      scratch_states_(scratch),
+      factors_(factors_forward || wants_.adjoint || wants_.tangent) {}
 
 void DenseStepper::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
   grid_ = &grid;
   operators_.prepare(grid, tables, series);
-  systems_.prepare(grid, tables);
+  systems_.prepare(grid, tables, factors_);
   solver_.prepare(grid);
   const std::size_t fields = model_.fields.size();
   const Layout& layout = grid.layout();

@@ -31,8 +31,9 @@ class DenseStepper : public Stepper {
   std::string failure() const override { return solver_.failure(model_.fields); }
 
  protected:
-  /// @param scratch number of blocks of the model's fields that the method needs.
-  DenseStepper(const Model& model, const Active& active, Wants wants, int scratch);
+  /// @param scratch number of blocks of the model's fields that the method needs. @param factors_forward whether steps
+  /// forward use CellSystems::factorise(); derivatives do.
+  DenseStepper(const Model& model, const Active& active, Wants wants, int scratch, bool factors_forward);
 
   struct Term {
     double factor;
@@ -65,6 +66,7 @@ class DenseStepper : public Stepper {
   void combine(double* out, const Term* terms, std::size_t count) const;
 
   int scratch_states_;
+  bool factors_;
   const Grid* grid_ = nullptr;
   CountedVector<Run> runs_;
   mutable std::vector<Memory> scratch_;

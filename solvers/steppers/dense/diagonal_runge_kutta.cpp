@@ -11,7 +11,7 @@ enum { base, value, free_block, count };
 }  // namespace
 
 DiagonalRungeKutta::DiagonalRungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants)
-    : DenseStepper(model, active, std::move(wants), tableau.stages() + count), tableau_(std::move(tableau)) {}
+    : DenseStepper(model, active, std::move(wants), tableau.stages() + count, false), tableau_(std::move(tableau)) {}
 
 StepTime DiagonalRungeKutta::at_stage(StepTime time, int i) const {
   return {time.t + tableau_.c[static_cast<std::size_t>(i)] * time.h, time.h, time.index};

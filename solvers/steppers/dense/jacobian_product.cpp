@@ -80,7 +80,8 @@ KernelRequest JacobianProduct::request(int first_sum) {
     slopes_.push_back(slope);
   }
   const std::vector<Expr> rhs = at_stage(model_, model_.right_hand_sides, std::to_string(stage));
-  for (const Expr change : hindsight::tangent(rhs, in_time)) depends_on_time_ = depends_on_time_ || !change.is_constant(0.0);
+  for (const Expr change : hindsight::tangent(rhs, in_time))
+    depends_on_time_ = depends_on_time_ || !change.is_constant(0.0);
   std::vector<Seed> seeds = in_time;
   for (const std::string& field : model_.fields) {
     seeds.push_back({true, ProductNames::state(field), ProductNames::direction(field)});

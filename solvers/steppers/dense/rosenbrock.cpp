@@ -17,7 +17,7 @@ std::size_t at(int i) {
 }  // namespace
 
 Rosenbrock::Rosenbrock(const Model& model, RosenbrockTableau tableau, const Active& active, Wants wants)
-    : DenseStepper(model, active, wants, 2 * tableau.stages() + count),
+    : DenseStepper(model, active, wants, 2 * tableau.stages() + count, true),
       tableau_(std::move(tableau)),
       product_(model, active_, DenseStepper::sums(), {wants.adjoint, wants.tangent}) {}
 
