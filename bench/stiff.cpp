@@ -357,7 +357,7 @@ class Ours {
     std::snprintf(time, sizeof time, "time: {method: %s, to: %.17g, tolerance: {relative: %.3g, ",
                   method.c_str(), p.end, tolerance);
     session_ = std::make_unique<Session>(
-        parse_case("bench.yaml", p.text + time + "absolute: {" + absolute + "}}}\ncheckpoints: {host: 1 GiB}\n", {}),
+        parse_case("bench.yaml", p.text + time + "absolute: {" + absolute + "}}}\ncheckpoints: {host: 64 MB}\n", {}),
         Communicator(MPI_COMM_SELF), Sensitivities::adjoint);
   }
 

@@ -68,7 +68,7 @@ void CellSystems::derive(KernelRequest& request) {
     for (int r = 0; r < size_; ++r) {
       const Expr partial = column[static_cast<std::size_t>(r)];
       if (partial.is_constant(0.0)) continue;
-      Entry entry{static_cast<std::size_t>(r * size_ + c)};
+      Entry entry{static_cast<std::size_t>(r + size_ * c)};
       if (partial.is_constant()) {
         entry.constant = partial.node().value;
       } else {

@@ -46,7 +46,7 @@ class CellSystems {
 
  private:
   struct Entry {
-    std::size_t at = 0;  ///< in a matrix by rows
+    std::size_t at = 0;  ///< in a matrix by columns
     int symbol = -1;     ///< of its array; -1: it is constant
     double constant = 0.0;
     const double* cells = nullptr;

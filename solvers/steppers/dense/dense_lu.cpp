@@ -1,5 +1,6 @@
 #include "solvers/steppers/dense/dense_lu.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -7,112 +8,103 @@
 namespace hindsight {
 namespace {
 
-// N is n where the compiler is to know it, else 0.
+constexpr std::size_t sizes = 17;  // n below which the compiler knows n
 
+/// The three of one size; N = 0: of any.
 template <int N>
-void factorise_sized(int size, double* a, int* pivots) {
-  const int n = N > 0 ? N : size;
-  for (int k = 0; k < n; ++k) {
-    double* const row = a + static_cast<std::ptrdiff_t>(k) * n;
-    int pivot = k;
-    for (int i = k + 1; i < n; ++i)
-      if (std::fabs(a[static_cast<std::ptrdiff_t>(i) * n + k]) >
-          std::fabs(a[static_cast<std::ptrdiff_t>(pivot) * n + k]))
-        pivot = i;
-    pivots[k] = pivot;
-    if (pivot != k) {
-      double* const other = a + static_cast<std::ptrdiff_t>(pivot) * n;
-      for (int j = 0; j < n; ++j) std::swap(row[j], other[j]);
-    }
-    row[k] = 1.0 / row[k];
-    for (int i = k + 1; i < n; ++i) {
-      double* const below = a + static_cast<std::ptrdiff_t>(i) * n;
-      const double factor = below[k] * row[k];
-      below[k] = factor;
-      if (factor == 0.0) continue;
-      for (int j = k + 1; j < n; ++j) below[j] -= factor * row[j];
+struct Sized {
+  static void factorise(int size, double* a, int* pivots) {
+    const int n = N > 0 ? N : size;
+    for (int k = 0; k < n; ++k) {
+      double* const column = a + static_cast<std::ptrdiff_t>(k) * n;
+      int pivot = k;
+      for (int i = k + 1; i < n; ++i)
+        if (std::fabs(column[i]) > std::fabs(column[pivot])) pivot = i;
+      pivots[k] = pivot;
+      if (pivot != k)
+        for (int j = 0; j < n; ++j)
+          std::swap(a[k + static_cast<std::ptrdiff_t>(j) * n], a[pivot + static_cast<std::ptrdiff_t>(j) * n]);
+      column[k] = 1.0 / column[k];
+      for (int i = k + 1; i < n; ++i) column[i] *= column[k];
+      for (int j = k + 1; j < n; ++j) {
+        double* const other = a + static_cast<std::ptrdiff_t>(j) * n;
+        const double factor = other[k];
+        if (factor == 0.0) continue;
+        for (int i = k + 1; i < n; ++i) other[i] -= column[i] * factor;
+      }
     }
   }
+
+  static void solve(int size, const double* a, const int* pivots, double* x) {
+    const int n = N > 0 ? N : size;
+    for (int k = 0; k < n; ++k)
+      if (pivots[k] != k) std::swap(x[k], x[pivots[k]]);
+    for (int k = 0; k < n; ++k) {
+      const double* const column = a + static_cast<std::ptrdiff_t>(k) * n;
+      const double factor = x[k];
+      for (int i = k + 1; i < n; ++i) x[i] -= column[i] * factor;
+    }
+    for (int k = n - 1; k >= 0; --k) {
+      const double* const column = a + static_cast<std::ptrdiff_t>(k) * n;
+      const double factor = x[k] *= column[k];
+      for (int i = 0; i < k; ++i) x[i] -= column[i] * factor;
+    }
+  }
+
+  static void solve_transposed(int size, const double* a, const int* pivots, double* x) {
+    const int n = N > 0 ? N : size;
+    for (int k = 0; k < n; ++k) {
+      const double* const column = a + static_cast<std::ptrdiff_t>(k) * n;
+      double sum = x[k];
+      for (int i = 0; i < k; ++i) sum -= column[i] * x[i];
+      x[k] = sum * column[k];
+    }
+    for (int k = n - 1; k >= 0; --k) {
+      const double* const column = a + static_cast<std::ptrdiff_t>(k) * n;
+      double sum = x[k];
+      for (int i = k + 1; i < n; ++i) sum -= column[i] * x[i];
+      x[k] = sum;
+    }
+    for (int k = n - 1; k >= 0; --k)
+      if (pivots[k] != k) std::swap(x[k], x[pivots[k]]);
+  }
+};
+
+using Factorise = void (*)(int, double*, int*);
+using Solve = void (*)(int, const double*, const int*, double*);
+
+template <std::size_t... N>
+constexpr std::array<Factorise, sizes> factorisations(std::index_sequence<N...> /*all*/) {
+  return {&Sized<static_cast<int>(N)>::factorise...};
+}
+template <std::size_t... N>
+constexpr std::array<Solve, sizes> solutions(std::index_sequence<N...> /*all*/) {
+  return {&Sized<static_cast<int>(N)>::solve...};
+}
+template <std::size_t... N>
+constexpr std::array<Solve, sizes> transposed_solutions(std::index_sequence<N...> /*all*/) {
+  return {&Sized<static_cast<int>(N)>::solve_transposed...};
 }
 
-template <int N>
-void solve_sized(int size, const double* a, const int* pivots, double* x) {
-  const int n = N > 0 ? N : size;
-  for (int k = 0; k < n; ++k)
-    if (pivots[k] != k) std::swap(x[k], x[pivots[k]]);
-  for (int i = 1; i < n; ++i) {
-    double sum = x[i];
-    for (int j = 0; j < i; ++j) sum -= a[static_cast<std::ptrdiff_t>(i) * n + j] * x[j];
-    x[i] = sum;
-  }
-  for (int i = n - 1; i >= 0; --i) {
-    double sum = x[i];
-    for (int j = i + 1; j < n; ++j) sum -= a[static_cast<std::ptrdiff_t>(i) * n + j] * x[j];
-    x[i] = sum * a[static_cast<std::ptrdiff_t>(i) * n + i];
-  }
-}
-
-template <int N>
-void solve_transposed_sized(int size, const double* a, const int* pivots, double* x) {
-  const int n = N > 0 ? N : size;
-  for (int i = 0; i < n; ++i) {
-    const double* const row = a + static_cast<std::ptrdiff_t>(i) * n;
-    x[i] *= row[i];
-    for (int j = i + 1; j < n; ++j) x[j] -= row[j] * x[i];
-  }
-  for (int i = n - 1; i > 0; --i) {
-    const double* const row = a + static_cast<std::ptrdiff_t>(i) * n;
-    for (int j = 0; j < i; ++j) x[j] -= row[j] * x[i];
-  }
-  for (int k = n - 1; k >= 0; --k)
-    if (pivots[k] != k) std::swap(x[k], x[pivots[k]]);
+std::size_t known(int n) {
+  return static_cast<std::size_t>(n) < sizes ? static_cast<std::size_t>(n) : 0;
 }
 
 }  // namespace
 
 void factorise(int n, double* matrix, int* pivots) {
-  switch (n) {
-    case 1:
-      return factorise_sized<1>(n, matrix, pivots);
-    case 2:
-      return factorise_sized<2>(n, matrix, pivots);
-    case 3:
-      return factorise_sized<3>(n, matrix, pivots);
-    case 4:
-      return factorise_sized<4>(n, matrix, pivots);
-    default:
-      return factorise_sized<0>(n, matrix, pivots);
-  }
+  static constexpr auto all = factorisations(std::make_index_sequence<sizes>());
+  all[known(n)](n, matrix, pivots);
 }
 
 void solve(int n, const double* factors, const int* pivots, double* x) {
-  switch (n) {
-    case 1:
-      return solve_sized<1>(n, factors, pivots, x);
-    case 2:
-      return solve_sized<2>(n, factors, pivots, x);
-    case 3:
-      return solve_sized<3>(n, factors, pivots, x);
-    case 4:
-      return solve_sized<4>(n, factors, pivots, x);
-    default:
-      return solve_sized<0>(n, factors, pivots, x);
-  }
+  static constexpr auto all = solutions(std::make_index_sequence<sizes>());
+  all[known(n)](n, factors, pivots, x);
 }
 
 void solve_transposed(int n, const double* factors, const int* pivots, double* x) {
-  switch (n) {
-    case 1:
-      return solve_transposed_sized<1>(n, factors, pivots, x);
-    case 2:
-      return solve_transposed_sized<2>(n, factors, pivots, x);
-    case 3:
-      return solve_transposed_sized<3>(n, factors, pivots, x);
-    case 4:
-      return solve_transposed_sized<4>(n, factors, pivots, x);
-    default:
-      return solve_transposed_sized<0>(n, factors, pivots, x);
-  }
+  static constexpr auto all = transposed_solutions(std::make_index_sequence<sizes>());
+  all[known(n)](n, factors, pivots, x);
 }
 
 }  // namespace hindsight
