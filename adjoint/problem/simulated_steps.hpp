@@ -90,7 +90,10 @@ class SimulatedSteps final : public ReversibleSteps {
   void decide(std::int64_t k, const Buffer& state, bool recorded);
   void add_objective_adjoint(std::int64_t k, double* state);
   void add_objective_adjoint(const Moment& moment, double* state, double* lambda);
-  bool jumps_at(std::int64_t k) const { return problem_.jumping() != nullptr && problem_.jumping()->jumps_at(k); }
+  /// The state that a run ends with does not jump.
+  bool jumps_at(std::int64_t k) const {
+    return problem_.jumping() != nullptr && k != time_.steps() && problem_.jumping()->jumps_at(k);
+  }
   AdjointMemory adjoint_memory() const;
   bool gains_by_batches() const;
   template <class Work>

@@ -14,6 +14,7 @@ class TriedStep final : public StepTrial {
   void begin(const Buffer& from, bool keeps_record);
   double error(StepTime step) override;
   int order() const override { return problem_.stepper().error_order(); }
+  std::string failure() const override { return problem_.stepper().failure(); }
 
   /// Whether it is step k from this state, as the time line has it.
   bool is(std::int64_t k, const Buffer& state) const;

@@ -38,7 +38,7 @@ class AdaptiveSteps final : public StepSource {
     bool was_rejected = false;
     double ratio = reached.trial->error({t, to - t, k});
     while (!(ratio <= 1.0)) {
-      if (asked <= least(line, t)) fail_of_length(k, t, to - t, ratio);
+      if (asked <= least(line, t)) fail_of_length(k, t, to - t, ratio, reached.trial->failure());
       asked = bounded(line, t, (to - t) * factor_after_rejection(ratio, reached.trial->order()));
       to = target(line, t, asked);
       was_rejected = true;
@@ -107,9 +107,9 @@ class AdaptiveSteps final : public StepSource {
     state_.ratio_before = std::max(ratio, 1e-4);
   }
 
-  [[noreturn]] static void fail_of_length(std::int64_t k, double t, double h, double ratio) {
-    const std::string error =
-        std::isfinite(ratio) ? fmt::format("{:.3g} times what the tolerance allows", ratio) : std::string("not finite");
+  [[noreturn]] static void fail_of_length(std::int64_t k, double t, double h, double ratio, const std::string& why) {
+    const std::string error = std::isfinite(ratio) ? fmt::format("{:.3g} times what the tolerance allows", ratio)
+                                                   : "not finite" + (why.empty() ? "" : ": " + why);
     throw NumericsError(
         fmt::format("step {} at t = {:.10g} cannot be made short enough: with a length of {:.3g} its "
                     "estimated error is {}",

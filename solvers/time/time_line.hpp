@@ -30,6 +30,8 @@ class StepTrial {
   virtual double error(StepTime step) = 0;
   /// The power of the step's length with which that falls.
   virtual int order() const = 0;
+  /// Why the last one was not finite, where the method knows, in words; "" on ranks that do not.
+  virtual std::string failure() const { return ""; }
 };
 
 /// A state that is reached for the first time, for those who decide by it.

@@ -109,6 +109,20 @@ TEST(Events, IntegralsSeeBothSidesAndMisfitsTheOneBefore) {
   EXPECT_EQ(objective_of(steps + "objective: [{misfit: {of: a, data: " + table + "}}]\n"), 0.0);
 }
 
+/// A run that ends by its condition at the time of an event ends before the jump.
+TEST(Events, AStateThatEndsTheRunDoesNotJump) {
+  const std::string text =
+      "case: until\nparameters: {k: 1}\nstate: {a: {initial: 1}}\nequations: {dt(a): k}\n"
+      "events: [{at: [0.5, 1], set: {a: \"a + 10\"}}]\nobjective: [{final: a}, {integral: 1}]\nunknowns: {k: {}}\n"
+      "time: {step: 0.25, until: \"norm(a) > 11.9\", at most: 100}\n";
+  Session session(test::text_case(text), test::self(), Sensitivities::adjoint_and_tangent);
+  const Evaluation found = session.gradient({});
+  EXPECT_EQ(session.simulation().time().steps(), 4);
+  EXPECT_NEAR(found.objective, 12 + 1, 1e-14);
+  EXPECT_NEAR(found.gradient[0][0], 1.0, 1e-14);
+  EXPECT_NEAR(session.tangent({{1.0}}).second, 1.0, 1e-14);
+}
+
 TEST(Events, StepsLandOnSwitchesAndKnots) {
   const std::string text =
       "case: switches\nparameters: {q: {series: {times: [0, 0.37, 1], values: [0, 1, 0]}}}\n"

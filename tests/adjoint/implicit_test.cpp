@@ -120,7 +120,7 @@ TEST(Implicit, StiffProblemsHaveNoErrorOfTheirStiffness) {
     const double coarse = stiff_error(method.name, 0.05), fine = stiff_error(method.name, 0.025);
     std::printf("%s: error %.2e at 0.05, order %.2f\n", method.name.c_str(), coarse, std::log2(coarse / fine));
     EXPECT_LT(coarse, 1e-3) << method.name;
-    EXPECT_LT(fine, coarse) << method.name;
+    EXPECT_GT(std::log2(coarse / fine), 0.85) << method.name;
   }
 }
 

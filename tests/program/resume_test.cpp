@@ -40,6 +40,34 @@ TEST_F(Resume, StopAfterLoopsUntilDoneWithTheSameBits) {
     EXPECT_EQ(entry.path().filename().string().find("journal"), std::string::npos) << entry.path();
 }
 
+/// Steps that were chosen, jumps, and what methods keep in states beside the fields.
+TEST_F(Resume, ChosenStepsEventsAndImplicitMethodsGoOn) {
+  for (const char* const time :
+       {"method: dopri5, tolerance: 1e-8, step: 1e-3", "method: rodas4, tolerance: 1e-6, step: 1e-3",
+        "method: bdf2, step: 0.02", "method: esdirk4, tolerance: 1e-6, step: 1e-3"}) {
+    SCOPED_TRACE(time);
+    write_text("case.yaml", R"yaml(
+case: members
+grid: {x: {cells: 6000, to: 1}}
+parameters: {a: 0.3, k: {field: "2 + x"}}
+state: {u: {initial: "0.2 + 0.1*x"}, v: {initial: 0.4}}
+equations: {dt(u): "u*(1 - u) - a*u*v", dt(v): "k*(u^2 - v) + 0.3*sin(3*t)"}
+events: [{at: [0, 2, 4.5, 9], set: {u: "u + a*(1 - u)"}}]
+objective: [{final: "u^2"}, {integral: "u*v"}]
+unknowns: {a: {}, k: {}}
+checkpoints: {host: 20 slots}
+time: {to: 16, )yaml" + std::string(time) +
+                                "}\n");
+    fs::remove_all("whole");
+    fs::remove_all("killed");
+    ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+    ASSERT_TRUE(run_and_kill("gradient case.yaml --epoch 0.02s --out killed", "killed", 2)) << output();
+    ASSERT_TRUE(run_and_kill("resume killed", "killed", 2) || run("resume killed") == 0) << output();
+    EXPECT_EQ(run("resume killed"), 0) << output();
+    EXPECT_EQ(answer("killed"), answer("whole"));
+  }
+}
+
 /// On each node it may be another, and one that is gone costs work, not the run.
 TEST_F(Resume, AScratchFolderIsNamedByAVariable) {
   write_case("checkpoints: {schedule: hrevolve, host: 5 slots, disk: {size: 60 slots, directory: $SCRATCH/own}}\n",
@@ -294,7 +322,7 @@ TEST_F(Resume, DamagedFilesAreSurvivedOrNamed) {
   std::mt19937_64 random(7);
   int survived = 0, named = 0;
   const char* const wanted = std::getenv("HINDSIGHT_FLIPS");
-  for (int i = 0; i < (wanted != nullptr ? std::atoi(wanted) : 40); ++i) {
+  for (int i = 0; i < (wanted != nullptr ? std::atoi(wanted) : 12); ++i) {
     fs::remove_all("damaged");
     fs::copy("begun", "damaged", fs::copy_options::recursive);
     std::vector<fs::path> files;

@@ -106,7 +106,7 @@ std::string StageSolver::failure(const std::vector<std::string>& fields) const {
   for (const double change : failed_history_) changes += fmt::format("{}{:.1e}", changes.empty() ? "" : ", ", change);
   return fmt::format(
       "Newton's method found no solution; the relative changes of its iterations, the last one largest in "
-      "'{}': {}; a smaller time.step may help",
+      "'{}': {}",
       fields[static_cast<std::size_t>(failed_field_)], changes);
 }
 

@@ -1,0 +1,60 @@
+// Every method x {ODE, ensemble, line, plane} x {scalar, series, field, initial state} x {fixed, adaptive steps}:
+// Taylor remainders of second order, and the tangent's derivative. The suite has pairs of these (adaptive, implicit,
+// events). label: long ranks: 1 2 3
+#include "solvers/steppers/methods.hpp"
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+struct Place {
+  std::string name, grid, rate, diffusion;
+  bool reads_neighbours;
+};
+
+std::vector<Place> places() {
+  const std::string x = "x: {cells: 13, to: 1, boundary: periodic}", y = "y: {cells: 6, to: 1, boundary: periodic}";
+  return {{"ode", "", "2.5", "", false},
+          {"ensemble", "grid: {" + x + "}\n", "{field: \"2 + x\"}", "", false},
+          {"ensemble over a plane", "grid: {" + x + ", " + y + "}\n", "{field: \"2 + x*y\"}", "", false},
+          {"line", "grid: {" + x + "}\n", "{field: \"2 + x\"}", " + 0.004*lap(u)", true},
+          {"plane", "grid: {" + x + ", " + y + "}\n", "{field: \"2 + x*y\"}", " + 0.004*lap(u)", true}};
+}
+
+std::string text_of(const Place& place, const std::string& unknown, const std::string& time) {
+  const std::string start = place.grid.empty() ? "1" : "1 + 0.1*sin(2*pi*x)";
+  return "case: matrix\n" + place.grid + "parameters: {a: 1.3, k: " + place.rate +
+         ", q: {series: {times: [0, 0.4, 1], values: [1, 0.6, 1.2]}}}\nstate: {u: {initial: \"" + start +
+         "\"}, v: {initial: 0.4}}\nequations: {dt(u): \"a*u - u*v*q" + place.diffusion +
+         "\", dt(v): \"k*(u^2 - v) + 0.1*sin(3*t)\"}\nobjective: [{final: \"u^2 + v\"}, {integral: "
+         "\"u*v\"}]\nunknowns: {" +
+         unknown + ": {}}\n" + time;
+}
+
+class EveryMethod : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryMethod, HasExactGradients) {
+  const Method& method = methods().find(GetParam());
+  std::vector<std::string> times = {"time: {method: " + method.name + ", step: 0.04, to: 1}\n"};
+  if (method.estimates_errors)
+    times.push_back("time: {method: " + method.name + ", tolerance: 1e-4, step: 0.001, to: 1}\n");
+  int tried = 0;
+  for (const Place& place : places())
+    for (const char* const unknown : {"a", "q", "k", "initial(v)"})
+      for (const std::string& time : times) {
+        if (place.reads_neighbours && method.pointwise_only) continue;
+        SCOPED_TRACE(place.name + ", " + unknown + ", " + time);
+        Session session(test::text_case(text_of(place, unknown, time)), test::world(),
+                        Sensitivities::adjoint_and_tangent);
+        session.gradient({});
+        session.simulation().fix_end();
+        test::expect_right_gradient(session, 1e-3, 1e-12);
+        ++tried;
+      }
+  EXPECT_GE(tried, 12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, EveryMethod, ::testing::ValuesIn(methods().names()));
+
+}  // namespace
+}  // namespace hindsight
