@@ -42,13 +42,12 @@ TEST_F(Resume, StopAfterLoopsUntilDoneWithTheSameBits) {
 
 /// Steps that were chosen, jumps, and what methods keep in states beside the fields.
 TEST_F(Resume, ChosenStepsEventsAndImplicitMethodsGoOn) {
-  for (const char* const time :
-       {"method: dopri5, tolerance: 1e-8, step: 1e-3", "method: rodas4, tolerance: 1e-6, step: 1e-3",
-        "method: bdf2, step: 0.02", "method: esdirk4, tolerance: 1e-6, step: 1e-3"}) {
+  for (const char* const time : {"method: dopri5, tolerance: 1e-8, step: 1e-3",
+                                 "method: rodas4, tolerance: 1e-6, step: 1e-3", "method: bdf2, step: 0.02"}) {
     SCOPED_TRACE(time);
     write_text("case.yaml", R"yaml(
 case: members
-grid: {x: {cells: 6000, to: 1}}
+grid: {x: {cells: 16000, to: 1}}
 parameters: {a: 0.3, k: {field: "2 + x"}}
 state: {u: {initial: "0.2 + 0.1*x"}, v: {initial: 0.4}}
 equations: {dt(u): "u*(1 - u) - a*u*v", dt(v): "k*(u^2 - v) + 0.3*sin(3*t)"}
