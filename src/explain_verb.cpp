@@ -1,5 +1,6 @@
 // explain: what is derived from a case, as text: equations, kernels, memory.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "runtime/backends.hpp"
 #include "solvers/equations/emit_device.hpp"
@@ -44,6 +45,10 @@ std::string equations_text(const SimulationSpec& spec, const Active& active) {
     lambdas.push_back(graph.field("lambda_" + model.fields[f]));
     seeds.push_back({true, model.fields[f], "d_" + model.fields[f]});
   }
+  for (const Jump& jump : spec.jumps)
+    for (const Jump::Assignment& assignment : jump.set)
+      text += fmt::format("  at t = {:.10g}: {} = {}\n", fmt::join(jump.times, ", "), model.fields[assignment.field],
+                          to_text(assignment.value));
   std::vector<std::string> fields = model.fields;
   for (const std::string& name : active.parameter_fields) {
     fields.push_back(name);

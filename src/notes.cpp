@@ -19,7 +19,7 @@ std::string unused_text(const Case& c, const std::vector<bool>& used) {
     if (!used[i]) unused.push_back(c.unknowns[i].label());
   if (unused.empty()) return "";
   return fmt::format(
-      "the objective does not depend on {}: no equation, initial state, wall or term that leads to it "
+      "the objective does not depend on {}: no equation, event, initial state, wall or term that leads to it "
       "reads {}, so {} zero",
       join(unused), unused.size() == 1 ? "it" : "them",
       unused.size() == 1 ? "its derivative is" : "their derivatives are");
@@ -28,7 +28,11 @@ std::string unused_text(const Case& c, const std::vector<bool>& used) {
 /// "t = 0.5 (an observation)": what steps end at that is nothing else.
 std::string time_text(double t, const Case& c, const SimulationSpec& spec) {
   const auto is_here = [&](double other) { return std::fabs(other - t) <= 1e-9 * spec.step; };
-  const char* const what = is_here(spec.from) ? "the begin"
+  const bool is_event =
+      std::ranges::any_of(spec.jumps, [&](const Jump& jump) { return std::ranges::any_of(jump.times, is_here); });
+  const char* const what = is_event                                        ? "an event"
+                           : std::ranges::any_of(c.time.switches, is_here) ? "a switch"
+                           : is_here(spec.from)                            ? "the begin"
                            : is_here(spec.to) ? (c.time.until ? "the latest end" : "the end")
                            : std::any_of(spec.landings.begin(), spec.landings.end(), is_here) ? "an output"
                                                                                               : "an observation";
@@ -45,8 +49,9 @@ std::string uneven_text(const Case& c, const Simulation& simulation) {
                                   : fmt::format("between {:.6g} and {:.6g}", shortest.step, longest.step);
   return fmt::format(
       "steps are {} long where time.step asks for {:.6g}, because they land on the times of observations "
-      "and outputs and on the end; the shortest lead from {} to {}",
-      lengths, spec.step, time_text(shortest.from, c, spec), time_text(shortest.to, c, spec));
+      "and outputs{} and on the end; the shortest lead from {} to {}",
+      lengths, spec.step, c.events.empty() && c.time.switches.empty() ? "" : ", of events and switches",
+      time_text(shortest.from, c, spec), time_text(shortest.to, c, spec));
 }
 
 }  // namespace

@@ -40,6 +40,9 @@ class Dependence {
     if (is_new) {
       look_at(spec_.model.right_hand_sides[f]);
       if (!is_unknown_at_first(name)) look_at(spec_.initial[f]);
+      for (const Jump& jump : spec_.jumps)
+        for (const Jump::Assignment& assignment : jump.set)
+          if (assignment.field == f) look_at(assignment.value);
     }
     for (std::size_t axis = 0; axis < 3; ++axis)
       if (offset[axis] != 0) look_at_walls(f, axis);

@@ -56,6 +56,10 @@ TEST(UsedUnknowns, FollowEquationsInitialStatesWallsAndTerms) {
   EXPECT_EQ(unused(chain, {"objective=[{final: lap(w)}]"}), "start nothing r");
 }
 
+TEST(UsedUnknowns, FollowEvents) {
+  EXPECT_EQ(unused(chain, {"events=[{at: 0.5, set: {u: \"u + far*w\"}}]"}), "start nothing r");
+}
+
 /// What is told unused has a derivative of zero, and the other way round here.
 TEST(UsedUnknowns, AreThoseWithADerivative) {
   Session session(text_case(chain), self(), Sensitivities::adjoint);
