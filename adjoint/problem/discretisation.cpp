@@ -26,10 +26,12 @@ void require_host(const SimulationSpec& spec) {
   if (!spec.host_only.empty()) refuse(spec.host_only.front().place, spec.host_only.front().what);
 }
 
-std::vector<std::string> methods_for_grids() {
+/// The names of the methods of which that is so.
+template <class Which>
+std::vector<std::string> methods_that(Which which) {
   std::vector<std::string> names;
   for (const Method& method : methods().all())
-    if (!method.pointwise_only) names.push_back(method.name);
+    if (which(method)) names.push_back(method.name);
   return names;
 }
 
@@ -45,15 +47,8 @@ const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants
     throw InputError(spec.time_place, "time.method '" + method.name +
                                           "' solves the equations of each cell by themselves, and these read "
                                           "neighbours; explicit methods will do: " +
-                                          join(methods_for_grids()));
+                                          join(methods_that([](const Method& m) { return !m.pointwise_only; })));
   return method;
-}
-
-std::vector<std::string> methods_with_estimates() {
-  std::vector<std::string> names;
-  for (const Method& method : methods().all())
-    if (method.estimates_errors) names.push_back(method.name);
-  return names;
 }
 
 }  // namespace
@@ -104,7 +99,7 @@ void Discretisation::require_estimates() const {
   if (!spec_.tolerances) fail("a tolerance of errors: time.tolerance");
   if (stepper_->error_order() == 0)
     fail("a method that estimates its errors, and time.method '" + spec_.method + "' does not; " +
-         join(methods_with_estimates()) + " do");
+         join(methods_that([](const Method& m) { return m.estimates_errors; })) + " do");
   if (!spec_.model.graph->noises().empty())
     fail(
         "steps that may be tried again, and noise(...) has other numbers in each: take steps of a fixed length "

@@ -30,7 +30,8 @@ void TangentSteps::differentiate(std::int64_t k, const Buffer& state) {
   };
   const Moment moment = problem_.time().moment(k);
   JumpingStepper* const jumping = problem_.jumping();
-  if (jumping == nullptr || moment.is_last || !jumping->jumps_at(k)) return differentiate(moment, state.data(), dot_.data());
+  if (jumping == nullptr || moment.is_last || !jumping->jumps_at(k))
+    return differentiate(moment, state.data(), dot_.data());
   differentiate(moment.before_jump(), state.data(), dot_.data());
   const StepTime step = problem_.time().step(k);
   double* const after = jumping->after(tables, step, state.data());

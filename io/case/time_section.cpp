@@ -173,8 +173,7 @@ void read_time(Value time, Case& result) {
     time.fail("time.steps 'table' needs time.times, a file");
   }
   read_rules(time, t);
-  if (auto v = time.find("switches"))
-    for (const Value& item : v->items()) t.switches.push_back(item.number());
+  const std::optional<Value> switches = time.find("switches");
   const bool needs_step = t.steps != "adaptive" && t.steps != "table";
   if (needs_step || time.has("step")) t.step = read_positive(time.at("step"));
   read_end(time, t);
@@ -184,9 +183,11 @@ void read_time(Value time, Case& result) {
   if (t.step == 0.0) t.step = t.steps == "adaptive" ? 1e-6 * span : span;
   if (t.step > span * (1 + 1e-12))
     time.at("step").fail("time.step overshoots the end: one step is longer than the whole run");
-  if (auto switches = time.find("switches"))
-    for (const Value& item : switches->items())
-      if (!(item.number() > t.from && item.number() < t.to)) item.fail(item.path() + " is outside of the run");
+  if (switches)
+    for (const Value& item : switches->items()) {
+      t.switches.push_back(item.number());
+      if (!(t.switches.back() > t.from && t.switches.back() < t.to)) item.fail(item.path() + " is outside of the run");
+    }
   if (needs_step && span / t.step > 1e15) time.at("step").fail("time.step is too short: more than 1e15 steps");
 }
 

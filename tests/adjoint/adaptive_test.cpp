@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iomanip>
 
+#include "tests/adjoint/known_end.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -40,20 +41,7 @@ std::vector<std::string> methods_of_pairs() {
 }
 
 TEST(Adaptive, EndsWithinTenTimesItsTolerance) {
-  const std::string known = R"yaml(
-case: known
-state: {u: {initial: "1"}, v: {initial: "1"}, w: {initial: "0"}, q: {initial: "0.1"}}
-equations: {dt(u): "-u^2", dt(v): "-w", dt(w): "v", dt(q): "q*(1 - q)"}
-objective: [{final: "max(max(abs(u - 0.2), abs(v - cos(4))), max(abs(w - sin(4)), abs(q - 1/(1 + 9*exp(-4)))))"}]
-)yaml";
-  for (const std::string& method : methods_of_pairs())
-    for (int digits = 3; digits <= 10; ++digits) {
-      const std::string tolerance = "1e-" + std::to_string(digits);
-      Session session(test::text_case(known + "time: {method: " + method + ", tolerance: " + tolerance + ", to: 4}\n"),
-                      test::self(), Sensitivities::none);
-      EXPECT_LE(session.objective({}), 10 * std::pow(10.0, -digits)) << method << " " << tolerance;
-      EXPECT_GT(session.objective({}), 0.0);
-    }
+  for (const std::string& method : methods_of_pairs()) test::expect_end_within_ten_tolerances(method, 10);
 }
 
 TEST(Adaptive, GradientsAreThoseOfTheStepsTaken) {

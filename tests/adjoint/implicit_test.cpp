@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "solvers/steppers/dense/methods.hpp"
-#include "solvers/steppers/dense/tableaux.hpp"
+#include "tests/adjoint/known_end.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -85,23 +85,8 @@ TEST(Implicit, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
 }
 
 TEST(Implicit, EndsWithinTenTimesItsTolerance) {
-  const std::string known = R"yaml(
-case: known
-state: {u: {initial: "1"}, v: {initial: "1"}, w: {initial: "0"}, q: {initial: "0.1"}}
-equations: {dt(u): "-u^2", dt(v): "-w", dt(w): "v", dt(q): "q*(1 - q)"}
-objective: [{final: "max(max(abs(u - 0.2), abs(v - cos(4))), max(abs(w - sin(4)), abs(q - 1/(1 + 9*exp(-4)))))"}]
-)yaml";
-  for (const Method& method : dense_methods()) {
-    if (!method.estimates_errors) continue;
-    for (int digits = 3; digits <= (method.order >= 3 ? 10 : 7); ++digits) {
-      const std::string tolerance = "1e-" + std::to_string(digits);
-      Session session(test::text_case(known + "time: {method: " + method.name + ", tolerance: " + tolerance +
-                                      ", to: 4, at most: 1000000}\n"),
-                      test::self(), Sensitivities::none);
-      EXPECT_LE(session.objective({}), 10 * std::pow(10.0, -digits)) << method.name << " " << tolerance;
-      EXPECT_GT(session.objective({}), 0.0);
-    }
-  }
+  for (const Method& method : dense_methods())
+    if (method.estimates_errors) test::expect_end_within_ten_tolerances(method.name, method.order >= 3 ? 10 : 7);
 }
 
 /// Prothero and Robinson: u' = -k (u - cos(t)) - sin(t) with u(0) = 1 is cos(t), however large k.

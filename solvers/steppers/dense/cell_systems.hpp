@@ -23,7 +23,6 @@ class CellSystems {
   bool is_linear() const { return is_linear_; }
   /// Number of fields.
   int size() const { return size_; }
-  /// Whether F or walls depend on this scalar or series: as KernelSet.
   const KernelSet& kernels() const { return kernels_; }
 
   /// @param factors whether factorise() will be called. Collective.

@@ -65,17 +65,17 @@ std::vector<const KernelLibrary*> DenseStepper::libraries() const {
 }
 
 void DenseStepper::combine(double* out, const Term* terms, std::size_t count) const {
-  for (const Run& run : runs_) {
-    const std::int64_t end = run.first + run.count;
-    const Term& first = terms[0];
-    for (std::int64_t i = run.first; i < end; ++i) out[i] = first.factor * first.state[i];
-    for (std::size_t t = 1; t < count; ++t) {
-      const double factor = terms[t].factor;
-      const double* const x = terms[t].state;
-      if (factor == 0.0) continue;
-      for (std::int64_t i = run.first; i < end; ++i) out[i] += factor * x[i];
+  for (const Run& run : runs_)
+    for (std::int64_t i = run.first; i < run.first + run.count; ++i) out[i] = terms->factor * terms->state[i];
+  add(out, terms + 1, count - 1);
+}
+
+void DenseStepper::add(double* out, const Term* terms, std::size_t count) const {
+  for (const Run& run : runs_)
+    for (const Term* term = terms; term != terms + count; ++term) {
+      if (term->factor == 0.0) continue;
+      for (std::int64_t i = run.first; i < run.first + run.count; ++i) out[i] += term->factor * term->state[i];
     }
-  }
 }
 
 double DenseStepper::error_ratio(const double* error, const double* u, const double* next) const {

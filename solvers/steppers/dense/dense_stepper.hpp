@@ -39,9 +39,11 @@ class DenseStepper : public Stepper {
     double factor;
     const double* state;
   };
-  /// out = sum of the terms over the owned cells of the model's fields; out may be the state of the first term.
+  // Over the owned cells of the model's fields. Of combine(), out may be the state of the first term.
+  /// out = sum of the terms.
   void combine(double* out, std::initializer_list<Term> terms) const { combine(out, terms.begin(), terms.size()); }
-  void combine(double* out, const std::vector<Term>& terms) const { combine(out, terms.data(), terms.size()); }
+  /// out += sum of the terms.
+  void add(double* out, std::initializer_list<Term> terms) const { add(out, terms.begin(), terms.size()); }
   void copy(const double* from, double* to) const { combine(to, {{1.0, from}}); }
   /// See Stepper::try_step(). Collective.
   double error_ratio(const double* error, const double* u, const double* next) const;
@@ -64,6 +66,7 @@ class DenseStepper : public Stepper {
     std::int64_t first = 0, count = 0;
   };
   void combine(double* out, const Term* terms, std::size_t count) const;
+  void add(double* out, const Term* terms, std::size_t count) const;
 
   int scratch_states_;
   bool factors_;

@@ -22,8 +22,8 @@ std::string DiagonalRungeKutta::describe_memory() const {
 }
 
 void DiagonalRungeKutta::add_up_base(StepTime time, int i, const double* u, double* out) const {
-  combine(out, {{1.0, u}});
-  for (int j = 0; j < i; ++j) combine(out, {{1.0, out}, {time.h * a(i, j), scratch(j)}});
+  copy(u, out);
+  for (int j = 0; j < i; ++j) add(out, {{time.h * a(i, j), scratch(j)}});
 }
 
 void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
@@ -58,7 +58,7 @@ double DiagonalRungeKutta::try_step(Tables& tables, StepTime time, double* u, do
   double* const error = scratch(this->stages() + base);
   combine(error, {{time.h * tableau_.error[0], scratch(0)}});
   for (int i = 1; i < this->stages(); ++i)
-    combine(error, {{1.0, error}, {time.h * tableau_.error[static_cast<std::size_t>(i)], scratch(i)}});
+    add(error, {{time.h * tableau_.error[static_cast<std::size_t>(i)], scratch(i)}});
   return error_ratio(error, u, next);
 }
 
@@ -84,10 +84,10 @@ void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, double* u, doubl
       continue;
     }
     combine(w, {{time.h * a(i + 1, i), scratch(i + 1)}});
-    for (int j = i + 2; j < s; ++j) combine(w, {{1.0, w}, {time.h * a(j, i), scratch(j)}});
+    for (int j = i + 2; j < s; ++j) add(w, {{time.h * a(j, i), scratch(j)}});
     if (i >= first) systems_.solve_transposed(w);
     operators_.adjoint(tables, at_stage(time, i), y, w, beta);
-    combine(lambda_next, {{1.0, lambda_next}, {1.0, beta}});
+    add(lambda_next, {{1.0, beta}});
   }
 }
 

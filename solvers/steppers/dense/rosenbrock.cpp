@@ -49,8 +49,8 @@ StepTime Rosenbrock::at_stage(StepTime time, int i) const {
 
 /// Y_i, or its tangent.
 void Rosenbrock::add_up_input(int i, const double* u, double* const* stages, double* out) const {
-  combine(out, {{1.0, u}});
-  for (int j = 0; j < i; ++j) combine(out, {{1.0, out}, {tableau_.a[at(i)][at(j)], stages[j]}});
+  copy(u, out);
+  for (int j = 0; j < i; ++j) add(out, {{tableau_.a[at(i)][at(j)], stages[j]}});
 }
 
 /// Leaves F(u) in the free block.
@@ -77,13 +77,13 @@ void Rosenbrock::forward(Tables& tables, StepTime time, double* u, double* next,
     }
     double* const stage = stages[i];
     combine(stage, {{hg, slope}});
-    for (int j = 0; j < i; ++j) combine(stage, {{1.0, stage}, {tableau_.gamma * tableau_.c[at(i)][at(j)], stages[j]}});
-    if (product_.depends_on_time()) combine(stage, {{1.0, stage}, {hg * tableau_.gammas[at(i)] * time.h, in_time}});
+    for (int j = 0; j < i; ++j) add(stage, {{tableau_.gamma * tableau_.c[at(i)][at(j)], stages[j]}});
+    if (product_.depends_on_time()) add(stage, {{hg * tableau_.gammas[at(i)] * time.h, in_time}});
     systems_.solve(stage);
   }
   if (next == nullptr) return;
-  combine(next, {{1.0, u}});
-  for (int i = 0; i < s; ++i) combine(next, {{1.0, next}, {tableau_.m[at(i)], stages[i]}});
+  copy(u, next);
+  for (int i = 0; i < s; ++i) add(next, {{tableau_.m[at(i)], stages[i]}});
 }
 
 void Rosenbrock::step(Tables& tables, StepTime time, double* u, double* next) {
@@ -99,7 +99,7 @@ double Rosenbrock::try_step(Tables& tables, StepTime time, double* u, double* ne
   forward(tables, time, u, next, stages);
   double* const error = scratch(2 * this->stages() + input);
   combine(error, {{tableau_.error[0], stages[0]}});
-  for (int i = 1; i < this->stages(); ++i) combine(error, {{1.0, error}, {tableau_.error[at(i)], stages[i]}});
+  for (int i = 1; i < this->stages(); ++i) add(error, {{tableau_.error[at(i)], stages[i]}});
   return error_ratio(error, u, next);
 }
 
@@ -117,15 +117,13 @@ void Rosenbrock::reverse(Tables& tables, StepTime time, double* u, double* const
     double* const ybar = scratch(s + i);
     combine(z, {{tableau_.m[at(i)], lambda}});
     for (int j = i + 1; j < s; ++j)
-      combine(z, {{1.0, z},
-                  {tableau_.a[at(j)][at(i)], scratch(s + j)},
-                  {tableau_.gamma * tableau_.c[at(j)][at(i)], scratch(j)}});
+      add(z, {{tableau_.a[at(j)][at(i)], scratch(s + j)}, {tableau_.gamma * tableau_.c[at(j)][at(i)], scratch(j)}});
     systems_.solve_transposed(z);
     combine(w, {{hg, z}});
     add_up_input(i, u, stages, y);
     operators_.adjoint(tables, at_stage(time, i), y, w, ybar);
     product_.adjoint(tables, series(), {time, u, stages[i], tableau_.gammas[at(i)] * time.h}, w, product);
-    combine(lambda_next, {{1.0, lambda_next}, {1.0, ybar}, {1.0, product}});
+    add(lambda_next, {{1.0, ybar}, {1.0, product}});
   }
 }
 
@@ -144,10 +142,9 @@ void Rosenbrock::tangent(Tables& tables, StepTime time, double* u, double* const
     operators_.tangent(tables, at_stage(time, i), y, dy, dstage);
     product_.tangent(tables, series(), {time, u, stages[i], tableau_.gammas[at(i)] * time.h}, du, change);
     combine(dstage, {{hg, dstage}, {hg, change}});
-    for (int j = 0; j < i; ++j)
-      combine(dstage, {{1.0, dstage}, {tableau_.gamma * tableau_.c[at(i)][at(j)], scratch(j)}});
+    for (int j = 0; j < i; ++j) add(dstage, {{tableau_.gamma * tableau_.c[at(i)][at(j)], scratch(j)}});
     systems_.solve(dstage);
-    combine(dnext, {{1.0, dnext}, {tableau_.m[at(i)], dstage}});
+    add(dnext, {{tableau_.m[at(i)], dstage}});
   }
 }
 

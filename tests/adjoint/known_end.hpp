@@ -1,0 +1,29 @@
+// A problem whose end is known: adaptive runs of it end within ten times their tolerance.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "tests/support.hpp"
+
+namespace hindsight::test {
+
+/// @param digits_at_most of the tightest tolerance.
+inline void expect_end_within_ten_tolerances(const std::string& method, int digits_at_most) {
+  const std::string known = R"yaml(
+case: known
+state: {u: {initial: "1"}, v: {initial: "1"}, w: {initial: "0"}, q: {initial: "0.1"}}
+equations: {dt(u): "-u^2", dt(v): "-w", dt(w): "v", dt(q): "q*(1 - q)"}
+objective: [{final: "max(max(abs(u - 0.2), abs(v - cos(4))), max(abs(w - sin(4)), abs(q - 1/(1 + 9*exp(-4)))))"}]
+)yaml";
+  for (int digits = 3; digits <= digits_at_most; ++digits) {
+    const std::string tolerance = "1e-" + std::to_string(digits);
+    Session session(
+        text_case(known + "time: {method: " + method + ", tolerance: " + tolerance + ", to: 4, at most: 1000000}\n"),
+        self(), Sensitivities::none);
+    EXPECT_LE(session.objective({}), 10 * std::pow(10.0, -digits)) << method << " " << tolerance;
+    EXPECT_GT(session.objective({}), 0.0);
+  }
+}
+
+}  // namespace hindsight::test
