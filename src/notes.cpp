@@ -41,7 +41,7 @@ std::string time_text(double t, const Case& c, const SimulationSpec& spec) {
 
 std::string uneven_text(const Case& c, const Simulation& simulation) {
   const SimulationSpec& spec = simulation.spec();
-  if (!simulation.time().is_known()) return "";
+  if (c.time.steps != "fixed") return "";
   const TimeLine::Stretch shortest = simulation.time().shortest(), longest = simulation.time().longest();
   if (shortest.step >= (1 - noted_part) * spec.step) return "";
   const std::string lengths = shortest.step >= (1 - 1e-9) * longest.step

@@ -195,6 +195,7 @@ class ProblemReader {
                                                   "before {:.10g}",
                                                   t, time.from, time.to));
     jump.times = event.at;
+    jump.place = event.place;
     for (const EventText::Assignment& assignment : event.set) {
       const auto field = std::ranges::find(spec_.model.fields, assignment.field);
       if (field == spec_.model.fields.end())

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "adjoint/problem/states.hpp"
+#include "solvers/steppers/methods.hpp"
 
 namespace hindsight {
 
@@ -15,6 +16,7 @@ class TriedStep final : public StepTrial {
   double error(StepTime step) override;
   int order() const override { return problem_.stepper().error_order(); }
   std::string failure() const override { return problem_.stepper().failure(); }
+  std::string advice() const override { return methods().find(problem_.spec().method).advice_on_many_steps; }
 
   /// Whether it is step k from this state, as the time line has it.
   bool is(std::int64_t k, const Buffer& state) const;

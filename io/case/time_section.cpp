@@ -1,5 +1,6 @@
 // The section `time` of a case.
 #include <algorithm>
+#include <cctype>
 
 #include "io/case/csv.hpp"
 #include "io/case/sections.hpp"
@@ -122,6 +123,7 @@ std::vector<double> read_event_times(const Value& at) {
     try {
       times.push_back(time.number());
     } catch (const InputError&) {
+      if (!time.is_scalar() || !std::isalpha(static_cast<unsigned char>(time.text().front()))) throw;
       time.fail(
           "the times of events are numbers, which runs land on: an unknown cannot be one, for derivatives with "
           "respect to them are not taken");

@@ -22,6 +22,7 @@ struct Method {
   bool has_theta = false;       ///< its weight of the new state is asked for (Stepper::Wants::theta)
   /// What may help when a state overflows: the end of a sentence that begins with "; ", or nothing.
   std::string advice = {};
+  std::string advice_on_many_steps = {};  ///< where errors decide them and they are too many; added likewise
   std::function<std::unique_ptr<Stepper>(const Model&, const Active&, Stepper::Wants)> make;
 };
 

@@ -33,12 +33,13 @@ class AdaptiveSteps final : public StepSource {
     while (line.landings()[state_.landing] <= t) {
       if (++state_.landing == line.landings().size()) return line.end_at(k);
     }
-    if (k == rules_.at_most) fail_of_many(line, t);
+    if (k == rules_.at_most) fail_of_many(line, t, reached.trial->advice());
     double asked = bounded(line, t, state_.proposed), to = target(line, t, asked);
     bool was_rejected = false;
     double ratio = reached.trial->error({t, to - t, k});
     while (!(ratio <= 1.0)) {
-      if (asked <= least(line, t)) fail_of_length(k, t, to - t, ratio, reached.trial->failure());
+      if (asked <= least(line, t))
+        fail_of_length(k, t, to - t, ratio, reached.grid.communicator().first_text(reached.trial->failure()));
       asked = bounded(line, t, (to - t) * factor_after_rejection(ratio, reached.trial->order()));
       to = target(line, t, asked);
       was_rejected = true;
@@ -115,11 +116,11 @@ class AdaptiveSteps final : public StepSource {
                     "estimated error is {}",
                     k, t, h, error));
   }
-  [[noreturn]] void fail_of_many(const TimeLine& line, double t) const {
+  [[noreturn]] void fail_of_many(const TimeLine& line, double t, const std::string& advice) const {
     throw NumericsError(fmt::format(
         "{} steps (time.at most) end at t = {:.10g}, before the run does at t = {:.10g}; the next one would be {:.3g} "
-        "long. Allow more, loosen time.tolerance, or, where the problem is stiff, take an implicit method",
-        rules_.at_most, t, line.landings().back(), state_.proposed));
+        "long. Allow more, or loosen time.tolerance{}",
+        rules_.at_most, t, line.landings().back(), state_.proposed, advice));
   }
 
   StepRules rules_;

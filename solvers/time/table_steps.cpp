@@ -18,8 +18,8 @@ class TableSteps final : public StepSource {
     const auto& ends = line.landings();
     auto time = times_.begin();
     for (std::size_t i = 1; i < ends.size(); ++i) {
-      for (time = std::upper_bound(time, times_.end(), ends[i - 1] + line.tolerance());
-           time != times_.end() && *time < ends[i] - line.tolerance(); ++time)
+      for (time = std::upper_bound(time, times_.end(), ends[i - 1] + line.tolerance(ends[i - 1]));
+           time != times_.end() && *time < ends[i] - line.tolerance(ends[i]); ++time)
         line.record(1, *time);
       line.record(1, ends[i]);
     }

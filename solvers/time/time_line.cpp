@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "runtime/error.hpp"
 
@@ -11,10 +12,12 @@ std::int64_t StepSource::most_stretches(const TimeLine& line) const {
   return knows_all() ? std::ssize(line.landings()) - 1 : most_steps(line);
 }
 
+double StepSource::tolerance(const TimeLine& line, double t) const {
+  return 16 * std::numeric_limits<double>::epsilon() * std::max(std::fabs(line.landings().front()), std::fabs(t));
+}
+
 TimeLine::TimeLine(const TimeSpan& span, std::unique_ptr<StepSource> source)
-    : source_(std::move(source)),
-      asked_step_(span.step),
-      tolerance_(source_->knows_all() ? 1e-9 * span.step : 1e-12 * (span.to - span.from)) {
+    : source_(std::move(source)), asked_step_(span.step) {
   if (!(span.to > span.from)) throw InputError("time.to must be later than time.from");
   if (!(span.step > 0.0)) throw InputError("time.step must be positive");
   if (span.step > (span.to - span.from) * (1 + 1e-12))
@@ -23,7 +26,7 @@ TimeLine::TimeLine(const TimeSpan& span, std::unique_ptr<StepSource> source)
   std::sort(sorted.begin(), sorted.end());
   landings_.push_back(span.from);
   for (const double t : sorted)
-    if (t > landings_.back() + tolerance_ && t < span.to - tolerance_) landings_.push_back(t);
+    if (t > landings_.back() + tolerance(t) && t < span.to - tolerance(span.to)) landings_.push_back(t);
   landings_.push_back(span.to);
   landings_.shrink_to_fit();
   // What may be recorded counts from the start, and nothing is allocated while stepping.
@@ -71,8 +74,9 @@ std::int64_t TimeLine::find_landing(std::int64_t k) const {
 }
 
 std::int64_t TimeLine::landing_of(double time) const {
-  const auto found = std::lower_bound(landings_.begin(), landings_.end(), time - 2 * tolerance_);
-  if (found != landings_.end() && std::fabs(*found - time) <= 2 * tolerance_) return found - landings_.begin();
+  auto found = std::lower_bound(landings_.begin(), landings_.end() - 1, time);
+  if (found != landings_.begin() && time - *(found - 1) < *found - time) --found;
+  if (std::fabs(*found - time) <= 2 * tolerance(time)) return found - landings_.begin();
   throw Error(ExitCode::bug, "no step lands at t = " + std::to_string(time));
 }
 

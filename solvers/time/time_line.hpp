@@ -18,7 +18,7 @@ struct TimeSpan {
   double from = 0.0, to = 1.0;
   double step = 1.0;  ///< the longest of fixed steps; the first one that is tried, where errors decide
   std::vector<double>
-      landings;  ///< any order; those outside (from, to) are ignored, ones closer than 1e-9 steps merged
+      landings;  ///< any order; those outside (from, to) are ignored, ones as close as StepSource::tolerance() merged
 };
 
 /// Takes steps on trial from the state that has been reached.
@@ -32,6 +32,8 @@ class StepTrial {
   virtual int order() const = 0;
   /// Why the last one was not finite, where the method knows, in words; "" on ranks that do not.
   virtual std::string failure() const { return ""; }
+  /// What else may help where steps are too short, to be added to a sentence; "" where there is nothing.
+  virtual std::string advice() const { return ""; }
 };
 
 /// A state that is reached for the first time, for those who decide by it.
@@ -66,6 +68,9 @@ class StepSource {
   virtual std::int64_t most_steps(const TimeLine& line) const = 0;
   /// Whether begin() records all steps.
   virtual bool knows_all() const = 0;
+  /// Times to land on that lie as close to t are the same. Of a source that does not say: as close as round-off of sums
+  /// with the begin can bring a time.
+  virtual double tolerance(const TimeLine& line, double t) const;
   /// Times that record() is called at most; asked before begin().
   virtual std::int64_t most_stretches(const TimeLine& line) const;
   /// Whether it decides by StepTrial.
@@ -128,7 +133,7 @@ class TimeLine {
 
   /// Times that are landed on, with the begin and the latest end, in order.
   const CountedVector<double>& landings() const { return landings_; }
-  /// The number of a time among them. @throws Error(bug) when nothing lands there.
+  /// The number of the one nearest to a time. @throws Error(bug) when nothing lands there.
   std::int64_t landing_of(double time) const;
   /// Of state k; -1: none.
   std::int64_t landing_at(std::int64_t k) const {
@@ -139,8 +144,8 @@ class TimeLine {
   // For sources.
   /// TimeSpan::step.
   double asked_step() const { return asked_step_; }
-  /// Times that lie closer are the same.
-  double tolerance() const { return tolerance_; }
+  /// Times as close to t are the same.
+  double tolerance(double t) const { return source_->tolerance(*this, t); }
   std::int64_t recorded() const { return first_step_.back(); }
   /// Records steps of equal length from where the record ends to this time.
   void record(std::int64_t count, double to);
@@ -169,7 +174,7 @@ class TimeLine {
   CountedVector<std::int64_t> first_step_;  // of each stretch, and of what is to come
   CountedVector<double> lengths_;           // of the steps of each stretch
   std::int64_t steps_ = 0;
-  double asked_step_ = 0.0, tolerance_ = 0.0;
+  double asked_step_ = 0.0;
 };
 
 }  // namespace hindsight

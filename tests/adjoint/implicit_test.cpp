@@ -120,6 +120,49 @@ std::string failure_of(const std::string& text) {
   return "";
 }
 
+TEST(Implicit, StartsWhereTheJacobianIsNotFinite) {
+  // u' = sqrt(u) + 1 has the solution sqrt(u) - log(1 + sqrt(u)) = t/2; at 2, u = 4.60613...
+  const std::string growing =
+      "case: sqrt\nparameters: {k: 1}\nstate: {u: {initial: 0}}\nequations: {dt(u): \"k*sqrt(u) + 1\"}\n"
+      "objective: [{final: u}]\nunknowns: {k: {}}\n";
+  double root = 2.0;
+  for (int i = 0; i < 50; ++i) root -= (root - std::log1p(root) - 1.0) * (1.0 + root) / root;
+  const std::string draining =
+      "case: tanks\nparameters: {k: 1}\nstate: {tank: {initial: 1}, lower: {initial: 0}}\n"
+      "equations: {dt(tank): \"-0.3*k*sqrt(tank)\", dt(lower): \"0.3*k*sqrt(tank) - 0.2*sqrt(lower)\"}\n"
+      "objective: [{final: lower}]\nunknowns: {k: {}}\n";
+  for (const Method& method : dense_methods())
+    for (const auto& [text, end] : {std::pair(growing, root * root), std::pair(draining, 0.33928)}) {
+      const std::string time = method.estimates_errors ? "time: {method: " + method.name + ", tolerance: 1e-6, to: 2}\n"
+                                                       : "time: {method: " + method.name + ", step: 0.002, to: 2}\n";
+      SCOPED_TRACE(time + text);
+      const std::string said = failure_of(text + time);
+      if (method.family == "Rosenbrock") {
+        EXPECT_NE(said.find("is not finite at the state before"), std::string::npos) << said;
+        continue;
+      }
+      EXPECT_EQ(said, "");
+      Session session(test::text_case(text + time), test::self(), Sensitivities::adjoint_and_tangent);
+      EXPECT_NEAR(session.objective({}), end, 2e-3);
+      session.gradient({});
+      session.simulation().fix_end();
+      test::expect_right_gradient(session, 2.5e-4, 1e-11);
+    }
+}
+
+TEST(Implicit, FieldsAreSolvedForByTheirOwnSize) {
+  // One step of beuler has a closed form: w = base + hk (s - w^2/s).
+  const std::string text =
+      "case: small\nparameters: {k: 100, s: 1e-13}\nstate: {T: {initial: 1500}, w: {initial: 0.01*1e-13}}\n"
+      "equations: {dt(T): \"-1e-3*T\", dt(w): \"k*(s - w^2/s)\"}\nobjective: [{final: \"w/s\"}]\n"
+      "unknowns: {k: {}}\ntime: {method: beuler, step: 0.02, to: 0.06}\n";
+  double w = 0.01;
+  for (int i = 0; i < 3; ++i) w = (-1.0 + std::sqrt(1.0 + 8.0 * (w + 2.0))) / 4.0;
+  Session session(test::text_case(text), test::self(), Sensitivities::adjoint_and_tangent);
+  EXPECT_NEAR(session.objective({}), w, 1e-14);
+  test::expect_right_gradient(session, 2.5e-4, 1e-11);
+}
+
 TEST(Implicit, FailuresAreNamed) {
   const std::string grid =
       "case: grid\ngrid: {x: {cells: 13, to: 1, boundary: periodic}}\nstate: {u: {initial: x}}\n"

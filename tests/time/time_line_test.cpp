@@ -55,6 +55,22 @@ TEST(TimeLine, DividesStretchesEvenlyAndLandsExactly) {
   EXPECT_THROW(static_cast<void>(line.landing_of(0.25)), Error);
 }
 
+TEST(TimeLine, TimesFarFromTheEndOfALongRunAreTold) {
+  for (const char* const source : {"adaptive", "table"}) {
+    const TimeLine line({0.0, 1e11, 1e-3, {0.15, 0.04, 0.45, 5.0, 0.45 * (1 + 2e-16)}},
+                        step_sources().find(source).make({}));
+    ASSERT_EQ(line.landings().size(), 6U) << source;
+    EXPECT_EQ(line.landing_of(0.04), 1);
+    EXPECT_EQ(line.landing_of(0.15), 2);
+    EXPECT_EQ(line.landing_of(0.45), 3);
+    EXPECT_EQ(line.landing_of(0.45 * (1 + 2e-16)), 3);
+    EXPECT_THROW(static_cast<void>(line.landing_of(0.1500000001)), Error);
+  }
+  // A sum with a large begin rounds by the begin's size.
+  const TimeLine late({-1e6, 1.0, 1e-3, {0.5, 0.5 + 1e-10}}, adaptive_steps({}));
+  EXPECT_EQ(late.landings().size(), 3U);
+}
+
 TEST(TimeLine, TellsOfEachStateWhatTermsNeed) {
   TimeLine line = fixed({0.0, 3.0, 1.0, {2.5}});
   const Moment first = line.moment(0), third = line.moment(3), last = line.moment(4);

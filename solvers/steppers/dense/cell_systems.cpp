@@ -1,7 +1,10 @@
 #include "solvers/steppers/dense/cell_systems.hpp"
 
 #include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/parser.hpp"
@@ -123,10 +126,25 @@ void CellSystems::matrix(std::int64_t place, double a, double* out) const {
 
 void CellSystems::factorise(double a) {
   const auto n = static_cast<std::size_t>(size_);
+  failed_place_ = -1;
   for (std::size_t cell = 0; cell < places_.size(); ++cell) {
-    matrix(places_[cell], a, factors_.data() + cell * n * n);
-    hindsight::factorise(size_, factors_.data() + cell * n * n, pivots_.data() + cell * n);
+    double* const factors = factors_.data() + cell * n * n;
+    matrix(places_[cell], a, factors);
+    if (hindsight::factorise(size_, factors, pivots_.data() + cell * n)) continue;
+    std::fill_n(factors, n * n, std::numeric_limits<double>::quiet_NaN());
+    if (failed_place_ < 0) failed_place_ = places_[cell];
   }
+}
+
+std::string CellSystems::failure() const {
+  if (failed_place_ < 0) return "";
+  for (const Entry& entry : entries_) {
+    if (entry.cells == nullptr || std::isfinite(entry.cells[failed_place_])) continue;
+    const std::size_t fields = model_.fields.size();
+    return fmt::format("the derivative of dt({}) with respect to {} is not finite at the state before",
+                       model_.fields[entry.at % fields], model_.fields[entry.at / fields]);
+  }
+  return "the matrix of the step, made of the equations' derivatives at the state before, is singular";
 }
 
 template <class Solve>

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "solvers/steppers/kernels/evaluation_time.hpp"
@@ -39,7 +40,9 @@ class CellSystems {
 
   /// Factors I - a J at every cell, with the J that was kept last.
   void factorise(double a);
-  /// At every cell x becomes (I - a J)^-1 x, or its transpose.
+  /// Why that could not be done at a cell of this rank, in words; empty: all were factored.
+  std::string failure() const;
+  /// At every cell x becomes (I - a J)^-1 x, or its transpose; not a number where there are no factors.
   void solve(double* x);
   void solve_transposed(double* x);
 
@@ -67,6 +70,7 @@ class CellSystems {
   CountedVector<double> factors_;
   CountedVector<int> pivots_;
   std::vector<double> column_;
+  std::int64_t failed_place_ = -1;
 };
 
 }  // namespace hindsight

@@ -13,8 +13,9 @@ constexpr std::size_t sizes = 17;  // n below which the compiler knows n
 /// The three of one size; N = 0: of any.
 template <int N>
 struct Sized {
-  static void factorise(int size, double* a, int* pivots) {
+  static bool factorise(int size, double* a, int* pivots) {
     const int n = N > 0 ? N : size;
+    bool are_factors = true;
     for (int k = 0; k < n; ++k) {
       double* const column = a + static_cast<std::ptrdiff_t>(k) * n;
       int pivot = k;
@@ -25,6 +26,7 @@ struct Sized {
         for (int j = 0; j < n; ++j)
           std::swap(a[k + static_cast<std::ptrdiff_t>(j) * n], a[pivot + static_cast<std::ptrdiff_t>(j) * n]);
       column[k] = 1.0 / column[k];
+      are_factors = are_factors && std::isfinite(column[k]) && column[k] != 0.0;
       for (int i = k + 1; i < n; ++i) column[i] *= column[k];
       for (int j = k + 1; j < n; ++j) {
         double* const other = a + static_cast<std::ptrdiff_t>(j) * n;
@@ -33,6 +35,7 @@ struct Sized {
         for (int i = k + 1; i < n; ++i) other[i] -= column[i] * factor;
       }
     }
+    return are_factors;
   }
 
   static void solve(int size, const double* a, const int* pivots, double* x) {
@@ -70,7 +73,7 @@ struct Sized {
   }
 };
 
-using Factorise = void (*)(int, double*, int*);
+using Factorise = bool (*)(int, double*, int*);
 using Solve = void (*)(int, const double*, const int*, double*);
 
 template <std::size_t... N>
@@ -92,9 +95,9 @@ std::size_t known(int n) {
 
 }  // namespace
 
-void factorise(int n, double* matrix, int* pivots) {
+bool factorise(int n, double* matrix, int* pivots) {
   static constexpr auto all = factorisations(std::make_index_sequence<sizes>());
-  all[known(n)](n, matrix, pivots);
+  return all[known(n)](n, matrix, pivots);
 }
 
 void solve(int n, const double* factors, const int* pivots, double* x) {

@@ -4,8 +4,9 @@
 namespace hindsight {
 
 /// Replaces the n x n matrix (entry (i,j) at i + n*j) by its factors: L, its diagonal of ones left out, below U, with
-/// 1 / U_ii on the diagonal. Rows are swapped as `pivots` (n of them) say. Of a singular matrix some are not finite.
-void factorise(int n, double* matrix, int* pivots);
+/// 1 / U_ii on the diagonal. Rows are swapped as `pivots` (n of them) say. @returns whether these are factors: not
+/// where the matrix is singular, or a pivot is not finite.
+bool factorise(int n, double* matrix, int* pivots);
 /// x becomes A^-1 x.
 void solve(int n, const double* factors, const int* pivots, double* x);
 /// x becomes A^-T x.

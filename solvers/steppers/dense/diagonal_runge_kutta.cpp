@@ -85,8 +85,15 @@ void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, double* u, doubl
     }
     combine(w, {{time.h * a(i + 1, i), scratch(i + 1)}});
     for (int j = i + 2; j < s; ++j) add(w, {{time.h * a(j, i), scratch(j)}});
-    if (i >= first) systems_.solve_transposed(w);
-    operators_.adjoint(tables, at_stage(time, i), y, w, beta);
+    if (i < first) {
+      operators_.adjoint(tables, at_stage(time, i), y, w, beta);
+    } else {
+      const double g = 1.0 / (time.h * a(i, i));
+      combine(beta, {{-g, w}});
+      systems_.solve_transposed(w);
+      add(beta, {{g, w}});
+      if (has_active()) operators_.adjoint(tables, at_stage(time, i), y, w, scratch(s + value));
+    }
     add(lambda_next, {{1.0, beta}});
   }
 }
@@ -100,16 +107,14 @@ void DiagonalRungeKutta::tangent(Tables& tables, StepTime time, double* u, doubl
     double* const y = stages[i - first];
     add_up_base(time, i, du, dbase);
     factorise(tables, time, i, y);
-    if (i + 1 < s) {
-      operators_.tangent(tables, at_stage(time, i), y, dbase, scratch(i));
-      systems_.solve(scratch(i));
-      continue;
-    }
+    const double hg = time.h * a(i, i);
     double* const zero = scratch(s + free_block);
+    double* const dy = i + 1 < s ? scratch(s + value) : dnext;
     combine(zero, {{0.0, dbase}});
-    operators_.tangent(tables, at_stage(time, i), y, zero, scratch(s + value));
-    combine(dnext, {{1.0, dbase}, {time.h * a(i, i), scratch(s + value)}});
-    systems_.solve(dnext);
+    operators_.tangent(tables, at_stage(time, i), y, zero, dy);
+    combine(dy, {{hg, dy}, {1.0, dbase}});
+    systems_.solve(dy);
+    combine(scratch(i), {{1.0 / hg, dy}, {-1.0 / hg, dbase}});
   }
 }
 

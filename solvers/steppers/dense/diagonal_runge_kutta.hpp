@@ -2,8 +2,10 @@
 //
 // Y_i = base_i + h a_ii F(Y_i), base_i = u + h sum_{j<i} a_ij K_j, K_i = (Y_i - base_i) / (h a_ii), u' = Y_s.
 // Adjoint, stage i = s..1, with A_i = I - h a_ii J(Y_i) and lambda that of u': beta_s = A_s^-T lambda and
-// w_s = h a_ss beta_s; for the others w_i = A_i^-T (h sum_{j>i} a_ji beta_j) and beta_i = J(Y_i)^T w_i. Then
-// lambda' = sum_i beta_i and pbar += w_i dF/dp(Y_i). (The discrete adjoint of Hager 2000, Sandu 2006, in these terms.)
+// w_s = h a_ss beta_s; for the others w_i = A_i^-T r_i with r_i = h sum_{j>i} a_ji beta_j, and beta_i = J(Y_i)^T w_i,
+// which is (w_i - r_i) / (h a_ii): that has no rounding of the size of J. Then lambda' = sum_i beta_i and pbar += w_i
+// dF/dp(Y_i). Tangents follow the same formulas as K_i. (The discrete adjoint of Hager 2000, Sandu 2006, in these
+// terms.)
 #pragma once
 
 #include <string>

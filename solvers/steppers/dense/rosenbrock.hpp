@@ -34,6 +34,7 @@ class Rosenbrock final : public DenseStepper {
   std::vector<Described> describe() const override;
   std::vector<const KernelLibrary*> libraries() const override;
   std::string describe_memory() const override;
+  std::string failure() const override { return systems_.failure(); }
   /// The state before the step: an overflow in it is what a step that is not finite usually begins with.
   std::vector<Evaluation> evaluations(StepTime time) const override { return {{time.t, {}}}; }
 

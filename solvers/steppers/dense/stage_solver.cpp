@@ -10,11 +10,6 @@
 #include "solvers/steppers/dense/dense_lu.hpp"
 
 namespace hindsight {
-namespace {
-
-constexpr int most_iterations = 20;
-
-}  // namespace
 
 void StageSolver::prepare(const Grid& grid) {
   const auto n = static_cast<std::size_t>(systems_.size());
@@ -23,18 +18,16 @@ void StageSolver::prepare(const Grid& grid) {
   pivots_.resize(n);
   grid.communicator().together([&] {
     pending_.reserve(systems_.places().size());
-    changes_.resize(systems_.places().size());
+    history_.resize(systems_.places().size() * most_iterations);
   });
 }
 
 void StageSolver::solve(Tables& tables, const SeriesData& series, StepTime at, double a, const double* base, double* y,
                         double* slope) {
-  pending_.resize(changes_.size());
+  pending_.resize(systems_.places().size());
   std::iota(pending_.begin(), pending_.end(), std::size_t{0});
-  history_.clear();
   for (iteration_ = 1; !pending_.empty(); ++iteration_) {
     systems_.evaluate(tables, series, at, y, slope);
-    history_.push_back(0.0);
     std::size_t left = 0;
     for (const std::size_t cell : pending_)
       if (improve(cell, a, base, y, slope) == Outcome::goes_on) pending_[left++] = cell;
@@ -42,49 +35,69 @@ void StageSolver::solve(Tables& tables, const SeriesData& series, StepTime at, d
   }
 }
 
+/// Leaves what is left of the equations in change_, and the matrix. Rounding is measured by the terms of each equation.
+StageSolver::Rest StageSolver::find_rest(std::int64_t place, double a, const double* base, const double* y,
+                                         const double* slope) {
+  constexpr double eps = std::numeric_limits<double>::epsilon();
+  const int n = systems_.size();
+  const std::int64_t stride = systems_.field_stride();
+  systems_.matrix(place, a, matrix_.data());
+  Rest rest;
+  for (int f = 0; f < n; ++f) {
+    const std::int64_t i = place + f * stride;
+    const double left = base[i] + a * slope[i] - y[i];
+    double size = std::fabs(base[i]) + std::fabs(a * slope[i]);
+    for (int c = 0; c < n; ++c) size += std::fabs(matrix_[static_cast<std::size_t>(f + c * n)] * y[place + c * stride]);
+    change_[static_cast<std::size_t>(f)] = left;
+    rest.is_zero = rest.is_zero && left == 0.0;
+    rest.is_rounding = rest.is_rounding && std::fabs(left) <= 8 * eps * size;
+  }
+  return rest;
+}
+
+/// Adds change_ to y.
+StageSolver::Change StageSolver::change(std::int64_t place, const double* base, double* y) const {
+  Change result;
+  for (int f = 0; f < systems_.size(); ++f) {
+    const std::int64_t i = place + f * systems_.field_stride();
+    const double d = change_[static_cast<std::size_t>(f)];
+    y[i] += d;
+    result.is_finite = result.is_finite && std::isfinite(y[i]);
+    const double own = std::max(std::fabs(y[i]), std::fabs(base[i]));
+    if (!(std::fabs(d) > result.relative * own)) continue;
+    result.relative = std::fabs(d) / own;
+    result.field = f;
+  }
+  return result;
+}
+
 /// One iteration at a cell.
 StageSolver::Outcome StageSolver::improve(std::size_t cell, double a, const double* base, double* y,
                                           const double* slope) {
-  constexpr double eps = std::numeric_limits<double>::epsilon();
-  const int n = systems_.size();
-  const std::int64_t place = systems_.places()[cell], stride = systems_.field_stride();
-  for (int f = 0; f < n; ++f) {
-    const std::int64_t i = place + f * stride;
-    change_[static_cast<std::size_t>(f)] = base[i] + a * slope[i] - y[i];
-  }
-  systems_.matrix(place, a, matrix_.data());
-  factorise(n, matrix_.data(), pivots_.data());
-  hindsight::solve(n, matrix_.data(), pivots_.data(), change_.data());
-
-  double change = 0.0, largest_change = 0.0, largest = 0.0;  // relative to the field's own size; of all; and their size
-  int worst = 0;
-  bool is_finite = true;
-  for (int f = 0; f < n; ++f) {
-    const std::int64_t i = place + f * stride;
-    const double d = std::fabs(change_[static_cast<std::size_t>(f)]);
-    y[i] += change_[static_cast<std::size_t>(f)];
-    is_finite = is_finite && std::isfinite(y[i]);
-    const double own = std::max(std::fabs(y[i]), std::fabs(base[i]));
-    if (d > change * own) {
-      change = d / own;
-      worst = f;
-    }
-    largest_change = std::max(largest_change, d);
-    largest = std::max(largest, own);
-  }
-  history_.back() = std::max(history_.back(), change);
-  const Outcome outcome = is_finite ? judge(cell, change, largest_change < 8 * eps * largest) : Outcome::failed;
-  changes_[cell] = change;
-  if (outcome == Outcome::failed) fail(cell, y, worst);
+  const std::int64_t place = systems_.places()[cell];
+  const Rest rest = find_rest(place, a, base, y, slope);
+  const bool has_factors = factorise(systems_.size(), matrix_.data(), pivots_.data());
+  if (has_factors) hindsight::solve(systems_.size(), matrix_.data(), pivots_.data(), change_.data());
+  const Change change = this->change(place, base, y);
+  history(cell)[iteration_ - 1] =
+      has_factors ? static_cast<float>(change.relative) : std::numeric_limits<float>::quiet_NaN();
+  Outcome outcome = Outcome::failed;
+  if (change.is_finite && has_factors)
+    outcome = judge(cell, change.relative, rest.is_rounding);
+  else if (change.is_finite && rest.is_zero)
+    outcome = Outcome::found;
+  else if (change.is_finite && iteration_ < most_iterations)
+    outcome = Outcome::goes_on;
+  if (outcome == Outcome::failed) fail(cell, y, change.field);
   return outcome;
 }
 
-/// @param is_rounding whether the change may be one of rounding alone.
+/// @param is_rounding whether what was left of the equations may be rounding alone.
 StageSolver::Outcome StageSolver::judge(std::size_t cell, double change, bool is_rounding) const {
   constexpr double eps = std::numeric_limits<double>::epsilon();
   if (systems_.is_linear() || change <= 2 * eps) return Outcome::found;
   if (iteration_ == 1) return Outcome::goes_on;
-  const double before = changes_[cell], ratio = change / before;
+  const double before = history(cell)[iteration_ - 2], ratio = change / before;
   // Convergence is quadratic: what is left is about (change / before^2) change^2.
   if (change < 1e-4 && ratio * ratio * change <= 0.1 * eps) return Outcome::found;
   // Changes of rounding do not shrink any more.
@@ -95,15 +108,18 @@ StageSolver::Outcome StageSolver::judge(std::size_t cell, double change, bool is
 void StageSolver::fail(std::size_t cell, double* y, int field) {
   for (int f = 0; f < systems_.size(); ++f)
     y[systems_.places()[cell] + f * systems_.field_stride()] = std::numeric_limits<double>::quiet_NaN();
-  if (failed_field_ >= 0) return;
+  if (cell >= failed_cell_) return;  // later stages fail where one has, too
+  failed_cell_ = cell;
   failed_field_ = field;
-  failed_history_ = history_;
+  failed_history_.assign(history(cell), history(cell) + iteration_);
 }
 
 std::string StageSolver::failure(const std::vector<std::string>& fields) const {
-  if (failed_field_ < 0) return "";
+  if (failed_cell_ == none) return "";
   std::string changes;
-  for (const double change : failed_history_) changes += fmt::format("{}{:.1e}", changes.empty() ? "" : ", ", change);
+  for (const float change : failed_history_)
+    changes += (changes.empty() ? "" : ", ") +
+               (std::isnan(change) ? "none (no finite, regular Jacobian)" : fmt::format("{:.1e}", change));
   return fmt::format(
       "Newton's method found no solution; the relative changes of its iterations, the last one largest in "
       "'{}': {}",

@@ -10,9 +10,11 @@
 namespace hindsight {
 
 /// Solves y = base + a F(t, y), to round-off, with the Jacobian of every iterate: what is left when it stops is the
-/// rounding of the equations themselves, so that the derivatives of the exact solution are those of the one found. All
-/// follows from base and the first guess at a cell alone: it stays the same bits on any number of ranks, and when a
-/// step is taken again. (Hairer, Wanner, Solving ODEs II, IV.8; there with one Jacobian for all iterations.)
+/// rounding of each equation itself, by the size of its own terms, so that the derivatives of the exact solution are
+/// those of the one found. An iterate without a regular, finite Jacobian (sqrt(y) at 0) is followed by base + a F(t,
+/// y). All follows from base and the first guess at a cell alone: it stays the same bits on any number of ranks, and
+/// when a step is taken again. (Hairer, Wanner, Solving ODEs II, IV.8; there with one Jacobian for all iterations.)
+/// Memory per cell, beside that of the systems: 20 floats, the history of its iterations.
 class StageSolver {
  public:
   /// @param systems outlives it.
@@ -26,24 +28,42 @@ class StageSolver {
              double* slope);
 
   /// Forgets failures.
-  void begin() { failed_field_ = -1; }
-  /// Why a solution was not found at a cell of this rank since begin(), in words; empty: all were found.
+  void begin() { failed_cell_ = none; }
+  /// Why a solution was not found since begin() at the first such cell of this rank, in words; empty: all were found.
   std::string failure(const std::vector<std::string>& fields) const;
 
  private:
   enum class Outcome { goes_on, found, failed };
+  /// A system's rest: what is left of its equations.
+  struct Rest {
+    bool is_zero = true, is_rounding = true;
+  };
+  /// The largest change of a field, relative to its own size.
+  struct Change {
+    double relative = 0.0;
+    int field = 0;
+    bool is_finite = true;
+  };
   Outcome improve(std::size_t cell, double a, const double* base, double* y, const double* slope);
+  Rest find_rest(std::int64_t place, double a, const double* base, const double* y, const double* slope);
+  Change change(std::int64_t place, const double* base, double* y) const;
   Outcome judge(std::size_t cell, double change, bool is_rounding) const;
   void fail(std::size_t cell, double* y, int field);
+  float* history(std::size_t cell) { return history_.data() + cell * most_iterations; }
+  const float* history(std::size_t cell) const { return history_.data() + cell * most_iterations; }
+
+  static constexpr int most_iterations = 20;
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   CellSystems& systems_;
   CountedVector<std::size_t> pending_;  // cells, in order
-  CountedVector<double> changes_;       // the last one at each cell
+  // Of each cell, the relative change of each iteration; not a number of one without a Jacobian.
+  CountedVector<float> history_;
   std::vector<double> matrix_, change_;
   std::vector<int> pivots_;
   int iteration_ = 0;
-  std::vector<double> history_;  // of a call: the largest change of each iteration
-  std::vector<double> failed_history_;
+  std::size_t failed_cell_ = none;
+  std::vector<float> failed_history_;
   int failed_field_ = -1;
 };
 

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "runtime/error.hpp"
+
 namespace hindsight {
 
 void JumpingStepper::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
@@ -73,7 +75,10 @@ void JumpingStepper::record(Tables& tables, StepTime time, double* u, double* ne
 }
 
 double JumpingStepper::try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
-  return method_->try_step(tables, time, start(tables, time, u), next, stages);
+  double* const from = start(tables, time, u);
+  if (jumps_.at(time.index))  // no shorter step would help
+    grid_->communicator().agree(bad_jump_, static_cast<int>(ExitCode::numerics));
+  return method_->try_step(tables, time, from, next, stages);
 }
 
 void JumpingStepper::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,

@@ -1,10 +1,13 @@
 #include "solvers/steppers/events/jumps.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "runtime/error.hpp"
 #include "solvers/equations/parser.hpp"
 #include "solvers/steppers/stage_names.hpp"
 
@@ -57,7 +60,15 @@ Jumps::Jumps(const Model& model, const Active& active, const std::vector<Jump>& 
       which_(time.landings().size(), -1) {
   std::map<std::int64_t, std::vector<const Jump*>> at;
   for (const Jump& jump : jumps)
-    for (const double t : jump.times) at[time.landing_of(t)].push_back(&jump);
+    for (const double t : jump.times) {
+      const std::int64_t landing = time.landing_of(t);
+      if (landing + 1 == std::ssize(time.landings()))
+        throw InputError(jump.place, fmt::format("the event at t = {:.17g} is so close to the end of the run, t = "
+                                                 "{:.17g}, that no step fits between: take it out, or end the run "
+                                                 "later",
+                                                 t, time.landings().back()));
+      at[landing].push_back(&jump);
+    }
   std::map<std::vector<const Jump*>, int> numbers;
   for (const auto& [landing, together] : at) {
     const auto [known, is_new] = numbers.try_emplace(together, static_cast<int>(numbers.size()));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/error.hpp"
 #include "solvers/steppers/kernels/evaluation_time.hpp"
 #include "solvers/steppers/kernels/kernel_set.hpp"
 #include "solvers/time/time_line.hpp"
@@ -19,14 +20,15 @@ struct Jump {
   };
   std::vector<double> times;
   std::vector<Assignment> set;
+  SourcePlace place = {};
 };
 
 /// The jumps of a run, their tangents and their adjoints. A jump belongs to the step that begins at its time: the state
 /// that is reached, observed and kept is the one before. Jumps of one time follow each other in their order, as one.
 class Jumps {
  public:
-  /// Derives what is wanted. @param jumps whose times are landings of `time` before its end. @param first_sum of those
-  /// (Tables) that are its own. All but jumps outlive it.
+  /// Derives what is wanted. @param jumps whose times are landings of `time`. @param first_sum of those (Tables) that
+  /// are its own. All but jumps outlive it. @throws InputError where one cannot be told from the end.
   Jumps(const Model& model, const Active& active, const std::vector<Jump>& jumps, const TimeLine& time, int first_sum,
         const Derivatives& wanted);
   Jumps(const Jumps&) = delete;

@@ -14,6 +14,7 @@ std::vector<Method> explicit_methods() {
     method.order = tableau.order;
     method.estimates_errors = !tableau.error.empty();
     method.advice = "; the methods are explicit: a smaller time.step may be stable";
+    method.advice_on_many_steps = "; where the problem is stiff, an implicit method such as rodas4 takes fewer";
     method.make = [&tableau](const Model& model, const Active& active, Stepper::Wants wants) {
       return std::make_unique<RungeKutta>(model, tableau, active, wants);
     };
