@@ -154,8 +154,10 @@ TEST(Events, BadInputIsNamed) {
   };
   expect(message("[{at: 1, set: {gut: 2}}]"), "the event at t = 1 is outside of the run");
   expect(message("[{at: -0.1, set: {gut: 2}}]"), "outside of the run");
+  expect(message("[{at: 0.99999999999999, set: {gut: 2}}]"), "so close to the end of the run");
   expect(message("[{at: 0.5, set: {gutt: 2}}]"), "did you mean 'gut'");
   expect(message("[{at: when, set: {gut: 2}}]"), "an unknown cannot be one");
+  expect(message("[{at: [[1]], set: {gut: 2}}]"), "number");
   expect(message("[{at: [], set: {gut: 2}}]"), "names no times");
   expect(message("[{at: 0.5, set: {}}]"), "sets nothing");
   expect(message("[{at: 0.5, sets: {gut: 1}}]"), "set");

@@ -141,8 +141,10 @@ std::string CellSystems::failure() const {
   for (const Entry& entry : entries_) {
     if (entry.cells == nullptr || std::isfinite(entry.cells[failed_place_])) continue;
     const std::size_t fields = model_.fields.size();
-    return fmt::format("the derivative of dt({}) with respect to {} is not finite at the state before",
-                       model_.fields[entry.at % fields], model_.fields[entry.at / fields]);
+    return fmt::format(
+        "the derivative of dt({}) with respect to {} is not finite at the state before, where a Rosenbrock method "
+        "needs it; methods that solve for their stages (sdirk3, esdirk4) do not",
+        model_.fields[entry.at % fields], model_.fields[entry.at / fields]);
   }
   return "the matrix of the step, made of the equations' derivatives at the state before, is singular";
 }
