@@ -26,8 +26,10 @@ std::string unused_text(const Case& c, const std::vector<bool>& used) {
 }
 
 /// "t = 0.5 (an observation)": what steps end at that is nothing else.
-std::string time_text(double t, const Case& c, const SimulationSpec& spec) {
-  const auto is_here = [&](double other) { return std::fabs(other - t) <= 1e-9 * spec.step; };
+std::string time_text(double t, const Case& c, const Simulation& simulation) {
+  const SimulationSpec& spec = simulation.spec();
+  const double tolerance = simulation.time().tolerance(t);
+  const auto is_here = [&](double other) { return std::fabs(other - t) <= tolerance; };
   const bool is_event =
       std::ranges::any_of(spec.jumps, [&](const Jump& jump) { return std::ranges::any_of(jump.times, is_here); });
   const char* const what = is_event                                        ? "an event"
@@ -51,7 +53,7 @@ std::string uneven_text(const Case& c, const Simulation& simulation) {
       "steps are {} long where time.step asks for {:.6g}, because they land on the times of observations "
       "and outputs{} and on the end; the shortest lead from {} to {}",
       lengths, spec.step, c.events.empty() && c.time.switches.empty() ? "" : ", of events and switches",
-      time_text(shortest.from, c, spec), time_text(shortest.to, c, spec));
+      time_text(shortest.from, c, simulation), time_text(shortest.to, c, simulation));
 }
 
 }  // namespace

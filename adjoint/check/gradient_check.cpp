@@ -47,7 +47,7 @@ auto if_it_runs(const Work& work) -> std::optional<decltype(work())> {
 /// @param allowed absolute, like the difference. @param tells the largest relative bound that tells something.
 Comparison compare(double a, double b, double allowed, double tells) {
   const double scale = std::max(std::fabs(a), std::fabs(b)), seen = std::fabs(a - b);
-  if (!std::isfinite(seen)) return {seen, allowed, Verdict::hidden};
+  if (!std::isfinite(seen)) return {seen, std::numeric_limits<double>::infinity(), Verdict::hidden};
   if (scale == 0.0) return {0.0, 0.0, Verdict::right};
   Comparison c{seen / scale, allowed / scale, Verdict::right};
   if (allowed > tells * scale) c.verdict = Verdict::hidden;
@@ -153,8 +153,7 @@ void GradientCheck::compare_with_differences(const Place& place, const UnknownVa
   check.samples = sample_line(function, samples, wanted_bound * size, largest_error * size);
   check.remainders = remainder_order(check.samples, check.slope);
   const auto compared = [&](const DerivativeEstimate& estimate) {
-    const double bound = std::isfinite(estimate.value) ? estimate.bound : std::numeric_limits<double>::infinity();
-    return compare(check.slope, estimate.value, bound + check.with_tangent.allowed * size, largest_error);
+    return compare(check.slope, estimate.value, estimate.bound + check.with_tangent.allowed * size, largest_error);
   };
   check.with_differences = compared(best_derivative(check.samples));
   if (size == 0.0 && check.with_differences.verdict != Verdict::wrong)

@@ -114,7 +114,7 @@ void DiagonalRungeKutta::tangent(Tables& tables, StepTime time, double* u, doubl
     operators_.tangent(tables, at_stage(time, i), y, zero, dy);
     combine(dy, {{hg, dy}, {1.0, dbase}});
     systems_.solve(dy);
-    combine(scratch(i), {{1.0 / hg, dy}, {-1.0 / hg, dbase}});
+    if (i + 1 < s) combine(scratch(i), {{1.0 / hg, dy}, {-1.0 / hg, dbase}});
   }
 }
 
