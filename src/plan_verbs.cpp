@@ -97,20 +97,38 @@ std::string transfers_text(const Session& session) {
   return text;
 }
 
+/// Of single steps, where plans take spans of them as one.
+struct SingleSteps {
+  explicit SingleSteps(const Session& session) {
+    const PlanInputs& inputs = session.plan_inputs();
+    const Simulation& simulation = session.simulation();
+    steps = simulation.steps_of(inputs.at_most);
+    state_bytes = simulation.state_bytes();
+    const double each = static_cast<double>(steps) / static_cast<double>(inputs.at_most);
+    forward = inputs.seconds.forward / each;
+    record = inputs.seconds.record / each;
+    record_last = inputs.seconds.record_last / each;
+    reverse = inputs.seconds.reverse / each;
+  }
+  std::int64_t steps = 0, state_bytes = 0;
+  double forward = 0.0, record = 0.0, record_last = 0.0, reverse = 0.0;  ///< seconds
+};
+
 std::string plan_text(const Options& options, const Session& session, const OutputSeconds& output,
                       const std::vector<Variant>& all) {
   const CheckpointPlan& plan = session.plan();
   const PlanInputs& inputs = session.plan_inputs();
-  const OperationSeconds& cost = inputs.seconds;
-  const std::int64_t n = inputs.at_most;
+  const SingleSteps single(session);
   const ScheduleCounts& counts = plan.schedule.predicted;
   std::string text = fmt::format(
       "{}: {}{} steps. One state takes {}, all of them {}.\n"
       "A step takes {}, recording and reversing one {} ({}).\n\n",
-      session.source().name, plan.is_open() ? "at most " : "", n, bytes_text(inputs.state_bytes),
-      bytes_text(static_cast<double>(inputs.state_bytes) * static_cast<double>(n)), seconds_text(cost.forward),
-      seconds_text(cost.record_last + cost.reverse),
+      session.source().name, plan.is_open() ? "at most " : "", single.steps, bytes_text(single.state_bytes),
+      bytes_text(static_cast<double>(single.state_bytes) * static_cast<double>(single.steps)),
+      seconds_text(single.forward), seconds_text(single.record_last + single.reverse),
       options.cost.empty() ? "measured" : "as --cost says, the rest measured");
+  if (inputs.are_spans)
+    text += fmt::format("Steps are taken in {} spans, each in one call and kept as one checkpoint.\n\n", inputs.steps);
   text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
   text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", "tier", "budget", "used", "checkpoints",
                       "writes", "reads", "moved");
@@ -155,11 +173,12 @@ std::string plan_text(const Options& options, const Session& session, const Outp
   for (const Variant& v : all)
     text += v.plan ? fmt::format("  {:<20}{:>14}{:>14}{:>22.2f}{:>14}\n", v.name, bytes_text(v.bytes),
                                  v.plan->kind->name, v.plan->recomputation(), seconds_text(v.plan->seconds))
-                   : fmt::format("  {:<20}{:>14}{:>14}\n", v.name, bytes_text(v.bytes), "too little");
+                   : fmt::format("  {:<20}{:>14}{:>14}\n", v.name, bytes_text(v.bytes),
+                                 inputs.are_spans ? "not in spans" : "too little");
   text += fmt::format("\n{} memory with which each step is taken at most ... times\n ",
                       inputs.memory() == Tier::host ? "Host" : "Device");
   for (const double factor : {1.5, 2.0, 3.0, 5.0})
-    text += fmt::format("  {:g}: {}", factor, bytes_text(bytes_for(factor, n, inputs)));
+    text += fmt::format("  {:g}: {}", factor, bytes_text(bytes_for(factor, inputs.at_most, inputs)));
   return text + "\n";
 }
 
@@ -169,28 +188,29 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
   const PlanInputs& inputs = session.plan_inputs();
   const ScheduleCounts& counts = plan.schedule.predicted;
   const Tier memory = inputs.memory();
+  const SingleSteps single(session);
   Json json = {{"case", session.source().name},
                {"schedule", plan.kind->name},
                {"content", plan.request.content == Content::record ? "record" : "state"},
-               {"steps", inputs.at_most},
+               {"steps", single.steps},
                {"steps_known", !plan.is_open()},
                {"slots", counts.peak[index_of(memory)]},
                {"memory",
                 {{"budget", session.budget(memory)},
                  {"peak", inputs.working(memory) + plan.checkpoint_bytes(memory, inputs)},
                  {"working", inputs.working(memory)},
-                 {"state", inputs.state_bytes},
-                 {"record", inputs.state_bytes * inputs.record_units}}},
+                 {"state", single.state_bytes},
+                 {"record", single.state_bytes * inputs.record_units}}},
                {"costs",
-                {{"forward", inputs.seconds.forward},
-                 {"record", inputs.seconds.record},
-                 {"record_last", inputs.seconds.record_last},
-                 {"reverse", inputs.seconds.reverse}}}};
+                {{"forward", single.forward},
+                 {"record", single.record},
+                 {"record_last", single.record_last},
+                 {"reverse", single.reverse}}}};
   if (!session.gradients().checkpoints().source_of_host_budget().empty())
     json["memory"]["budget_source"] = session.gradients().checkpoints().source_of_host_budget();
   if (!plan.is_predicted()) return json;
-  json["plain"] = counts.plain;
-  json["recorded"] = counts.recorded;
+  json["plain"] = session.simulation().steps_of(counts.plain);
+  json["recorded"] = session.simulation().steps_of(counts.recorded);
   json["recomputation"] = plan.recomputation();
   json["seconds"] = plan.seconds;
   json["memory_seconds"] = plan.memory_seconds;

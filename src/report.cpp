@@ -247,8 +247,8 @@ Json counts_result(const Options& options, const Session& session, const DriverC
                     {"seconds", seconds},
                     {"memory_seconds", session.gradients().checkpoints().memory_seconds()}}}};
   if (plan.is_predicted())
-    json["plan"]["predicted"] = {{"plain", predicted.plain},
-                                 {"recorded", predicted.recorded},
+    json["plan"]["predicted"] = {{"plain", simulation.steps_of(predicted.plain)},
+                                 {"recorded", simulation.steps_of(predicted.recorded)},
                                  {"seconds", plan.seconds},
                                  {"memory_seconds", plan.memory_seconds},
                                  {"peak", inputs.working(Tier::host) + plan.checkpoint_bytes(Tier::host, inputs)}};

@@ -85,7 +85,7 @@ double Session::objective(const StateObserver& observer) {
 
 Evaluation Session::gradient(const StateObserver& observer) {
   const std::int64_t plain = std::max<std::int64_t>(0, plan().schedule.predicted.plain);
-  return once("gradient", plain + 2 * simulation_->time().steps(),
+  return once("gradient", simulation_->steps_of(plain) + 2 * simulation_->time().steps(),
               [&](Logged& result) { result.evaluation = gradients_->evaluate(observer); })
       .evaluation;
 }

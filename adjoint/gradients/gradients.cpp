@@ -119,7 +119,8 @@ Evaluation Gradients::evaluate(const StateObserver& observer) {
 }
 
 std::int64_t Gradients::steps_of_evaluation() const {
-  return std::max<std::int64_t>(0, plan().schedule.predicted.plain) + 2 * simulation_->time().steps();
+  const std::int64_t plain = std::max<std::int64_t>(0, plan().schedule.predicted.plain);
+  return simulation_->steps_of(plain) + 2 * simulation_->time().steps();
 }
 
 /// With checkpoints as they are planned, planned again where costs have changed.

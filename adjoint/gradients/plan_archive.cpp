@@ -93,6 +93,7 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
   from.begin("plan");
   plan.kind = &schedules().find(from.get<std::string>());
   visit_request(plan.request, take);
+  if (may_take_spans()) take_steps(plan.request.steps != simulation_.time().steps());
   take(plan.seconds, plan.memory_seconds, plan.is_automatic);
   visit_seconds(means_.inputs.seconds, take);
   PerTier most_units{}, budgets{};

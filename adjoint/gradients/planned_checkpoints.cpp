@@ -24,26 +24,47 @@ constexpr std::int64_t open_end_bytes = std::int64_t{1} << 30;
 PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicator& comm, const GradientOptions& options,
                                        Warn warn)
     : simulation_(simulation), comm_(comm), options_(options), warn_(std::move(warn)) {
-  const std::int64_t n = simulation.time().steps();
   means_.checkpoints = options.checkpoints;
   PlanInputs& inputs = means_.inputs;
   inputs.seconds.memory = memory_tier(simulation.machine());
   inputs.schedule = options.checkpoints.schedule;
-  inputs.steps = simulation.spec().until || !simulation.time().is_known() ? unknown_steps : n;
-  inputs.at_most = simulation.time().tries_steps() ? n - 1 : n;  // with the last one beyond it fails
   inputs.period = options.checkpoints.period;
   inputs.gradients = options.gradients;
-  inputs.record_units = simulation.record_units();
   inputs.keeps_records = !is_asked_for(inputs.memory(), options.checkpoints, simulation.machine());
-  inputs.state_bytes = simulation.state_bytes();
-  const WorkingBytes working = simulation.working_bytes();
-  means_.own_working[index_of(inputs.memory())] = working.machine;
-  means_.own_working[index_of(Tier::host)] = working.host;
-  inputs.working_bytes = means_.own_working;
+  take_steps(false);
   for (const Tier tier : memories()) read_budget(tier);
   own_bytes_ = means_.memory_bytes;
   choose_tiers();
+  if (may_take_spans()) {
+    take_steps(true);
+    count();
+    if (inputs.units[Tier::host] < inputs.steps - 1 || is_short(Tier::host)) take_steps(false);
+    count();
+  }
   require_working_memory();
+}
+
+/// What schedules count as a step.
+void PlannedCheckpoints::take_steps(bool spans) {
+  PlanInputs& inputs = means_.inputs;
+  inputs.are_spans = simulation_.use_spans(spans);
+  const TimeLine& time = simulation_.time();
+  const std::int64_t n = simulation_.sweep_steps();
+  inputs.steps = simulation_.spec().until || !time.is_known() ? unknown_steps : n;
+  inputs.at_most = time.tries_steps() ? n - 1 : n;  // with the last one beyond it fails
+  inputs.record_units = simulation_.record_units();
+  inputs.state_bytes = simulation_.checkpoint_bytes();
+  const WorkingBytes working = simulation_.working_bytes();
+  means_.own_working[index_of(inputs.memory())] = working.machine;
+  means_.own_working[index_of(Tier::host)] = working.host;
+  inputs.working_bytes = means_.own_working;
+}
+
+/// Where nothing is asked for but that gradients be fast: the states of all spans are kept, in a memory given in bytes.
+bool PlannedCheckpoints::may_take_spans() const {
+  const CheckpointOptions& asked = options_.checkpoints;
+  return asked.schedule == "auto" && !asked.disk && !asked.device && !means_.is_in_slots(Tier::host) &&
+         inputs().keeps_records && options_.costs.empty() && simulation_.machine().is_host();
 }
 
 /// A memory's bytes, unless it is given in slots. Where nothing is given, most of what is free.

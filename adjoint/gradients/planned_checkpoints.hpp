@@ -74,6 +74,8 @@ class PlannedCheckpoints {
   std::vector<Tier> memories() const;
   void read_budget(Tier tier);
   void choose_tiers();
+  void take_steps(bool spans);
+  bool may_take_spans() const;
   void make_tiers(int depth);
   void set_depth(int depth);
   void require_working_memory() const;

@@ -25,6 +25,7 @@ class Objective {
     if (counts_ == Term::Counts::all || k == time.steps()) return true;
     return counts_ == Term::Counts::landings && time.landing_at(k) >= 0;
   }
+  bool counts_everywhere() const { return counts_ == Term::Counts::all; }
   /// @param bind binds the state; called when a term counts.
   template <class Bind>
   void observe(const Moment& moment, Bind bind) {

@@ -1,6 +1,7 @@
 // Why a state is not finite: the field, the cell, and the operation of the case that has no value there.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -66,12 +67,13 @@ class DivergenceWatch {
   /// and is not finite. Collective.
   void look_at(std::int64_t k, const Buffer& state) {
     constexpr std::int64_t interval = 32;  // steps between two looks
-    if (k % interval == 0 || k == problem_.time().steps()) require_finite(k, state);
+    if (k == 0 || k >= looked_at_ + interval || k == problem_.time().steps()) require_finite(k, state);
   }
   /// A sweep goes on with state k, which is good; without one, it is not the first way through the steps.
   void go_on(std::int64_t k, const Buffer& state) {
     good_ = state;
     good_step_ = k;
+    looked_at_ = std::max<std::int64_t>(0, k);
   }
   void forget() { good_.reset(); }
 
@@ -83,7 +85,7 @@ class DivergenceWatch {
   const Discretisation& problem_;
   States& states_;
   Buffer good_;
-  std::int64_t good_step_ = 0;
+  std::int64_t good_step_ = 0, looked_at_ = 0;
 };
 
 }  // namespace hindsight

@@ -100,8 +100,8 @@ class Walk {
 
 std::int64_t Measurements::units(std::int64_t most) const {
   constexpr std::int64_t cold = std::int64_t{96} << 20;
-  const std::int64_t unit = problem_.state_bytes() + Pool::table_bytes + std::int64_t{sizeof(StepRecord)};
-  const std::int64_t units = std::min({most, cold / unit, std::max<std::int64_t>(8, problem_.time().steps() / 20)});
+  const std::int64_t unit = states_.bytes() + Pool::table_bytes + std::int64_t{sizeof(StepRecord)};
+  const std::int64_t units = std::min({most, cold / unit, std::max<std::int64_t>(8, steps_.count() / 20)});
   return -problem_.communicator().max(-units);
 }
 
@@ -130,9 +130,9 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
   problem_.machine().copy(steps_.adjoint(), state.data(), problem_.state_doubles());
   // Two steps in turn: random numbers that are there already would cost nothing.
   steps_.reach(0, state);
-  Turns step(std::min<std::int64_t>(2, problem_.time().recorded()));
+  Turns step(std::min<std::int64_t>(2, recorded()));
 
-  Walk walk(state, problem_.time().recorded());
+  Walk walk(state, recorded());
   const auto advance = [&](std::int64_t k, const Buffer& from) { return steps_.advance(k, from, false); };
   seconds.forward = measured([&] { walk.go(advance); });
   {
@@ -142,7 +142,7 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
     // Between plain steps, as in a sweep: alone they find all in the caches that they have left there.
     const double all = measured([&] {
       walk.go([&](std::int64_t k, const Buffer& from) {
-        const std::int64_t other = (k + 1) % problem_.time().recorded();
+        const std::int64_t other = (k + 1) % recorded();
         steps_.record(other, from, false, false, live);
         reverse(other, live);
         return advance(k, from);
@@ -182,7 +182,7 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
 double Measurements::aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units) {
   const Communicator& comm = problem_.communicator();
   const double each = seconds.record + seconds.reverse_kept;
-  const std::int64_t most = std::min(problem_.time().steps(), units / 2 / record_units() + 1) / 3;  // two tables
+  const std::int64_t most = std::min(steps_.count(), units / 2 / record_units() + 1) / 3;  // two tables
   const std::int64_t length = std::min(most, 1 + static_cast<std::int64_t>(std::min(1e6, batch / each)));
   const std::int64_t steps = -comm.max(-length);
   if (steps < 1) return 0.0;
@@ -218,7 +218,7 @@ double Measurements::of_transfers(const StepSeconds& seconds, int repeats, doubl
     return seconds.forward * static_cast<double>(counts.plain) +
            (seconds.record_last + seconds.reverse + seconds.aside) * static_cast<double>(counts.recorded);
   };
-  std::int64_t steps = std::min(most, problem_.time().steps());
+  std::int64_t steps = std::min(most, steps_.count());
   while (steps >= least && known(revolving(steps, slots).predicted) > batches * batch) steps /= 2;
   if (steps < least) return 0.0;
   const Tier memory = memory_tier(problem_.machine());

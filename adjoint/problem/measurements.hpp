@@ -32,6 +32,8 @@ class Measurements {
 
  private:
   std::int64_t record_units() const { return 1 + states_.record_states(); }
+  /// Steps of a sweep that are known by now.
+  std::int64_t recorded() const { return problem_.time().is_known() ? steps_.count() : problem_.time().recorded(); }
   void reverse(std::int64_t k, const StepRecord& record) {
     steps_.batched([&] { steps_.reverse_step(k, record); });
   }

@@ -79,6 +79,11 @@ void SimulatedSteps::observe(std::int64_t k, const Buffer& state, bool recorded)
   if (observer_ != nullptr) (*observer_)(k, time_.time(k), state.data());
 }
 
+void SimulatedSteps::take_step(std::int64_t k, double* state, double* next) {
+  if (spans_ != nullptr) return stepper_.spans()->step(tables_, span(k), state, next);
+  stepper_.step(tables_, time_.step(k), state, next);
+}
+
 Buffer SimulatedSteps::advance(std::int64_t k, const Buffer& state, bool first) {
   if (first && k == 0) observe(0, state, false);
   Buffer next;
@@ -86,9 +91,25 @@ Buffer SimulatedSteps::advance(std::int64_t k, const Buffer& state, bool first) 
     next = tried_.take(nullptr);
   } else {
     next = states_.acquire();
-    batched([&] { stepper_.step(tables_, time_.step(k), state.data(), next.data()); });
+    batched([&] { take_step(k, state.data(), next.data()); });
   }
-  if (first) observe(k + 1, next, false);
+  if (first) observe(state_at(k + 1), next, false);
+  return next;
+}
+
+Buffer SimulatedSteps::record_step(std::int64_t k, const Buffer& state, bool wanted, StepRecord& record) {
+  Buffer next;
+  if (wanted || spans_ != nullptr) next = states_.acquire();
+  record.reset();  // before the next is taken
+  record.base = state;
+  if (spans_ != nullptr) {
+    stepper_.spans()->record(tables_, span(k), state.data(), next.data());
+    return wanted ? std::move(next) : Buffer();
+  }
+  states_.acquire_stages(record);
+  batched([&] {
+    stepper_.record(tables_, time_.step(k), state.data(), next ? next.data() : nullptr, states_.stages_of(record));
+  });
   return next;
 }
 
@@ -98,15 +119,9 @@ Buffer SimulatedSteps::record(std::int64_t k, const Buffer& state, bool first, b
   if (first && tried_.is(k, state) && tried_.is_recorded()) {
     next = tried_.take(&record);
   } else {
-    if (first || wanted) next = states_.acquire();
-    record.reset();  // before the next is taken
-    record.base = state;
-    states_.acquire_stages(record);
-    batched([&] {
-      stepper_.record(tables_, time_.step(k), state.data(), next ? next.data() : nullptr, states_.stages_of(record));
-    });
+    next = record_step(k, state, first || wanted, record);
   }
-  if (first) observe(k + 1, next, true);
+  if (first) observe(state_at(k + 1), next, true);
   return next;
 }
 
@@ -126,10 +141,12 @@ void SimulatedSteps::add_objective_adjoint(const Moment& moment, double* state, 
 
 void SimulatedSteps::turn(std::int64_t steps, const Buffer& last) {
   problem_.machine().clear(lambda_.data(), problem_.state_doubles());
-  add_objective_adjoint(steps, last.data());
+  add_objective_adjoint(state_at(steps), last.data());
 }
 
 void SimulatedSteps::reverse_step(std::int64_t k, const StepRecord& record) {
+  if (spans_ != nullptr)
+    return stepper_.spans()->reverse(tables_, span(k), record.base.data(), lambda_.data(), lambda_next_.data());
   stepper_.reverse(tables_, time_.step(k), record.base.data(), states_.stages_of(record), lambda_.data(),
                    lambda_next_.data());
 }
@@ -140,7 +157,7 @@ void SimulatedSteps::reverse(std::int64_t k, const StepRecord& record) {
       reverse_step(k, record);
       std::swap(lambda_, lambda_next_);
     });
-    add_objective_adjoint(k, record.base.data());
+    add_objective_adjoint(state_at(k), record.base.data());
   });
 }
 
@@ -180,7 +197,7 @@ void SimulatedSteps::restore(BlockReader& from, bool turned) {
 Buffer SimulatedSteps::restore_state(BlockReader& from, std::int64_t k) {
   Buffer state = states_.acquire();
   states_.restore(from, state.data());
-  watch_.go_on(k, k >= 0 ? state : Buffer());
+  watch_.go_on(k >= 0 ? state_at(k) : k, k >= 0 ? state : Buffer());
   return state;
 }
 

@@ -6,6 +6,7 @@
 #include "adjoint/problem/broken_adjoint.hpp"
 #include "adjoint/problem/divergence.hpp"
 #include "adjoint/problem/parameters.hpp"
+#include "adjoint/problem/spans.hpp"
 #include "adjoint/problem/states.hpp"
 #include "adjoint/problem/tried_step.hpp"
 #include "adjoint/sweep/driver.hpp"
@@ -45,6 +46,11 @@ class SimulatedSteps final : public ReversibleSteps {
    private:
     SimulatedSteps& steps_;
   };
+  /// From now on what sweeps take as one step is a span; null: a step is a step. Of a stepper that takes spans.
+  /// @param spans must outlive this.
+  void take(const Spans* spans) { spans_ = spans; }
+  /// Steps of a sweep, at most.
+  std::int64_t count() const { return spans_ != nullptr ? spans_->count() : time_.steps(); }
   /// From now on every sweep ends where the last one did.
   void fix_end() { has_fixed_end_ = true; }
   /// Whether only the states tell where a sweep ends.
@@ -68,7 +74,7 @@ class SimulatedSteps final : public ReversibleSteps {
   Buffer initial_state() override;
   Buffer advance(std::int64_t k, const Buffer& state, bool first) override;
   Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override;
-  bool is_last(std::int64_t k) const override { return k == time_.steps(); }
+  bool is_last(std::int64_t k) const override { return k == count(); }
   void turn(std::int64_t steps, const Buffer& last) override;
   void reverse(std::int64_t k, const StepRecord& record) override;
   /// The step alone, without what the objective adds.
@@ -85,6 +91,17 @@ class SimulatedSteps final : public ReversibleSteps {
   }
 
  private:
+  /// The state of the time line that step k of a sweep begins with, or that a sweep ends with.
+  std::int64_t state_at(std::int64_t k) const {
+    if (spans_ == nullptr) return k;
+    return k == spans_->count() ? time_.steps() : spans_->at(k).first;
+  }
+  StepSpan span(std::int64_t k) const {
+    const Spans::Span span = spans_->at(k);
+    return {time_.step(span.first), span.count};
+  }
+  void take_step(std::int64_t k, double* state, double* next);
+  Buffer record_step(std::int64_t k, const Buffer& state, bool wanted, StepRecord& record);
   /// @param recorded whether the step that follows is to be recorded, if it is tried.
   void observe(std::int64_t k, const Buffer& state, bool recorded);
   void decide(std::int64_t k, const Buffer& state, bool recorded);
@@ -116,6 +133,7 @@ class SimulatedSteps final : public ReversibleSteps {
   TriedStep tried_;
   Pool adjoints_;
   Buffer lambda_, lambda_next_;
+  const Spans* spans_ = nullptr;
   const StateObserver* observer_ = nullptr;
   bool has_fixed_end_ = false, is_batched_ = false;
   BrokenAdjoint broken_;

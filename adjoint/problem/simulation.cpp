@@ -1,6 +1,7 @@
 #include "adjoint/problem/simulation.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "adjoint/problem/least_memory.hpp"
 #include "adjoint/problem/measurements.hpp"
@@ -24,6 +25,26 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     states_->reserve(0);
   });
   parameters_->begin(states_->acquire().data());
+  find_spans();
+}
+
+/// Where a state is small, nothing looks at every one, and there are few landings.
+void Simulation::find_spans() {
+  constexpr std::int64_t most_steps = 64, most_bytes = 16 << 10;
+  const std::int64_t most = std::min(most_steps, most_bytes / std::max<std::int64_t>(1, state_bytes()));
+  if (most < 2 || problem_->stepper().spans() == nullptr || !time().is_known() || problem_->has_end_condition() ||
+      objective().counts_everywhere())
+    return;
+  auto spans = std::make_unique<const Spans>(time(), most);
+  if (spans->count() <= time().steps() / 2) spans_ = std::move(spans);
+}
+
+bool Simulation::use_spans(bool wanted) {
+  const CountMemory counted(memory_);
+  spans_in_gradients_ = wanted ? spans_.get() : nullptr;
+  states_->set_span(spans_in_gradients_ != nullptr ? spans_->longest() : 1);
+  grid().communicator().together([&] { reserve(0); });
+  return spans_in_gradients_ != nullptr;
 }
 
 Simulation::~Simulation() {
@@ -97,19 +118,40 @@ void Simulation::free_checkpoints() {
   states_->shrink();
 }
 
+std::int64_t Simulation::steps_of(std::int64_t sweep_steps) const {
+  return in_steps(sweep_steps, this->sweep_steps());
+}
+
+/// Of `count` equal parts that all steps are divided into, so many.
+std::int64_t Simulation::in_steps(std::int64_t parts, std::int64_t count) const {
+  const std::int64_t all = time().steps();
+  if (count == all) return parts;
+  return std::llround(static_cast<double>(all) / static_cast<double>(count) * static_cast<double>(parts));
+}
+
+/// What an observer is told of sweeps that take spans.
+ProgressObserver Simulation::progress_in_steps(const SweepOptions& options) const {
+  const std::int64_t count = steps_->count();
+  if (count == time().steps() || !options.progress) return options.progress;
+  return [this, count, progress = options.progress](std::int64_t forward, std::int64_t reversed) {
+    progress(in_steps(forward, count), in_steps(reversed, count));
+  };
+}
+
 /// All steps once. @returns the last state.
 Buffer Simulation::sweep_forward(ForwardSteps& steps, const SweepOptions& options) {
   const SimulatedSteps::Shown shown(*steps_, options.observer);
   steps_->begin();
-  return drive_forward(time().steps(), steps,
+  return drive_forward(steps_->count(), steps,
                        {.is_online = steps_->end_is_open(),
                         .keeper = options.keeper,
                         .kept = options.kept,
-                        .progress = options.progress});
+                        .progress = progress_in_steps(options)});
 }
 
 double Simulation::run(const SweepOptions& options) {
   const CountMemory counted(memory_);
+  steps_->take(spans_.get());
   sweep_forward(*steps_, options);
   steps_->let_go();
   return objective().value();
@@ -135,15 +177,18 @@ GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, co
   require_reserved(schedule);
   const CountMemory counted(memory_);
   const SimulatedSteps::Shown shown(*steps_, options.observer);
+  steps_->take(spans_in_gradients_);
   steps_->begin();
   GradientResult result;
   result.counts = drive(schedule, *steps_, *checkpoints_,
                         {.is_online = is_online,
-                         .steps = is_online ? -1 : time().steps(),
+                         .steps = is_online ? -1 : steps_->count(),
                          .keeper = options.keeper,
                          .kept = options.kept,
-                         .progress = options.progress});
+                         .progress = progress_in_steps(options)});
   steps_->let_go();
+  for (std::int64_t* const count : {&result.counts.plain, &result.counts.recorded, &result.counts.reversed})
+    *count = steps_of(*count);
   result.objective = objective().value();
   result.gradient = steps_->collect_gradient();
   return result;
@@ -154,6 +199,7 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction, co
     throw Error(ExitCode::bug, "a tangent is asked of a simulation that was made without: Simulation::Wants::tangent");
   reserve(0);
   const CountMemory counted(memory_);
+  steps_->take(nullptr);
   TangentSteps steps(*problem_, *parameters_, *states_, *steps_, direction);
   steps.finish(sweep_forward(steps, options));
   steps_->let_go();
@@ -163,6 +209,7 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction, co
 
 void Simulation::walk(const std::function<bool(std::int64_t k, const double* state)>& visit) {
   TimeLine& time = problem_->time();
+  steps_->take(nullptr);
   Buffer state = steps_->initial_state();
   time.reopen();
   for (std::int64_t k = 0; visit(k, state.data()) && k < time.steps(); ++k) {
@@ -183,6 +230,7 @@ void Simulation::restore_observed(BlockReader& from) {
 
 StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units, bool rehearses) {
   const CountMemory counted(memory_);
+  steps_->take(spans_in_gradients_);
   Measurements measurements(*problem_, *states_, *steps_);
   units = measurements.units(units);
   grid().communicator().together([&] { reserve(units); });
@@ -194,6 +242,7 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units, b
 
 TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
   grid().communicator().together([&] { reserve(tier.buffers()); });
+  steps_->take(nullptr);
   return Measurements(*problem_, *states_, *steps_).transfers(tier, slots);
 }
 

@@ -72,6 +72,15 @@ class Simulation {
   std::int64_t record_units() const { return 1 + states_->record_states(); }
   /// Host memory that is kept about each state in the memory that states are made in.
   static constexpr std::int64_t state_table_bytes = Pool::table_bytes + Checkpoints::table_bytes;
+  /// Lets gradients take spans of steps as one, if there are spans worth it: where a step takes about as long as a call.
+  /// No checkpoints may be reserved. @returns whether they do now. Collective.
+  bool use_spans(bool wanted);
+  /// What gradients count as steps: spans, or steps.
+  std::int64_t sweep_steps() const { return spans_in_gradients_ != nullptr ? spans_->count() : time().steps(); }
+  /// Steps of the run in so many of them.
+  std::int64_t steps_of(std::int64_t sweep_steps) const;
+  /// Bytes of a checkpoint of one in memory.
+  std::int64_t checkpoint_bytes() const { return states_->bytes(); }
   /// Of all that is neither a checkpoint nor a transfer's, with what gradients and tangents will add, if only for a
   /// moment.
   WorkingBytes working_bytes() const;
@@ -120,6 +129,9 @@ class Simulation {
 
  private:
   LeastMemory least_memory() const;
+  void find_spans();
+  std::int64_t in_steps(std::int64_t parts, std::int64_t count) const;
+  ProgressObserver progress_in_steps(const SweepOptions& options) const;
   void reserve(std::int64_t units);
   void require_reserved(const Schedule& schedule) const;
   Buffer sweep_forward(ForwardSteps& steps, const SweepOptions& options);
@@ -130,6 +142,8 @@ class Simulation {
   std::unique_ptr<Discretisation> problem_;
   std::unique_ptr<Parameters> parameters_;
   std::unique_ptr<States> states_;
+  std::unique_ptr<const Spans> spans_;           // null: none are worth it
+  const Spans* spans_in_gradients_ = nullptr;
   std::unique_ptr<SimulatedSteps> steps_;
   std::unique_ptr<Checkpoints> checkpoints_;
 };

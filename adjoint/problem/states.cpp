@@ -17,21 +17,22 @@ std::int64_t States::buffers(const Discretisation& problem, std::int64_t units) 
 
 std::int64_t States::lacking_bytes() const {
   const std::int64_t least = buffers(problem_, 0);
-  std::int64_t bytes = Memory::bytes_of(least * problem_.state_doubles()) - pool_->bytes();
+  std::int64_t bytes = Memory::bytes_of(least * doubles()) - pool_->bytes();
   if (problem_.machine().is_host()) bytes += Pool::table_bytes * (least - count_);
   return bytes;
 }
 
 bool States::must_remake(std::int64_t units) const {
   const std::int64_t count = buffers(problem_, units);
-  return count_ != count && !(units == 0 && count_ > count);
+  return pool_doubles_ != doubles() || (count_ != count && !(units == 0 && count_ > count));
 }
 
 void States::reserve(std::int64_t units) {
   if (!must_remake(units)) return;
   pool_.reset();
   count_ = buffers(problem_, units);
-  pool_ = std::make_unique<Pool>(count_, problem_.state_doubles(), problem_.machine());
+  pool_doubles_ = doubles();
+  pool_ = std::make_unique<Pool>(count_, pool_doubles_, problem_.machine());
 }
 
 void States::shrink() {
@@ -146,7 +147,7 @@ constexpr std::int64_t piece_of_records = 8192;  // doubles that an epoch is giv
 }  // namespace
 
 void States::save_records(const KeepPiece& keep, std::span<const StepRecord> records) const {
-  const std::int64_t length = problem_.state_doubles();
+  const std::int64_t length = doubles();
   const std::vector<double*> buffers = buffers_of(records, stages_.size());
   const std::int64_t all = length * std::ssize(buffers);
   for (std::int64_t begin = 0; begin == 0 || begin < all; begin += piece_of_records)
@@ -165,7 +166,7 @@ void States::save_records(const KeepPiece& keep, std::span<const StepRecord> rec
 }
 
 void States::restore_records(const ReadPiece& read, std::span<StepRecord> records) {
-  const std::int64_t length = problem_.state_doubles();
+  const std::int64_t length = doubles();
   std::vector<double*> buffers;
   for (std::int64_t begin = 0, all = 0; begin == 0 || begin < all; begin += piece_of_records)
     read([&](BlockReader& from) {

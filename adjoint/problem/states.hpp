@@ -22,6 +22,13 @@ class States {
   /// Once the grid is made; allocates nothing.
   explicit States(const Discretisation& problem);
 
+  /// Every buffer has room for so many states behind each other, of which the first one is what is spoken of
+  /// (SpanStepper). To be followed by reserve().
+  void set_span(std::int64_t states) { span_ = states; }
+  /// Of a buffer.
+  std::int64_t doubles() const { return span_ * problem_.state_doubles(); }
+  std::int64_t bytes() const { return span_ * problem_.state_bytes(); }
+
   /// States that records hold beside the one that they start from.
   std::int64_t record_states() const { return std::ssize(stages_); }
   /// Buffers of the pool: the states at work, one record's stages, and `units` of checkpoints. Of any problem, whether
@@ -62,7 +69,8 @@ class States {
 
   const Discretisation& problem_;
   std::unique_ptr<Pool> pool_;
-  std::int64_t count_ = 0;
+  std::int64_t count_ = 0, span_ = 1;
+  std::int64_t pool_doubles_ = 0;  // of a buffer of the pool
   std::vector<double*> stages_;  // of the record in use
   std::vector<double*> fields_;  // of a state that is looked at
 };

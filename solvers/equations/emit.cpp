@@ -18,14 +18,15 @@ struct launch {
   double* const* sums;
   integer lo[3], hi[3];
   const struct strides* strides;
-  integer row_y, row_z;
+  integer row_y, row_z, times, trail_step;
 };
 )";
 
 /// A kernel as a C function with row loops.
 class KernelWriter {
  public:
-  KernelWriter(const KernelSpec& kernel, Boxes boxes) : kernel_(kernel), boxes_(boxes), body_(kernel) {}
+  KernelWriter(const KernelSpec& kernel, Boxes boxes)
+      : kernel_(kernel), boxes_(boxes), body_(kernel, nullptr, boxes == Boxes::cell) {}
 
   std::string text() {
     line(fmt::format("void {}(const struct launch* L) {{", kernel_.name));
@@ -43,7 +44,11 @@ class KernelWriter {
       for (const int layout : body_.layouts())
         line(fmt::format("const integer row{} = 0;", KernelText::suffix(layout)));
       text_ += body_.values(Level::row);
-      write_cell();
+      if (kernel_.repeats.carried.empty()) {
+        write_cell();
+      } else {
+        write_times();
+      }
       line("}");
       return text_;
     }
@@ -69,6 +74,31 @@ class KernelWriter {
     text_ += body_.values(Level::cell) + body_.outputs();
     for (std::size_t s = 0; s < kernel_.sums.size(); ++s)
       line(fmt::format("L->sums[{}][i] += {};", kernel_.sums[s].accumulator, body_.summand(s)));
+  }
+
+  /// The cell again and again. What is carried and what is summed up waits in variables.
+  void write_times() {
+    for (const int symbol : body_.carried())
+      line(fmt::format("double {} = f{}[row + i];", KernelText::carried_name(symbol), symbol));
+    for (const int symbol : body_.trail_written()) line(fmt::format("double* const t{0} = L->fields[{0}];", symbol));
+    for (std::size_t i = 0; i < kernel_.outputs.size(); ++i) line(fmt::format("double last{};", i));
+    for (std::size_t s = 0; s < kernel_.sums.size(); ++s)
+      line(fmt::format("double sum{} = L->sums[{}][i];", s, kernel_.sums[s].accumulator));
+    line("for (integer n = 0; n < L->times; ++n) {");
+    line("const integer at = (L->times - 1 - n) * L->trail_step;");
+    for (const int symbol : body_.trail_written())
+      line(fmt::format("t{}[row + i + n * L->trail_step] = {};", symbol, KernelText::carried_name(symbol)));
+    text_ += body_.values(Level::cell);
+    for (std::size_t i = 0; i < kernel_.outputs.size(); ++i) {
+      line(fmt::format("last{} = {};", i, body_.output(i)));
+      if (const int symbol = body_.carried_from(i); symbol >= 0)
+        line(fmt::format("{} = last{};", KernelText::carried_name(symbol), i));
+    }
+    for (std::size_t s = 0; s < kernel_.sums.size(); ++s) line(fmt::format("sum{} += {};", s, body_.summand(s)));
+    line("}");
+    for (std::size_t i = 0; i < kernel_.outputs.size(); ++i) line(fmt::format("o{0}[row + i] = last{0};", i));
+    for (std::size_t s = 0; s < kernel_.sums.size(); ++s)
+      line(fmt::format("L->sums[{}][i] = sum{};", kernel_.sums[s].accumulator, s));
   }
 
   void write_plain_row() {

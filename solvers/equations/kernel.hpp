@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/host/compiler.hpp"
@@ -22,9 +23,19 @@ struct KernelSpec {
     int accumulator = 0;  ///< index into Launch::sums
     Expr value;
   };
+  /// Of kernels that are applied several times in a launch at one cell (Boxes::cell, on the host): what goes from one
+  /// time to the next stays in registers.
+  struct Repeats {
+    /// The array that an output goes to, and the one that reads it at the next time.
+    std::vector<std::pair<std::string, std::string>> carried;
+    /// Arrays of which there is one for each time, Launch::trail_step apart: those that are carried are written there
+    /// as they are read (time 0 first), others are read from there, the last one first.
+    std::vector<std::string> trail;
+  };
   std::string name;
   std::vector<Output> outputs;
   std::vector<Sum> sums;
+  Repeats repeats = {};
 
   std::vector<Expr> roots() const;
 };
@@ -47,6 +58,8 @@ struct Launch {
   std::int64_t lo[3], hi[3];         ///< box
   const ArrayStrides* strides;       ///< by layout (ArrayKind)
   std::int64_t row_y, row_z;         ///< of the accumulators: row of (j,k) is row_y*j + row_z*k
+  std::int64_t times = 1;            ///< that a kernel with KernelSpec::Repeats is applied
+  std::int64_t trail_step = 0;       ///< elements from what belongs to one time to that of the next one
 };
 
 /// A loaded kernel, on whatever computes. Cheap to copy; valid as long as its library.

@@ -19,12 +19,35 @@ std::string literal(double value) {
 
 }  // namespace
 
-KernelText::KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars)
+KernelText::KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars, bool repeats)
     : kernel_(kernel), scalars_(scalars) {
   const std::vector<Expr> roots = kernel.roots();
   graph_ = &roots.front().graph();
   nodes_ = reachable(roots);
   for (NodeId id : nodes_) level_[id] = level_of(id);
+  if (!repeats) return;
+  const std::set<int> read = fields_read();
+  for (const auto& [from, to] : kernel.repeats.carried)
+    if (const int symbol = graph_->field_index(to); read.contains(symbol)) carried_.emplace(from, symbol);
+  for (const std::string& array : kernel.repeats.trail)
+    if (const int symbol = graph_->field_index(array); read.contains(symbol)) trail_.insert(symbol);
+}
+
+std::vector<int> KernelText::carried() const {
+  std::vector<int> all;
+  for (const auto& [from, symbol] : carried_) all.push_back(symbol);
+  return all;
+}
+
+std::vector<int> KernelText::trail_written() const {
+  std::vector<int> all = carried();
+  std::erase_if(all, [&](int symbol) { return !trail_.contains(symbol); });
+  return all;
+}
+
+int KernelText::carried_from(std::size_t output) const {
+  const auto found = carried_.find(kernel_.outputs[output].field);
+  return found == carried_.end() ? -1 : found->second;
 }
 
 std::string KernelText::name(NodeId id) {
@@ -122,8 +145,12 @@ std::string KernelText::value(NodeId id) const {
   if (node.op == Op::constant) return literal(node.value);
   if (node.op == Op::scalar)
     return fmt::format("S[{}]", scalars_ != nullptr ? scalars_->at(node.symbol) : int{node.symbol});
-  if (node.op == Op::field)
-    return fmt::format("f{}[{}]", node.symbol, index(node.offset, graph_->kind(node.symbol).layout));
+  if (node.op == Op::field) {
+    const auto is_own = [&](const auto& entry) { return entry.second == int{node.symbol}; };
+    if (std::ranges::any_of(carried_, is_own)) return carried_name(node.symbol);
+    const char* const at = trail_.contains(node.symbol) ? " + at" : "";
+    return fmt::format("f{}[{}{}]", node.symbol, index(node.offset, graph_->kind(node.symbol).layout), at);
+  }
   if (node.op == Op::coordinate) {
     const int offset = node.offset[node.axis];
     return fmt::format("X{}[{} + {}]", node.axis, "ijk"[node.axis], offset);

@@ -20,15 +20,26 @@ class KernelText {
   /// Where a node's value can change: the loop it must be computed in.
   enum class Level { launch, row, cell };
 
-  /// @param scalars places in S by symbol; null: the symbols themselves.
-  explicit KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars = nullptr);
+  /// @param scalars places in S by symbol; null: the symbols themselves. @param repeats whether the wrapper applies the
+  /// cell several times as KernelSpec::Repeats says: then `at` is where the trail of a time begins.
+  explicit KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars = nullptr, bool repeats = false);
 
   /// Definitions of all values of a level, a line each.
   std::string values(Level level) const;
   /// Writes the outputs of the cell.
   std::string outputs() const;
-  /// The name of a summand's value.
+  /// The names of an output's and of a summand's value.
+  std::string output(std::size_t output) const { return name(kernel_.outputs[output].value.id()); }
   std::string summand(std::size_t sum) const { return name(kernel_.sums[sum].value.id()); }
+
+  // Where the cell is applied several times: symbols of arrays.
+  /// Those that are read once, and then carried in variables.
+  std::vector<int> carried() const;
+  static std::string carried_name(int symbol) { return "c" + std::to_string(symbol); }
+  /// Of these, those whose value at each time is written to the trail.
+  std::vector<int> trail_written() const;
+  /// The one that an output is carried to; -1: none.
+  int carried_from(std::size_t output) const;
 
   std::set<int> fields_read() const;
   std::set<int> scalars() const;
@@ -53,6 +64,8 @@ class KernelText {
   const Graph* graph_;
   std::vector<NodeId> nodes_;
   std::map<NodeId, Level> level_;
+  std::map<std::string, int> carried_;  // symbols that are read, by the arrays that they come from
+  std::set<int> trail_;
 };
 
 }  // namespace hindsight

@@ -51,15 +51,23 @@ void Pass::finish() {
   for (Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);
 }
 
-void Pass::run(const Tables& tables) {
-  if (exchanges_.empty() && border_.empty()) {
-    if (block_of_ != &tables) {
-      block_ = tables.launch_block(ready_);
-      block_of_ = &tables;
-    }
-    if (!ready_.is_empty()) kernel_(block_);
-    return;
+Launch& Pass::block(const Tables& tables) {
+  if (block_of_ != &tables) {
+    block_ = tables.launch_block(ready_);
+    block_of_ = &tables;
   }
+  return block_;
+}
+
+void Pass::run(const Tables& tables, std::int64_t times, std::int64_t trail_step) {
+  Launch& block = this->block(tables);
+  block.times = times;
+  block.trail_step = trail_step;
+  if (!ready_.is_empty()) kernel_(block);
+}
+
+void Pass::run(const Tables& tables) {
+  if (exchanges_.empty() && border_.empty()) return run(tables, 1, 0);
   start(tables);
   tables.launch(kernel_, ready_);
   finish();

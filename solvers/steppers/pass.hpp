@@ -33,11 +33,14 @@ class Pass {
   Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> groups, BorderKernel border = {});
   /// Allocates nothing.
   void run(const Tables& tables);
+  /// The same of a kernel that repeats and needs no ghosts (Launch::times).
+  void run(const Tables& tables, std::int64_t times, std::int64_t trail_step);
   /// Only fills the ghosts.
   void fill_ghosts(const Tables& tables);
 
  private:
   void start(const Tables& tables);
+  Launch& block(const Tables& tables);
   void finish();
   struct Exchange {
     GhostGroup group;

@@ -150,6 +150,11 @@ class TimeLine {
   /// Records steps of equal length from where the record ends to this time.
   void record(std::int64_t count, double to);
 
+  /// Recorded stretches of steps of one length; none goes over a landing time.
+  std::size_t stretches() const { return lengths_.size(); }
+  /// Of a stretch; of stretches(): of what is to come.
+  std::int64_t first_step(std::size_t stretch) const { return first_step_[stretch]; }
+
   /// Steps of one length between two times.
   struct Stretch {
     double from = 0.0, to = 0.0, step = 0.0;

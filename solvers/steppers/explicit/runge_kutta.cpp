@@ -55,6 +55,8 @@ struct RungeKutta::Parts {
   std::vector<std::vector<int>> stage, dot_stage;  // symbols [stage][field]; the last entry is the new state
   std::vector<int> lambda, lambda_next;            // symbols
   std::vector<Memory> stage_memory, dot_memory;
+  bool takes_spans = false;
+  std::int64_t state_doubles = 0;
 };
 
 RungeKutta::Parts::Parts(const Model& model, const Tableau& tableau, const Active& active, Wants wants)
@@ -164,6 +166,9 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction);
   if (p.estimate) p.estimate->prepare(grid, tables);
   allocate(grid, tables);
+  p.takes_spans = p.scheme.is_pointwise() && grid.dimensions() == 0 && grid.machine().is_host() && !p.time_dependent &&
+                  active_.series.empty() && p.kernels.noise(Direction::forward).empty();
+  p.state_doubles = state_doubles(grid, model_.fields.size());
 }
 
 /// Arrays that kernels name and nobody else provides: slopes, stage adjoints; and the stages' inputs.
@@ -244,6 +249,35 @@ void RungeKutta::record(Tables& tables, StepTime time, double* u, double* next, 
   } else {
     all.back().fill_recorded_ghosts(tables);
   }
+}
+
+SpanStepper* RungeKutta::spans() {
+  return parts_->takes_spans ? this : nullptr;
+}
+
+void RungeKutta::step(Tables& tables, const StepSpan& span, double* u, double* next) {
+  Parts& p = *parts_;
+  begin_forward(tables, span.first);
+  bind_stages(tables, u, nullptr);
+  tables.bind_state(p.stage.back(), next);
+  p.kernels.kernels().front().run_value(tables, span.count);
+}
+
+void RungeKutta::record(Tables& tables, const StepSpan& span, double* u, double* next) {
+  Parts& p = *parts_;
+  begin_forward(tables, span.first);
+  bind_stages(tables, u, nullptr);
+  tables.bind_state(p.stage.back(), next);
+  p.kernels.kernels().front().run_trail(tables, span.count, p.state_doubles);
+}
+
+void RungeKutta::reverse(Tables& tables, const StepSpan& span, double* u, double* lambda, double* lambda_next) {
+  Parts& p = *parts_;
+  set_stage_scalars(tables, span.first);
+  bind_stages(tables, u, nullptr);
+  tables.bind_state(p.lambda, lambda);
+  tables.bind_state(p.lambda_next, lambda_next);
+  p.kernels.kernels().front().run_gather(tables, span.count, p.state_doubles);
 }
 
 double RungeKutta::try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {

@@ -22,7 +22,7 @@
 namespace hindsight {
 
 /// Steps by a tableau. Scalars' sums come first, then two per stage and active series.
-class RungeKutta final : public Stepper {
+class RungeKutta final : public Stepper, private SpanStepper {
  public:
   RungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants);
   ~RungeKutta() override;
@@ -48,6 +48,8 @@ class RungeKutta final : public Stepper {
   void step(Tables& tables, StepTime time, double* u, double* next) override;
   /// Keeps the stage inputs Y_2..Y_s.
   void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  /// Of ODEs on the host that do not depend on time.
+  SpanStepper* spans() override;
   int error_order() const override { return tableau_.error.empty() ? 0 : tableau_.embedded_order + 1; }
   double try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
   void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
@@ -68,6 +70,9 @@ class RungeKutta final : public Stepper {
 
  private:
   struct Parts;
+  void step(Tables& tables, const StepSpan& span, double* u, double* next) override;
+  void record(Tables& tables, const StepSpan& span, double* u, double* next) override;
+  void reverse(Tables& tables, const StepSpan& span, double* u, double* lambda, double* lambda_next) override;
   int stages() const { return tableau_.stages(); }
   /// Whether slopes and stage adjoints are kept in arrays of their own.
   bool keeps_slopes() const;

@@ -177,7 +177,8 @@ RungeKuttaKernels::WholeStep RungeKuttaKernels::whole_step() const {
 
 KernelRequest RungeKuttaKernels::step() const {
   KernelRequest request;
-  request.names = {"step", "tangent", "reverse", "", "", ""};
+  request.names = {"step", "tangent", "reverse", "", "", "", "trail"};
+  request.repeats = model_.dimensions == 0 && active_.series.empty();
   request.expressions = whole_step().next;
   for (const std::string& field : model_.fields) {
     request.states.push_back(StageNames::stage(field, 1));

@@ -57,7 +57,17 @@ class GatherDerivation {
       if (!gather.is_constant(0.0)) kernel.outputs.push_back({bar, model_.graph->field(bar) + shared(gather)});
     }
     put_sums(kernel, own);
+    if (request_.repeats) set_repeats(kernel);
     return fused(kernel);
+  }
+
+  /// States are read from their trail; adjoints and what is added up for parameters are carried.
+  void set_repeats(KernelSpec& kernel) const {
+    for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
+      const std::string& array = kernel.outputs[i].field;
+      kernel.repeats.carried.emplace_back(array, i < request_.states.size() ? request_.multiplier_arrays[i] : array);
+    }
+    kernel.repeats.trail = request_.states;
   }
 
   void put_sums(KernelSpec& kernel, const Adjoint& own) const {
@@ -121,7 +131,17 @@ bool cross_walls(const Model& model, const std::vector<Expr>& expressions) {
 KernelSpec value_kernel(const KernelRequest& request) {
   KernelSpec kernel{request.names.value, {}, {}};
   request.epilogue.values(kernel, request.expressions);
+  for (std::size_t f = 0; f < request.states.size() && request.repeats; ++f)
+    kernel.repeats.carried.emplace_back(kernel.outputs[f].field, request.states[f]);
   return fused(kernel);
+}
+
+KernelSpec trail_kernel(const KernelRequest& request) {
+  if (!request.repeats) return {};
+  KernelSpec kernel = value_kernel(request);
+  kernel.name = request.names.trail;
+  kernel.repeats.trail = request.states;
+  return kernel;
 }
 
 KernelSpec tangent_kernel(const Active& active, const KernelRequest& request) {

@@ -31,7 +31,7 @@ struct Epilogue {
 };
 
 struct KernelNames {
-  std::string value, tangent, gather, border, ring, add;
+  std::string value, tangent, gather, border, ring, add, trail = {};
 };
 
 /// Who fills the ghosts of the state that derivatives read.
@@ -53,6 +53,10 @@ struct KernelRequest {
   Expr share = {};  ///< by which derivatives with respect to parameters and wall values are multiplied; invalid: 1
   Epilogue epilogue;
   StateGhosts ghosts = StateGhosts::recorded;
+  /// Values are the states of the next step, and gathers the adjoints of the one before, in the order of the states, so
+  /// that kernels can take several steps in a launch (KernelSpec::Repeats). Not where active series are read, whose
+  /// sums may be one.
+  bool repeats = false;
 };
 
 /// Kernels of the transposed derivative (derive.hpp): they write gathers, add to the arrays of parameter fields'
@@ -64,6 +68,8 @@ struct GatherKernels {
 };
 
 KernelSpec value_kernel(const KernelRequest& request);
+/// The same, which leaves the states that it begins with in the trail; empty where it does not repeat.
+KernelSpec trail_kernel(const KernelRequest& request);
 KernelSpec tangent_kernel(const Active& active, const KernelRequest& request);
 GatherKernels gather_kernels(const Model& model, const Active& active, const KernelRequest& request);
 

@@ -14,6 +14,7 @@ DifferentiatedKernel::DifferentiatedKernel(const Model& model, const Active& act
 
 void DifferentiatedKernel::derive_adjoint() {
   gather_ = gather_kernels(model_, active_, request_);
+  trail_ = trail_kernel(request_);
 }
 
 void DifferentiatedKernel::derive_tangent() {
@@ -37,7 +38,7 @@ std::vector<const KernelSpec*> DifferentiatedKernel::specs(Direction direction) 
   std::vector<const KernelSpec*> all;
   switch (direction) {
     case Direction::forward:
-      all = {&value_};
+      all = {&value_, &trail_};
       break;
     case Direction::reverse:
       all = {&gather_.main, &gather_.border, &gather_.ring, &gather_.add};
@@ -88,6 +89,7 @@ void DifferentiatedKernel::make_value_passes(const KernelContext& context) {
   const Kernel kernel = context.loaded(value_);
   GhostGroup ghosts = state_ghosts(context, value_, {0, 0, 0});
   value_pass_.emplace(context.grid, kernel, std::vector<GhostGroup>{ghosts});
+  if (const Kernel trail = context.loaded(trail_)) trail_pass_.emplace(context.grid, trail, std::vector<GhostGroup>{});
   if (request_.ghosts != StateGhosts::recorded) return;
   std::vector<const KernelSpec*> readers = specs(Direction::reverse);
   const bool has_adjoint = !readers.empty();

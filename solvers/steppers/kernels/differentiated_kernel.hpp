@@ -67,6 +67,15 @@ class DifferentiatedKernel {
     if (dot_walls_) dot_walls_->evaluate(tables);
   }
   void run_value(const Tables& tables) { value_pass_->run(tables); }
+  // Several steps in a launch (KernelRequest::repeats, Launch::times), on grids without dimensions.
+  void run_value(const Tables& tables, std::int64_t times) { value_pass_->run(tables, times, 0); }
+  /// Leaves a trail, for the gather. Once derive_adjoint() was called.
+  void run_trail(const Tables& tables, std::int64_t times, std::int64_t trail_step) {
+    trail_pass_->run(tables, times, trail_step);
+  }
+  void run_gather(const Tables& tables, std::int64_t times, std::int64_t trail_step) {
+    if (gather_pass_) gather_pass_->run(tables, times, trail_step);
+  }
   /// The same, bit for bit; the ghosts of the state are as deep as derivatives read them (StateGhosts::recorded).
   void run_recorded(const Tables& tables) { recorded_pass_->run(tables); }
   /// Only fills these ghosts.
@@ -93,10 +102,10 @@ class DifferentiatedKernel {
   const Model& model_;
   const Active& active_;
   KernelRequest request_;
-  KernelSpec value_, tangent_;
+  KernelSpec value_, trail_, tangent_;
   GatherKernels gather_;
   std::optional<WallValues> walls_, dot_walls_;
-  std::optional<Pass> value_pass_, recorded_pass_, tangent_pass_, gather_pass_;
+  std::optional<Pass> value_pass_, trail_pass_, recorded_pass_, tangent_pass_, gather_pass_;
   std::optional<WallGather> wall_gather_;
 };
 
