@@ -132,6 +132,7 @@ Evaluation Gradients::evaluate_once(const StateObserver& observer) {
     drift_.settle();
     checkpoints_->plan_measured();
   }
+  if (steps_before_ > 0 && !this->goes_on() && is_lossless) checkpoints_->expect_steps(steps_before_);
   if (options_.watch.begins) options_.watch.begins(steps_of_evaluation());
   simulation_->memory()->restart_peak();
   if (const auto& device = simulation_->machine().account()) device->restart_peak();
@@ -143,6 +144,7 @@ Evaluation Gradients::evaluate_once(const StateObserver& observer) {
   double seconds = 0.0;
   GradientResult result = sweep(observer, seconds);
   if (options_.watch.ends) options_.watch.ends();
+  steps_before_ = plan().is_open() ? simulation_->time().steps() : 0;
   report_damage(result.counts);
   if (options_.costs.empty() && plan().is_automatic && !plan().is_open() && !goes_on)
     drift_.see(comm_.max(seconds), plan().seconds);

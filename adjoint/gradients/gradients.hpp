@@ -68,7 +68,8 @@ class Gradients {
   std::unique_ptr<PlannedCheckpoints> checkpoints_;
   std::unique_ptr<Calibration> calibration_;
   Drift drift_;
-  bool is_attached_ = false;  // to the keeper
+  std::int64_t steps_before_ = 0;  // of the gradient before, where nothing but states tells them
+  bool is_attached_ = false;       // to the keeper
 };
 
 }  // namespace hindsight

@@ -69,7 +69,7 @@ void visit_seconds(Seconds& s, const Visit& visit) {
 template <class Request, class Visit>
 void visit_request(Request& r, const Visit& visit) {
   visit(r.steps, r.capacities.slots, r.content, r.costs.forward, r.costs.reverse, r.costs.write, r.costs.read,
-        r.costs.write_delay, r.costs.read_delay, r.record_units, r.record_gives_state, r.period, r.at_most,
+        r.costs.write_delay, r.costs.read_delay, r.record_units, r.record_gives_state, r.period, r.at_most, r.records,
         r.table_bytes, r.roles.memory, r.roles.slow);
 }
 

@@ -19,6 +19,9 @@ constexpr Tier slow_tiers[] = {Tier::host, Tier::disk};
 /// steps there will be.
 constexpr std::int64_t open_end_bytes = std::int64_t{1} << 30;
 
+/// Of stage records that are kept in a first gradient whose number of steps nobody knows.
+constexpr std::int64_t first_record_bytes = std::int64_t{8} << 20;
+
 }  // namespace
 
 PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicator& comm, const GradientOptions& options,
@@ -42,6 +45,25 @@ PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicato
     count();
   }
   require_working_memory();
+  expect_first_steps();
+}
+
+/// Where records are small, those of many steps.
+void PlannedCheckpoints::expect_first_steps() {
+  constexpr std::int64_t many = 200;
+  PlanInputs& inputs = means_.inputs;
+  if (inputs.steps != unknown_steps) return;
+  const std::int64_t steps = first_record_bytes / (inputs.record_units * taken_bytes(Tier::host, inputs));
+  inputs.likely_steps = least_of_ranks(steps) >= many ? least_of_ranks(steps) : 0;
+}
+
+void PlannedCheckpoints::expect_steps(std::int64_t steps) {
+  const PlanInputs before = inputs();
+  if (!plan_.is_open() || plan_.kind->name != "online" || before.record_units == 1 || steps <= plan_.request.records ||
+      steps <= before.likely_steps)
+    return;
+  means_.inputs.likely_steps = steps + steps / 4 + 16;
+  plan_again(before.seconds);
 }
 
 /// What schedules count as a step.

@@ -54,6 +54,9 @@ class PlannedCheckpoints {
   void plan_freely();
   /// plan_again() with costs that are known.
   void plan_again(const OperationSeconds& known);
+  /// The last gradient took so many steps: where their records were not kept and would fit, plans for as many and some
+  /// more. Of a run whose end is open; another plan has the same bits.
+  void expect_steps(std::int64_t steps);
   /// Plans again with the slots that fit. @param seconds that the gradient had taken when it was broken off. @throws
   /// ResourceError when they are too few.
   void shrink(const TierIsFull& full, double seconds);
@@ -76,6 +79,7 @@ class PlannedCheckpoints {
   void choose_tiers();
   void take_steps(bool spans);
   bool may_take_spans() const;
+  void expect_first_steps();
   void make_tiers(int depth);
   void set_depth(int depth);
   void require_working_memory() const;

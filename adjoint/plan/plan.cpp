@@ -28,6 +28,7 @@ ScheduleRequest request_of(const PlanInputs& inputs, TierRoles roles) {
   request.roles = roles;
   request.steps = inputs.steps;
   request.at_most = inputs.at_most;
+  request.records = inputs.likely_steps;
   request.capacities = inputs.units;
   request.period = inputs.period;
   request.table_bytes = inputs.host_bytes / 8;  // most is for checkpoints

@@ -19,6 +19,7 @@ struct PlanInputs {
   std::string schedule = "auto";      ///< or the name of a schedule
   std::int64_t steps = 1;             ///< or unknown_steps
   std::int64_t at_most = 0;           ///< unknown_steps: the latest end
+  std::int64_t likely_steps = 0;      ///< unknown_steps: records of as many are worth their memory; 0: none
   Capacities units;                   ///< per tier, of one state, working memory not included
   std::int64_t record_units = 1;      ///< that a stage record takes
   std::int64_t state_bytes = 0;       ///< of one unit in memory, on this rank

@@ -9,12 +9,16 @@
 // - Beyond, the checkpoint is given up whose loss costs least if the run ended after the next step, Revolve reversing
 //   each segment with the slots then free; or the new state is not kept. For n <= 2000 this costs at most 1.11 of
 //   the optimum with n known (s = 2), 1.02 to 1.05 with more slots.
+//
+// Where there is room for records too, those of the last steps are kept beside these states, the latest one in the place
+// of the oldest: a run that is no longer than foreseen takes no step again, one that grows longer goes on.
 #include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "adjoint/schedule/binomial.hpp"
 #include "adjoint/schedule/kinds.hpp"
+#include "adjoint/schedule/level_counts.hpp"
 
 namespace hindsight {
 namespace {
@@ -134,7 +138,15 @@ class OnlineCheckpoints {
   std::optional<Loss> ended_;  // of kept_ as it is
 };
 
-ActionStream actions(std::int64_t slots) {
+/// How memory is divided: slots of states, then records of so many units each.
+struct Places {
+  std::int64_t states = 0, records = 0, units = 1;
+  std::int64_t all() const { return saturating_sum(states, saturating_product(records, units)); }
+  Slot of_record(std::int64_t step) const { return {Tier::host, states + step % records * units}; }
+};
+
+ActionStream actions(Places places) {
+  const std::int64_t slots = places.states;
   OnlineCheckpoints checkpoints(slots);
   co_await OneAtATime{};
   std::int64_t n = unknown_steps;
@@ -142,6 +154,11 @@ ActionStream actions(std::int64_t slots) {
     co_yield Record{x};
     n = co_await EndOfRun{};
     if (n != unknown_steps) break;
+    if (places.records > 0) {
+      if (x >= places.records) co_yield Release{places.of_record(x)};
+      co_yield Save{places.of_record(x), x, Content::record};
+    }
+    if (slots == 0) continue;
     const std::int64_t instead_of = checkpoints.choose(x);
     if (instead_of == -2) continue;
     if (instead_of >= 0) co_yield Release{Slot{Tier::host, instead_of}};
@@ -150,38 +167,83 @@ ActionStream actions(std::int64_t slots) {
   }
   co_yield Turn{n};
   co_yield Reverse{n - 1};
+  std::int64_t end = n - 1;
+  for (; places.records > 0 && end > 0 && end > n - 1 - places.records; --end) {
+    co_yield Load{places.of_record(end - 1), end - 1, Content::record};
+    co_yield Reverse{end - 1};
+    co_yield Release{places.of_record(end - 1)};
+  }
   CountedVector<Slot> free;
   free.reserve(static_cast<std::size_t>(slots));
   for (std::int64_t i = checkpoints.count(); i < slots; ++i) free.push_back({Tier::host, i});
-  std::int64_t end = n - 1, j = checkpoints.count();
+  std::int64_t j = checkpoints.count();
   for (std::int64_t i = checkpoints.latest(); i != OnlineCheckpoints::none; i = checkpoints[i].before) {
     const std::int64_t begin = checkpoints[i].step;
     const Slot slot{Tier::host, i};
-    BinomialSweep sweep({begin, end, slots - --j, -1, false, true}, {slot, free.data()});
-    for (ActionBatch batch; sweep.next(batch);)
-      for (const Action& action : batch) co_yield action;
+    --j;
+    if (begin < end) {
+      BinomialSweep sweep({begin, end, slots - j, -1, false, true}, {slot, free.data()});
+      for (ActionBatch batch; sweep.next(batch);)
+        for (const Action& action : batch) co_yield action;
+      end = begin;
+    }
     co_yield Release{slot};
     free.push_back(slot);
-    end = begin;
   }
   co_yield Done{};
 }
 
+std::int64_t most_steps(const ScheduleRequest& request) {
+  return request.steps == unknown_steps ? request.at_most : request.steps;
+}
+
+/// The fewest slots with which no step of a run is taken more than twice again.
+std::int64_t enough_states(std::int64_t most) {
+  std::int64_t slots = 1;
+  while (beta(slots, 2) < most) ++slots;
+  return slots;
+}
+
+/// States have what they need first, and all that there is where no records are asked for.
+Places divide(const ScheduleRequest& request) {
+  const std::int64_t most = most_steps(request);
+  const std::int64_t useful = std::clamp<std::int64_t>(most - 1, 1, OnlineCheckpoints::most_slots);
+  Places places{useful_of(request.capacities[Tier::host], useful)};
+  if (request.content != Content::record || most < 2) return places;
+  places.units = request.record_units;
+  const std::int64_t wanted = request.records > 0 ? std::min(request.records, most - 1) : most - 1;
+  const std::int64_t units = request.capacities[Tier::host], all = saturating_product(wanted, places.units);
+  if (wanted == most - 1 && (units < 0 || all <= units)) return {0, wanted, places.units};
+  places.states = std::min(enough_states(most), useful);
+  if (units >= 0) places.states = std::min(places.states, std::max<std::int64_t>(1, units));
+  places.records = units < 0 ? wanted : std::min(wanted, (units - places.states) / places.units);
+  if (places.records == 0) return Places{useful_of(units, useful)};
+  return places;
+}
+
 Schedule make(const ScheduleRequest& request) {
-  const std::int64_t most = request.steps == unknown_steps ? request.at_most : request.steps;
   if (request.steps != unknown_steps) require_known_steps("online", request);
-  const std::int64_t slots =
-      take_host_slots("online", request, 1, std::clamp<std::int64_t>(most - 1, 1, OnlineCheckpoints::most_slots));
-  Schedule schedule{{}, [slots] { return actions(slots); }};
+  const Places places = divide(request);
+  take_host_slots("online", request, 1, places.all());
+  Schedule schedule{{}, [places] { return actions(places); }};
   schedule.predicted.plain = schedule.predicted.recorded = schedule.predicted.reversed = unpredicted;
   schedule.predicted.writes = schedule.predicted.reads = only_host(unpredicted);
-  schedule.predicted.peak = only_host(slots);
+  schedule.predicted.peak = only_host(places.all());
   return schedule;
 }
 
+/// Records where those that are foreseen fit beside states enough for a run of any length.
+void complete(ScheduleRequest& request, const RecordOffer& records) {
+  if (!records.is_possible || records.units == 1 || request.records == 0) return;
+  ScheduleRequest with = request;
+  with.content = Content::record;
+  with.record_units = records.units;
+  const Places places = divide(with);
+  if (places.records == std::min(request.records, most_steps(request) - 1)) request = with;
+}
+
 ScheduleMemory memory(const ScheduleRequest& request) {
-  const std::int64_t most = request.steps == unknown_steps ? request.at_most : request.steps;
-  const std::int64_t slots = useful_of(request.capacities[Tier::host], std::min(most, OnlineCheckpoints::most_slots));
+  const std::int64_t most = most_steps(request), slots = divide(request).states;
   constexpr auto each = static_cast<std::int64_t>(sizeof(OnlineCheckpoints::Kept) + sizeof(Slot));
   return {slots * each + BinomialSweep::bytes(most, slots), 0};
 }
@@ -191,7 +253,7 @@ ScheduleMemory memory(const ScheduleRequest& request) {
 ScheduleKind online_schedule() {
   return {"online", "the number of steps is not known in advance; near the optimum for any",
           make,     true,
-          nullptr,  nullptr,
+          complete, nullptr,
           false,    memory};
 }
 

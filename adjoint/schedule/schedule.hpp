@@ -150,12 +150,13 @@ struct TierRoles {
 struct ScheduleRequest {
   std::int64_t steps = 1;            ///< n >= 1, or unknown_steps for an online schedule
   Capacities capacities{};           ///< slots include the one that holds the initial state
-  Content content = Content::state;  ///< store-all: whether its slots keep states or stage records
+  Content content = Content::state;  ///< store-all, online: whether slots keep states alone or stage records too
   ScheduleCosts costs{};             ///< of families that weigh them
   std::int64_t record_units = 1;     ///< units that a stage record takes
   bool record_gives_state = false;   ///< a record also gives back the state after its step (stiffly accurate methods)
   std::int64_t period = 0;           ///< steps between checkpoints of periodic families; 0: the schedule chooses
   std::int64_t at_most = 0;          ///< unknown_steps: the run ends here at the latest
+  std::int64_t records = 0;          ///< online: records of the last steps that are kept; 0: as many as fit
   std::int64_t table_bytes = std::numeric_limits<std::int64_t>::max();  ///< host memory that a dynamic program may take
                                                                         ///< where there is another way
   TierRoles roles{};  ///< see make_schedule() (roles.hpp); capacities and costs are those of the tiers

@@ -1,5 +1,6 @@
 // Steps of small ODEs that are taken several in a call: the same bits as one by one, in the same order of events.
 // ranks: 1 2
+#include "solvers/time/fixed_steps.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -7,16 +8,15 @@ namespace {
 
 using namespace test;
 
-/// Stretches of 37 and 13 steps between landings: no number of steps divides both.
+/// Stretches of 37, 13, 307 and 644 steps and one of a step: no number of steps divides all.
 const std::string lotka_volterra = R"yaml(
 case: lotka-volterra
 parameters: {alpha: 0.54, beta: 0.027, gamma: 0.8, delta: 0.024, u0: 34}
 state: {u: {initial: "u0"}, v: {initial: 5.8}}
 equations: {dt(u): "(alpha - beta*v)*u", dt(v): "(-gamma + delta*u)*v"}
-time: {method: rk4, step: 0.02, to: 20}
+time: {method: rk4, step: 0.02, to: 20, switches: [0.74, 1, 7.123, 19.99]}
 objective: [{final: "u^2 + v^2"}]
 unknowns: {alpha: {}, beta: {}, gamma: {}, delta: {}, u0: {}, initial(v): {}}
-output: {times: [0.74, 1, 7.123, 19.99]}
 )yaml";
 
 std::int64_t spans_of(const Session& session) {

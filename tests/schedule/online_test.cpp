@@ -64,6 +64,42 @@ TEST(Online, KeepsEverythingWhenItFits) {
   EXPECT_EQ(counts.recorded, 2 * 80 - 1);
 }
 
+ScheduleCounts with_records(std::int64_t n, std::int64_t records, std::int64_t units, std::int64_t slots) {
+  ScheduleRequest request{unknown_steps, {{0, slots, 0}}};
+  request.at_most = n;
+  request.content = Content::record;
+  request.records = records;
+  request.record_units = units;
+  return simulate(schedules().find("online"), request);
+}
+
+/// The last records spare their steps; the steps before them are taken again as without.
+TEST(Online, KeepsRecordsOfTheLastSteps) {
+  for (const std::int64_t units : {1, 3, 8})
+    for (std::int64_t n = 1; n <= 60; ++n) {
+      const std::int64_t records = 20, slots = records * units + 12;
+      const ScheduleCounts counts = with_records(n, records, units, slots);
+      EXPECT_EQ(counts.kept, n - 1);
+      EXPECT_LE(counts.peak[index_of(Tier::host)], slots);
+      EXPECT_EQ(counts.recorded, n + std::max<std::int64_t>(0, n - 1 - records)) << n;
+      EXPECT_TRUE(n > records + 1 || counts.plain == 0) << n;
+      EXPECT_LE(counts.plain, n) << n;  // with those that are recorded again, no step more than twice again
+    }
+}
+
+/// Where nothing is said, as many records as there is room for; where there is none, states alone.
+TEST(Online, DividesTheMemoryThatThereIs) {
+  EXPECT_EQ(with_records(1000, 0, 5, 5 * 999).recorded, 1000);
+  const ScheduleCounts some = with_records(1000, 0, 5, 3000);
+  EXPECT_GT(some.kept, 500);
+  EXPECT_LT(some.recorded, 1500);
+  const ScheduleCounts none = with_records(1000, 0, 5, 12);
+  EXPECT_EQ(none.kept, 0);
+  ScheduleRequest of_states{unknown_steps, {{0, 12, 0}}};
+  of_states.at_most = 1000;
+  EXPECT_EQ(none.total(), simulate(schedules().find("online"), of_states).total());
+}
+
 /// Time grows with the steps taken, not with the slots that were there to be used.
 TEST(Online, SlotsThatStayFreeCostNothing) {
   ScheduleRequest request{unknown_steps, {{0, 1'000'000, 0}}};

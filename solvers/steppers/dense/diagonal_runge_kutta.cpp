@@ -13,6 +13,29 @@ enum { base, value, free_block, count };
 DiagonalRungeKutta::DiagonalRungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants)
     : DenseStepper(model, active, std::move(wants), tableau.stages() + count, false), tableau_(std::move(tableau)) {}
 
+StateShape DiagonalRungeKutta::state(const Grid& grid) const {
+  return shape_of_fields(grid, keeps_slope() ? 2 * model_.fields.size() + 1 : model_.fields.size());
+}
+
+void DiagonalRungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
+  DenseStepper::prepare(grid, tables, series);
+  fields_doubles_ = state_doubles(grid, model_.fields.size());
+}
+
+void DiagonalRungeKutta::begin(Tables& /*tables*/, double* state) {
+  if (!keeps_slope()) return;
+  combine(slope_of(state), {{0.0, state}});
+  set_has_slope(state, 0.0);
+}
+
+bool DiagonalRungeKutta::has_slope(const double* state) const {
+  return !systems_.places().empty() && state[2 * fields_doubles_ + systems_.places().front()] != 0.0;
+}
+
+void DiagonalRungeKutta::set_has_slope(double* state, double whether) const {
+  for (const std::int64_t place : systems_.places()) state[2 * fields_doubles_ + place] = whether;
+}
+
 StepTime DiagonalRungeKutta::at_stage(StepTime time, int i) const {
   return {time.t + tableau_.c[static_cast<std::size_t>(i)] * time.h, time.h, time.index};
 }
@@ -30,7 +53,8 @@ void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, doubl
   solver_.begin();
   const int s = this->stages(), first = first_implicit();
   double* const bases = scratch(s + base);
-  if (first == 1) operators_.rhs(tables, at_stage(time, 0), u, scratch(0));
+  if (keeps_slope() && has_slope(u)) copy(slope_of(u), scratch(0));
+  if (keeps_slope() && !has_slope(u)) operators_.rhs(tables, at_stage(time, 0), u, scratch(0));
   for (int i = first; i < s; ++i) {
     const double hg = time.h * a(i, i);
     double* y = stages != nullptr ? stages[i - first] : i + 1 == s ? next : scratch(s + value);
@@ -43,6 +67,9 @@ void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, doubl
     combine(scratch(i), {{1.0 / hg, y}, {-1.0 / hg, bases}});
     if (i + 1 == s && next != nullptr && y != next) copy(y, next);
   }
+  if (!keeps_slope() || next == nullptr) return;
+  copy(scratch(s - 1), slope_of(next));
+  set_has_slope(next, 1.0);
 }
 
 void DiagonalRungeKutta::step(Tables& tables, StepTime time, double* u, double* next) {
@@ -76,32 +103,47 @@ void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, double* u, doubl
     double* const y = i < first ? u : stages[i - first];
     if (i >= first) factorise(tables, time, i, y);
     if (i + 1 == s) {
+      const double hg = time.h * a(i, i);
       copy(lambda, beta);
+      if (keeps_slope()) add(beta, {{1.0 / hg, slope_of(lambda)}});
       systems_.solve_transposed(beta);
-      combine(w, {{time.h * a(i, i), beta}});
+      combine(w, {{hg, beta}});
       if (has_active()) operators_.adjoint(tables, at_stage(time, i), y, w, scratch(s + value));
+      if (keeps_slope()) add(beta, {{-1.0 / hg, slope_of(lambda)}});
       copy(beta, lambda_next);
       continue;
     }
     combine(w, {{time.h * a(i + 1, i), scratch(i + 1)}});
     for (int j = i + 2; j < s; ++j) add(w, {{time.h * a(j, i), scratch(j)}});
     if (i < first) {
-      operators_.adjoint(tables, at_stage(time, i), y, w, beta);
-    } else {
-      const double g = 1.0 / (time.h * a(i, i));
-      combine(beta, {{-g, w}});
-      systems_.solve_transposed(w);
-      add(beta, {{g, w}});
-      if (has_active()) operators_.adjoint(tables, at_stage(time, i), y, w, scratch(s + value));
+      reverse_slope(tables, time, u, w, lambda_next);
+      break;
     }
+    const double g = 1.0 / (time.h * a(i, i));
+    combine(beta, {{-g, w}});
+    systems_.solve_transposed(w);
+    add(beta, {{g, w}});
+    if (has_active()) operators_.adjoint(tables, at_stage(time, i), y, w, scratch(s + value));
     add(lambda_next, {{1.0, beta}});
   }
+}
+
+/// Of the explicit first stage. @param w the adjoint of its slope.
+void DiagonalRungeKutta::reverse_slope(Tables& tables, StepTime time, double* u, double* w, double* lambda_next) {
+  const bool is_kept = has_slope(u);
+  set_has_slope(lambda_next, 0.0);
+  combine(slope_of(lambda_next), {{is_kept ? 1.0 : 0.0, w}});
+  if (is_kept) return;
+  double* const beta = scratch(0);
+  operators_.adjoint(tables, at_stage(time, 0), u, w, beta);
+  add(lambda_next, {{1.0, beta}});
 }
 
 void DiagonalRungeKutta::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du,
                                  double* dnext) {
   const int s = this->stages(), first = first_implicit();
-  if (first == 1) operators_.tangent(tables, at_stage(time, 0), u, du, scratch(0));
+  if (keeps_slope() && has_slope(u)) copy(slope_of(du), scratch(0));
+  if (keeps_slope() && !has_slope(u)) operators_.tangent(tables, at_stage(time, 0), u, du, scratch(0));
   double* const dbase = scratch(s + base);
   for (int i = first; i < s; ++i) {
     double* const y = stages[i - first];
@@ -114,8 +156,11 @@ void DiagonalRungeKutta::tangent(Tables& tables, StepTime time, double* u, doubl
     operators_.tangent(tables, at_stage(time, i), y, zero, dy);
     combine(dy, {{hg, dy}, {1.0, dbase}});
     systems_.solve(dy);
-    if (i + 1 < s) combine(scratch(i), {{1.0 / hg, dy}, {-1.0 / hg, dbase}});
+    if (i + 1 < s || keeps_slope()) combine(scratch(i), {{1.0 / hg, dy}, {-1.0 / hg, dbase}});
   }
+  if (!keeps_slope()) return;
+  copy(scratch(s - 1), slope_of(dnext));
+  set_has_slope(dnext, 0.0);
 }
 
 }  // namespace hindsight

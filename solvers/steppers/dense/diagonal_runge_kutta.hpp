@@ -6,6 +6,10 @@
 // which is (w_i - r_i) / (h a_ii): that has no rounding of the size of J. Then lambda' = sum_i beta_i and pbar += w_i
 // dF/dp(Y_i). Tangents follow the same formulas as K_i. (The discrete adjoint of Hager 2000, Sandu 2006, in these
 // terms.)
+//
+// Where the first stage is explicit, its slope K_1 = F(u) is the last one of the step before, as that was solved for: F(u)
+// itself, and J(u)^T w, have a rounding of the size of J. With K' = K_s a part of the new state and lambda_K its
+// adjoint: w_s = A_s^-T (h a_ss lambda + lambda_K), beta_s = (w_s - lambda_K) / (h a_ss), and r_1 is the adjoint of K.
 #pragma once
 
 #include <string>
@@ -17,11 +21,19 @@
 namespace hindsight {
 
 /// Steps by a tableau whose first stage may be explicit, and whose last one is the new state (b is the last row of a):
-/// stiffly accurate. Evaluates J and factors systems anew at every iteration, and once per stage in reverse.
+/// stiffly accurate. Evaluates J and factors systems anew at every iteration, and once per stage in reverse. With an
+/// explicit first stage a state holds the fields, the slope that its step begins with, and whether there is one: 0 at the
+/// begin and after events, where F is evaluated.
 class DiagonalRungeKutta final : public DenseStepper {
  public:
   DiagonalRungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants);
 
+  StateShape state(const Grid& grid) const override;
+  void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
+  void begin(Tables& tables, double* state) override;
+  void begin_tangent(Tables& tables, double* direction) override { begin(tables, direction); }
+  /// Its own arrays do not depend on the fields.
+  void begin_adjoint(Tables& /*tables*/, double* /*lambda*/) override {}
   /// The implicit stages Y_i.
   int record_states() const override { return stages() - first_implicit(); }
   void step(Tables& tables, StepTime time, double* u, double* next) override;
@@ -38,13 +50,19 @@ class DiagonalRungeKutta final : public DenseStepper {
   int first_implicit() const { return tableau_.a[0][0] == 0.0 ? 1 : 0; }
   double a(int i, int j) const { return tableau_.a[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)]; }
   StepTime at_stage(StepTime time, int i) const;
+  bool keeps_slope() const { return first_implicit() == 1; }
+  bool has_slope(const double* state) const;
+  void set_has_slope(double* state, double whether) const;
+  double* slope_of(double* state) const { return state + fields_doubles_; }
   void forward(Tables& tables, StepTime time, double* u, double* next, double* const* stages);
   /// base_i, or its tangent, of slopes in scratch.
   void add_up_base(StepTime time, int i, const double* u, double* base) const;
+  void reverse_slope(Tables& tables, StepTime time, double* u, double* w, double* lambda_next);
   /// Evaluates J at a recorded stage and factors its system.
   void factorise(Tables& tables, StepTime time, int i, double* y);
 
   Tableau tableau_;
+  std::int64_t fields_doubles_ = 0;  // from a state's fields to its slope
 };
 
 }  // namespace hindsight
