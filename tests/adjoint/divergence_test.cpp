@@ -1,5 +1,6 @@
 // A state that is not finite is blamed on the operation that has no value, where it stands in the case, and where and
-// when it happened. ranks: 1 2 3
+// when it happened.
+// ranks: 1 2 3
 #include "runtime/emulated/emulated_device.hpp"
 #include "tests/support.hpp"
 

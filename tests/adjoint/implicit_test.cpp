@@ -44,8 +44,9 @@ std::string fixed(const std::string& method, double step = 0.06) {
   return "time: {method: " + method + ", step: " + std::to_string(step) + ", to: 1.5}\n";
 }
 
+/// Few steps are allowed because checkpoints are allocated, and zeroed, for all of them.
 std::string adaptive(const std::string& method, const std::string& tolerance = "1e-4") {
-  return "time: {method: " + method + ", tolerance: " + tolerance + ", step: 0.001, to: 1.5}\n";
+  return "time: {method: " + method + ", tolerance: " + tolerance + ", step: 0.001, to: 1.5, at most: 2000}\n";
 }
 
 /// @returns the time sections to try: steps of a fixed length, and as errors decide.

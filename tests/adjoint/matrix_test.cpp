@@ -1,6 +1,8 @@
 // Every method x {ODE, ensemble, line, plane} x {scalar, series, field, initial state} x {fixed, adaptive steps}:
 // Taylor remainders of second order, and the tangent's derivative. The suite has pairs of these (adaptive, implicit,
-// events). label: long ranks: 1 2 3
+// events).
+// label: long
+// ranks: 1 2 3
 #include "solvers/steppers/methods.hpp"
 #include "tests/support.hpp"
 
@@ -37,7 +39,7 @@ TEST_P(EveryMethod, HasExactGradients) {
   const Method& method = methods().find(GetParam());
   std::vector<std::string> times = {"time: {method: " + method.name + ", step: 0.04, to: 1}\n"};
   if (method.estimates_errors)
-    times.push_back("time: {method: " + method.name + ", tolerance: 1e-4, step: 0.001, to: 1}\n");
+    times.push_back("time: {method: " + method.name + ", tolerance: 1e-4, step: 0.001, to: 1, at most: 1000}\n");
   int tried = 0;
   for (const Place& place : places())
     for (const char* const unknown : {"a", "q", "k", "initial(v)"})

@@ -1,4 +1,5 @@
-// `step` in expressions is the length of the step being taken, in both sweeps, in walls and in terms. ranks: 1 2
+// `step` in expressions is the length of the step being taken, in both sweeps, in walls and in terms.
+// ranks: 1 2
 #include "tests/support.hpp"
 
 namespace hindsight {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/program/program.hpp"
+#include "tests/whole.hpp"
 
 namespace hindsight {
 namespace {
@@ -105,7 +106,8 @@ time: {method: rk4, step: 0.1, to: 1}
 objective: [{final: "(u - 0.36787977441249844)^2"}]
 unknowns: {p: {}}
 )yaml");
-  for (const char* p : {"1.1", "1.00005", "1.00001", "1.0000001", "1.000000000001", "1", "0.999999"}) {
+  for (const char* p : some_of({"1.1", "1.00005", "1.00001", "1.0000001", "1.000000000001", "1", "0.999999"},
+                               {"1.1", "1.00001", "1.000000000001", "1"})) {
     EXPECT_EQ(check(file + " --set parameters.p=" + p), 0) << p << "\n" << output();
     EXPECT_TRUE(says("the gradient is right\n")) << p << "\n" << output();
     EXPECT_EQ(check(file + " --break-gradient p:1e-6 --set parameters.p=" + p), 4) << p << "\n" << output();
@@ -169,7 +171,7 @@ unknowns: {pl: {}, gamma: {}, initial(rho): {}}
   EXPECT_TRUE(says("the gradient is right")) << output();
   EXPECT_EQ(row("initial(rho)")["verdict"], "kink");
   EXPECT_EQ(row("pl")["tangent_against_adjoint"]["verdict"], "ok");
-  for (const char* part : {"pl:1e-6", "'initial(rho):1e-6'", "steps:1e-6"})
+  for (const char* part : some_of({"pl:1e-6", "'initial(rho):1e-6'", "steps:1e-6"}, {"'initial(rho):1e-6'"}))
     EXPECT_EQ(check(file + " --break-gradient " + part), 4) << part << "\n" << output();
 }
 

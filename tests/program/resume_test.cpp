@@ -298,7 +298,7 @@ case: rosenbrock
 parameters: {a: -1.2, b: 1.0}
 state: {u: {initial: 0}}
 equations: {dt(u): "100*(b - a^2)^2 + (1 - a)^2"}
-time: {step: 1e-6, to: 1}
+time: {step: 5e-6, to: 1}
 objective: [{final: u}]
 unknowns: {a: {}, b: {}}
 checkpoints: {host: 100 slots}
@@ -306,7 +306,7 @@ inversion: {iterations: 40, gradient: 1e-9}
 )yaml";
   ASSERT_EQ(run("invert ode.yaml --out whole"), 0) << output();
   int kills = 0;
-  std::string arguments = "invert ode.yaml --out parts --epoch 0.05s";
+  std::string arguments = "invert ode.yaml --out parts --epoch 0.02s";
   for (; kills < 8 && run_and_kill(arguments, "parts", 3 + kills); ++kills) arguments = "resume parts";
   EXPECT_GT(kills, 2);
   EXPECT_EQ(run("resume parts"), 0) << output();

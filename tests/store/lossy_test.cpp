@@ -2,6 +2,7 @@
 
 #include "bench/lossy_cases.hpp"
 #include "tests/support.hpp"
+#include "tests/whole.hpp"
 
 namespace hindsight {
 namespace {
@@ -47,6 +48,7 @@ TEST(Lossy, TheGradientsErrorIsTheOneAcceptedOrUpToTenTimesLess) {
     EXPECT_EQ(with_codec(problem, "codec: zstd, difference: neighbour", exact).error, 0.0) << problem.name;
     for (const char* codec : {"zfp", "quantised"})
       for (const double accepted : {1e-3, 1e-5, 1e-7}) {
+        if (accepted == 1e-7 && !problem.name.starts_with("smooth") && !test::is_whole()) continue;
         SCOPED_TRACE(fmt::format("{}, {}, accepted {:g}", problem.name, codec, accepted));
         const Outcome outcome = with_codec(problem, fmt::format("codec: {}, accept: {:g}", codec, accepted), exact);
         fmt::print("  {:<36} {:<10} accepted {:.0e}: error {:.2e}, ratio {:.1f}\n", problem.name, codec, accepted,
