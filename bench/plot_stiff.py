@@ -9,7 +9,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-rows = json.load(open(sys.argv[1]))
+rows = json.load(open(sys.argv[1]))["runs"]
 problems = list(dict.fromkeys(row["problem"] for row in rows))
 titles = {"kinetics": "1000 kinetics of ten species", "van-der-pol": "Van der Pol, mu = 1000"}
 styles = {"rodas4": ("o-", "rodas4"), "esdirk4": ("s-", "esdirk4"), "cvodes": ("^--", "CVODES")}

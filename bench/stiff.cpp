@@ -485,7 +485,7 @@ double cost_at(const std::vector<std::array<double, 2>>& error_and_cost, double 
 }  // namespace
 
 void measure(int argc, char** argv) {
-  nlohmann::json all = nlohmann::json::array();
+  nlohmann::json all, ratios, as_discretised;
   for (const Problem& problem : {robertson(4e7), robertson(1e11), van_der_pol(), kinetics()}) {
     const std::size_t fields = problem.fields.size();
     Ours tight(problem, "esdirk4", 1e-12);
@@ -506,10 +506,13 @@ void measure(int argc, char** argv) {
           medians({[&] { found["rodas4"] = rodas.gradient(); }, [&] { found["esdirk4"] = esdirk.gradient(); },
                    [&] { found["cvodes"] = peer.gradient(); }},
                   problem.name == "kinetics" ? 3 : repetitions);
-      if (tolerance == 1e-4 && problem.name.starts_with("robertson"))
-        std::printf("gradient beside differences of runs, tolerance 1e-4: rodas4 %.1e, esdirk4 %.1e, cvodes %.1e\n",
-                    rodas.difference_as_discretised(), esdirk.difference_as_discretised(),
-                    peer.difference_as_discretised());
+      if (tolerance == 1e-4 && problem.name.starts_with("robertson")) {
+        const double ours = rodas.difference_as_discretised(), others = esdirk.difference_as_discretised();
+        const double peers = peer.difference_as_discretised();
+        std::printf("gradient beside differences of runs, tolerance 1e-4: rodas4 %.1e, esdirk4 %.1e, cvodes %.1e\n", ours,
+                    others, peers);
+        as_discretised[problem.name] = {{"rodas4", ours}, {"esdirk4", others}, {"cvodes", peers}};
+      }
       found["rodas4"].state = rodas.state();
       found["esdirk4"].state = esdirk.state();
       std::size_t i = 0;
@@ -533,13 +536,22 @@ void measure(int argc, char** argv) {
     }
     for (const char* const who : {"rodas4", "esdirk4"})
       for (const double error : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8})
-        if (const double ratio = cost_at(works["cvodes"], error) / cost_at(works[who], error); std::isfinite(ratio))
+        if (const double ratio = cost_at(works["cvodes"], error) / cost_at(works[who], error); std::isfinite(ratio)) {
+          const double more_steps = cost_at(steps["cvodes"], error) / cost_at(steps[who], error);
           std::printf(
               "  at an error of the end state of %.0e CVODES takes %.1f times as long as %s, and %.1f times as "
               "many steps\n",
-              error, ratio, who, cost_at(steps["cvodes"], error) / cost_at(steps[who], error));
+              error, ratio, who, more_steps);
+          ratios.push_back({{"problem", problem.name},
+                            {"by", who},
+                            {"state_error", error},
+                            {"cvodes_seconds_over", ratio},
+                            {"cvodes_steps_over", more_steps}});
+        }
+    std::fflush(stdout);
   }
-  if (argc > 1) std::ofstream(argv[1]) << all.dump(1) << "\n";
+  const nlohmann::json result = {{"runs", all}, {"at_equal_errors", ratios}, {"beside_differences", as_discretised}};
+  if (argc > 1) std::ofstream(argv[1]) << result.dump(1) << "\n";
 }
 
 }  // namespace hindsight::bench
