@@ -53,18 +53,23 @@ std::string queued_text(const std::string& owner, Json& json) {
   return "waits for job " + chain["queue"][0]["job"].get<std::string>();
 }
 
+SweepPosition position_in(const Json& status) {
+  SweepPosition position{status["done"], status["total"]};
+  if (status.contains("part")) position.part = status["part"].get<double>();
+  if (status.contains("latest_end")) position.reached = {status["time"], status["latest_end"], true};
+  if (status.contains("end")) position.reached = {status["time"], status["end"], false};
+  return position;
+}
+
 /// How far the sweep under way is, in words; adds to what the status has what follows from it.
 std::string progress_text(Json& json) {
   if (!json.contains("done")) return "no step has been taken yet\n";
-  const auto done = json["done"].get<double>(), total = json["total"].get<double>();
   const auto seconds = json["seconds"].get<double>();
-  const double rate = seconds > 0 ? done / seconds : 0.0;
-  json["percent"] = total > 0 ? 100.0 * done / total : 0.0;
-  json["rate"] = rate;
-  if (rate > 0) json["eta_seconds"] = (total - done) / rate;
-  std::string text = progress_line(json["phase"], "steps", static_cast<std::int64_t>(done),
-                                   static_cast<std::int64_t>(total), seconds) +
-                     "\n";
+  const SweepPosition position = position_in(json);
+  if (position.part) json["percent"] = 100.0 * *position.part;
+  json["rate"] = seconds > 0 ? static_cast<double>(position.done) / seconds : 0.0;
+  if (const auto left = seconds_to_go(position, seconds)) json["eta_seconds"] = *left;
+  std::string text = progress_line(json["phase"], position, seconds) + "\n";
   if (json["evaluations"] > 0) text += fmt::format("{} evaluations before this one\n", json["evaluations"].get<int>());
   return text + fmt::format("last epoch: {}, as of {}\n", json["epoch"].get<int>(), json["date"].get<std::string>());
 }

@@ -107,9 +107,9 @@ class RunJournal final : public GradientKeeper {
   double seconds_of_epochs() const { return clock_.seconds_of_epochs(); }
   /// Seconds that the evaluation under way took in earlier processes.
   double seconds_before() const override { return status_.seconds_before(); }
-  /// For status.json. @param total steps.
+  /// For status.json. @param total steps; 0: not known yet.
   void phase(const std::string& name, std::int64_t total);
-  void progress(std::int64_t done) { status_.progress(done); }
+  void progress(const SweepPosition& position) { status_.progress(position); }
   /// Does the work. When the numerics fail, which they would again, status.json says it.
   template <class Work>
   auto with_failures_told(const Work& work) {

@@ -45,10 +45,12 @@ GradientOptions Session::gradient_options() {
   options.only_plan = options_.only_plan;
   options.penalty = [this](UnknownValues& gradient) { return add_priors(case_, *simulation_, &gradient); };
   options.keeper = options_.journal;
-  options.watch.begins = [this](std::int64_t steps) { progress_.phase("gradient", steps); };
+  options.watch.begins = [this](std::int64_t steps) {
+    steps_of_gradient_ = steps;
+    progress_.phase("gradient");
+  };
   options.watch.progress = [this](std::int64_t forward, std::int64_t reversed) {
-    if (options_.journal != nullptr) options_.journal->progress(forward + reversed);
-    progress_.update(forward + reversed);
+    tell_position(position_of(simulation_->time(), {has_condition(), true, steps_of_gradient_}, forward, reversed));
   };
   options.watch.ends = [this] { progress_.finish(); };
   options.watch.warns = [this](const std::string& text) { progress_.warn(text); };
@@ -70,13 +72,11 @@ std::int64_t Session::epoch_bytes() const {
 }
 
 double Session::objective(const StateObserver& observer) {
-  const std::int64_t steps = simulation_->time().steps();
-  return once("forward", steps,
+  return once("forward", known_steps(simulation_->time().steps()),
               [&](Logged& result) {
-                progress_.phase("forward", steps);
+                progress_.phase("forward");
                 if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
-                result.evaluation.objective = simulation_->run(
-                    watched(observer, [&](std::int64_t done, std::int64_t) { progress_.update(done); }));
+                result.evaluation.objective = simulation_->run(watched(observer));
                 progress_.finish();
                 result.evaluation.objective += add_priors(case_, *simulation_, nullptr);
               })
@@ -85,16 +85,17 @@ double Session::objective(const StateObserver& observer) {
 
 Evaluation Session::gradient(const StateObserver& observer) {
   const std::int64_t plain = std::max<std::int64_t>(0, plan().schedule.predicted.plain);
-  return once("gradient", simulation_->steps_of(plain) + 2 * simulation_->time().steps(),
+  return once("gradient", known_steps(simulation_->steps_of(plain) + 2 * simulation_->time().steps()),
               [&](Logged& result) { result.evaluation = gradients_->evaluate(observer); })
       .evaluation;
 }
 
 std::pair<double, double> Session::tangent(const UnknownValues& direction) {
-  const Logged result = once("tangent", simulation_->time().steps(), [&](Logged& now) {
+  const Logged result = once("tangent", known_steps(simulation_->time().steps()), [&](Logged& now) {
     if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
-    std::tie(now.evaluation.objective, now.derivative) =
-        simulation_->tangent(direction, watched({}, [](std::int64_t, std::int64_t) {}));
+    progress_.phase("tangent");
+    std::tie(now.evaluation.objective, now.derivative) = simulation_->tangent(direction, watched({}));
+    progress_.finish();
     UnknownValues prior_gradient;
     for (const auto& values : simulation_->values()) prior_gradient.emplace_back(values.size(), 0.0);
     now.evaluation.objective += add_priors(case_, *simulation_, &prior_gradient);
@@ -103,15 +104,24 @@ std::pair<double, double> Session::tangent(const UnknownValues& direction) {
   return {result.evaluation.objective, result.derivative};
 }
 
-/// A sweep's options, kept by the journal if there is one.
-SweepOptions Session::watched(const StateObserver& observer, const ProgressObserver& progress) {
+/// Of a sweep forward, kept by the journal if there is one.
+SweepOptions Session::watched(const StateObserver& observer) {
   RunJournal* const journal = options_.journal;
-  if (journal == nullptr) return {observer, progress, nullptr, nullptr};
-  const ProgressObserver both = [journal, progress](std::int64_t forward, std::int64_t reversed) {
-    journal->progress(forward + reversed);
-    progress(forward, reversed);
+  const ProgressObserver progress = [this, steps = simulation_->time().steps()](std::int64_t done, std::int64_t) {
+    tell_position(position_of(simulation_->time(), {has_condition(), false, steps}, done, 0));
   };
-  return {observer, both, journal, journal->kept_sweep()};
+  if (journal == nullptr) return {observer, progress, nullptr, nullptr};
+  return {observer, progress, journal, journal->kept_sweep()};
+}
+
+/// 0 where no number of steps is known in advance.
+std::int64_t Session::known_steps(std::int64_t steps) const {
+  return counts_in_advance(simulation_->time(), has_condition()) ? steps : 0;
+}
+
+void Session::tell_position(const SweepPosition& position) {
+  if (options_.journal != nullptr) options_.journal->progress(position);
+  progress_.update(position);
 }
 
 }  // namespace hindsight

@@ -96,7 +96,10 @@ class Session {
   void write(BlockWriter& to, const Logged& logged, double values) const;
   void read(BlockReader& from, Logged& logged, double values);
   GradientOptions gradient_options();
-  SweepOptions watched(const StateObserver& observer, const ProgressObserver& progress);
+  SweepOptions watched(const StateObserver& observer);
+  bool has_condition() const { return simulation_->spec().until.has_value(); }
+  std::int64_t known_steps(std::int64_t steps) const;
+  void tell_position(const SweepPosition& position);
 
   Case case_;
   Communicator comm_;
@@ -104,6 +107,7 @@ class Session {
   std::shared_ptr<Simulation> simulation_;
   std::vector<std::string> notes_;
   Progress progress_;
+  std::int64_t steps_of_gradient_ = 0;  // planned
   Resident resident_at_start_;
   std::int64_t counted_at_start_ = 0;     // bytes
   bool has_failed_ = false;               // the last evaluation

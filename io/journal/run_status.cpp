@@ -9,16 +9,24 @@
 #include <nlohmann/json.hpp>
 
 namespace hindsight {
+namespace {
+
+/// @param total 0: not known.
+SweepPosition position_in(std::int64_t done, std::int64_t total) {
+  return total > 0 ? SweepPosition::counted(done, total) : SweepPosition{done};
+}
+
+}  // namespace
 
 void RunStatus::begin(const std::string& phase, std::int64_t total, double now) {
+  position_ = {};
   go_on(phase, total);
   restart(now);
-  done_ = 0;
 }
 
 void RunStatus::go_on(const std::string& phase, std::int64_t total) {
   phase_ = phase;
-  total_ = total;
+  position_ = position_in(position_.done, total);
   invalidate();
 }
 
@@ -33,22 +41,22 @@ void RunStatus::finish(double now) {
 }
 
 std::string RunStatus::text() const {
-  if (total_ <= 0) return "";
-  return fmt::format("{} at {:.0f} %", phase_, 100.0 * static_cast<double>(done_) / static_cast<double>(total_));
+  if (position_.part) return fmt::format("{} at {:.0f} %", phase_, 100.0 * *position_.part);
+  return position_.done > 0 ? fmt::format("{} after {} steps", phase_, position_.done) : "";
 }
 
 void RunStatus::save(ArchiveWriter& to, double now) const {
   to.write(seconds(now));
   to.write(phase_);
-  to.write(done_);
-  to.write(total_);
+  to.write(position_.done);
+  to.write(position_.total);
 }
 
 void RunStatus::restore(BlockReader& from) {
   from.read(seconds_before_);
   from.read(phase_);
-  from.read(done_);
-  from.read(total_);
+  const auto done = from.get<std::int64_t>();
+  position_ = position_in(done, from.get<std::int64_t>());
 }
 
 bool RunStatus::is_due(double now) const {
@@ -59,12 +67,17 @@ bool RunStatus::is_due(double now) const {
 void RunStatus::write(std::int64_t evaluations, std::int64_t epoch, double now) {
   written_ = now;
   nlohmann::ordered_json json = {{"phase", phase_},
-                                 {"done", done_},
-                                 {"total", total_},
+                                 {"done", position_.done},
+                                 {"total", position_.total},
                                  {"seconds", seconds(now)},
                                  {"evaluations", evaluations},
                                  {"epoch", epoch},
                                  {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))}};
+  if (position_.part) json["part"] = *position_.part;
+  if (const auto& reached = position_.reached) {
+    json["time"] = reached->time;
+    json[reached->may_end_before ? "latest_end" : "end"] = reached->end;
+  }
   if (!failure_.empty()) json["failure"] = failure_;
   std::ofstream(file_ + ".partial") << json.dump(2) << "\n";
   std::rename((file_ + ".partial").c_str(), file_.c_str());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "io/results/sweep_position.hpp"
 #include "solvers/grid/block_archive.hpp"
 
 namespace hindsight {
@@ -16,12 +17,12 @@ class RunStatus {
 
   /// An evaluation begins: the clock of what it takes starts again.
   void restart(double now) { began_ = now; }
-  /// An evaluation has begun that has so many steps to do; the file is written at once.
+  /// An evaluation has begun that has so many steps to do, 0: not known yet; the file is written at once.
   void begin(const std::string& phase, std::int64_t total, double now);
   /// The same for one that goes on where an earlier process kept it.
   void go_on(const std::string& phase, std::int64_t total);
-  /// Steps of the evaluation that are done.
-  void progress(std::int64_t done) { done_ = done; }
+  /// How far the evaluation is.
+  void progress(const SweepPosition& position) { position_ = position; }
   /// The run has failed, and would fail again: the file says why.
   void fail(const std::string& why);
   /// The evaluation is done, and what earlier processes gave to it.
@@ -29,10 +30,10 @@ class RunStatus {
   /// Seconds that the evaluation under way has taken, and of these in earlier processes.
   double seconds(double now) const { return seconds_before_ + now - began_; }
   double seconds_before() const { return seconds_before_; }
-  /// "gradient at 34 %"; empty where no steps are known.
+  /// "gradient at 34 %", "gradient after 1200 steps" where their number is not known; empty where none is done.
   std::string text() const;
 
-  /// What an epoch has: seconds, phase, steps.
+  /// What an epoch has: seconds, phase, steps done and in all.
   void save(ArchiveWriter& to, double now) const;
   void restore(BlockReader& from);
 
@@ -47,7 +48,7 @@ class RunStatus {
  private:
   static constexpr double never = -1e9;
   std::string file_, phase_, failure_;
-  std::int64_t done_ = 0, total_ = 0;
+  SweepPosition position_;
   double seconds_before_ = 0.0, began_ = 0.0, written_ = never;
 };
 

@@ -15,14 +15,23 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
-std::string progress_line(const std::string& name, const std::string& unit, std::int64_t done, std::int64_t total,
-                          double seconds) {
-  const double rate = static_cast<double>(done) / std::max(seconds, 1e-9);
-  const double part = static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(total, 1));
-  const std::string line =
-      fmt::format("{}  {}/{} {}  {:.0f} %  {:.4g} {}/s", name, done, total, unit, 100 * part, rate, unit);
-  if (done <= 0) return line;
-  return line + "  ETA " + duration_text(static_cast<double>(std::max<std::int64_t>(0, total - done)) / rate);
+std::optional<double> seconds_to_go(const SweepPosition& position, double seconds) {
+  if (!position.part || *position.part <= 0.0) return std::nullopt;
+  return std::max(0.0, seconds * (1.0 - *position.part) / *position.part);
+}
+
+std::string progress_line(const std::string& name, const SweepPosition& position, double seconds) {
+  std::string line = name + "  ";
+  if (const auto& reached = position.reached)
+    line += fmt::format("t = {:.6g} of {:.6g}{}  ", reached->time, reached->end,
+                        reached->may_end_before ? " at the latest" : "");
+  line += std::to_string(position.done);
+  if (position.total > 0) line += "/" + std::to_string(position.total);
+  line += " steps";
+  if (position.part) line += fmt::format("  {:.0f} %", 100 * *position.part);
+  line += fmt::format("  {:.4g} steps/s", static_cast<double>(position.done) / std::max(seconds, 1e-9));
+  const std::optional<double> left = seconds_to_go(position, seconds);
+  return left ? line + "  ETA " + duration_text(*left) : line;
 }
 
 Progress::Progress(bool enabled, int rank) : warns_(enabled && rank == 0), enabled_(warns_ && isatty(2) != 0) {}
@@ -30,31 +39,29 @@ Progress::~Progress() {
   finish();
 }
 
-void Progress::phase(const std::string& name, std::int64_t total, const std::string& unit) {
+void Progress::phase(const std::string& name) {
   finish();
   name_ = name;
-  unit_ = unit;
-  total_ = total;
   next_look_ = 0;
   stride_ = 1;
   start_ = printed_ = std::chrono::steady_clock::now();
 }
 
-void Progress::update(std::int64_t done) {
-  if (!enabled_ || done < next_look_) return;
+void Progress::update(const SweepPosition& position) {
+  if (!enabled_ || position.done < next_look_) return;
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::duration<double> since = now - printed_, all = now - start_;
   // Look at the clock rarely enough that it costs nothing, often enough for ten lines a second.
   if (since.count() < 0.02) stride_ = std::min<std::int64_t>(stride_ * 2, 1 << 20);
-  next_look_ = done + stride_;
+  next_look_ = position.done + stride_;
   if (since.count() < 0.1) return;
   if (since.count() > 0.2) stride_ = std::max<std::int64_t>(1, stride_ / 2);
   printed_ = now;
-  print(done, all.count());
+  print(position, all.count());
 }
 
-void Progress::print(std::int64_t done, double seconds) {
-  print_error("\r\033[K" + progress_line(name_, unit_, done, total_, seconds));
+void Progress::print(const SweepPosition& position, double seconds) {
+  print_error("\r\033[K" + progress_line(name_, position, seconds));
   line_open_ = true;
 }
 

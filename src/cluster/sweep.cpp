@@ -49,7 +49,7 @@ bool has_ended(const JobIdentity& job, const Tasks& tasks) {
 RowState unfinished(const std::string& run, const Tasks& tasks) {
   RowState row{"waiting", "", nullptr, std::nullopt};
   const Json status = status_of(run);
-  if (status.value("total", 0.0) > 0) row.percent = 100.0 * status.value("done", 0.0) / status.value("total", 0.0);
+  if (status.contains("part")) row.percent = 100.0 * status["part"].get<double>();
   const std::optional<ProcessIdentity> owner = FolderLock::owner(run);
   const Liveness state =
       owner ? liveness(*owner, [&](const JobIdentity& job) { return has_ended(job, tasks); }) : Liveness::dead;
@@ -64,7 +64,7 @@ RowState unfinished(const std::string& run, const Tasks& tasks) {
   } else if (!last.ended.empty() && last.code != static_cast<int>(ExitCode::stopped)) {
     row.state = "failed";
     row.text = fmt::format("exit code {}, see {}/job-{}.out", last.code, run, last.id);
-  } else if (row.percent || !last.begun.empty()) {
+  } else if (row.percent || status.value("done", 0) > 0 || !last.begun.empty()) {
     row.state = "stopped";
   }
   return row;

@@ -16,17 +16,18 @@ TEST(RunStatuses, AreReadFromTheirFile) {
   const std::string folder = test::empty_folder();
   RunStatus status(folder);
   status.begin("gradient", 400, 10.0);
-  status.progress(100);
+  status.progress(SweepPosition::counted(100, 400));
   status.write(3, 7, 12.5);
   const Json json = Json::parse(std::ifstream(folder + "/status.json"));
   EXPECT_EQ(json["phase"], "gradient");
   EXPECT_EQ(json["done"], 100);
   EXPECT_EQ(json["total"], 400);
+  EXPECT_EQ(json["part"], 0.25);
   EXPECT_EQ(json["seconds"], 2.5);
   EXPECT_EQ(json["evaluations"], 3);
   EXPECT_EQ(json["epoch"], 7);
   EXPECT_TRUE(std::regex_match(json["date"].get<std::string>(), std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")));
-  EXPECT_EQ(json.size(), 7U);
+  EXPECT_EQ(json.size(), 8U);
   EXPECT_FALSE(std::filesystem::exists(folder + "/status.json.partial"));
 }
 
@@ -39,7 +40,7 @@ TEST(RunStatuses, AreWrittenTwiceASecondAndWhenThereIsNews) {
   status.begin("forward", 1, 10.1);
   EXPECT_TRUE(status.is_due(10.1));
   status.write(0, 0, 10.1);
-  status.progress(1);
+  status.progress(SweepPosition::counted(1, 1));
   EXPECT_FALSE(status.is_due(10.2));
   status.invalidate();
   EXPECT_TRUE(status.is_due(10.2));
@@ -54,10 +55,35 @@ TEST(RunStatuses, SayHowFarAnEvaluationIs) {
   RunStatus status("nowhere");
   EXPECT_EQ(status.text(), "");
   status.begin("gradient", 300, 0.0);
-  status.progress(100);
+  status.progress(SweepPosition::counted(100, 300));
   EXPECT_EQ(status.text(), "gradient at 33 %");
   status.begin("forward", 0, 0.0);
   EXPECT_EQ(status.text(), "");
+  status.progress({.done = 1200, .part = 0.25, .reached = {{.time = 1, .end = 4}}});
+  EXPECT_EQ(status.text(), "forward at 25 %");
+  status.progress({.done = 1200, .reached = {{.time = 1, .end = 4, .may_end_before = true}}});
+  EXPECT_EQ(status.text(), "forward after 1200 steps");
+}
+
+TEST(RunStatuses, HaveTheTimeReachedWhereNoStepsAreKnown) {
+  const std::string folder = test::empty_folder();
+  const auto written = [&](const SweepPosition& position) {
+    RunStatus status(folder);
+    status.begin("forward", 0, 0.0);
+    status.progress(position);
+    status.write(0, 0, 1.0);
+    return Json::parse(std::ifstream(folder + "/status.json"));
+  };
+  const Json adaptive = written({.done = 1200, .part = 0.25, .reached = {{.time = 1, .end = 4}}});
+  EXPECT_EQ(adaptive["done"], 1200);
+  EXPECT_EQ(adaptive["total"], 0);
+  EXPECT_EQ(adaptive["part"], 0.25);
+  EXPECT_EQ(adaptive["time"], 1);
+  EXPECT_EQ(adaptive["end"], 4);
+  const Json open = written({.done = 1200, .reached = {{.time = 1, .end = 4, .may_end_before = true}}});
+  EXPECT_FALSE(open.contains("part"));
+  EXPECT_FALSE(open.contains("end"));
+  EXPECT_EQ(open["latest_end"], 4);
 }
 
 /// What a process that goes on has.
@@ -77,7 +103,7 @@ RunStatus passed_on(const RunStatus& status, double now) {
 TEST(RunStatuses, CountTheSecondsOfAllProcesses) {
   RunStatus first("nowhere");
   first.begin("gradient", 200, 5.0);
-  first.progress(50);
+  first.progress(SweepPosition::counted(50, 200));
   RunStatus second = passed_on(first, 8.0);
   EXPECT_EQ(second.text(), "gradient at 25 %");
   EXPECT_EQ(second.seconds_before(), 3.0);
@@ -95,7 +121,7 @@ TEST(RunStatuses, CountTheSecondsOfAllProcesses) {
 TEST(RunStatuses, BeginAtNoStep) {
   RunStatus status("nowhere");
   status.begin("gradient", 200, 0.0);
-  status.progress(150);
+  status.progress(SweepPosition::counted(150, 200));
   status.begin("gradient", 200, 7.0);
   EXPECT_EQ(status.text(), "gradient at 0 %");
   EXPECT_EQ(status.seconds(9.0), 2.0);

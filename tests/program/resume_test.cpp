@@ -291,6 +291,44 @@ TEST_F(Resume, ASecondProcessIsRefusedWithTheOwner) {
   EXPECT_EQ(run("resume run"), 2) << output();
 }
 
+/// Of a hundred million steps that are allowed, a few are taken.
+TEST_F(Resume, StatusTellsTheTimeReachedWhereTheStepsAreNotKnown) {
+  const std::string oscillator =
+      "case: oscillator\nstate: {u: {initial: 1}, v: {initial: 0}}\nequations: {dt(u): v, dt(v): -u}\n"
+      "objective: [{final: u}]\n";
+  const auto status_at = [&](const std::string& time) {
+    write_text("case.yaml", oscillator + "time: {" + time + "}\n");
+    fs::remove_all("run");
+    Process process(command_line("run case.yaml --quiet --out run", 1) + " > first.txt 2>&1");
+    const auto time_reached = [] {
+      const auto status = nlohmann::json::parse(std::ifstream("run/status.json"), nullptr, false);
+      return status.is_object() ? status.value("time", 0.0) : 0.0;
+    };
+    while (time_reached() == 0.0 && !process.is_over()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_FALSE(process.is_over()) << contents("first.txt");
+    process.send(SIGKILL);
+    process.wait();
+    EXPECT_EQ(run("status run"), 0);
+    const std::string text = output();
+    EXPECT_EQ(run("status run --json -"), 0);
+    return std::pair(nlohmann::json::parse(output()), text);
+  };
+  const auto [adaptive, said] = status_at("method: bs3, tolerance: 1e-12, to: 1e5, at most: 100000000");
+  EXPECT_EQ(adaptive["total"], 0);
+  EXPECT_EQ(adaptive["end"], 1e5);
+  const double part = adaptive["time"].get<double>() / 1e5;
+  EXPECT_NEAR(adaptive["percent"].get<double>(), 100 * part, 1e-9);
+  EXPECT_NEAR(adaptive["eta_seconds"].get<double>(), adaptive["seconds"].get<double>() * (1 - part) / part,
+              1e-3 / part);
+  EXPECT_NE(said.find("forward  t = "), std::string::npos) << said;
+  EXPECT_NE(said.find(" of 100000  "), std::string::npos) << said;
+  const auto [open, told] = status_at("step: 1e-6, until: \"norm(u) > 2\", at most: 1000000000");
+  EXPECT_FALSE(open.contains("percent"));
+  EXPECT_FALSE(open.contains("eta_seconds"));
+  EXPECT_EQ(open["latest_end"], 1000);
+  EXPECT_NE(told.find(" of 1000 at the latest  "), std::string::npos) << told;
+}
+
 /// An inversion's line search goes on as if nothing had been.
 TEST_F(Resume, AnInversionEndsWithTheSameHistory) {
   std::ofstream("ode.yaml") << R"yaml(
