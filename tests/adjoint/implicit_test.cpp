@@ -1,4 +1,4 @@
-// Implicit methods with dense systems: orders, exact gradients, the same bits everywhere, and clear failures.
+// Implicit methods with dense systems: exact gradients, the same bits everywhere, and clear failures.
 // ranks: 1 2 3
 #include <cmath>
 
@@ -89,26 +89,6 @@ TEST(Implicit, EndsWithinTenTimesItsTolerance) {
   for (const Method& method : dense_methods())
     if (method.estimates_errors)
       test::expect_end_within_ten_tolerances(method.name, method.order >= 3 ? 10 : 7, 1000000);
-}
-
-/// Prothero and Robinson: u' = -k (u - cos(t)) - sin(t) with u(0) = 1 is cos(t), however large k.
-double stiff_error(const std::string& method, double step) {
-  Session session(test::text_case("case: stiff\nparameters: {k: 1e6}\nstate: {u: {initial: 1}}\n"
-                                  "equations: {dt(u): \"-k*(u - cos(t)) - sin(t)\"}\ntime: {method: " +
-                                  method + ", step: " + std::to_string(step) +
-                                  ", to: 2}\nobjective: [{final: \"abs(u - cos(2))\"}]\n"),
-                  test::self(), Sensitivities::none);
-  return session.objective({});
-}
-
-TEST(Implicit, StiffProblemsHaveNoErrorOfTheirStiffness) {
-  // Orders that errors fall with when k h is large (Hairer, Wanner, Solving ODEs II, IV.15), and the errors at most.
-  for (const Method& method : dense_methods()) {
-    const double coarse = stiff_error(method.name, 0.05), fine = stiff_error(method.name, 0.025);
-    std::printf("%s: error %.2e at 0.05, order %.2f\n", method.name.c_str(), coarse, std::log2(coarse / fine));
-    EXPECT_LT(coarse, 1e-3) << method.name;
-    EXPECT_GT(std::log2(coarse / fine), 0.85) << method.name;
-  }
 }
 
 std::string failure_of(const std::string& text) {
