@@ -1,0 +1,53 @@
+// A run of every method that is killed goes on with the same bits: steps of a fixed length, and as errors decide.
+// label: long
+#include "solvers/steppers/methods.hpp"
+#include "tests/program/resumed_run.hpp"
+
+namespace hindsight {
+namespace {
+
+using namespace test;
+
+/// With jumps, and as many members as it takes for some seconds.
+std::string case_of(const std::string& time) {
+  return R"yaml(
+case: methods
+grid: {x: {cells: 16000, to: 1}}
+parameters: {a: 0.3, k: {field: "2 + x"}}
+state: {u: {initial: "0.2 + 0.1*x"}, v: {initial: 0.4}}
+equations: {dt(u): "u*(1 - u) - a*u*v", dt(v): "k*(u^2 - v) + 0.3*sin(3*t)"}
+events: [{at: [0, 2, 4.5], set: {u: "u + a*(1 - u)"}}]
+objective: [{final: "u^2"}, {integral: "u*v"}]
+unknowns: {a: {}, k: {}}
+checkpoints: {host: 20 slots}
+time: {to: 8, )yaml" +
+         time + "}\n";
+}
+
+class EveryMethod : public Resume, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(EveryMethod, GoesOnAfterAKill) {
+  const Method& method = methods().find(GetParam());
+  // For some seconds each: explicit steps are a hundred times cheaper.
+  const std::string most = method.pointwise_only ? "0.08" : "0.0005";
+  const std::string tolerance = method.pointwise_only ? "1e-3" : "1e-6";
+  std::vector<std::string> times = {"method: " + method.name + ", step: " + most};
+  if (method.estimates_errors)
+    times.push_back("method: " + method.name + ", tolerance: " + tolerance + ", step: 1e-4, most: " + most);
+  for (const std::string& time : times) {
+    SCOPED_TRACE(time);
+    write_text("case.yaml", case_of(time));
+    std::filesystem::remove_all("whole");
+    std::filesystem::remove_all("killed");
+    ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+    ASSERT_TRUE(run_and_kill("gradient case.yaml --epoch 0.02s --out killed", "killed", 2)) << output();
+    ASSERT_TRUE(run_and_kill("resume killed", "killed", 2) || run("resume killed") == 0) << output();
+    EXPECT_EQ(run("resume killed"), 0) << output();
+    EXPECT_EQ(answer("killed"), answer("whole"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, EveryMethod, ::testing::ValuesIn(methods().names()));
+
+}  // namespace
+}  // namespace hindsight
