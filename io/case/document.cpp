@@ -196,10 +196,11 @@ void Value::require_map() const {
 std::vector<std::string> Value::keys() const {
   require_map();
   std::vector<std::string> all;
+  std::set<std::string> known;
   for (const auto& entry : node_) {
     if (!entry.first.IsScalar()) Value(source_, entry.first, path_).fail("a key must be a name");
     const std::string key = entry.first.Scalar();
-    if (std::find(all.begin(), all.end(), key) != all.end())
+    if (!known.insert(key).second)
       Value(source_, entry.first, path_).fail("duplicate key '" + key + "'" + (path_.empty() ? "" : " in " + path_));
     all.push_back(key);
   }

@@ -118,9 +118,22 @@ Expr masked_choice(Expr condition, Expr yes, Expr no) {
   return no.is_constant(0.0) || supported.is_constant(1.0) ? d : where(supported, d, graph.constant(0.0));
 }
 
+/// One step of the chain rule: `factor` times the derivative with respect to argument i.
 Expr chain(Expr e, int i, Expr factor) {
   if (e.node().op == Op::div && i == 0) return factor / e.arg(1);
   return factor * partial(e, i);
+}
+
+/// The tangent of an operation. @param dot the tangent of an argument, by its number.
+template <class Dot>
+Expr tangent_of(Expr e, Dot dot) {
+  if (const Choice c = choice(e); c.condition.is_valid())
+    return masked_choice(c.condition, dot(c.first), dot(c.first + 1));
+  Expr sum = e.graph().constant(0.0);
+  if (is_flat(e.node().op)) return sum;
+  for (int i = 0; i < arity(e.node().op); ++i)
+    if (const Expr d = dot(i); !d.is_constant(0.0)) sum = masked_sum(sum, chain(e, i, d));
+  return sum;
 }
 
 bool varies_in_space(Expr e) {
@@ -167,7 +180,7 @@ std::vector<Expr> tangent(const std::vector<Expr>& roots, const std::vector<Seed
     const int symbol = seed.is_field ? graph.field_index(seed.name) : graph.scalar_index(seed.name);
     if (symbol >= 0) (seed.is_field ? field_dual : scalar_dual)[symbol] = seed.dual;
   }
-  std::unordered_map<NodeId, Expr> dot;
+  std::vector<Expr> dot(graph.size());  // by node
   for (NodeId id : reachable(roots)) {
     const Node node = graph[id];
     const Expr e(&graph, id);
@@ -177,17 +190,65 @@ std::vector<Expr> tangent(const std::vector<Expr>& roots, const std::vector<Seed
         result = graph.field(it->second, node.offset);
     } else if (node.op == Op::scalar) {
       if (const auto it = scalar_dual.find(node.symbol); it != scalar_dual.end()) result = graph.scalar(it->second);
-    } else if (const Choice c = choice(e); c.condition.is_valid()) {
-      result = masked_choice(c.condition, dot.at(e.arg(c.first).id()), dot.at(e.arg(c.first + 1).id()));
-    } else if (!is_flat(node.op)) {
-      for (int i = 0; i < arity(node.op); ++i)
-        if (const Expr d = dot.at(e.arg(i).id()); !d.is_constant(0.0)) result = masked_sum(result, chain(e, i, d));
+    } else if (arity(node.op) > 0) {
+      result = tangent_of(e, [&](int i) { return dot[e.arg(i).id()]; });
     }
-    dot.emplace(id, result);
+    dot[id] = result;
   }
   std::vector<Expr> out;
-  for (Expr root : roots) out.push_back(dot.at(root.id()));
+  for (Expr root : roots) out.push_back(dot[root.id()]);
   return out;
+}
+
+Partials::Partials(const std::vector<Expr>& roots) : roots_(roots) {
+  if (roots.empty()) return;
+  const Graph& graph = roots.front().graph();
+  is_in_roots_.resize(graph.size(), false);
+  std::unordered_map<NodeId, std::size_t> known;
+  for (const NodeId id : reachable(roots)) {
+    const Node& node = graph[id];
+    Place place{id, node.op == Op::field ? int{node.symbol} : -1, {}, arity(node.op)};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(place.arity); ++i) place.args[i] = known.at(node.args[i]);
+    known.emplace(id, places_.size());
+    places_.push_back(place);
+    is_in_roots_[id] = true;
+  }
+  for (const Expr root : roots) root_places_.push_back(known.at(root.id()));
+  directions_.resize(places_.size());
+  depends_.resize(places_.size());
+}
+
+/// Invalid: it is zero.
+Expr Partials::direction(const Place& place, int symbol, Expr dual) const {
+  if (place.arity == 0) return place.symbol == symbol ? dual : Expr();
+  bool depends = false;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(place.arity); ++i) depends |= depends_[place.args[i]] != 0;
+  if (!depends) return {};
+  Graph& graph = dual.graph();
+  const Expr found = tangent_of(Expr(&graph, place.id), [&](int i) {
+    const std::size_t arg = place.args[static_cast<std::size_t>(i)];
+    return depends_[arg] != 0 ? directions_[arg] : graph.constant(0.0);
+  });
+  return found.is_constant(0.0) ? Expr() : found;
+}
+
+std::vector<Expr> Partials::with_respect_to(const std::string& field, const std::string& dual) {
+  if (roots_.empty()) return {};
+  Graph& graph = roots_.front().graph();
+  const Expr seed = graph.field(dual);
+  const int symbol = graph.field_index(field);
+  for (std::size_t p = 0; p < places_.size() && symbol >= 0; ++p) {
+    directions_[p] = direction(places_[p], symbol, seed);
+    depends_[p] = directions_[p].is_valid() ? 1 : 0;
+  }
+  std::vector<Expr> tangents;
+  for (const std::size_t p : root_places_) tangents.push_back(depends_[p] != 0 ? directions_[p] : graph.constant(0.0));
+  return substitute(
+      tangents,
+      [&](const Node& node) {
+        return node.op == Op::field && node.symbol == seed.node().symbol ? graph.constant(1.0) : Expr();
+      },
+      [&](NodeId id) { return id < is_in_roots_.size() && is_in_roots_[id]; });
 }
 
 Adjoint adjoint(const std::vector<Expr>& roots, const std::vector<Expr>& lambdas,
@@ -197,18 +258,17 @@ Adjoint adjoint(const std::vector<Expr>& roots, const std::vector<Expr>& lambdas
   Graph& graph = roots.front().graph();
   const Expr zero = graph.constant(0.0);
   const std::vector<NodeId> nodes = reachable(roots);
-  std::map<NodeId, Expr> bar;
+  std::vector<Expr> bar(graph.size());  // by node; invalid: zero
   const auto add = [&](Expr target, Expr value) {
     if (value.is_constant(0.0)) return;
-    const auto [it, is_new] = bar.emplace(target.id(), value);
-    if (!is_new) it->second = masked_sum(it->second, value);
+    Expr& sum = bar[target.id()];
+    sum = sum.is_valid() ? masked_sum(sum, value) : value;
   };
   for (std::size_t r = 0; r < roots.size(); ++r) add(roots[r], lambdas[r]);
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-    const auto found = bar.find(*it);
+    const Expr e(&graph, *it), seed = bar[*it];
     const Node node = graph[*it];
-    if (found == bar.end() || arity(node.op) == 0 || is_flat(node.op)) continue;
-    const Expr e(&graph, *it), seed = found->second;
+    if (!seed.is_valid() || arity(node.op) == 0 || is_flat(node.op)) continue;
     if (const Choice c = choice(e); c.condition.is_valid()) {
       add(e.arg(c.first), where(c.condition, seed, zero));
       add(e.arg(c.first + 1), where(graph.make(Op::logical_not, {c.condition}), seed, zero));
@@ -216,26 +276,27 @@ Adjoint adjoint(const std::vector<Expr>& roots, const std::vector<Expr>& lambdas
       for (int i = 0; i < arity(node.op); ++i) add(e.arg(i), chain(e, i, seed));
     }
   }
+  std::map<int, std::vector<NodeId>> field_reads, scalar_reads;  // by symbol
+  for (const NodeId id : nodes) {
+    if (graph[id].op == Op::field) field_reads[graph[id].symbol].push_back(id);
+    if (graph[id].op == Op::scalar) scalar_reads[graph[id].symbol].push_back(id);
+  }
   for (const std::string& name : fields) {
-    const int symbol = graph.field_index(name);
     Expr sum = zero;
-    for (NodeId id : nodes) {
+    for (const NodeId id : field_reads[graph.field_index(name)]) {
       const Node node = graph[id];
-      const auto found = bar.find(id);
-      if (node.op != Op::field || node.symbol != symbol || found == bar.end()) continue;
+      if (!bar[id].is_valid()) continue;
       Offset back;
       for (std::size_t a = 0; a < 3; ++a) back[a] = static_cast<std::int8_t>(-node.offset[a]);
       const bool may_lie_outside = mask.holds_here || back != Offset{0, 0, 0};
-      sum = sum + shift(may_lie_outside ? masked(mask.live, found->second) : found->second, back);
+      sum = sum + shift(may_lie_outside ? masked(mask.live, bar[id]) : bar[id], back);
     }
     result.fields.push_back(sum);
   }
   for (const std::string& name : scalars) {
-    const int symbol = graph.scalar_index(name);
     Expr sum = zero;
-    for (NodeId id : nodes)
-      if (graph[id].op == Op::scalar && graph[id].symbol == symbol)
-        if (const auto found = bar.find(id); found != bar.end()) sum = found->second;
+    for (const NodeId id : scalar_reads[graph.scalar_index(name)])
+      if (bar[id].is_valid()) sum = bar[id];
     result.scalars.push_back(sum);
   }
   return result;

@@ -1,6 +1,8 @@
 // Derivatives of discretised graphs: tangent and adjoint. Second order is the tangent of the adjoint.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,32 @@ struct Seed {
 
 /// Directional derivative of each root: for a read u(offset) the tangent symbol is read at the same offset.
 std::vector<Expr> tangent(const std::vector<Expr>& roots, const std::vector<Seed>& seeds);
+
+/// Derivatives of roots that read no neighbours, one field after another: each costs what the nodes do that depend on
+/// its field, and a glance at the others.
+class Partials {
+ public:
+  explicit Partials(const std::vector<Expr>& roots);
+  /// What tangent() gives for the seed {field, dual}, with 1 in place of the dual: a derivative per root.
+  std::vector<Expr> with_respect_to(const std::string& field, const std::string& dual);
+
+ private:
+  /// A node, and the places of its arguments.
+  struct Place {
+    NodeId id = 0;
+    int symbol = -1;  ///< of a field
+    std::array<std::size_t, 3> args{};
+    int arity = 0;
+  };
+  Expr direction(const Place& place, int symbol, Expr dual) const;
+
+  std::vector<Expr> roots_;
+  std::vector<std::size_t> root_places_;
+  std::vector<Place> places_;           // ascending
+  std::vector<bool> is_in_roots_;       // by node
+  std::vector<Expr> directions_;        // by place
+  std::vector<unsigned char> depends_;  // by place: whether its direction is not zero
+};
 
 /// Transposed derivative, as gathers.
 struct Adjoint {

@@ -19,30 +19,17 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 
 std::uint64_t hash_of(const Node& node) {
   std::uint64_t hash = static_cast<std::uint64_t>(node.op);
-  hash = mix(hash, (std::uint64_t{node.axis} << 16) | node.symbol);
+  hash = mix(hash, (std::uint64_t{node.axis} << 32U) | static_cast<std::uint32_t>(node.symbol));
   for (std::int8_t o : node.offset) hash = mix(hash, static_cast<std::uint8_t>(o));
   hash = mix(hash, std::bit_cast<std::uint64_t>(node.value));
   for (int i = 0; i < arity(node.op); ++i) hash = mix(hash, node.args[static_cast<std::size_t>(i)]);
-  return hash;
+  return hash ^ (hash >> 32U);
 }
 
 /// Bitwise on values, so that -0 and 0 stay apart.
 bool equal(const Node& a, const Node& b) {
   return a.op == b.op && a.axis == b.axis && a.symbol == b.symbol && a.offset == b.offset &&
          std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value) && a.args == b.args;
-}
-
-int find_or_add(std::vector<std::string>& names, const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<int>(found - names.begin());
-  if (names.size() >= 65535) throw InputError("more than 65535 symbols in the equations");
-  names.push_back(name);
-  return static_cast<int>(names.size()) - 1;
-}
-
-int find(const std::vector<std::string>& names, std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
 }
 
 }  // namespace
@@ -75,14 +62,34 @@ int arity(Op op) {
   }
 }
 
+int Graph::Names::find_or_add(const std::string& name) {
+  const auto [at, is_new] = index.try_emplace(name, static_cast<int>(all.size()));
+  if (is_new) all.push_back(name);
+  return at->second;
+}
+
+int Graph::Names::find(std::string_view name) const {
+  const auto found = index.find(name);
+  return found == index.end() ? -1 : found->second;
+}
+
+void Graph::grow_index() {
+  index_.assign(std::max<std::size_t>(1024, 2 * index_.size()), 0);
+  for (NodeId id = 0; id < nodes_.size(); ++id) {
+    std::size_t at = hash_of(nodes_[id]) & (index_.size() - 1);
+    while (index_[at] != 0) at = (at + 1) & (index_.size() - 1);
+    index_[at] = id + 1;
+  }
+}
+
 Expr Graph::intern(const Node& node) {
-  const std::uint64_t hash = hash_of(node);
-  const auto [first, last] = index_.equal_range(hash);
-  for (auto it = first; it != last; ++it)
-    if (equal(nodes_[it->second], node)) return {this, it->second};
+  if (2 * nodes_.size() >= index_.size()) grow_index();
+  std::size_t at = hash_of(node) & (index_.size() - 1);
+  for (; index_[at] != 0; at = (at + 1) & (index_.size() - 1))
+    if (equal(nodes_[index_[at] - 1], node)) return {this, index_[at] - 1};
   const auto id = static_cast<NodeId>(nodes_.size());
   nodes_.push_back(node);
-  index_.emplace(hash, id);
+  index_[at] = id + 1;
   return {this, id};
 }
 
@@ -95,14 +102,14 @@ Expr Graph::constant(double value) {
 Expr Graph::scalar(const std::string& name) {
   Node node;
   node.op = Op::scalar;
-  node.symbol = static_cast<std::uint16_t>(find_or_add(scalars_, name));
+  node.symbol = scalars_.find_or_add(name);
   return intern(node);
 }
 
 Expr Graph::field(const std::string& name, Offset offset) {
   Node node;
   node.op = Op::field;
-  node.symbol = static_cast<std::uint16_t>(find_or_add(fields_, name));
+  node.symbol = fields_.find_or_add(name);
   node.offset = offset;
   return intern(node);
 }
@@ -130,7 +137,7 @@ Expr Graph::make(Op op, const std::vector<Expr>& args, int axis, int symbol) {
   Node node;
   node.op = op;
   node.axis = static_cast<std::uint8_t>(axis);
-  node.symbol = static_cast<std::uint16_t>(symbol);
+  node.symbol = symbol;
   for (std::size_t i = 0; i < args.size(); ++i) node.args[i] = args[i].id();
   return intern(node);
 }
@@ -141,10 +148,10 @@ ArrayKind Graph::kind(int field) const {
 }
 
 int Graph::scalar_index(std::string_view name) const {
-  return find(scalars_, name);
+  return scalars_.find(name);
 }
 int Graph::field_index(std::string_view name) const {
-  return find(fields_, name);
+  return fields_.find(name);
 }
 
 namespace {
@@ -299,7 +306,7 @@ Expr upwind(Expr velocity, Expr a, int axis) {
   return a.graph().make(Op::upwind, {velocity, a}, axis);
 }
 
-std::vector<NodeId> reachable(const std::vector<Expr>& roots) {
+std::vector<NodeId> reachable(const std::vector<Expr>& roots, const std::function<bool(NodeId)>& is_beyond) {
   if (roots.empty()) return {};
   const Graph& graph = roots.front().graph();
   std::vector<bool> seen(graph.size(), false);
@@ -308,7 +315,7 @@ std::vector<NodeId> reachable(const std::vector<Expr>& roots) {
   while (!stack.empty()) {
     const NodeId id = stack.back();
     stack.pop_back();
-    if (seen[id]) continue;
+    if (seen[id] || (is_beyond && is_beyond(id))) continue;
     seen[id] = true;
     found.push_back(id);
     const Node& node = graph[id];

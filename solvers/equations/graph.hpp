@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -64,10 +66,10 @@ using Offset = std::array<std::int8_t, 3>;
 
 struct Node {
   Op op = Op::constant;
-  std::uint8_t axis = 0;     ///< coordinate, derivative, upwind: 0, 1, 2
-  std::uint16_t symbol = 0;  ///< scalar, field: index; derivative: order of the derivative
-  Offset offset{0, 0, 0};    ///< field, coordinate
-  double value = 0.0;        ///< constant
+  std::uint8_t axis = 0;    ///< coordinate, derivative, upwind: 0, 1, 2
+  Offset offset{0, 0, 0};   ///< field, coordinate
+  double value = 0.0;       ///< constant
+  std::int32_t symbol = 0;  ///< scalar, field: index; derivative: order of the derivative
   std::array<NodeId, 3> args{0, 0, 0};
 };
 
@@ -130,8 +132,8 @@ class Graph {
 
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   std::size_t size() const { return nodes_.size(); }
-  const std::vector<std::string>& scalars() const { return scalars_; }
-  const std::vector<std::string>& fields() const { return fields_; }
+  const std::vector<std::string>& scalars() const { return scalars_.all; }
+  const std::vector<std::string>& fields() const { return fields_.all; }
   const std::vector<Noise>& noises() const { return noises_; }
   /// Of a field symbol; doubles in the grid's layout unless it was said.
   ArrayKind kind(int field) const;
@@ -143,10 +145,17 @@ class Graph {
   Expr intern(const Node& node);
 
  private:
+  /// Names in the order in which they came, and their indices.
+  struct Names {
+    std::vector<std::string> all;
+    std::map<std::string, int, std::less<>> index;
+    int find_or_add(const std::string& name);
+    int find(std::string_view name) const;
+  };
+  void grow_index();
   std::vector<Node> nodes_;
-  std::unordered_multimap<std::uint64_t, NodeId> index_;
-  std::vector<std::string> scalars_;
-  std::vector<std::string> fields_;
+  std::vector<NodeId> index_;  // a hash table: nodes + 1, 0 where there is none; a power of two of them
+  Names scalars_, fields_;
   std::vector<Noise> noises_;
   std::unordered_map<int, ArrayKind> kinds_;
 };
@@ -196,15 +205,18 @@ Expr div_grad(Expr k, Expr a);
 Expr upwind(Expr velocity, Expr a, int axis);
 
 /// All nodes that the roots depend on, ascending (arguments before users).
-std::vector<NodeId> reachable(const std::vector<Expr>& roots);
+/// @param is_beyond nodes that are left out, with what only they depend on.
+std::vector<NodeId> reachable(const std::vector<Expr>& roots, const std::function<bool(NodeId)>& is_beyond = {});
 
 /// The same expression read `by` cells further: every field and coordinate offset is increased.
 Expr shift(Expr e, Offset by);
 
 /// Replaces nodes: `replace(node)` returns a valid Expr to put in place of a leaf, or an invalid one to keep it.
 /// Works over a whole set of roots at once, sharing work.
+/// @param is_kept nodes that stay as they are, with all that they depend on.
 template <class Replace>
-std::vector<Expr> substitute(const std::vector<Expr>& roots, Replace replace);
+std::vector<Expr> substitute(const std::vector<Expr>& roots, Replace replace,
+                             const std::function<bool(NodeId)>& is_kept = {});
 
 /// Which cells an expression reads of one field: the largest offset per axis and direction, and whether any single
 /// read is off centre in more than one axis (then ghost corners are needed).
@@ -218,11 +230,16 @@ struct Reach {
 std::vector<Reach> reach(const std::vector<Expr>& roots);
 
 template <class Replace>
-std::vector<Expr> substitute(const std::vector<Expr>& roots, Replace replace) {
+std::vector<Expr> substitute(const std::vector<Expr>& roots, Replace replace,
+                             const std::function<bool(NodeId)>& is_kept) {
   if (roots.empty()) return {};
   Graph& graph = roots.front().graph();
   std::unordered_map<NodeId, Expr> made;
-  for (NodeId id : reachable(roots)) {
+  const auto replaced = [&](NodeId id) {
+    const auto found = made.find(id);
+    return found == made.end() ? Expr(&graph, id) : found->second;
+  };
+  for (NodeId id : reachable(roots, is_kept)) {
     const Node node = graph[id];
     Expr result = arity(node.op) == 0 ? replace(node) : Expr();
     if (!result.is_valid()) {
@@ -233,7 +250,7 @@ std::vector<Expr> substitute(const std::vector<Expr>& roots, Replace replace) {
         bool changed = false;
         for (int i = 0; i < arity(node.op); ++i) {
           const NodeId old = node.args[static_cast<std::size_t>(i)];
-          args.push_back(made.at(old));
+          args.push_back(replaced(old));
           changed = changed || args.back().id() != old;
         }
         result = changed ? graph.make(node.op, args, node.axis, node.symbol) : Expr(&graph, id);
@@ -242,7 +259,7 @@ std::vector<Expr> substitute(const std::vector<Expr>& roots, Replace replace) {
     made.emplace(id, result);
   }
   std::vector<Expr> out;
-  for (Expr root : roots) out.push_back(made.at(root.id()));
+  for (Expr root : roots) out.push_back(replaced(root.id()));
   return out;
 }
 

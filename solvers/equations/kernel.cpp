@@ -2,6 +2,7 @@
 
 #include "solvers/equations/emit_device.hpp"
 #include "solvers/equations/simplify.hpp"
+#include "solvers/equations/tape.hpp"
 
 namespace hindsight {
 
@@ -42,13 +43,11 @@ class DeviceKernel final : public Kernel::Launcher {
 }  // namespace
 
 KernelLibrary::KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes, const Communicator& comm,
-                             Machine& machine)
+                             Machine& machine, std::size_t longest)
     : specs_(kernels), boxes_(boxes) {
   if (kernels.empty()) return;
   if (machine.is_host()) {
-    module_ = host::compile(emit_c(kernels, boxes), comm);
-    for (const KernelSpec& kernel : kernels)
-      kernels_.emplace_back(reinterpret_cast<Kernel::Function>(module_.function(kernel.name)));
+    load_on_host(comm, longest);
     return;
   }
   const DeviceSource source = emit_device(kernels, boxes);
@@ -56,6 +55,30 @@ KernelLibrary::KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes
   for (std::size_t i = 0; i < source.kernels.size(); ++i) {
     launchers_.push_back(std::make_unique<DeviceKernel>(*program_, i, source.kernels[i]));
     kernels_.emplace_back(*launchers_.back());
+  }
+}
+
+void KernelLibrary::load_on_host(const Communicator& comm, std::size_t longest) {
+  std::vector<KernelSpec> compiled;
+  std::vector<bool> is_compiled;
+  for (const KernelSpec& kernel : specs_) {
+    is_compiled.push_back(length_of(kernel) <= longest);
+    if (is_compiled.back()) compiled.push_back(kernel);
+  }
+  if (!compiled.empty()) module_ = host::compile(emit_c(compiled, boxes_), comm);
+  TapeKernel::Loop walk = nullptr;
+  if (compiled.size() < specs_.size()) {
+    tape_loop_ = host::compile(emit_tape_loop(boxes_), comm);
+    walk = reinterpret_cast<TapeKernel::Loop>(tape_loop_.function(tape_function));
+  }
+  for (std::size_t i = 0; i < specs_.size(); ++i) {
+    const KernelSpec& kernel = specs_[i];
+    if (is_compiled[i]) {
+      kernels_.emplace_back(reinterpret_cast<Kernel::Function>(module_.function(kernel.name)));
+    } else {
+      launchers_.push_back(std::make_unique<TapeKernel>(kernel, boxes_, walk));
+      kernels_.emplace_back(*launchers_.back());
+    }
   }
 }
 

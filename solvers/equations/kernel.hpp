@@ -1,6 +1,7 @@
 // Kernels: graphs that are evaluated at every cell of a box, written out as C and compiled.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -99,13 +100,17 @@ inline Boxes boxes_of(int dimensions) {
 /// written once.
 std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes);
 
+/// The longest kernels (length_of(), tape.hpp) that the host compiles: some seconds' work for a compiler. Longer ones
+/// are tapes, which are there at once and compute two to four times as slowly.
+inline constexpr std::size_t longest_compiled = 8000;
+
 /// Loaded kernels, in the order given.
 class KernelLibrary {
  public:
   KernelLibrary() = default;
-  /// Collective.
+  /// @param longest see longest_compiled. Collective.
   KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes, const Communicator& comm,
-                Machine& machine = Machine::host());
+                Machine& machine = Machine::host(), std::size_t longest = longest_compiled);
   const Kernel& operator[](std::size_t i) const { return kernels_[i]; }
   /// The kernel of this name; an empty one where there is none.
   Kernel find(const std::string& name) const;
@@ -114,9 +119,11 @@ class KernelLibrary {
   Boxes boxes() const { return boxes_; }
 
  private:
+  void load_on_host(const Communicator& comm, std::size_t longest);
+
   std::vector<KernelSpec> specs_;
   Boxes boxes_ = Boxes::rows;
-  host::Module module_;
+  host::Module module_, tape_loop_;
   std::unique_ptr<device::Program> program_;
   std::vector<std::unique_ptr<Kernel::Launcher>> launchers_;
   std::vector<Kernel> kernels_;

@@ -140,6 +140,12 @@ constexpr Pattern patterns[] = {
 
 }  // namespace
 
+std::string operation_text(Op op, const std::string& a, const std::string& b, const std::string& c) {
+  for (const Pattern& pattern : patterns)
+    if (pattern.op == op) return fmt::format(fmt::runtime(pattern.text), a, b, c);
+  return "";
+}
+
 std::string KernelText::value(NodeId id) const {
   const Node& node = (*graph_)[id];
   if (node.op == Op::constant) return literal(node.value);
@@ -155,9 +161,8 @@ std::string KernelText::value(NodeId id) const {
     const int offset = node.offset[node.axis];
     return fmt::format("X{}[{} + {}]", node.axis, "ijk"[node.axis], offset);
   }
-  for (const Pattern& pattern : patterns)
-    if (pattern.op == node.op)
-      return fmt::format(fmt::runtime(pattern.text), name(node.args[0]), name(node.args[1]), name(node.args[2]));
+  std::string text = operation_text(node.op, name(node.args[0]), name(node.args[1]), name(node.args[2]));
+  if (!text.empty()) return text;
   throw Error(ExitCode::bug, "kernel '" + kernel_.name + "' has an operator that was not discretised");
 }
 

@@ -15,6 +15,9 @@
 
 namespace hindsight {
 
+/// The C of an operation on its arguments; "" of leaves, and of operators that have to be discretised.
+std::string operation_text(Op op, const std::string& a, const std::string& b, const std::string& c);
+
 class KernelText {
  public:
   /// Where a node's value can change: the loop it must be computed in.

@@ -105,11 +105,11 @@ Expr simplify_local(Graph& graph, Op op, const std::vector<Expr>& args, int, int
 std::vector<Expr> fuse_multiply_add(const std::vector<Expr>& roots) {
   if (roots.empty()) return {};
   Graph& graph = roots.front().graph();
-  std::unordered_map<NodeId, Expr> made;
+  std::vector<Expr> made(graph.size());  // by node
   for (NodeId id : reachable(roots)) {
     const Node node = graph[id];
     std::vector<Expr> args;
-    for (int i = 0; i < arity(node.op); ++i) args.push_back(made.at(node.args[static_cast<std::size_t>(i)]));
+    for (int i = 0; i < arity(node.op); ++i) args.push_back(made[node.args[static_cast<std::size_t>(i)]]);
     Expr result(&graph, id);
     if (node.op == Op::add || node.op == Op::sub) {
       const Expr a = args[0], b = args[1];
@@ -124,10 +124,10 @@ std::vector<Expr> fuse_multiply_add(const std::vector<Expr>& roots) {
     } else if (!args.empty()) {
       result = graph.make(node.op, args, node.axis, node.symbol);
     }
-    made.emplace(id, result);
+    made[id] = result;
   }
   std::vector<Expr> out;
-  for (Expr root : roots) out.push_back(made.at(root.id()));
+  for (Expr root : roots) out.push_back(made[root.id()]);
   return out;
 }
 

@@ -68,9 +68,9 @@ int ModelOperators::sums() const {
   return static_cast<int>(active_.scalars.size()) + EvaluationTime::sums(active_);
 }
 
-void ModelOperators::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
+void ModelOperators::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series, std::size_t longest) {
   series_.prepare(grid, series);
-  kernels_.prepare(grid, tables, series_.knots(), KernelSet::Libraries::one_per_direction);
+  kernels_.prepare(grid, tables, series_.knots(), KernelSet::Libraries::one_per_direction, longest);
 }
 
 void ModelOperators::begin(Tables& tables, StepTime at, Direction direction, double* u) {

@@ -31,8 +31,10 @@ class ModelOperators {
   std::array<int, 3> halo() const { return kernels_.halo(); }
   /// Sums (Tables) that it takes, those of the active scalars included.
   int sums() const;
-  /// Compiles and allocates. @param series run parallel to model.series. Collective.
-  void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series);
+  /// Compiles and allocates. @param series run parallel to model.series. @param longest of the kernels that are
+  /// compiled (KernelLibrary). Collective.
+  void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series,
+               std::size_t longest = longest_compiled);
   /// Where series get new values, directions and sums from.
   SeriesData& series() { return series_; }
   /// What it has compiled, and what has been summed up through walls.

@@ -137,6 +137,27 @@ TEST(Derive, RandomExpressionsAgreeWithDifferencesAndWithTheirAdjoints) {
   }
 }
 
+/// Node by node, not only in value.
+TEST(Derive, PartialsAreTangentsForADirectionOfOne) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Graph graph;
+    testing::RandomGraph random(graph, seed, 0);
+    std::vector<Expr> roots;
+    for (const testing::Twin& twin : random.twins(25)) roots.push_back(twin.expr);
+    Partials partials(roots);
+    for (const char* field : {"u", "v"}) {
+      const Expr dual = graph.field("d");
+      const std::vector<Expr> found = partials.with_respect_to(field, "d"),
+                              expected = substitute(tangent(roots, {{true, field, "d"}}), [&](const Node&node) {
+                                const bool is_dual = node.op == Op::field && node.symbol == dual.node().symbol;
+                                return is_dual ? graph.constant(1.0) : Expr();
+                              });
+      ASSERT_EQ(found.size(), expected.size());
+      for (std::size_t r = 0; r < found.size(); ++r) EXPECT_TRUE(found[r].same_as(expected[r])) << seed << " " << r;
+    }
+  }
+}
+
 TEST(Derive, WhatNothingDependsOnIsTheConstantZero) {
   Graph graph;
   const Expr u = graph.field("u");

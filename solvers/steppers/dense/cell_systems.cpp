@@ -20,8 +20,8 @@ std::string slope_of(const std::string& field) {
   return "slope(" + field + ")";
 }
 
-bool reads_any(const Graph& graph, Expr e, const std::vector<int>& fields) {
-  const std::vector<NodeId> nodes = reachable({e});
+bool read_any(const Graph& graph, const std::vector<Expr>& expressions, const std::vector<int>& fields) {
+  const std::vector<NodeId> nodes = reachable(expressions);
   return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
     const Node& node = graph[id];
     return node.op == Op::field && std::find(fields.begin(), fields.end(), int{node.symbol}) != fields.end();
@@ -59,15 +59,11 @@ CellSystems::CellSystems(const Model& model, const Active& active)
 /// Adds the entries of J behind the slopes.
 void CellSystems::derive(KernelRequest& request) {
   Graph& graph = *model_.graph;
-  const std::vector<Expr> slopes = request.expressions;
+  Partials slopes(request.expressions);
+  std::vector<Expr> partials;
   for (int c = 0; c < size_; ++c) {
     const std::string& state = request.states[static_cast<std::size_t>(c)];
-    const Expr direction = graph.field(StageNames::dot(state));
-    const std::vector<Expr> column =
-        substitute(tangent(slopes, {{true, state, StageNames::dot(state)}}), [&](const Node& node) {
-          const bool is_direction = node.op == Op::field && node.symbol == direction.node().symbol;
-          return is_direction ? graph.constant(1.0) : Expr();
-        });
+    const std::vector<Expr> column = slopes.with_respect_to(state, StageNames::dot(state));
     for (int r = 0; r < size_; ++r) {
       const Expr partial = column[static_cast<std::size_t>(r)];
       if (partial.is_constant(0.0)) continue;
@@ -76,12 +72,13 @@ void CellSystems::derive(KernelRequest& request) {
         entry.constant = partial.node().value;
       } else {
         entry.symbol = graph.field(fmt::format("jacobian({},{})", r, c)).node().symbol;
-        request.expressions.push_back(partial);
-        is_linear_ = is_linear_ && !reads_any(graph, partial, state_);
+        partials.push_back(partial);
       }
       entries_.push_back(entry);
     }
   }
+  is_linear_ = !read_any(graph, partials, state_);
+  request.expressions.insert(request.expressions.end(), partials.begin(), partials.end());
 }
 
 void CellSystems::prepare(const Grid& grid, Tables& tables, bool factors) {
@@ -104,7 +101,7 @@ void CellSystems::prepare(const Grid& grid, Tables& tables, bool factors) {
   for (Entry& entry : entries_)
     if (entry.symbol >= 0) entry.cells = tables.field(entry.symbol) - layout.origin;
   column_.resize(static_cast<std::size_t>(size_));
-  kernels_.prepare(grid, tables, {}, KernelSet::Libraries::one);
+  kernels_.prepare(grid, tables, {}, KernelSet::Libraries::one, longest_beside_systems);
 }
 
 void CellSystems::evaluate(Tables& tables, const SeriesData& series, StepTime at, double* u, double* slope) {

@@ -1,6 +1,7 @@
 // The linear systems of implicit steps of models that read no neighbours: one small dense matrix at every cell.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,6 +13,10 @@
 #include "solvers/time/step_time.hpp"
 
 namespace hindsight {
+
+/// The longest kernels that are compiled (KernelLibrary) for models that are solved so: beside the n^3 operations of a
+/// factorisation it matters little how fast long kernels are.
+inline constexpr std::size_t longest_beside_systems = 2000;
 
 /// F(u) with its Jacobian J, derived from the model's graph: one kernel writes both, but for entries of J that are
 /// constants. Systems are I - a J. Memory per cell: the entries of J that are neither zero nor constant and, where

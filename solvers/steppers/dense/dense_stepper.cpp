@@ -20,7 +20,7 @@ DenseStepper::DenseStepper(const Model& model, const Active& active, Wants wants
 
 void DenseStepper::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
   grid_ = &grid;
-  operators_.prepare(grid, tables, series);
+  operators_.prepare(grid, tables, series, longest_beside_systems);
   systems_.prepare(grid, tables, factors_);
   solver_.prepare(grid);
   const std::size_t fields = model_.fields.size();

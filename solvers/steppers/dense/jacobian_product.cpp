@@ -5,6 +5,7 @@
 
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/parser.hpp"
+#include "solvers/steppers/dense/cell_systems.hpp"
 #include "solvers/steppers/stage_names.hpp"
 
 namespace hindsight {
@@ -105,7 +106,7 @@ KernelRequest JacobianProduct::request(int first_sum) {
 }
 
 void JacobianProduct::prepare(const Grid& grid, Tables& tables, const SeriesData& series) {
-  kernels_.prepare(grid, tables, series.knots(), KernelSet::Libraries::one_per_direction);
+  kernels_.prepare(grid, tables, series.knots(), KernelSet::Libraries::one_per_direction, longest_beside_systems);
 }
 
 void JacobianProduct::begin(Tables& tables, const SeriesData& series, const At& at) {

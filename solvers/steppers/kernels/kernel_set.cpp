@@ -70,7 +70,7 @@ std::vector<Stepper::Described> KernelSet::describe() const {
   return all;
 }
 
-void KernelSet::compile(const Grid& grid, Libraries libraries) {
+void KernelSet::compile(const Grid& grid, Libraries libraries, std::size_t longest) {
   std::vector<std::vector<KernelSpec>> groups;
   for (const Direction direction : directions) {
     const std::vector<const KernelSpec*> all = specs(direction);
@@ -80,7 +80,7 @@ void KernelSet::compile(const Grid& grid, Libraries libraries) {
   }
   const Communicator& comm = grid.communicator();
   for (const std::vector<KernelSpec>& group : groups)
-    libraries_.emplace_back(group, boxes_of(grid.dimensions()), comm, grid.machine());
+    libraries_.emplace_back(group, boxes_of(grid.dimensions()), comm, grid.machine(), longest);
   wall_library_ = KernelLibrary(wall_kernels_, Boxes::line, comm, grid.machine());
 }
 
@@ -90,9 +90,10 @@ Kernel KernelSet::loaded(const KernelSpec& spec) const {
   return {};
 }
 
-void KernelSet::prepare(const Grid& grid, Tables& tables, const std::vector<std::size_t>& knots, Libraries libraries) {
+void KernelSet::prepare(const Grid& grid, Tables& tables, const std::vector<std::size_t>& knots, Libraries libraries,
+                        std::size_t longest) {
   grid_ = &grid;
-  compile(grid, libraries);
+  compile(grid, libraries, longest);
   for (const Direction direction : directions)
     noise_[static_cast<std::size_t>(direction)] = noises_read(*model_.graph, specs(direction));
   const KernelContext context{grid,

@@ -34,8 +34,10 @@ class KernelSet {
   /// How many libraries are compiled beside the one of the walls: those of each direction can be had from a cache by a
   /// run that wants fewer.
   enum class Libraries { one, one_per_direction };
-  /// Compiles and allocates. @param knots number of knots of each active series. Collective.
-  void prepare(const Grid& grid, Tables& tables, const std::vector<std::size_t>& knots, Libraries libraries);
+  /// Compiles and allocates. @param knots number of knots of each active series. @param longest of the kernels that
+  /// are compiled (KernelLibrary). Collective.
+  void prepare(const Grid& grid, Tables& tables, const std::vector<std::size_t>& knots, Libraries libraries,
+               std::size_t longest = longest_compiled);
   std::vector<const KernelLibrary*> libraries() const;
 
   std::vector<DifferentiatedKernel>& kernels() { return kernels_; }
@@ -64,7 +66,7 @@ class KernelSet {
   void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const;
 
  private:
-  void compile(const Grid& grid, Libraries libraries);
+  void compile(const Grid& grid, Libraries libraries, std::size_t longest);
   std::vector<const KernelSpec*> specs(Direction direction) const;
   Kernel loaded(const KernelSpec& spec) const;
 
