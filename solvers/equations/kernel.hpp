@@ -101,7 +101,7 @@ inline Boxes boxes_of(int dimensions) {
 std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes);
 
 /// The longest kernels (length_of(), tape.hpp) that the host compiles: some seconds' work for a compiler. Longer ones
-/// are tapes, which are there at once and compute two to four times as slowly.
+/// are tapes, which are there at once and compute some seven times as slowly.
 inline constexpr std::size_t longest_compiled = 8000;
 
 /// Loaded kernels, in the order given.
