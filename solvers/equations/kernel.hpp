@@ -77,6 +77,8 @@ class Kernel {
   explicit Kernel(Function function) : function_(function) {}
   explicit Kernel(Launcher& launcher) : launcher_(&launcher) {}
   explicit operator bool() const { return function_ != nullptr || launcher_ != nullptr; }
+  /// Whether it does what KernelSpec::Repeats says: compiled for the host. Others are applied once.
+  bool repeats() const { return function_ != nullptr; }
   void operator()(const Launch& launch) const {
     if (function_ != nullptr) return function_(&launch);
     launcher_->run(launch);

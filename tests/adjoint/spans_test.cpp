@@ -97,6 +97,13 @@ TEST(Spans, AreNotTakenWhereStatesBetweenMatter) {
   EXPECT_LE(tight.gradient({}).counts.peak[static_cast<std::size_t>(Tier::host)] * 16, 20 << 10);
 }
 
+/// Kernels too long to be compiled take one step at a time.
+TEST(Spans, AreNotTakenByTapes) {
+  std::string more = "u";
+  for (int i = 2; i < 900; ++i) more += " + sin(" + std::to_string(i) + "*u)*v";
+  EXPECT_EQ(spans_of(in_spans({"equations.dt(u)=1e-3*(" + more + ")", "time.to=1", "time.switches=[0.5]"})), 0);
+}
+
 TEST(Spans, KeepWithinTheirBudget) {
   Session session = in_spans({"checkpoints.host=200 KiB", "time.step=0.005"});
   ASSERT_GT(spans_of(session), 0);

@@ -166,8 +166,8 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction);
   if (p.estimate) p.estimate->prepare(grid, tables);
   allocate(grid, tables);
-  p.takes_spans = p.scheme.is_pointwise() && grid.dimensions() == 0 && grid.machine().is_host() && !p.time_dependent &&
-                  active_.series.empty() && p.kernels.noise(Direction::forward).empty();
+  p.takes_spans = p.kernels.kernels().front().repeats() && grid.dimensions() == 0 && !p.time_dependent &&
+                  p.kernels.noise(Direction::forward).empty();
   p.state_doubles = state_doubles(grid, model_.fields.size());
 }
 

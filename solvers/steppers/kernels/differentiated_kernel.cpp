@@ -74,6 +74,8 @@ void DifferentiatedKernel::prepare(const KernelContext& context) {
   for (std::optional<WallValues>* walls : {&walls_, &dot_walls_})
     if (*walls) (*walls)->prepare(context.wall_library, context.tables);
   make_value_passes(context);
+  const auto repeats = [&](const KernelSpec& spec) { return spec.roots().empty() || context.loaded(spec).repeats(); };
+  repeats_ = request_.repeats && repeats(value_) && repeats(trail_) && repeats(gather_.main);
   if (!specs(Direction::tangent).empty()) make_tangent_pass(context);
   if (specs(Direction::reverse).empty()) return;
   make_gather_pass(context);

@@ -67,7 +67,9 @@ class DifferentiatedKernel {
     if (dot_walls_) dot_walls_->evaluate(tables);
   }
   void run_value(const Tables& tables) { value_pass_->run(tables); }
-  // Several steps in a launch (KernelRequest::repeats, Launch::times), on grids without dimensions.
+  // Several steps in a launch (KernelRequest::repeats, Launch::times), on grids without dimensions; once prepared.
+  /// Whether all kernels that there are can.
+  bool repeats() const { return repeats_; }
   void run_value(const Tables& tables, std::int64_t times) { value_pass_->run(tables, times, 0); }
   /// Leaves a trail, for the gather. Once derive_adjoint() was called.
   void run_trail(const Tables& tables, std::int64_t times, std::int64_t trail_step) {
@@ -107,6 +109,7 @@ class DifferentiatedKernel {
   std::optional<WallValues> walls_, dot_walls_;
   std::optional<Pass> value_pass_, trail_pass_, recorded_pass_, tangent_pass_, gather_pass_;
   std::optional<WallGather> wall_gather_;
+  bool repeats_ = false;
 };
 
 }  // namespace hindsight
