@@ -107,7 +107,8 @@ void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTi
   grid().communicator().together([&] { reserve(buffers); });
   const CountMemory counted(memory_);
   checkpoints_ =
-      std::make_unique<Checkpoints>(memory, units, record_units(), states_->pool(), tiers, grid().communicator());
+      std::make_unique<Checkpoints>(memory, units, record_units(), states_->pool(), tiers, grid().communicator(),
+                                    spans_in_gradients_ != nullptr);
   steps_->reserve_adjoints();
 }
 
@@ -187,7 +188,8 @@ GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, co
                          .kept = options.kept,
                          .progress = progress_in_steps(options)});
   steps_->let_go();
-  for (std::int64_t* const count : {&result.counts.plain, &result.counts.recorded, &result.counts.reversed})
+  DriverCounts& counts = result.counts;
+  for (std::int64_t* const count : {&counts.plain, &counts.recorded, &counts.reversed, &counts.repairing_steps})
     *count = steps_of(*count);
   result.objective = objective().value();
   result.gradient = steps_->collect_gradient();

@@ -13,8 +13,8 @@ constexpr std::int64_t always_forgiven = 3, one_in = 10;
 }  // namespace
 
 Checkpoints::Checkpoints(Tier memory, std::int64_t units, std::int64_t record_units, Pool& states,
-                         std::array<SlotTier*, tier_count> tiers, const Communicator& comm)
-    : memory_(memory), record_units_(record_units), states_(states), tiers_(tiers), comm_(comm) {
+                         std::array<SlotTier*, tier_count> tiers, const Communicator& comm, bool trails)
+    : memory_(memory), record_units_(record_units), trails_(trails), states_(states), tiers_(tiers), comm_(comm) {
   const auto m = index_of(memory);
   if (tiers_[m] == nullptr) {
     kept_.resize(static_cast<std::size_t>(units));
@@ -121,7 +121,7 @@ void Checkpoints::look_before(Lost& lost) const {
 
 void Checkpoints::refill(const Lost& lost, StepRecord record) {
   release(lost.slot);
-  save(lost.slot, std::move(record), lost.step);
+  save(lost.slot, std::move(record), lost.step, lost.content);
 }
 
 void Checkpoints::flush() {
@@ -158,7 +158,7 @@ void Checkpoints::pass_over(const Action& action) {
     held(slot).is_lost = 1;
   };
   if (const auto* save = std::get_if<Save>(&action))
-    lose(save->slot, save->step, save->content == Content::record && record_units_ > 1);
+    lose(save->slot, save->step, save->content == Content::record && (record_units_ > 1 || trails_));
   if (const auto* release = std::get_if<Release>(&action)) let_go(release->slot);
   if (const auto* move = std::get_if<Move>(&action)) {
     lose(move->to, step_of(move->from), held(move->from).is_record != 0);

@@ -74,18 +74,19 @@ class Checkpoints {
   static constexpr std::int64_t slow_table_bytes = sizeof(Held) + lost_bytes;
 
   /// @param memory that states are made in. @param units of one state there. @param record_units that a record with
-  /// stages takes. @param states gives the buffers that states are read back into; must outlive this. @param tiers
+  /// stages takes. @param states gives the buffers that states are read back into; must outlive this. @param trails
+  /// whether a record of one unit is more than a state: there is a trail behind it (SpanStepper). @param tiers
   /// null: references.
   Checkpoints(Tier memory, std::int64_t units, std::int64_t record_units, Pool& states,
-              std::array<SlotTier*, tier_count> tiers, const Communicator& comm);
+              std::array<SlotTier*, tier_count> tiers, const Communicator& comm, bool trails = false);
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
   /// @param record of buffers of the pool. @param step of the state, or of the state that the record starts from.
   /// @throws TierIsFull
-  void save(Slot slot, StepRecord record, std::int64_t step) {
-    hold(slot, step, static_cast<bool>(record.stages));
+  void save(Slot slot, StepRecord record, std::int64_t step, Content content = Content::state) {
+    hold(slot, step, record.stages || (trails_ && content == Content::record));
     if (tier_of(slot) == nullptr) {
       kept_[static_cast<std::size_t>(slot.index)] = {record.base.detach(), record.stages.detach()};
     } else {
@@ -123,7 +124,7 @@ class Checkpoints {
   std::int64_t step_of(Slot slot) const { return held(slot).step; }
   /// Whether what a slot holds can be reversed.
   bool has_record(Slot slot) const {
-    return record_units_ == 1 || (held(slot).is_record != 0 && tier_of(slot) == nullptr);
+    return (record_units_ == 1 && !trails_) || (held(slot).is_record != 0 && tier_of(slot) == nullptr);
   }
   /// Slots that are read ahead, over all tiers, at most.
   int prefetches() const;
@@ -194,6 +195,7 @@ class Checkpoints {
 
   Tier memory_;
   std::int64_t record_units_;
+  bool trails_;
   Pool& states_;
   CountedVector<Kept> kept_;  // in memory, by reference
   std::array<CountedVector<Held>, tier_count> held_;

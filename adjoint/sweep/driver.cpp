@@ -138,7 +138,7 @@ class Sweep : LiveState {
     if ((!is_live && a.step != record_step_) || !is_free(a.slot)) [[unlikely]]
       explain(a, is_live);
     if (a.content == Content::record) {
-      checkpoints_.save(a.slot, record_, a.step);
+      checkpoints_.save(a.slot, record_, a.step, a.content);
       ++counts_.kept;
     } else {  // a live record holds the state that it starts from
       checkpoints_.save(a.slot, {is_live ? live_ : record_.base, {}}, a.step);

@@ -67,6 +67,26 @@ time: {to: 16, )yaml" + std::string(time) +
   }
 }
 
+/// Spans of steps, whose records are more than the states that they begin with.
+TEST_F(Resume, SpansGoOn) {
+  write_text("case.yaml", R"yaml(
+case: lotka-volterra
+parameters: {alpha: 0.54, beta: 0.027}
+state: {u: {initial: 34}, v: {initial: 5.8}}
+equations: {dt(u): "(alpha - beta*v)*u", dt(v): "(-0.8 + 0.024*u)*v"}
+time: {method: rk4, step: 1e-6, to: 20}
+objective: [{final: "u^2 + v^2"}]
+unknowns: {alpha: {}, beta: {}, initial(u): {}}
+)yaml");
+  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  for (const int epochs : {3, 12}) {
+    fs::remove_all("killed");
+    ASSERT_TRUE(run_and_kill("gradient case.yaml --epoch 0.05s --out killed", "killed", epochs)) << output();
+    EXPECT_EQ(run("resume killed"), 0) << output();
+    EXPECT_EQ(answer("killed"), answer("whole")) << epochs;
+  }
+}
+
 /// On each node it may be another, and one that is gone costs work, not the run.
 TEST_F(Resume, AScratchFolderIsNamedByAVariable) {
   write_case("checkpoints: {schedule: hrevolve, host: 5 slots, disk: {size: 60 slots, directory: $SCRATCH/own}}\n",
