@@ -54,7 +54,7 @@ class Process {
   /// Keeps a sweep that has done so many steps.
   void keep_sweep(int steps) {
     journal_.phase("gradient", 100);
-    journal_.progress(steps);
+    journal_.progress({.done = steps});
     journal_.keep([&](BlockWriter& to) { write_values(to, grid_, steps); });
   }
   /// What keep_sweep() kept.
