@@ -509,8 +509,8 @@ void measure(int argc, char** argv) {
       if (tolerance == 1e-4 && problem.name.starts_with("robertson")) {
         const double ours = rodas.difference_as_discretised(), others = esdirk.difference_as_discretised();
         const double peers = peer.difference_as_discretised();
-        std::printf("gradient beside differences of runs, tolerance 1e-4: rodas4 %.1e, esdirk4 %.1e, cvodes %.1e\n", ours,
-                    others, peers);
+        std::printf("gradient beside differences of runs, tolerance 1e-4: rodas4 %.1e, esdirk4 %.1e, cvodes %.1e\n",
+                    ours, others, peers);
         as_discretised[problem.name] = {{"rodas4", ours}, {"esdirk4", others}, {"cvodes", peers}};
       }
       found["rodas4"].state = rodas.state();

@@ -106,9 +106,8 @@ void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTi
   for (const SlotTier* tier : tiers) buffers += tier != nullptr ? tier->buffers() : 0;
   grid().communicator().together([&] { reserve(buffers); });
   const CountMemory counted(memory_);
-  checkpoints_ =
-      std::make_unique<Checkpoints>(memory, units, record_units(), states_->pool(), tiers, grid().communicator(),
-                                    spans_in_gradients_ != nullptr);
+  checkpoints_ = std::make_unique<Checkpoints>(memory, units, record_units(), states_->pool(), tiers,
+                                               grid().communicator(), spans_in_gradients_ != nullptr);
   steps_->reserve_adjoints();
 }
 

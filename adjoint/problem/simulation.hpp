@@ -72,8 +72,8 @@ class Simulation {
   std::int64_t record_units() const { return 1 + states_->record_states(); }
   /// Host memory that is kept about each state in the memory that states are made in.
   static constexpr std::int64_t state_table_bytes = Pool::table_bytes + Checkpoints::table_bytes;
-  /// Lets gradients take spans of steps as one, if there are spans worth it: where a step takes about as long as a call.
-  /// No checkpoints may be reserved. @returns whether they do now. Collective.
+  /// Lets gradients take spans of steps as one, if there are spans worth it: where a step takes about as long as a
+  /// call. No checkpoints may be reserved. @returns whether they do now. Collective.
   bool use_spans(bool wanted);
   /// What gradients count as steps: spans, or steps.
   std::int64_t sweep_steps() const { return spans_in_gradients_ != nullptr ? spans_->count() : time().steps(); }
@@ -142,7 +142,7 @@ class Simulation {
   std::unique_ptr<Discretisation> problem_;
   std::unique_ptr<Parameters> parameters_;
   std::unique_ptr<States> states_;
-  std::unique_ptr<const Spans> spans_;           // null: none are worth it
+  std::unique_ptr<const Spans> spans_;  // null: none are worth it
   const Spans* spans_in_gradients_ = nullptr;
   std::unique_ptr<SimulatedSteps> steps_;
   std::unique_ptr<Checkpoints> checkpoints_;

@@ -71,8 +71,8 @@ class States {
   std::unique_ptr<Pool> pool_;
   std::int64_t count_ = 0, span_ = 1;
   std::int64_t pool_doubles_ = 0;  // of a buffer of the pool
-  std::vector<double*> stages_;  // of the record in use
-  std::vector<double*> fields_;  // of a state that is looked at
+  std::vector<double*> stages_;    // of the record in use
+  std::vector<double*> fields_;    // of a state that is looked at
 };
 
 }  // namespace hindsight

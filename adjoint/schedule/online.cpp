@@ -10,8 +10,8 @@
 //   each segment with the slots then free; or the new state is not kept. For n <= 2000 this costs at most 1.11 of
 //   the optimum with n known (s = 2), 1.02 to 1.05 with more slots.
 //
-// Where there is room for records too, those of the last steps are kept beside these states, the latest one in the place
-// of the oldest: a run that is no longer than foreseen takes no step again, one that grows longer goes on.
+// Where there is room for records too, those of the last steps are kept beside these states, the latest one in the
+// place of the oldest: a run that is no longer than foreseen takes no step again, one that grows longer goes on.
 #include <algorithm>
 #include <optional>
 #include <vector>

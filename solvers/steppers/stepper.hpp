@@ -70,8 +70,8 @@ class Stepper {
   /// The same step, bit for bit; keeps in `stages` (record_states() pointers to states) what reversing needs. With next
   /// null the new state is not computed.
   virtual void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) = 0;
-  /// Its steps in spans, once prepared; null: one by one is as good, or all that it can. A state's memory has room for a
-  /// span's states then.
+  /// Its steps in spans, once prepared; null: one by one is as good, or all that it can. A state's memory has room for
+  /// a span's states then.
   virtual SpanStepper* spans() { return nullptr; }
   /// The power of the step's length with which try_step()'s error falls; 0: it estimates none.
   virtual int error_order() const { return 0; }

@@ -339,9 +339,11 @@ TEST(Results, FilesThatTheRunReadsAreNotRemoved) {
 }
 
 TEST(Progress, LinesSayRateAndTimeLeft) {
-  EXPECT_EQ(progress_line("forward", SweepPosition::counted(1200, 2000), 4.0), "forward  1200/2000 steps  60 %  300 steps/s  ETA 3 s");
+  EXPECT_EQ(progress_line("forward", SweepPosition::counted(1200, 2000), 4.0),
+            "forward  1200/2000 steps  60 %  300 steps/s  ETA 3 s");
   EXPECT_EQ(progress_line("reverse", SweepPosition::counted(0, 2000), 1.0), "reverse  0/2000 steps  0 %  0 steps/s");
-  EXPECT_EQ(progress_line("forward", SweepPosition::counted(10, 10), 1.0), "forward  10/10 steps  100 %  10 steps/s  ETA 0 s");
+  EXPECT_EQ(progress_line("forward", SweepPosition::counted(10, 10), 1.0),
+            "forward  10/10 steps  100 %  10 steps/s  ETA 0 s");
   EXPECT_EQ(duration_text(42), "42 s");
   EXPECT_EQ(duration_text(17 * 60), "17 min");
   EXPECT_EQ(duration_text(3.2 * 3600), "3.2 h");

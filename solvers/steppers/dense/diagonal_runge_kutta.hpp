@@ -7,8 +7,8 @@
 // dF/dp(Y_i). Tangents follow the same formulas as K_i. (The discrete adjoint of Hager 2000, Sandu 2006, in these
 // terms.)
 //
-// Where the first stage is explicit, its slope K_1 = F(u) is the last one of the step before, as that was solved for: F(u)
-// itself, and J(u)^T w, have a rounding of the size of J. With K' = K_s a part of the new state and lambda_K its
+// Where the first stage is explicit, its slope K_1 = F(u) is the last one of the step before, as that was solved for:
+// F(u) itself, and J(u)^T w, have a rounding of the size of J. With K' = K_s a part of the new state and lambda_K its
 // adjoint: w_s = A_s^-T (h a_ss lambda + lambda_K), beta_s = (w_s - lambda_K) / (h a_ss), and r_1 is the adjoint of K.
 #pragma once
 
@@ -22,8 +22,8 @@ namespace hindsight {
 
 /// Steps by a tableau whose first stage may be explicit, and whose last one is the new state (b is the last row of a):
 /// stiffly accurate. Evaluates J and factors systems anew at every iteration, and once per stage in reverse. With an
-/// explicit first stage a state holds the fields, the slope that its step begins with, and whether there is one: 0 at the
-/// begin and after events, where F is evaluated.
+/// explicit first stage a state holds the fields, the slope that its step begins with, and whether there is one: 0 at
+/// the begin and after events, where F is evaluated.
 class DiagonalRungeKutta final : public DenseStepper {
  public:
   DiagonalRungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants);
