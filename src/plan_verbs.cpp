@@ -170,11 +170,18 @@ std::string plan_text(const Options& options, const Session& session, const Outp
                     seconds_text(*plan.proven_least_seconds), 100 * (plan.seconds / *plan.proven_least_seconds - 1));
   text += fmt::format("\nWhat memory buys\n  {:<20}{:>14}{:>14}{:>22}{:>14}\n", "", "budget", "schedule",
                       "times a step is taken", "gradient");
+  const std::int64_t in_spans = inputs.are_spans ? 0 : session.gradients().checkpoints().bytes_in_spans();
   for (const Variant& v : all)
-    text += v.plan ? fmt::format("  {:<20}{:>14}{:>14}{:>22.2f}{:>14}\n", v.name, bytes_text(v.bytes),
-                                 v.plan->kind->name, v.plan->recomputation(), seconds_text(v.plan->seconds))
-                   : fmt::format("  {:<20}{:>14}{:>14}\n", v.name, bytes_text(v.bytes),
-                                 inputs.are_spans ? "not in spans" : "too little");
+    text += in_spans > 0 && v.bytes >= in_spans
+                ? fmt::format("  {:<20}{:>14}{:>14}{:>22.2f}\n", v.name, bytes_text(v.bytes), "in spans", 1.0)
+            : v.plan ? fmt::format("  {:<20}{:>14}{:>14}{:>22.2f}{:>14}\n", v.name, bytes_text(v.bytes),
+                                   v.plan->kind->name, v.plan->recomputation(), seconds_text(v.plan->seconds))
+                     : fmt::format("  {:<20}{:>14}{:>14}\n", v.name, bytes_text(v.bytes),
+                                   inputs.are_spans ? "step by step" : "too little");
+  if (in_spans > 0)
+    text += fmt::format("With {} steps are taken in spans, several in a call and each of them once.\n",
+                        enough_text(in_spans));
+  if (inputs.are_spans) return text;
   text += fmt::format("\n{} memory with which each step is taken at most ... times\n ",
                       inputs.memory() == Tier::host ? "Host" : "Device");
   for (const double factor : {1.5, 2.0, 3.0, 5.0})
@@ -200,7 +207,8 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
                  {"peak", inputs.working(memory) + plan.checkpoint_bytes(memory, inputs)},
                  {"working", inputs.working(memory)},
                  {"state", single.state_bytes},
-                 {"record", single.state_bytes * inputs.record_units}}},
+                 {"record", single.state_bytes * inputs.record_units},
+                 {"checkpoint", inputs.state_bytes}}},
                {"costs",
                 {{"forward", single.forward},
                  {"record", single.record},
@@ -242,6 +250,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
           {{"schedule", v.plan->kind->name}, {"recomputation", v.plan->recomputation()}, {"seconds", v.plan->seconds}});
     json["variants"].push_back(row);
   }
+  if (inputs.are_spans) return json;
   for (const double factor : {1.5, 2.0, 3.0, 5.0})
     json[to_text(memory) + "_bytes_for"][fmt::format("{:g}", factor)] = bytes_for(factor, inputs.at_most, inputs);
   return json;

@@ -80,7 +80,7 @@ void PlannedCheckpoints::save(ArchiveWriter& to) const {
   to.begin("plan");
   put(plan_.kind->name);
   visit_request(plan_.request, put);
-  put(plan_.seconds, plan_.memory_seconds, plan_.is_automatic);
+  put(inputs().are_spans, plan_.seconds, plan_.memory_seconds, plan_.is_automatic);
   visit_seconds(inputs().seconds, put);
   put(means_.most_units, means_.budgets, !means_.uses_disk, tiers_->disk_codec(), tiers_->depth(), depth_);
   to.end();
@@ -93,7 +93,8 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
   from.begin("plan");
   plan.kind = &schedules().find(from.get<std::string>());
   visit_request(plan.request, take);
-  if (may_take_spans()) take_steps(plan.request.steps != simulation_.time().steps());
+  if (const bool were_spans = from.get<bool>(); were_spans != inputs().are_spans && (!were_spans || fit_in_spans()))
+    take_steps(were_spans);
   take(plan.seconds, plan.memory_seconds, plan.is_automatic);
   visit_seconds(means_.inputs.seconds, take);
   PerTier most_units{}, budgets{};
@@ -132,12 +133,13 @@ bool PlannedCheckpoints::adopt(CheckpointPlan plan) {
   means_.uses_disk = true;
   means_.most_units = Means{}.most_units;
   choose_tiers();
+  choose_steps();
   return false;
 }
 
 /// Whether the plan's checkpoints and its schedule, which is not made yet, fit the budgets of all ranks. Collective.
 bool PlannedCheckpoints::fits_here() const {
-  bool fits = plan_.request.roles.memory == inputs().memory() &&
+  bool fits = plan_.request.roles.memory == inputs().memory() && plan_.request.steps == inputs().steps &&
               inputs().working(Tier::host) + bytes_to_make(plan_, inputs()) <= means_.budget(Tier::host);
   for (const Tier tier : {Tier::device, Tier::host})
     fits = fits && plan_.checkpoint_bytes(tier, inputs()) + inputs().working(tier) <= means_.budget(tier);

@@ -19,9 +19,6 @@ constexpr Tier slow_tiers[] = {Tier::host, Tier::disk};
 /// steps there will be.
 constexpr std::int64_t open_end_bytes = std::int64_t{1} << 30;
 
-/// Of stage records that are kept in a first gradient whose number of steps nobody knows.
-constexpr std::int64_t first_record_bytes = std::int64_t{8} << 20;
-
 }  // namespace
 
 PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicator& comm, const GradientOptions& options,
@@ -38,32 +35,17 @@ PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicato
   for (const Tier tier : memories()) read_budget(tier);
   own_bytes_ = means_.memory_bytes;
   choose_tiers();
-  if (may_take_spans()) {
-    take_steps(true);
-    count();
-    if (inputs.units[Tier::host] < inputs.steps - 1 || is_short(Tier::host)) take_steps(false);
-    count();
-  }
+  choose_steps();
   require_working_memory();
-  expect_first_steps();
-}
-
-/// Where records are small, those of many steps.
-void PlannedCheckpoints::expect_first_steps() {
-  constexpr std::int64_t many = 200;
-  PlanInputs& inputs = means_.inputs;
-  if (inputs.steps != unknown_steps) return;
-  const std::int64_t steps = first_record_bytes / (inputs.record_units * taken_bytes(Tier::host, inputs));
-  inputs.likely_steps = least_of_ranks(steps) >= many ? least_of_ranks(steps) : 0;
 }
 
 void PlannedCheckpoints::expect_steps(std::int64_t steps) {
-  const PlanInputs before = inputs();
-  if (!plan_.is_open() || plan_.kind->name != "online" || before.record_units == 1 || steps <= plan_.request.records ||
-      steps <= before.likely_steps)
-    return;
-  means_.inputs.likely_steps = steps + steps / 4 + 16;
-  plan_again(before.seconds);
+  if (!plan_.is_open() || plan_.request.content != Content::record || steps <= plan_.request.records) return;
+  PlanInputs expected = inputs();
+  expected.likely_steps = steps;
+  if (open_records(expected) <= plan_.request.records) return;
+  means_.inputs.likely_steps = steps;
+  plan_again(expected.seconds);
 }
 
 /// What schedules count as a step.
@@ -82,11 +64,28 @@ void PlannedCheckpoints::take_steps(bool spans) {
   inputs.working_bytes = means_.own_working;
 }
 
-/// Where nothing is asked for but that gradients be fast: the states of all spans are kept, in a memory given in bytes.
-bool PlannedCheckpoints::may_take_spans() const {
+/// Spans where nothing is asked for but that gradients be fast, and the states of all of them fit, in a memory given in
+/// bytes.
+void PlannedCheckpoints::choose_steps() {
+  take_steps(false);
+  count();
+  if (!fit_in_spans()) return;
+  take_steps(true);
+  count();
+}
+
+std::int64_t PlannedCheckpoints::bytes_in_spans() const {
   const CheckpointOptions& asked = options_.checkpoints;
-  return asked.schedule == "auto" && !asked.disk && !asked.device && !means_.is_in_slots(Tier::host) &&
-         inputs().keeps_records && options_.costs.empty() && simulation_.machine().is_host();
+  const std::int64_t spans = simulation_.span_bytes();
+  const bool are_possible = spans > 0 && asked.schedule == "auto" && !asked.disk && !asked.device &&
+                            !means_.is_in_slots(Tier::host) && inputs().keeps_records && options_.costs.empty() &&
+                            simulation_.machine().is_host();
+  return are_possible ? simulation_.working_bytes().host + spans : 0;
+}
+
+bool PlannedCheckpoints::fit_in_spans() const {
+  const std::int64_t bytes = bytes_in_spans();
+  return bytes > 0 && !comm_.any(bytes > means_.memory_bytes[index_of(Tier::host)]);
 }
 
 /// A memory's bytes, unless it is given in slots. Where nothing is given, most of what is free.

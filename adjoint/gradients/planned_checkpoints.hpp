@@ -39,6 +39,9 @@ class PlannedCheckpoints {
   /// Seconds since the process started when gradients can begin: with that memory as it was made or, where there is
   /// only a plan, as planned.
   double ready_at() const { return planned_at_ + (options_.only_plan ? plan_.memory_seconds : memory_seconds_); }
+  /// Host memory with which steps are taken in spans (Simulation::use_spans()), where they are not yet; 0: they never
+  /// are.
+  std::int64_t bytes_in_spans() const;
   SlowTiers& tiers() { return *tiers_; }
   const SlowTiers& tiers() const { return *tiers_; }
 
@@ -54,8 +57,8 @@ class PlannedCheckpoints {
   void plan_freely();
   /// plan_again() with costs that are known.
   void plan_again(const OperationSeconds& known);
-  /// The last gradient took so many steps: where their records were not kept and would fit, plans for as many and some
-  /// more. Of a run whose end is open; another plan has the same bits.
+  /// The last gradient took so many steps: where more of their records would fit than were kept, plans for as many. Of
+  /// a run whose end is open; another plan has the same bits.
   void expect_steps(std::int64_t steps);
   /// Plans again with the slots that fit. @param seconds that the gradient had taken when it was broken off. @throws
   /// ResourceError when they are too few.
@@ -78,8 +81,8 @@ class PlannedCheckpoints {
   void read_budget(Tier tier);
   void choose_tiers();
   void take_steps(bool spans);
-  bool may_take_spans() const;
-  void expect_first_steps();
+  void choose_steps();
+  bool fit_in_spans() const;
   void make_tiers(int depth);
   void set_depth(int depth);
   void require_working_memory() const;

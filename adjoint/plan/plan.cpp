@@ -28,7 +28,7 @@ ScheduleRequest request_of(const PlanInputs& inputs, TierRoles roles) {
   request.roles = roles;
   request.steps = inputs.steps;
   request.at_most = inputs.at_most;
-  request.records = inputs.likely_steps;
+  request.records = open_records(inputs);
   request.capacities = inputs.units;
   request.period = inputs.period;
   request.table_bytes = inputs.host_bytes / 8;  // most is for checkpoints
@@ -454,6 +454,20 @@ namespace {
 
 void require_memory(const PlanInputs& inputs) {
   if (!has_a_checkpoint(inputs) && slow_tiers(inputs).empty() && inputs.steps != 1) refuse_memory(inputs);
+}
+
+std::int64_t open_records(const PlanInputs& inputs) {
+  constexpr std::int64_t little = std::int64_t{4} << 20U, few = 50;
+  const std::int64_t r = inputs.record_units, units = inputs.units[inputs.memory()], most = inputs.at_most - 1;
+  if (inputs.steps != unknown_steps || r == 1 || !inputs.keeps_records || units < 0) return 0;
+  if (inputs.likely_steps > 0) {
+    const std::int64_t wanted = std::min(most, inputs.likely_steps + inputs.likely_steps / 4 + 16);
+    return std::clamp<std::int64_t>((units - wanted) / (r - 1), 0, wanted);
+  }
+  const std::int64_t beside_all = (units - most) / (r - 1), of_a_quarter = units / 4 / r;
+  const std::int64_t small = little / (r * std::max<std::int64_t>(1, taken_bytes(inputs.memory(), inputs)));
+  const std::int64_t records = std::min({most, small, std::max(beside_all, of_a_quarter)});
+  return records < std::min(few, most) ? 0 : records;
 }
 
 CheckpointPlan make_plan(const PlanInputs& inputs) {

@@ -19,7 +19,7 @@ struct PlanInputs {
   std::string schedule = "auto";      ///< or the name of a schedule
   std::int64_t steps = 1;             ///< or unknown_steps
   std::int64_t at_most = 0;           ///< unknown_steps: the latest end
-  std::int64_t likely_steps = 0;      ///< unknown_steps: records of as many are worth their memory; 0: none
+  std::int64_t likely_steps = 0;      ///< unknown_steps: as many as a run before had; 0: nobody knows
   Capacities units;                   ///< per tier, of one state, working memory not included
   std::int64_t record_units = 1;      ///< that a stage record takes
   std::int64_t state_bytes = 0;       ///< of one unit in memory, on this rank
@@ -79,6 +79,11 @@ struct CheckpointPlan {
   /// Bytes of checkpoints in a tier at most, with all that is kept about them there, on this rank.
   std::int64_t checkpoint_bytes(Tier tier, const PlanInputs& inputs) const;
 };
+
+/// Of a run whose end is open, records of the last steps that are worth their memory. Where a run before tells how many
+/// steps there will be, all of them and some more, as far as the states of the others fit beside them. Else as many as
+/// take little memory (4 MiB) and leave room for the states of all steps, or take a quarter of the room.
+std::int64_t open_records(const PlanInputs& inputs);
 
 /// The schedule asked for; for `auto` the fastest predicted among all families that fit: store-all with stage records
 /// or states, Revolve, CAMS (states and records mixed), H-Revolve over all tiers, online when the steps are unknown.

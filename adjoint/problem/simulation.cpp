@@ -39,6 +39,13 @@ void Simulation::find_spans() {
   if (spans->count() <= time().steps() / 2) spans_ = std::move(spans);
 }
 
+std::int64_t Simulation::span_bytes() const {
+  if (!spans_) return 0;
+  const std::int64_t buffers = States::buffers(*problem_, spans_->count());
+  return Memory::bytes_of(buffers * spans_->longest() * problem_->state_doubles()) + Memory::most_stagger +
+         buffers * state_table_bytes;
+}
+
 bool Simulation::use_spans(bool wanted) {
   const CountMemory counted(memory_);
   spans_in_gradients_ = wanted ? spans_.get() : nullptr;

@@ -72,6 +72,8 @@ class Simulation {
   std::int64_t record_units() const { return 1 + states_->record_states(); }
   /// Host memory that is kept about each state in the memory that states are made in.
   static constexpr std::int64_t state_table_bytes = Pool::table_bytes + Checkpoints::table_bytes;
+  /// What gradients need in host memory to keep all spans, beside what they need without; 0: none are worth it.
+  std::int64_t span_bytes() const;
   /// Lets gradients take spans of steps as one, if there are spans worth it: where a step takes about as long as a
   /// call. No checkpoints may be reserved. @returns whether they do now. Collective.
   bool use_spans(bool wanted);

@@ -197,27 +197,23 @@ std::int64_t most_steps(const ScheduleRequest& request) {
   return request.steps == unknown_steps ? request.at_most : request.steps;
 }
 
-/// The fewest slots with which no step of a run is taken more than twice again.
-std::int64_t enough_states(std::int64_t most) {
-  std::int64_t slots = 1;
-  while (beta(slots, 2) < most) ++slots;
-  return slots;
-}
-
-/// States have what they need first, and all that there is where no records are asked for.
+/// Records have what they are given, states the rest; where nothing is said, half of the memory is the records', unless
+/// all fit.
 Places divide(const ScheduleRequest& request) {
   const std::int64_t most = most_steps(request);
   const std::int64_t useful = std::clamp<std::int64_t>(most - 1, 1, OnlineCheckpoints::most_slots);
   Places places{useful_of(request.capacities[Tier::host], useful)};
   if (request.content != Content::record || most < 2) return places;
   places.units = request.record_units;
-  const std::int64_t wanted = request.records > 0 ? std::min(request.records, most - 1) : most - 1;
-  const std::int64_t units = request.capacities[Tier::host], all = saturating_product(wanted, places.units);
-  if (wanted == most - 1 && (units < 0 || all <= units)) return {0, wanted, places.units};
-  places.states = std::min(enough_states(most), useful);
-  if (units >= 0) places.states = std::min(places.states, std::max<std::int64_t>(1, units));
-  places.records = units < 0 ? wanted : std::min(wanted, (units - places.states) / places.units);
-  if (places.records == 0) return Places{useful_of(units, useful)};
+  const std::int64_t units = request.capacities[Tier::host];
+  const std::int64_t fit = units < 0 ? most - 1 : units / places.units;
+  if (request.records == 0 && fit >= most - 1) return {0, most - 1, places.units};
+  const std::int64_t wanted = request.records > 0 ? request.records : fit / 2;
+  places.records =
+      std::clamp<std::int64_t>(wanted, 0, std::min(most - 1, (std::max<std::int64_t>(units, 1) - 1) / places.units));
+  if (units < 0) places.records = std::min(wanted, most - 1);
+  if (places.records == most - 1) return {0, most - 1, places.units};
+  if (units >= 0) places.states = std::min(useful, units - places.records * places.units);
   return places;
 }
 
@@ -232,14 +228,11 @@ Schedule make(const ScheduleRequest& request) {
   return schedule;
 }
 
-/// Records where those that are foreseen fit beside states enough for a run of any length.
+/// As many records as the planner wants.
 void complete(ScheduleRequest& request, const RecordOffer& records) {
   if (!records.is_possible || records.units == 1 || request.records == 0) return;
-  ScheduleRequest with = request;
-  with.content = Content::record;
-  with.record_units = records.units;
-  const Places places = divide(with);
-  if (places.records == std::min(request.records, most_steps(request) - 1)) request = with;
+  request.content = Content::record;
+  request.record_units = records.units;
 }
 
 ScheduleMemory memory(const ScheduleRequest& request) {

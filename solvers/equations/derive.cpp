@@ -237,8 +237,8 @@ std::vector<Expr> Partials::with_respect_to(const std::string& field, const std:
   Graph& graph = roots_.front().graph();
   const Expr seed = graph.field(dual);
   const int symbol = graph.field_index(field);
-  for (std::size_t p = 0; p < places_.size() && symbol >= 0; ++p) {
-    directions_[p] = direction(places_[p], symbol, seed);
+  for (std::size_t p = 0; p < places_.size(); ++p) {
+    directions_[p] = symbol >= 0 ? direction(places_[p], symbol, seed) : Expr();
     depends_[p] = directions_[p].is_valid() ? 1 : 0;
   }
   std::vector<Expr> tangents;

@@ -252,11 +252,12 @@ TapeKernel::TapeKernel(const KernelSpec& kernel, Boxes boxes, Loop loop) : loop_
   values_.resize(static_cast<std::size_t>(width * written.places));
   for (const auto& [place, value] : written.constants) std::fill_n(values_.begin() + width * place, width, value);
   parts_.resize(static_cast<std::size_t>(lanes) * kernel.sums.size());
-  operations_ = std::move(written.operations);
-  reads_ = std::move(written.reads);
-  writes_ = std::move(written.writes);
-  scalars_ = std::move(written.scalars);
-  accumulators_ = std::move(written.accumulators);
+  const auto keep = [](auto& to, const auto& from) { to.assign(from.begin(), from.end()); };
+  keep(operations_, written.operations);
+  keep(reads_, written.reads);
+  keep(writes_, written.writes);
+  keep(scalars_, written.scalars);
+  keep(accumulators_, written.accumulators);
   tape_ = {operations_.data(),
            reads_.data(),
            writes_.data(),

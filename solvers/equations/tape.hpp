@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/memory.hpp"
 #include "solvers/equations/kernel.hpp"
 
 namespace hindsight {
@@ -54,11 +55,11 @@ class TapeKernel final : public Kernel::Launcher {
   void run(const Launch& launch) override { loop_(&tape_, &launch); }
 
  private:
-  std::vector<Operation> operations_;
-  std::vector<Access> reads_, writes_;
-  std::vector<Pair> scalars_;
-  std::vector<std::int32_t> accumulators_;
-  std::vector<double> values_, parts_;
+  CountedVector<Operation> operations_;
+  CountedVector<Access> reads_, writes_;
+  CountedVector<Pair> scalars_;
+  CountedVector<std::int32_t> accumulators_;
+  CountedVector<double> values_, parts_;
   Tape tape_{};
   Loop loop_;
 };

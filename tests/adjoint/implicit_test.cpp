@@ -148,6 +148,29 @@ TEST(Implicit, FieldsAreSolvedForByTheirOwnSize) {
   test::expect_right_gradient(session, 0.05, 1e-11);
 }
 
+/// Methods that begin with the slope of the step before evaluate F where that is another one.
+TEST(Implicit, SlopesThatAreKeptAreThoseOfTheEquations) {
+  const auto end = [](const std::string& right, const std::string& time) {
+    return Session(test::text_case("case: slopes\nparameters: {k: 1}\nstate: {u: {initial: 1}}\nequations: {dt(u): \"" +
+                                   right + "\"}\nobjective: [{final: u}]\nunknowns: {k: {}}\ntime: {" + time + "}\n"),
+                   test::self(), Sensitivities::none)
+        .objective({});
+  };
+  for (const std::string method : {"cn", "theta", "esdirk4"}) {
+    SCOPED_TRACE(method);
+    const std::string by = "method: " + method + ", ";
+    EXPECT_NEAR(end("k*noise(1, 0)", by + "step: 0.5, to: 2"), end("k*noise(1, 0)", "method: rk4, step: 0.5, to: 2"),
+                1e-14);
+    EXPECT_NEAR(end("k*step", by + "step: 0.5, to: 2, switches: [0.3]"), 1 + 0.8125, 1e-14);
+  }
+  // A long step behind a very short one: the slope of that has few digits.
+  const double q = (1 - 0.01) / (1 + 0.01);
+  EXPECT_NEAR(end("-k*u", "method: cn, step: 0.02, to: 1, switches: [1e-9]") / std::pow(q, 50), 1, 1e-12);
+  EXPECT_NEAR(end("-k*u", "method: esdirk4, step: 0.02, to: 1, switches: [1e-9]") /
+                  end("-k*u", "method: esdirk4, step: 0.02, to: 1"),
+              1, 1e-12);
+}
+
 TEST(Implicit, FailuresAreNamed) {
   const std::string grid =
       "case: grid\ngrid: {x: {cells: 13, to: 1, boundary: periodic}}\nstate: {u: {initial: x}}\n"

@@ -104,6 +104,30 @@ TEST(Spans, AreNotTakenByTapes) {
   EXPECT_EQ(spans_of(in_spans({"equations.dt(u)=1e-3*(" + more + ")", "time.to=1", "time.switches=[0.5]"})), 0);
 }
 
+/// Whatever the budget, a gradient is made within it, or it is said what one needs.
+TEST(Spans, OfManyFieldsAreTakenOnlyWhereTheyFit) {
+  std::string text = "case: many\nparameters: {k: 0.1}\nstate: {";
+  for (int i = 0; i < 60; ++i) text += "u" + std::to_string(i) + ": {initial: 1}, ";
+  text += "v: {initial: 2}}\nequations: {";
+  for (int i = 0; i < 60; ++i) text += "dt(u" + std::to_string(i) + "): \"-k*v\", ";
+  text += "dt(v): \"-k*v\"}\ntime: {method: euler, step: 0.01, to: 20}\nobjective: [{final: v}]\nunknowns: {k: {}}\n";
+  int made = 0, in_spans = 0;
+  for (std::int64_t bytes = 4000; bytes < 4'000'000; bytes += bytes / 3) {
+    try {
+      Session session(text_case(text, {"checkpoints.host=" + std::to_string(bytes)}), self(), Sensitivities::adjoint);
+      session.gradient({});
+      EXPECT_LE(session.peak_bytes(Tier::host), bytes);
+      in_spans += spans_of(session) > 0 ? 1 : 0;
+      ++made;
+    } catch (const InputError& error) {
+      EXPECT_EQ(made, 0) << bytes;
+      EXPECT_NE(std::string(error.what()).find("of working memory"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_GT(made, in_spans);
+  EXPECT_GT(in_spans, 0);
+}
+
 TEST(Spans, KeepWithinTheirBudget) {
   Session session = in_spans({"checkpoints.host=200 KiB", "time.step=0.005"});
   ASSERT_GT(spans_of(session), 0);

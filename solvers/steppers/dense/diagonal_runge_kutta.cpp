@@ -1,6 +1,9 @@
 #include "solvers/steppers/dense/diagonal_runge_kutta.hpp"
 
+#include <algorithm>
 #include <utility>
+
+#include "solvers/equations/parser.hpp"
 
 namespace hindsight {
 namespace {
@@ -8,13 +11,27 @@ namespace {
 // Blocks behind one per stage (slopes, their tangents, or beta).
 enum { base, value, free_block, count };
 
+/// Whether equations read what changes from step to step beside the state and the time: its length, or noise.
+bool depends_on_step(const Model& model) {
+  const Graph& graph = *model.graph;
+  for (const NodeId id : reachable(model.right_hand_sides)) {
+    const Node& node = graph[id];
+    if (node.op == Op::scalar && graph.scalars()[node.symbol] == step_length) return true;
+    const auto is_read = [&](const Noise& noise) { return node.op == Op::field && noise.symbol == int{node.symbol}; };
+    if (std::ranges::any_of(graph.noises(), is_read)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 DiagonalRungeKutta::DiagonalRungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants)
-    : DenseStepper(model, active, std::move(wants), tableau.stages() + count, false), tableau_(std::move(tableau)) {}
+    : DenseStepper(model, active, std::move(wants), tableau.stages() + count, false),
+      tableau_(std::move(tableau)),
+      keeps_slope_(first_implicit() == 1 && !depends_on_step(model)) {}
 
 StateShape DiagonalRungeKutta::state(const Grid& grid) const {
-  return shape_of_fields(grid, keeps_slope() ? 2 * model_.fields.size() + 1 : model_.fields.size());
+  return shape_of_fields(grid, keeps_slope_ ? 2 * model_.fields.size() + 1 : model_.fields.size());
 }
 
 void DiagonalRungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
@@ -23,17 +40,19 @@ void DiagonalRungeKutta::prepare(const Grid& grid, Tables& tables, const std::ve
 }
 
 void DiagonalRungeKutta::begin(Tables& /*tables*/, double* state) {
-  if (!keeps_slope()) return;
+  if (!keeps_slope_) return;
   combine(slope_of(state), {{0.0, state}});
-  set_has_slope(state, 0.0);
+  set_length(state, 0.0);
 }
 
-bool DiagonalRungeKutta::has_slope(const double* state) const {
-  return !systems_.places().empty() && state[2 * fields_doubles_ + systems_.places().front()] != 0.0;
+bool DiagonalRungeKutta::has_slope(const double* state, double h) const {
+  constexpr double much_longer = 16.0;
+  if (!keeps_slope_ || systems_.places().empty()) return false;
+  return h <= much_longer * state[2 * fields_doubles_ + systems_.places().front()];
 }
 
-void DiagonalRungeKutta::set_has_slope(double* state, double whether) const {
-  for (const std::int64_t place : systems_.places()) state[2 * fields_doubles_ + place] = whether;
+void DiagonalRungeKutta::set_length(double* state, double h) const {
+  for (const std::int64_t place : systems_.places()) state[2 * fields_doubles_ + place] = h;
 }
 
 StepTime DiagonalRungeKutta::at_stage(StepTime time, int i) const {
@@ -53,8 +72,8 @@ void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, doubl
   solver_.begin();
   const int s = this->stages(), first = first_implicit();
   double* const bases = scratch(s + base);
-  if (keeps_slope() && has_slope(u)) copy(slope_of(u), scratch(0));
-  if (keeps_slope() && !has_slope(u)) operators_.rhs(tables, at_stage(time, 0), u, scratch(0));
+  if (first == 1 && has_slope(u, time.h)) copy(slope_of(u), scratch(0));
+  if (first == 1 && !has_slope(u, time.h)) operators_.rhs(tables, at_stage(time, 0), u, scratch(0));
   for (int i = first; i < s; ++i) {
     const double hg = time.h * a(i, i);
     double* y = stages != nullptr ? stages[i - first] : i + 1 == s ? next : scratch(s + value);
@@ -67,9 +86,9 @@ void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, doubl
     combine(scratch(i), {{1.0 / hg, y}, {-1.0 / hg, bases}});
     if (i + 1 == s && next != nullptr && y != next) copy(y, next);
   }
-  if (!keeps_slope() || next == nullptr) return;
+  if (!keeps_slope_ || next == nullptr) return;
   copy(scratch(s - 1), slope_of(next));
-  set_has_slope(next, 1.0);
+  set_length(next, time.h);
 }
 
 void DiagonalRungeKutta::step(Tables& tables, StepTime time, double* u, double* next) {
@@ -105,11 +124,11 @@ void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, double* u, doubl
     if (i + 1 == s) {
       const double hg = time.h * a(i, i);
       copy(lambda, beta);
-      if (keeps_slope()) add(beta, {{1.0 / hg, slope_of(lambda)}});
+      if (keeps_slope_) add(beta, {{1.0 / hg, slope_of(lambda)}});
       systems_.solve_transposed(beta);
       combine(w, {{hg, beta}});
       if (has_active()) operators_.adjoint(tables, at_stage(time, i), y, w, scratch(s + value));
-      if (keeps_slope()) add(beta, {{-1.0 / hg, slope_of(lambda)}});
+      if (keeps_slope_) add(beta, {{-1.0 / hg, slope_of(lambda)}});
       copy(beta, lambda_next);
       continue;
     }
@@ -130,9 +149,11 @@ void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, double* u, doubl
 
 /// Of the explicit first stage. @param w the adjoint of its slope.
 void DiagonalRungeKutta::reverse_slope(Tables& tables, StepTime time, double* u, double* w, double* lambda_next) {
-  const bool is_kept = has_slope(u);
-  set_has_slope(lambda_next, 0.0);
-  combine(slope_of(lambda_next), {{is_kept ? 1.0 : 0.0, w}});
+  const bool is_kept = has_slope(u, time.h);
+  if (keeps_slope_) {
+    set_length(lambda_next, 0.0);
+    combine(slope_of(lambda_next), {{is_kept ? 1.0 : 0.0, w}});
+  }
   if (is_kept) return;
   double* const beta = scratch(0);
   operators_.adjoint(tables, at_stage(time, 0), u, w, beta);
@@ -142,8 +163,8 @@ void DiagonalRungeKutta::reverse_slope(Tables& tables, StepTime time, double* u,
 void DiagonalRungeKutta::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du,
                                  double* dnext) {
   const int s = this->stages(), first = first_implicit();
-  if (keeps_slope() && has_slope(u)) copy(slope_of(du), scratch(0));
-  if (keeps_slope() && !has_slope(u)) operators_.tangent(tables, at_stage(time, 0), u, du, scratch(0));
+  if (first == 1 && has_slope(u, time.h)) copy(slope_of(du), scratch(0));
+  if (first == 1 && !has_slope(u, time.h)) operators_.tangent(tables, at_stage(time, 0), u, du, scratch(0));
   double* const dbase = scratch(s + base);
   for (int i = first; i < s; ++i) {
     double* const y = stages[i - first];
@@ -156,11 +177,11 @@ void DiagonalRungeKutta::tangent(Tables& tables, StepTime time, double* u, doubl
     operators_.tangent(tables, at_stage(time, i), y, zero, dy);
     combine(dy, {{hg, dy}, {1.0, dbase}});
     systems_.solve(dy);
-    if (i + 1 < s || keeps_slope()) combine(scratch(i), {{1.0 / hg, dy}, {-1.0 / hg, dbase}});
+    if (i + 1 < s || keeps_slope_) combine(scratch(i), {{1.0 / hg, dy}, {-1.0 / hg, dbase}});
   }
-  if (!keeps_slope()) return;
+  if (!keeps_slope_) return;
   copy(scratch(s - 1), slope_of(dnext));
-  set_has_slope(dnext, 0.0);
+  set_length(dnext, 0.0);
 }
 
 }  // namespace hindsight

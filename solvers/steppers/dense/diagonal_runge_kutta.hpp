@@ -22,8 +22,10 @@ namespace hindsight {
 
 /// Steps by a tableau whose first stage may be explicit, and whose last one is the new state (b is the last row of a):
 /// stiffly accurate. Evaluates J and factors systems anew at every iteration, and once per stage in reverse. With an
-/// explicit first stage a state holds the fields, the slope that its step begins with, and whether there is one: 0 at
-/// the begin and after events, where F is evaluated.
+/// explicit first stage a state holds the fields, the slope that its step begins with, and the length of the step that
+/// this comes from: 0 at the begin and after events, where F is evaluated. So it is by steps much longer than that, as
+/// a slope has the rounding of the state over that length; and where equations read noise or the length of the step,
+/// which are others in the next step.
 class DiagonalRungeKutta final : public DenseStepper {
  public:
   DiagonalRungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants);
@@ -50,9 +52,9 @@ class DiagonalRungeKutta final : public DenseStepper {
   int first_implicit() const { return tableau_.a[0][0] == 0.0 ? 1 : 0; }
   double a(int i, int j) const { return tableau_.a[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)]; }
   StepTime at_stage(StepTime time, int i) const;
-  bool keeps_slope() const { return first_implicit() == 1; }
-  bool has_slope(const double* state) const;
-  void set_has_slope(double* state, double whether) const;
+  /// The slope that a step of this length begins with is in its state.
+  bool has_slope(const double* state, double h) const;
+  void set_length(double* state, double h) const;
   double* slope_of(double* state) const { return state + fields_doubles_; }
   void forward(Tables& tables, StepTime time, double* u, double* next, double* const* stages);
   /// base_i, or its tangent, of slopes in scratch.
@@ -62,6 +64,7 @@ class DiagonalRungeKutta final : public DenseStepper {
   void factorise(Tables& tables, StepTime time, int i, double* y);
 
   Tableau tableau_;
+  bool keeps_slope_;                 // with states: not where it depends on the step itself
   std::int64_t fields_doubles_ = 0;  // from a state's fields to its slope
 };
 
