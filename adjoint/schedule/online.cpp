@@ -223,6 +223,7 @@ Schedule make(const ScheduleRequest& request) {
   take_host_slots("online", request, 1, places.all());
   Schedule schedule{{}, [places] { return actions(places); }};
   schedule.predicted.plain = schedule.predicted.recorded = schedule.predicted.reversed = unpredicted;
+  if (places.records > 0) schedule.predicted.kept = unpredicted;
   schedule.predicted.writes = schedule.predicted.reads = only_host(unpredicted);
   schedule.predicted.peak = only_host(places.all());
   return schedule;
