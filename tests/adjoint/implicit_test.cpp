@@ -87,8 +87,7 @@ TEST(Implicit, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
 
 TEST(Implicit, EndsWithinTenTimesItsTolerance) {
   for (const Method& method : dense_methods())
-    if (method.estimates_errors)
-      test::expect_end_within_ten_tolerances(method.name, method.order >= 3 ? 10 : 7, 1000000);
+    if (method.estimates_errors) test::expect_end_within_ten_tolerances(method.name, 10, 1000000);
 }
 
 std::string failure_of(const std::string& text) {
