@@ -173,16 +173,18 @@ ActionStream actions(Places places) {
     co_yield Reverse{end - 1};
     co_yield Release{places.of_record(end - 1)};
   }
-  CountedVector<Slot> free;
-  free.reserve(static_cast<std::size_t>(slots));
-  for (std::int64_t i = checkpoints.count(); i < slots; ++i) free.push_back({Tier::host, i});
+  CountedVector<Slot> free;  // as many as can be of use
+  const std::int64_t useful = std::min(slots, checkpoints.count() + end);
+  free.reserve(static_cast<std::size_t>(useful));
+  for (std::int64_t i = checkpoints.count(); i < useful; ++i) free.push_back({Tier::host, i});
   std::int64_t j = checkpoints.count();
   for (std::int64_t i = checkpoints.latest(); i != OnlineCheckpoints::none; i = checkpoints[i].before) {
     const std::int64_t begin = checkpoints[i].step;
     const Slot slot{Tier::host, i};
     --j;
     if (begin < end) {
-      BinomialSweep sweep({begin, end, slots - j, -1, false, true}, {slot, free.data()});
+      const std::int64_t own = std::min(slots - j, std::ssize(free) + 1);
+      BinomialSweep sweep({begin, end, own, -1, false, true}, {slot, free.data()});
       for (ActionBatch batch; sweep.next(batch);)
         for (const Action& action : batch) co_yield action;
       end = begin;

@@ -231,10 +231,12 @@ void Checkpoints::finish() {
 }
 
 void Checkpoints::clear() {
-  for (Kept& kept : kept_) drop(kept);
+  // A sweep that came to its end has left none of them.
+  if (in_use_[index_of(memory_)] > 0)
+    for (Kept& kept : kept_) drop(kept);
   for (std::size_t t = 0; t < tier_count; ++t) {
     if (tiers_[t] != nullptr) tiers_[t]->clear();
-    std::fill(held_[t].begin(), held_[t].end(), Held{});
+    if (in_use_[t] > 0) std::fill(held_[t].begin(), held_[t].end(), Held{});
   }
   in_use_ = peak_ = {};
   loads_ = failures_ = 0;
