@@ -207,15 +207,14 @@ Places divide(const ScheduleRequest& request) {
   Places places{useful_of(request.capacities[Tier::host], useful)};
   if (request.content != Content::record || most < 2) return places;
   places.units = request.record_units;
-  const std::int64_t units = request.capacities[Tier::host];
-  const std::int64_t fit = units < 0 ? most - 1 : units / places.units;
+  const std::int64_t given = request.capacities[Tier::host],
+                     units = given < 0 ? endless : std::max<std::int64_t>(1, given);
+  const std::int64_t fit = units / places.units;
   if (request.records == 0 && fit >= most - 1) return {0, most - 1, places.units};
   const std::int64_t wanted = request.records > 0 ? request.records : fit / 2;
-  places.records =
-      std::clamp<std::int64_t>(wanted, 0, std::min(most - 1, (std::max<std::int64_t>(units, 1) - 1) / places.units));
-  if (units < 0) places.records = std::min(wanted, most - 1);
+  places.records = std::min({wanted, most - 1, (units - 1) / places.units});
   if (places.records == most - 1) return {0, most - 1, places.units};
-  if (units >= 0) places.states = std::min(useful, units - places.records * places.units);
+  places.states = std::min(useful, units - places.records * places.units);
   return places;
 }
 

@@ -9,18 +9,7 @@ using Level = KernelText::Level;
 
 constexpr int lanes = 8;
 
-const char* const preamble = R"(typedef double lanes __attribute__((vector_size(64), aligned(8)));
-struct strides { integer y, z; };
-struct launch {
-  double* const* fields;
-  const double* scalars;
-  const double* const* coordinates;
-  double* const* sums;
-  integer lo[3], hi[3];
-  const struct strides* strides;
-  integer row_y, row_z, times, trail_step;
-};
-)";
+const char* const lanes_text = "typedef double lanes __attribute__((vector_size(64), aligned(8)));\n";
 
 /// A kernel as a C function with row loops.
 class KernelWriter {
@@ -144,7 +133,7 @@ class KernelWriter {
 }  // namespace
 
 std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes) {
-  std::string text = std::string(host::c_names) + preamble;
+  std::string text = std::string(host::c_names) + lanes_text + launch_text;
   for (const KernelSpec& kernel : kernels) text += KernelWriter(kernel, boxes).text();
   return text;
 }

@@ -18,6 +18,19 @@ namespace hindsight {
 /// The C of an operation on its arguments; "" of leaves, and of operators that have to be discretised.
 std::string operation_text(Op op, const std::string& a, const std::string& b, const std::string& c);
 
+/// The C of Launch and ArrayStrides (kernel.hpp), for the host.
+inline constexpr const char* launch_text = R"(struct strides { integer y, z; };
+struct launch {
+  double* const* fields;
+  const double* scalars;
+  const double* const* coordinates;
+  double* const* sums;
+  integer lo[3], hi[3];
+  const struct strides* strides;
+  integer row_y, row_z, times, trail_step;
+};
+)";
+
 class KernelText {
  public:
   /// Where a node's value can change: the loop it must be computed in.

@@ -123,17 +123,7 @@ class TapeWriter {
   std::vector<std::int32_t> free_;
 };
 
-const char* const structures = R"(struct strides { integer y, z; };
-struct launch {
-  double* const* fields;
-  const double* scalars;
-  const double* const* coordinates;
-  double* const* sums;
-  integer lo[3], hi[3];
-  const struct strides* strides;
-  integer row_y, row_z;
-};
-struct operation { int code, to, a, b, c; };
+const char* const structures = R"(struct operation { int code, to, a, b, c; };
 struct access { int symbol, layout, is_single, is_coordinate, value, offset[3]; };
 struct pair { int symbol, value; };
 struct tape {
@@ -235,7 +225,7 @@ std::size_t length_of(const KernelSpec& kernel) {
 }
 
 std::string emit_tape_loop(Boxes boxes) {
-  std::string text = std::string(host::c_names) + structures;
+  std::string text = std::string(host::c_names) + launch_text + structures;
   text += "#define EVERY(count) for (integer l = 0; l < (count); ++l)\n";
   text += boxes == Boxes::cell ? "#define EACH EVERY(1)\n" : "#define EACH _Pragma(\"GCC ivdep\") EVERY(m)\n";
   text += block(boxes);
