@@ -33,11 +33,11 @@ std::string time_text(double t, const Case& c, const Simulation& simulation) {
   const bool is_event =
       std::ranges::any_of(spec.jumps, [&](const Jump& jump) { return std::ranges::any_of(jump.times, is_here); });
   const char* const what = is_event                                        ? "an event"
-                           : std::ranges::any_of(c.time.switches, is_here) ? "a switch"
+                           : std::ranges::any_of(spec.switches, is_here) ? "a switch"
                            : is_here(spec.from)                            ? "the begin"
                            : is_here(spec.to) ? (c.time.until ? "the latest end" : "the end")
-                           : std::any_of(spec.landings.begin(), spec.landings.end(), is_here) ? "an output"
-                                                                                              : "an observation";
+                           : std::ranges::any_of(spec.outputs, is_here)    ? "an output"
+                                                                           : "an observation";
   return fmt::format("t = {:.10g} ({})", t, what);
 }
 
@@ -52,7 +52,7 @@ std::string uneven_text(const Case& c, const Simulation& simulation) {
   return fmt::format(
       "steps are {} long where time.step asks for {:.6g}, because they land on the times of observations "
       "and outputs{} and on the end; the shortest lead from {} to {}",
-      lengths, spec.step, c.events.empty() && c.time.switches.empty() ? "" : ", of events and switches",
+      lengths, spec.step, c.events.empty() && spec.switches.empty() ? "" : ", of events and switches",
       time_text(shortest.from, c, simulation), time_text(shortest.to, c, simulation));
 }
 

@@ -73,8 +73,8 @@ std::vector<std::int64_t> output_landings(const Simulation& simulation) {
   const SimulationSpec& spec = simulation.spec();
   const TimeLine& time = simulation.time();
   std::vector<std::int64_t> at;
-  if (!spec.landings.empty()) at.push_back(0);
-  for (const double t : spec.landings) at.push_back(time.landing_of(t));
+  if (!spec.outputs.empty()) at.push_back(0);
+  for (const double t : spec.outputs) at.push_back(time.landing_of(t));
   at.push_back(time.landing_of(spec.to));
   return at;
 }

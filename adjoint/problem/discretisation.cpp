@@ -74,7 +74,10 @@ Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, S
     sums_ += stop_->sums();
     halo_ = deeper(halo_, stop_->halo());
   }
-  TimeSpan span{spec.from, spec.to, spec.step, spec.landings};
+  TimeSpan span{spec.from, spec.to, spec.step, spec.outputs, spec.switches};
+  for (const Jump& jump : spec.jumps) span.landings.insert(span.landings.end(), jump.times.begin(), jump.times.end());
+  for (const Series& series : spec.series)  // knots, where rates bend
+    if (spec.tolerances) span.landings.insert(span.landings.end(), series.times.begin(), series.times.end());
   for (const auto& term : spec.terms)
     for (const double t : term->landings()) span.landings.push_back(t);
   time_ = std::make_unique<TimeLine>(span, step_sources().find(spec.steps).make(spec.rules));

@@ -59,7 +59,7 @@ class ProblemReader {
     spec_.tolerances = problem_.time.tolerances;
     if (problem_.time.until) read_stop(*problem_.time.until);
     for (const EventText& event : problem_.events) read_event(event);
-    read_landings();
+    read_outputs();
     for (const TermText& term : problem_.objective) read_term(term);
     spec_.terms.insert(spec_.terms.end(), misfits_.begin(), misfits_.end());
     for (const UnknownText& u : problem_.unknowns) spec_.unknowns.push_back({u.name, kind_of(u)});
@@ -205,19 +205,15 @@ class ProblemReader {
       jump.set.push_back({static_cast<std::size_t>(field - spec_.model.fields.begin()),
                           expression(assignment.value, point_scope({.fields = true, .time = true}))});
     }
-    spec_.landings.insert(spec_.landings.end(), event.at.begin(), event.at.end());
     spec_.jumps.push_back(jump);
   }
 
-  void read_landings() {
+  void read_outputs() {
     const TimeText& time = problem_.time;
-    spec_.landings.insert(spec_.landings.end(), time.switches.begin(), time.switches.end());
-    if (time.tolerances)  // knots, where rates bend
-      for (const Series& series : spec_.series)
-        spec_.landings.insert(spec_.landings.end(), series.times.begin(), series.times.end());
+    spec_.switches = time.switches;
     if (time.land_every <= 0) return;
     for (std::int64_t i = 1; time.from + static_cast<double>(i) * time.land_every < time.to; ++i)
-      spec_.landings.push_back(time.from + static_cast<double>(i) * time.land_every);
+      spec_.outputs.push_back(time.from + static_cast<double>(i) * time.land_every);
   }
 
   void read_misfit(const TermText& term) {

@@ -23,7 +23,7 @@ SimulatedSteps::SimulatedSteps(Discretisation& problem, Parameters& parameters, 
   if (problem.jumping() != nullptr)
     problem.jumping()->add_to_adjoints([this](StepTime step, double* after, double* lambda) {
       if (objective_.may_count_at(step.index, time_))
-        add_objective_adjoint(time_.moment(step.index).after_jump(), after, lambda);
+        add_objective_adjoint(time_.moment(step.index).after_break(), after, lambda);
     });
 }
 
@@ -73,8 +73,10 @@ void SimulatedSteps::observe(std::int64_t k, const Buffer& state, bool recorded)
       objective_.observe(moment, [&] { tables_.bind_state(problem_.symbols().between, seen); });
     };
     const Moment moment = time_.moment(k);
-    show(jumps_at(k) ? moment.before_jump() : moment, state.data());
-    if (jumps_at(k)) show(moment.after_jump(), problem_.jumping()->after(tables_, time_.step(k), state.data()));
+    const bool jumps = jumps_at(k), breaks = jumps || moment.is_switch;
+    show(breaks ? moment.before_break() : moment, state.data());
+    if (breaks && !moment.is_last)
+      show(moment.after_break(), jumps ? problem_.jumping()->after(tables_, time_.step(k), state.data()) : state.data());
   }
   if (observer_ != nullptr) (*observer_)(k, time_.time(k), state.data());
 }
@@ -128,7 +130,9 @@ Buffer SimulatedSteps::record(std::int64_t k, const Buffer& state, bool first, b
 void SimulatedSteps::add_objective_adjoint(std::int64_t k, double* state) {
   if (!objective_.may_count_at(k, time_)) return;
   const Moment moment = time_.moment(k);
-  add_objective_adjoint(jumps_at(k) ? moment.before_jump() : moment, state, lambda_.data());
+  const bool jumps = jumps_at(k), breaks = jumps || moment.is_switch;
+  if (breaks && !jumps && !moment.is_last) add_objective_adjoint(moment.after_break(), state, lambda_.data());
+  add_objective_adjoint(breaks ? moment.before_break() : moment, state, lambda_.data());
 }
 
 void SimulatedSteps::add_objective_adjoint(const Moment& moment, double* state, double* lambda) {

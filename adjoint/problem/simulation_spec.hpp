@@ -57,8 +57,9 @@ struct SimulationSpec {
   std::string steps = "fixed";                ///< who decides them (solvers/time/step_sources.hpp)
   StepRules rules = {};                       ///< by which
   std::optional<Tolerances> tolerances = {};  ///< of errors, where they decide
-  std::vector<Jump> jumps;                    ///< events; their times are among the landings
-  std::vector<double> landings;  ///< times that states must land on: outputs, events, switches (observations are added)
+  std::vector<Jump> jumps;                    ///< events
+  // Times that steps land on, beside those of events and observations, and knots of series where errors decide.
+  std::vector<double> outputs, switches;
   std::vector<double> scalar_values;             ///< parallel to model.scalars
   std::vector<Series> series;                    ///< parallel to model.series
   std::vector<ParameterField> parameter_fields;  ///< parallel to model.parameter_fields

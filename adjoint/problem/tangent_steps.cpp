@@ -30,12 +30,14 @@ void TangentSteps::differentiate(std::int64_t k, const Buffer& state) {
   };
   const Moment moment = problem_.time().moment(k);
   JumpingStepper* const jumping = problem_.jumping();
-  if (jumping == nullptr || moment.is_last || !jumping->jumps_at(k))
-    return differentiate(moment, state.data(), dot_.data());
-  differentiate(moment.before_jump(), state.data(), dot_.data());
+  const bool jumps = jumping != nullptr && !moment.is_last && jumping->jumps_at(k);
+  if (!jumps && !moment.is_switch) return differentiate(moment, state.data(), dot_.data());
+  differentiate(moment.before_break(), state.data(), dot_.data());
+  if (moment.is_last) return;
+  if (!jumps) return differentiate(moment.after_break(), state.data(), dot_.data());
   const StepTime step = problem_.time().step(k);
   double* const after = jumping->after(tables, step, state.data());
-  differentiate(moment.after_jump(), after, jumping->tangent_after(tables, step, state.data(), dot_.data()));
+  differentiate(moment.after_break(), after, jumping->tangent_after(tables, step, state.data(), dot_.data()));
 }
 
 Buffer TangentSteps::advance(std::int64_t k, const Buffer& state, bool first) {

@@ -36,7 +36,7 @@ class AdaptiveSteps final : public StepSource {
     if (k == rules_.at_most) fail_of_many(line, t, reached.trial->advice());
     double asked = bounded(line, t, state_.proposed), to = target(line, t, asked);
     bool was_rejected = false;
-    double ratio = reached.trial->error({t, to - t, k});
+    double ratio = reached.trial->error(line.step_to(to));
     while (!(ratio <= 1.0)) {
       if (asked <= least(line, t))
         fail_of_length(k, t, to - t, ratio, reached.grid.communicator().first_text(reached.trial->failure()));
@@ -44,7 +44,7 @@ class AdaptiveSteps final : public StepSource {
       to = target(line, t, asked);
       was_rejected = true;
       ++state_.rejected;
-      ratio = reached.trial->error({t, to - t, k});
+      ratio = reached.trial->error(line.step_to(to));
     }
     line.record(1, to);
     propose(asked, to - t, ratio, was_rejected, reached.trial->order());

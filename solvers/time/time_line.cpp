@@ -22,19 +22,42 @@ TimeLine::TimeLine(const TimeSpan& span, std::unique_ptr<StepSource> source)
   if (!(span.step > 0.0)) throw InputError("time.step must be positive");
   if (span.step > (span.to - span.from) * (1 + 1e-12))
     throw InputError("time.step overshoots the end: it is longer than the run");
-  std::vector<double> sorted = span.landings;
-  std::sort(sorted.begin(), sorted.end());
-  landings_.push_back(span.from);
-  for (const double t : sorted)
-    if (t > landings_.back() + tolerance(t) && t < span.to - tolerance(span.to)) landings_.push_back(t);
-  landings_.push_back(span.to);
-  landings_.shrink_to_fit();
+  land_on(span);
   // What may be recorded counts from the start, and nothing is allocated while stepping.
   const auto most = static_cast<std::size_t>(source_->most_stretches(*this)) + 1;
   ends_.reserve(most);
   first_step_.reserve(most);
   lengths_.reserve(most);
   forget();
+}
+
+void TimeLine::land_on(const TimeSpan& span) {
+  std::vector<std::pair<double, bool>> sorted;  // with whether it is a switch
+  for (const double t : span.landings) sorted.emplace_back(t, false);
+  for (const double t : span.switches) sorted.emplace_back(t, true);
+  std::ranges::sort(sorted);
+  landings_.push_back(span.from);
+  for (const auto& [t, switches] : sorted) {
+    const bool is_new = t > landings_.back() + tolerance(t), is_end = t >= span.to - tolerance(span.to);
+    const bool is_begin = !is_new && landings_.size() == 1, is_late = t > span.to + tolerance(span.to);
+    if (is_begin || is_late || (is_end && !switches)) continue;
+    if (is_new && !is_end) landings_.push_back(t);
+    if (!switches || (!is_new && is_switch(landings_.back()))) continue;
+    if (!is_end) landings_.back() = t;
+    switches_.push_back(is_end ? span.to : t);
+  }
+  landings_.push_back(span.to);
+  landings_.shrink_to_fit();
+}
+
+bool TimeLine::is_switch(double t) const {
+  return std::ranges::binary_search(switches_, t);
+}
+
+StepTime TimeLine::beside_switches(StepTime time, bool begins, double end) const {
+  if (begins && is_switch(time.t)) time.earliest = time.t + beside_switch(time.t, time.h);
+  if (end > time.t && is_switch(end)) time.latest = end - beside_switch(end, time.h);
+  return time;
 }
 
 void TimeLine::forget() {

@@ -17,8 +17,10 @@ namespace hindsight {
 struct TimeSpan {
   double from = 0.0, to = 1.0;
   double step = 1.0;  ///< the longest of fixed steps; the first one that is tried, where errors decide
-  std::vector<double>
-      landings;  ///< any order; those outside (from, to) are ignored, ones as close as StepSource::tolerance() merged
+  /// In any order. Those outside (from, to) are ignored; of ones as close as StepSource::tolerance() one stands for all.
+  std::vector<double> landings = {};
+  /// Landings at which rates change at once, up to the end; of those that are close to others these stand for all.
+  std::vector<double> switches = {};
 };
 
 /// Takes steps on trial from the state that has been reached.
@@ -52,10 +54,17 @@ struct Moment {
   bool is_last = false;
   /// The length of the step that begins here, and at the end of the one that ends here.
   double step_length = 0.0;
+  bool is_switch = false;  ///< rates change at once
+  double reads_at = t;     ///< the time that rates are to be read at
 
-  // Where the state jumps, it is two: the one before, to which landings belong, and the one after.
-  Moment before_jump() const { return {k, t, before, 0.0, landing, false, before > 0 ? before : after}; }
-  Moment after_jump() const { return {k, t, 0.0, after, -1, false, after}; }
+  // Where the state or rates change at once, it is two: the one before, to which landings belong, and the one after.
+  Moment before_break() const {
+    const double length = before > 0 ? before : after;
+    return {k, t, before, 0.0, landing, is_last, length, is_switch, is_switch ? t - beside_switch(t, length) : t};
+  }
+  Moment after_break() const {
+    return {k, t, 0.0, after, -1, false, after, is_switch, is_switch ? t + beside_switch(t, after) : t};
+  }
 };
 
 class TimeLine;
@@ -113,7 +122,14 @@ class TimeLine {
 
   StepTime step(std::int64_t k) const {
     const std::size_t s = first_step_.size() == 2 ? 0 : stretch(k);
-    return {ends_[s] + static_cast<double>(k - first_step_[s]) * lengths_[s], lengths_[s], k};
+    const StepTime time{ends_[s] + static_cast<double>(k - first_step_[s]) * lengths_[s], lengths_[s], k};
+    if (switches_.empty()) return time;
+    return beside_switches(time, first_step_[s] == k, first_step_[s + 1] == k + 1 ? ends_[s + 1] : ends_[s]);
+  }
+  /// The step from where the record ends to a time, not recorded.
+  StepTime step_to(double end) const {
+    const double t = ends_.back();
+    return beside_switches({t, end - t, recorded()}, true, end);
   }
   double time(std::int64_t k) const { return k == recorded() ? ends_.back() : step(k).t; }
   Moment moment(std::int64_t k) const {
@@ -128,7 +144,8 @@ class TimeLine {
             after,
             begins ? landing_at(k) : -1,
             is_last,
-            is_last ? before : after};
+            is_last ? before : after,
+            begins && is_switch(ends_[next])};
   }
 
   /// Times that are landed on, with the begin and the latest end, in order.
@@ -169,12 +186,17 @@ class TimeLine {
 
  private:
   std::size_t stretch(std::int64_t k) const;
+  void land_on(const TimeSpan& span);
+  bool is_switch(double t) const;
+  /// @param begins whether a landing may be where the step begins. @param end where it may end on one.
+  StepTime beside_switches(StepTime time, bool begins, double end) const;
   std::int64_t find_landing(std::int64_t k) const;
   Stretch stretch_at(std::ptrdiff_t s) const;
   void forget();
 
   std::unique_ptr<StepSource> source_;
   CountedVector<double> landings_;
+  CountedVector<double> switches_;          // those of the landings, in order
   CountedVector<double> ends_;              // times where stretches begin, and where the last one ends
   CountedVector<std::int64_t> first_step_;  // of each stretch, and of what is to come
   CountedVector<double> lengths_;           // of the steps of each stretch

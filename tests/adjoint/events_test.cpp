@@ -1,8 +1,11 @@
 // Events: doses that arrive in full, exact gradients through jumps, the same bits everywhere, and clear refusals.
 // ranks: 1 2 3
+#include <fmt/format.h>
+
 #include <cmath>
 #include <fstream>
 
+#include "solvers/steppers/methods.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -136,6 +139,48 @@ TEST(Events, StepsLandOnSwitchesAndKnots) {
   int found = 0;
   for (std::int64_t k = 0; k <= time.steps(); ++k) found += time.time(k) == 0.37 || time.time(k) == 0.61 ? 1 : 0;
   EXPECT_EQ(found, 2);
+}
+
+/// A rate that is 0, then a, then 3a, and 0 again from the end on: each step sees one side of a switch, as integrals
+/// do.
+TEST(Events, RatesThatChangeAtSwitchesAreExactOnBothSides) {
+  for (const std::string& method : methods().names())
+    for (const std::string is_before : {"<", "<="})
+      for (const std::string steps : {"step: 0.3", "tolerance: 1e-6, step: 0.01"}) {
+        if (steps[0] == 't' && !methods().find(method).estimates_errors) continue;
+        SCOPED_TRACE(fmt::format("{} {} {}", method, is_before, steps));
+        const std::string rate =
+            fmt::format("where(t {0} 1, 0, where(t {0} 1.7, a, where(t {0} 2, 3*a, 0)))", is_before);
+        Session session(
+            test::text_case(fmt::format(
+                "case: switches\nparameters: {{a: 2}}\nstate: {{u: {{initial: 0}}}}\nequations: {{dt(u): \"{0}\"}}\n"
+                "objective: [{{final: u}}, {{integral: \"10*{0}\"}}]\nunknowns: {{a: {{}}}}\n"
+                "time: {{method: {1}, {2}, to: 2, switches: [1.7, 1, 2]}}\n",
+                rate, method, steps)),
+            test::self(), Sensitivities::adjoint_and_tangent);
+        constexpr double all = 0.7 + 3 * 0.3;
+        const Evaluation found = session.gradient({});
+        EXPECT_NEAR(found.objective, 11 * 2 * all, 1e-12);
+        EXPECT_NEAR(found.gradient[0][0], 11 * all, 1e-12);
+        EXPECT_NEAR(session.tangent({{1.0}}).second, 11 * all, 1e-12);
+      }
+}
+
+/// With a switch, a method has its order; a pulse that grows, through a decay.
+TEST(Events, MethodsKeepTheirOrderAcrossSwitches) {
+  for (const std::string& method : methods().names()) {
+    const auto error = [&](double step) {
+      Session session(test::text_case(fmt::format("case: switches\nstate: {{u: {{initial: 0}}}}\n"
+                                                  "equations: {{dt(u): \"where(t < 1, exp(t), 0) - u\"}}\n"
+                                                  "objective: [{{final: u}}]\n"
+                                                  "time: {{method: {}, step: {}, to: 1.5, switches: [1]}}\n",
+                                                  method, step)),
+                      test::self(), Sensitivities::none);
+      return std::fabs(session.objective({}) - std::exp(-1.5) * (std::exp(2.0) - 1) / 2);
+    };
+    const double order = std::log2(error(0.1) / error(0.05));
+    EXPECT_GT(order, methods().find(method).order - 0.3) << method;
+  }
 }
 
 TEST(Events, BadInputIsNamed) {

@@ -283,7 +283,7 @@ TEST(ProblemText, SeriesHaveAValueAtEveryTime) {
 TEST(ProblemText, OutputsAreLandedOnBetweenBeginAndEnd) {
   ProblemText problem = decay();
   problem.time.land_every = 2.5;
-  EXPECT_EQ(read_problem(problem).landings, (std::vector<double>{2.5, 5.0, 7.5}));
+  EXPECT_EQ(read_problem(problem).outputs, (std::vector<double>{2.5, 5.0, 7.5}));
 }
 
 }  // namespace

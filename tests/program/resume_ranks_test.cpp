@@ -57,10 +57,10 @@ TEST_F(Resume, SignalsStopAmongStageRecords) {
 TEST_F(Resume, GoesOnWithAnotherNumberOfRanksWhenAsked) {
   write_case("checkpoints: {host: 30 slots, disk: 20 slots}\noutput: {every: 500}\n", "2500");
   ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
-  ASSERT_EQ(run_for(2, "gradient case.yaml --out moved"), 5) << output();
+  ASSERT_EQ(run_and_signal("gradient case.yaml --out moved", 1, SIGUSR1, "moved", "done", 40000), 5) << output();
   EXPECT_EQ(run("resume moved", 3), 2);
   EXPECT_NE(output().find("say --ranks 3"), std::string::npos) << output();
-  int code = run_for(4, "resume moved --ranks 3", 3);
+  int code = run_and_signal("resume moved --ranks 3", 3, SIGUSR1, "moved", "done", 5000);
   if (code == 5) code = run("resume moved --ranks 2", 2);
   EXPECT_EQ(code, 0) << output();
   EXPECT_EQ(answer("moved"), answer("whole"));

@@ -45,13 +45,13 @@ void Bdf2::solve(Tables& tables, StepTime time, const double* u, double* y) {
   solver_.begin();
   combine(scratch(base), {{f.now, u}, {-f.before, fields_before(u)}});
   combine(y, {{1.0 + f.ratio, u}, {-f.ratio, fields_before(u)}});
-  solver_.solve(tables, series(), {time.t + time.h, time.h, time.index}, f.slope, scratch(base), y, scratch(slope));
+  solver_.solve(tables, series(), time.stage(1.0), f.slope, scratch(base), y, scratch(slope));
 }
 
 /// Gives a state whose fields are new its other arrays.
 void Bdf2::complete(StepTime time, const double* u, double* next) const {
   copy(u, fields_before(next));
-  set_length(next, time.h);
+  set_length(next, time.ends_on_switch() ? 0.0 : time.h);
 }
 
 void Bdf2::step(Tables& tables, StepTime time, double* u, double* next) {
@@ -75,7 +75,7 @@ double Bdf2::try_step(Tables& tables, StepTime time, double* u, double* next, do
     const double share = r / (1.0 + r);
     combine(error, {{share, next}, {-share * (1.0 + r), u}, {share * r, fields_before(u)}});
   } else {
-    operators_.rhs(tables, time, u, scratch(slope));
+    operators_.rhs(tables, time.stage(0.0), u, scratch(slope));
     combine(error, {{0.5, next}, {-0.5, u}, {-0.5 * time.h, scratch(slope)}});
   }
   return error_ratio(error, u, next);
@@ -84,7 +84,7 @@ double Bdf2::try_step(Tables& tables, StepTime time, double* u, double* next, do
 void Bdf2::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
                    double* lambda_next) {
   const Formula f = formula(time, u);
-  const StepTime end{time.t + time.h, time.h, time.index};
+  const StepTime end = time.stage(1.0);
   systems_.evaluate(tables, series(), end, stages[0], scratch(slope));
   systems_.factorise(f.slope);
   double* const z = scratch(base);
@@ -99,7 +99,7 @@ void Bdf2::reverse(Tables& tables, StepTime time, double* u, double* const* stag
 
 void Bdf2::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) {
   const Formula f = formula(time, u);
-  const StepTime end{time.t + time.h, time.h, time.index};
+  const StepTime end = time.stage(1.0);
   systems_.evaluate(tables, series(), end, stages[0], scratch(slope));
   systems_.factorise(f.slope);
   double* const zero = scratch(base);

@@ -10,7 +10,8 @@
 
 namespace hindsight {
 
-/// A state holds the fields, the fields before the last step, and the length of that step: 0 where there was none.
+/// A state holds the fields, the fields before the last step, and the length of that step: 0 where there was none, or rates
+/// changed at once after it.
 /// Then, and where r would exceed its bound, a step is one of backward Euler.
 class Bdf2 final : public DenseStepper {
  public:

@@ -56,7 +56,7 @@ void DiagonalRungeKutta::set_length(double* state, double h) const {
 }
 
 StepTime DiagonalRungeKutta::at_stage(StepTime time, int i) const {
-  return {time.t + tableau_.c[static_cast<std::size_t>(i)] * time.h, time.h, time.index};
+  return time.stage(tableau_.c[static_cast<std::size_t>(i)]);
 }
 
 std::string DiagonalRungeKutta::describe_memory() const {
@@ -88,7 +88,7 @@ void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, doubl
   }
   if (!keeps_slope_ || next == nullptr) return;
   copy(scratch(s - 1), slope_of(next));
-  set_length(next, time.h);
+  set_length(next, time.ends_on_switch() ? 0.0 : time.h);
 }
 
 void DiagonalRungeKutta::step(Tables& tables, StepTime time, double* u, double* next) {

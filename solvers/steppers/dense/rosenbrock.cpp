@@ -44,7 +44,7 @@ std::string Rosenbrock::describe_memory() const {
 }
 
 StepTime Rosenbrock::at_stage(StepTime time, int i) const {
-  return {time.t + tableau_.alpha[at(i)] * time.h, time.h, time.index};
+  return time.stage(tableau_.alpha[at(i)]);
 }
 
 /// Y_i, or its tangent.
@@ -55,7 +55,7 @@ void Rosenbrock::add_up_input(int i, const double* u, double* const* stages, dou
 
 /// Leaves F(u) in the free block.
 void Rosenbrock::factorise(Tables& tables, StepTime time, double* u) {
-  systems_.evaluate(tables, series(), time, u, scratch(2 * stages() + free_block));
+  systems_.evaluate(tables, series(), at_stage(time, 0), u, scratch(2 * stages() + free_block));
   systems_.factorise(time.h * tableau_.gamma);
 }
 
@@ -67,7 +67,7 @@ void Rosenbrock::forward(Tables& tables, StepTime time, double* u, double* next,
   factorise(tables, time, u);
   if (product_.depends_on_time()) {
     combine(y, {{0.0, u}});
-    product_.value(tables, series(), {time, u, y, 1.0}, in_time);
+    product_.value(tables, series(), {at_stage(time, 0), u, y, 1.0}, in_time);
   }
   const double hg = time.h * tableau_.gamma;
   for (int i = 0; i < s; ++i) {
@@ -122,7 +122,7 @@ void Rosenbrock::reverse(Tables& tables, StepTime time, double* u, double* const
     combine(w, {{hg, z}});
     add_up_input(i, u, stages, y);
     operators_.adjoint(tables, at_stage(time, i), y, w, ybar);
-    product_.adjoint(tables, series(), {time, u, stages[i], tableau_.gammas[at(i)] * time.h}, w, product);
+    product_.adjoint(tables, series(), {at_stage(time, 0), u, stages[i], tableau_.gammas[at(i)] * time.h}, w, product);
     add(lambda_next, {{1.0, ybar}, {1.0, product}});
   }
 }
@@ -140,7 +140,7 @@ void Rosenbrock::tangent(Tables& tables, StepTime time, double* u, double* const
     add_up_input(i, du, own_stages(), dy);
     double* const dstage = scratch(i);
     operators_.tangent(tables, at_stage(time, i), y, dy, dstage);
-    product_.tangent(tables, series(), {time, u, stages[i], tableau_.gammas[at(i)] * time.h}, du, change);
+    product_.tangent(tables, series(), {at_stage(time, 0), u, stages[i], tableau_.gammas[at(i)] * time.h}, du, change);
     combine(dstage, {{hg, dstage}, {hg, change}});
     for (int j = 0; j < i; ++j) add(dstage, {{tableau_.gamma * tableau_.c[at(i)][at(j)], scratch(j)}});
     systems_.solve(dstage);

@@ -36,7 +36,7 @@ class Rosenbrock final : public DenseStepper {
   std::string describe_memory() const override;
   std::string failure() const override { return systems_.failure(); }
   /// The state before the step: an overflow in it is what a step that is not finite usually begins with.
-  std::vector<Evaluation> evaluations(StepTime time) const override { return {{time.t, {}}}; }
+  std::vector<Evaluation> evaluations(StepTime time) const override { return {{time.at(0.0), {}}}; }
 
  private:
   int stages() const { return tableau_.stages(); }

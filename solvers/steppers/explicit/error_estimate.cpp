@@ -32,7 +32,7 @@ void ErrorEstimate::prepare(const Grid& grid, Tables& tables) {
 }
 
 double ErrorEstimate::ratio(Tables& tables, const SeriesData& series, StepTime time, double* u, double* next) {
-  time_->set(tables, series, time.t + time.h);
+  time_->set(tables, series, time.at(1.0));
   tables.bind_state(first_, u);
   tables.bind_state(next_, next);
   tables.bind_state(last_, next);

@@ -135,7 +135,7 @@ std::string RungeKutta::describe_memory() const {
 }
 
 double RungeKutta::stage_time(StepTime time, int i) const {
-  return time.t + tableau_.c[at(i)] * time.h;
+  return time.at(tableau_.c[at(i)]);
 }
 
 std::vector<Stepper::Evaluation> RungeKutta::evaluations(StepTime time) const {
