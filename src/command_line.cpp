@@ -42,7 +42,9 @@ void add_case_options(CLI::App& app, Options& options) {
   app.add_option("--backend", options.backend,
                  "what computes: " + backends_text() + "auto: the " + backends().front()->name())
       ->check(CLI::IsMember(backend_names()));
-  app.add_option("--petsc", options.petsc, "options for PETSc's optimiser: --petsc \"-tao_type bqnls\"");
+  app.add_option("--petsc", options.petsc,
+                 "options for PETSc: of its optimiser, and of the solvers of implicit steps: --petsc \"-tao_type bqnls "
+                 "-step_ksp_type cg\"");
 }
 
 void add_overwrite_option(CLI::App& app, Options& options) {

@@ -32,12 +32,12 @@ std::string time_text(double t, const Case& c, const Simulation& simulation) {
   const auto is_here = [&](double other) { return std::fabs(other - t) <= tolerance; };
   const bool is_event =
       std::ranges::any_of(spec.jumps, [&](const Jump& jump) { return std::ranges::any_of(jump.times, is_here); });
-  const char* const what = is_event                                        ? "an event"
+  const char* const what = is_event                                      ? "an event"
+                           : is_here(spec.from)                          ? "the begin"
+                           : is_here(spec.to)                            ? (c.time.until ? "the latest end" : "the end")
                            : std::ranges::any_of(spec.switches, is_here) ? "a switch"
-                           : is_here(spec.from)                            ? "the begin"
-                           : is_here(spec.to) ? (c.time.until ? "the latest end" : "the end")
-                           : std::ranges::any_of(spec.outputs, is_here)    ? "an output"
-                                                                           : "an observation";
+                           : std::ranges::any_of(spec.outputs, is_here)  ? "an output"
+                                                                         : "an observation";
   return fmt::format("t = {:.10g} ({})", t, what);
 }
 

@@ -5,9 +5,9 @@
 
 #include <cstdlib>
 
-#include "adjoint/inversion/inversion.hpp"
 #include "io/hdf5/hdf5_handle.hpp"
 #include "runtime/durations.hpp"
+#include "runtime/petsc.hpp"
 #include "runtime/standard_streams.hpp"
 #include "runtime/stop_request.hpp"
 #include "src/command_line.hpp"

@@ -77,6 +77,7 @@ Case read_same_case(const Options& options, const Communicator& comm) {
   comm.together([&] {
     try {
       c = read_case(options.target, options.set);
+      if (!options.petsc.empty()) c.petsc += " " + options.petsc;
       if (!options.scratch.empty()) c.checkpoint_folder = options.scratch;
     } catch (const InputError& error) {
       if (comm.is_root()) throw;

@@ -1,5 +1,6 @@
 // The plan of an earlier process.
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "adjoint/gradients/planned_checkpoints.hpp"
@@ -93,8 +94,10 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
   from.begin("plan");
   plan.kind = &schedules().find(from.get<std::string>());
   visit_request(plan.request, take);
-  if (const bool were_spans = from.get<bool>(); were_spans != inputs().are_spans && (!were_spans || fit_in_spans()))
-    take_steps(were_spans);
+  const bool were_spans = from.get<bool>();
+  if (were_spans != inputs().are_spans && (!were_spans || fit_in_spans())) take_steps(were_spans);
+  const std::int64_t factors = plan.request.record_units - inputs().record_units;
+  if (factors != 0 && std::abs(factors) == simulation_.factor_units()) take_steps(were_spans, factors > 0);
   take(plan.seconds, plan.memory_seconds, plan.is_automatic);
   visit_seconds(means_.inputs.seconds, take);
   PerTier most_units{}, budgets{};

@@ -49,8 +49,9 @@ void PlannedCheckpoints::expect_steps(std::int64_t steps) {
 }
 
 /// What schedules count as a step.
-void PlannedCheckpoints::take_steps(bool spans) {
+void PlannedCheckpoints::take_steps(bool spans, bool factors) {
   PlanInputs& inputs = means_.inputs;
+  simulation_.keep_factors(factors);
   inputs.are_spans = simulation_.use_spans(spans);
   const TimeLine& time = simulation_.time();
   const std::int64_t n = simulation_.sweep_steps();
@@ -69,9 +70,24 @@ void PlannedCheckpoints::take_steps(bool spans) {
 void PlannedCheckpoints::choose_steps() {
   take_steps(false);
   count();
-  if (!fit_in_spans()) return;
-  take_steps(true);
+  const bool spans = fit_in_spans(), factors = !spans && fit_with_factors();
+  if (!spans && !factors) return;
+  take_steps(spans, factors);
   count();
+}
+
+/// All records with factors, in memory given in bytes; elsewhere they would take the place of other checkpoints.
+bool PlannedCheckpoints::fit_with_factors() const {
+  const PlanInputs& now = inputs();
+  const Tier memory = now.memory();
+  const bool is_possible = simulation_.factor_units() > 0 && now.keeps_records && now.steps != unknown_steps &&
+                           (now.schedule == "auto" || now.schedule == "store-all") && !means_.is_in_slots(memory);
+  if (!is_possible) return false;
+  const std::int64_t record = now.record_units + simulation_.factor_units();
+  const double bytes =
+      static_cast<double>(now.steps) * static_cast<double>(record) * static_cast<double>(taken_bytes(memory, now)) +
+      static_cast<double>(now.working(memory));
+  return !comm_.any(1.01 * bytes > static_cast<double>(means_.memory_bytes[index_of(memory)]));
 }
 
 std::int64_t PlannedCheckpoints::bytes_in_spans() const {

@@ -80,9 +80,10 @@ class PlannedCheckpoints {
   std::vector<Tier> memories() const;
   void read_budget(Tier tier);
   void choose_tiers();
-  void take_steps(bool spans);
+  void take_steps(bool spans, bool factors = false);
   void choose_steps();
   bool fit_in_spans() const;
+  bool fit_with_factors() const;
   void make_tiers(int depth);
   void set_depth(int depth);
   void require_working_memory() const;

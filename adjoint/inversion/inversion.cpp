@@ -6,66 +6,21 @@
 #include <exception>
 
 #include "runtime/error.hpp"
+#include "runtime/petsc.hpp"
 
 namespace hindsight {
 namespace {
 
-void check(PetscErrorCode code, const char* what) {
-  if (code != 0) throw Error(ExitCode::numerics, std::string("PETSc failed to ") + what);
-}
-
-/// While it lives, PETSc reports errors by codes, and what it said first about them is kept.
-class PetscErrors {
- public:
-  PetscErrors() { PetscPushErrorHandler(keep, this); }
-  ~PetscErrors() { PetscPopErrorHandler(); }
-  PetscErrors(const PetscErrors&) = delete;
-  PetscErrors& operator=(const PetscErrors&) = delete;
-  /// @throws InputError with the options as they were given.
-  void check_options(PetscErrorCode code, const std::string& options) const {
-    if (code != 0) throw InputError("--petsc \"" + options + "\": PETSc refuses it: " + first_);
-  }
-
- private:
-  static PetscErrorCode keep(MPI_Comm, int, const char*, const char*, PetscErrorCode code, PetscErrorType type,
-                             const char* message, void* self) {
-    if (type == PETSC_ERROR_INITIAL && message != nullptr) static_cast<PetscErrors*>(self)->first_ = message;
-    return code;
-  }
-  std::string first_;
-};
-
-/// Those of `options` that nothing has asked for: misspelt, or of another method.
-std::vector<std::string> unused_options(const std::string& options) {
-  PetscInt count = 0;
-  char **names = nullptr, **values = nullptr;
-  PetscOptionsLeftGet(nullptr, &count, &names, &values);
-  std::vector<std::string> unused;
-  for (PetscInt i = 0; i < count; ++i)
-    if (const std::string name = std::string("-") + names[i]; (options + " ").find(name + " ") != std::string::npos)
-      unused.push_back(name);
-  PetscOptionsLeftRestore(nullptr, &count, &names, &values);
-  return unused;
-}
-
-/// PETSc lives as long as the process: it is started by the first inversion and ended at exit.
-void start_petsc() {
-  PetscBool is_started = PETSC_FALSE;
-  PetscInitialized(&is_started);
-  if (is_started == PETSC_FALSE) {
-    // Signals are the program's: to take PETSc's handlers away again would leave none, and SIGTERM would kill.
-    check(PetscOptionsSetValue(nullptr, "-no_signal_handler", "true"), "start");
-    // A file in somebody's home is no part of a run, which another may go on with.
-    check(PetscOptionsSetValue(nullptr, "-skip_petscrc", "true"), "start");
-    PETSC_COMM_WORLD = MPI_COMM_SELF;  // others may not invert anything: vectors have the inversion's own
-    check(PetscInitializeNoArguments(), "start");
-  }
+/// @throws InputError with the options as they were given.
+void check_options(const PetscErrors& errors, PetscErrorCode code, const std::string& options) {
+  if (code != 0) throw InputError("--petsc \"" + options + "\": PETSc refuses it: " + errors.first());
 }
 
 class PetscVector {
  public:
   PetscVector(const Communicator& comm, const std::vector<double>& values) {
-    check(VecCreateMPI(comm.handle(), static_cast<PetscInt>(values.size()), PETSC_DETERMINE, &vec_), "make a vector");
+    check_petsc(VecCreateMPI(comm.handle(), static_cast<PetscInt>(values.size()), PETSC_DETERMINE, &vec_),
+                "make a vector");
     set(values);
   }
   ~PetscVector() { VecDestroy(&vec_); }
@@ -183,26 +138,26 @@ struct TaoHandle {
 InversionResult invert(const InversionProblem& problem, const InversionSettings& settings, const Communicator& comm,
                        const std::function<void(const InversionIteration&)>& monitor) {
   start_petsc();
-  const PetscErrors errors;
   const std::string& options = settings.petsc_options;
-  errors.check_options(PetscOptionsInsertString(nullptr, options.c_str()), options);
+  set_options(options, "--petsc");
+  const PetscErrors errors;
   Context context{problem, monitor, {}, std::vector<double>(problem.start.size(), 0.0), 0.0, nullptr};
   const PetscVector x(comm, problem.start), lower(comm, as_petsc(problem.lower)), upper(comm, as_petsc(problem.upper));
   TaoHandle handle;
   Tao& tao = handle.tao;
-  check(TaoCreate(comm.handle(), &tao), "make an optimiser");
+  check_petsc(TaoCreate(comm.handle(), &tao), "make an optimiser");
   const std::string type = settings.method == "lbfgs" ? "blmvm" : settings.method;
-  check(TaoSetType(tao, type.c_str()), "choose the method");
-  check(TaoSetSolution(tao, x.get()), "set the start");
-  check(TaoSetVariableBounds(tao, lower.get(), upper.get()), "set the bounds");
-  check(TaoSetObjectiveAndGradient(tao, nullptr, evaluate, &context), "set the objective");
-  check(TaoSetMonitor(tao, report, &context, nullptr), "set the monitor");
-  check(TaoSetTolerances(tao, settings.gradient, 0.0, settings.relative), "set the tolerances");
-  check(TaoSetMaximumIterations(tao, static_cast<PetscInt>(settings.iterations)), "limit the iterations");
-  errors.check_options(TaoSetFromOptions(tao), options);
+  check_petsc(TaoSetType(tao, type.c_str()), "choose the method");
+  check_petsc(TaoSetSolution(tao, x.get()), "set the start");
+  check_petsc(TaoSetVariableBounds(tao, lower.get(), upper.get()), "set the bounds");
+  check_petsc(TaoSetObjectiveAndGradient(tao, nullptr, evaluate, &context), "set the objective");
+  check_petsc(TaoSetMonitor(tao, report, &context, nullptr), "set the monitor");
+  check_petsc(TaoSetTolerances(tao, settings.gradient, 0.0, settings.relative), "set the tolerances");
+  check_petsc(TaoSetMaximumIterations(tao, static_cast<PetscInt>(settings.iterations)), "limit the iterations");
+  check_options(errors, TaoSetFromOptions(tao), options);
   const PetscErrorCode code = TaoSolve(tao);
   if (context.error) std::rethrow_exception(context.error);
-  check(code, "optimise");
+  check_petsc(code, "optimise");
   TaoConvergedReason reason = TAO_CONTINUE_ITERATING;
   TaoGetConvergedReason(tao, &reason);
   context.result.unused_options = unused_options(options);
@@ -211,12 +166,6 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   context.result.gave_up = reason <= 0 && reason != TAO_DIVERGED_MAXITS && reason != TAO_DIVERGED_MAXFCN;
   context.result.reason = reason_text(reason);
   return context.result;
-}
-
-void finish_petsc() {
-  PetscBool is_started = PETSC_FALSE;
-  PetscInitialized(&is_started);
-  if (is_started == PETSC_TRUE) PetscFinalize();
 }
 
 }  // namespace hindsight

@@ -47,7 +47,4 @@ struct InversionResult {
 InversionResult invert(const InversionProblem& problem, const InversionSettings& settings, const Communicator& comm,
                        const std::function<void(const InversionIteration&)>& monitor);
 
-/// Ends PETSc if an inversion has started it; before MPI_Finalize.
-void finish_petsc();
-
 }  // namespace hindsight

@@ -109,7 +109,7 @@ void Integral::begin(const Moment& moment, Direction direction) {
   const double in_time = spec_.when == IntegralSpec::When::all_steps ? 0.5 * (moment.before + moment.after) : 1.0;
   tables.scalar(weight_) = spec_.weight * grid_->cell_volume() * in_time;
   if (length_ >= 0) tables.scalar(length_) = moment.step_length;
-  time_->set(tables, series_, spec_.when == IntegralSpec::When::all_steps ? moment.reads_at : moment.t);
+  time_->set(tables, series_, moment.reads_at);
   tables.fill_noise(kernels_.noise(direction), moment.k);
   kernels_.evaluate_walls(tables);
 }
@@ -128,7 +128,7 @@ void Integral::observe(const Moment& moment) {
 
 void Integral::add_adjoint(const Moment& moment) {
   begin(moment, Direction::reverse);
-  time_->bind_knots(*tables_, series_, moment.t);
+  time_->bind_knots(*tables_, series_, moment.reads_at);
   kernels_.run_gather(0, *tables_, time_->places());
 }
 

@@ -53,7 +53,8 @@ class Term {
     const Counts which = counts();
     return which == Counts::all || (which == Counts::last ? moment.is_last : moment.landing >= 0);
   }
-  // Of states that count, each of them once, on all ranks together. An integral over time by the trapezoid rule has the
+  // Of states that count, each of them once, on all ranks together; where a state jumps or rates change at once, the
+  // state before, and the one after. An integral over time by the trapezoid rule has the
   // weight (moment.before + moment.after)/2, which is right at both ends and where steps change their length.
   /// Adds to the term.
   virtual void observe(const Moment& moment) = 0;

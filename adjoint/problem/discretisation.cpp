@@ -63,6 +63,7 @@ Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, S
   if (!machine.is_host()) require_host(spec);
   wants_.tolerances = spec.tolerances;
   wants_.theta = spec.theta;
+  wants_.petsc = spec.petsc;
   stepper_ = method_for(spec, wants).make(spec.model, active_, wants_);
   sums_ = stepper_->sums();
   objective_ = std::make_unique<Objective>(spec.terms, TermPlace{spec.model, active_, 0, sums_});
@@ -144,7 +145,8 @@ void Discretisation::set_series(std::size_t series, const std::vector<double>& v
 
 void Discretisation::look_for_end(std::int64_t k, double* state) {
   tables_->bind_state(symbols_.between, state);
-  if (stop_->is_met(time_->moment(k))) time_->end_at(k);
+  const Moment moment = time_->moment(k);
+  if (stop_->is_met(moment.is_switch ? moment.before_break() : moment)) time_->end_at(k);
 }
 
 std::vector<const KernelLibrary*> Discretisation::libraries() const {

@@ -50,6 +50,7 @@ class ProblemReader {
     read_walls();
     spec_.method = problem_.time.method;
     spec_.theta = problem_.time.theta;
+    spec_.petsc = problem_.petsc;
     spec_.time_place = problem_.time.place;
     spec_.steps = problem_.time.steps;
     spec_.from = problem_.time.from;

@@ -137,6 +137,7 @@ struct ProblemText {
   std::vector<EventText> events = {};
   std::vector<TermText> objective = {};
   std::vector<UnknownText> unknowns = {};
+  std::string petsc = {};  ///< options of the solvers of implicit steps, as on PETSc's command line
 };
 
 /// Parses and discretises every expression. @throws InputError with the expression's place, if it has one; when a state

@@ -76,7 +76,8 @@ void SimulatedSteps::observe(std::int64_t k, const Buffer& state, bool recorded)
     const bool jumps = jumps_at(k), breaks = jumps || moment.is_switch;
     show(breaks ? moment.before_break() : moment, state.data());
     if (breaks && !moment.is_last)
-      show(moment.after_break(), jumps ? problem_.jumping()->after(tables_, time_.step(k), state.data()) : state.data());
+      show(moment.after_break(),
+           jumps ? problem_.jumping()->after(tables_, time_.step(k), state.data()) : state.data());
   }
   if (observer_ != nullptr) (*observer_)(k, time_.time(k), state.data());
 }

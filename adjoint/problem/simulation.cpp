@@ -54,6 +54,14 @@ bool Simulation::use_spans(bool wanted) {
   return spans_in_gradients_ != nullptr;
 }
 
+void Simulation::keep_factors(bool wanted) {
+  if (factor_units() == 0) return;
+  const CountMemory counted(memory_);
+  problem_->stepper().keep_factors(wanted);
+  states_->set_record();
+  grid().communicator().together([&] { reserve(0); });
+}
+
 Simulation::~Simulation() {
   checkpoints_.reset();  // its buffers go back to the pool before that is destroyed
 }

@@ -77,6 +77,10 @@ class Simulation {
   /// Lets gradients take spans of steps as one, if there are spans worth it: where a step takes about as long as a
   /// call. No checkpoints may be reserved. @returns whether they do now. Collective.
   bool use_spans(bool wanted);
+  /// Units of memory of one state that a record takes more when it holds factors (Stepper::factor_states()).
+  std::int64_t factor_units() const { return stepper().factor_states(); }
+  /// Lets records hold them. No checkpoints may be reserved. Collective.
+  void keep_factors(bool wanted);
   /// What gradients count as steps: spans, or steps.
   std::int64_t sweep_steps() const { return spans_in_gradients_ != nullptr ? spans_->count() : time().steps(); }
   /// Steps of the run in so many of them.

@@ -51,6 +51,7 @@ struct SimulationSpec {
   ExpressionNames names;
   std::string method = "rk4";
   double theta = 0.5;           ///< Stepper::Wants
+  std::string petsc = {};       ///< Stepper::Wants
   SourcePlace time_place = {};  ///< of what is said about method and steps, for messages
   std::vector<Axis> axes;
   double from = 0.0, to = 1.0, step = 1.0;

@@ -25,6 +25,8 @@ class States {
   /// Every buffer has room for so many states behind each other, of which the first one is what is spoken of
   /// (SpanStepper). To be followed by reserve().
   void set_span(std::int64_t states) { span_ = states; }
+  /// Records hold what the stepper's do now. To be followed by reserve().
+  void set_record() { stages_.assign(static_cast<std::size_t>(problem_.stepper().record_states()), nullptr); }
   /// Of a buffer.
   std::int64_t doubles() const { return span_ * problem_.state_doubles(); }
   std::int64_t bytes() const { return span_ * problem_.state_bytes(); }

@@ -25,7 +25,7 @@ void TangentSteps::differentiate(std::int64_t k, const Buffer& state) {
   const auto differentiate = [&](const Moment& moment, double* u, double* du) {
     tables.bind_state(problem_.symbols().between, u);
     tables.bind_state(problem_.symbols().dot_between, du);
-    parameters_.bind_directions_at(moment.t);
+    parameters_.bind_directions_at(moment.reads_at);
     problem_.objective().tangent(moment);
   };
   const Moment moment = problem_.time().moment(k);

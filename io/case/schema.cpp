@@ -173,6 +173,7 @@ std::string case_schema() {
                 {"host", either({size, tier()})},
                 {"device", size},
                 {"disk", either({size, tier({{"directory", text}, {"queue", depth}, {"prefetch", depth}})})}})},
+       {"petsc", text},
        {"inversion", object({{"method", choice({"lbfgs", "blmvm", "bqnls", "bncg"})},
                              {"iterations", counting},
                              {"gradient", not_negative},

@@ -188,7 +188,8 @@ void read_time(Value time, Case& result) {
   if (switches)
     for (const Value& item : switches->items()) {
       t.switches.push_back(item.number());
-      if (!(t.switches.back() > t.from && t.switches.back() <= t.to)) item.fail(item.path() + " is outside of the run");
+      if (!(t.switches.back() >= t.from && t.switches.back() <= t.to))
+        item.fail(item.path() + " is outside of the run");
     }
   if (needs_step && span / t.step > 1e15) time.at("step").fail("time.step is too short: more than 1e15 steps");
 }

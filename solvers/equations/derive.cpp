@@ -207,7 +207,7 @@ Partials::Partials(const std::vector<Expr>& roots) : roots_(roots) {
   std::unordered_map<NodeId, std::size_t> known;
   for (const NodeId id : reachable(roots)) {
     const Node& node = graph[id];
-    Place place{id, node.op == Op::field ? int{node.symbol} : -1, {}, arity(node.op)};
+    Place place{id, node.op == Op::field ? int{node.symbol} : -1, node.offset, {}, arity(node.op)};
     for (std::size_t i = 0; i < static_cast<std::size_t>(place.arity); ++i) place.args[i] = known.at(node.args[i]);
     known.emplace(id, places_.size());
     places_.push_back(place);
@@ -219,8 +219,8 @@ Partials::Partials(const std::vector<Expr>& roots) : roots_(roots) {
 }
 
 /// Invalid: it is zero.
-Expr Partials::direction(const Place& place, int symbol, Expr dual) const {
-  if (place.arity == 0) return place.symbol == symbol ? dual : Expr();
+Expr Partials::direction(const Place& place, int symbol, const Offset& offset, Expr dual) const {
+  if (place.arity == 0) return place.symbol == symbol && place.offset == offset ? dual : Expr();
   bool depends = false;
   for (std::size_t i = 0; i < static_cast<std::size_t>(place.arity); ++i) depends |= depends_[place.args[i]] != 0;
   if (!depends) return {};
@@ -232,13 +232,13 @@ Expr Partials::direction(const Place& place, int symbol, Expr dual) const {
   return found.is_constant(0.0) ? Expr() : found;
 }
 
-std::vector<Expr> Partials::with_respect_to(const std::string& field, const std::string& dual) {
+std::vector<Expr> Partials::with_respect_to(const std::string& field, const Offset& offset, const std::string& dual) {
   if (roots_.empty()) return {};
   Graph& graph = roots_.front().graph();
   const Expr seed = graph.field(dual);
   const int symbol = graph.field_index(field);
   for (std::size_t p = 0; p < places_.size(); ++p) {
-    directions_[p] = symbol >= 0 ? direction(places_[p], symbol, seed) : Expr();
+    directions_[p] = symbol >= 0 ? direction(places_[p], symbol, offset, seed) : Expr();
     depends_[p] = directions_[p].is_valid() ? 1 : 0;
   }
   std::vector<Expr> tangents;

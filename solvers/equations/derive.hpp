@@ -20,23 +20,25 @@ struct Seed {
 /// Directional derivative of each root: for a read u(offset) the tangent symbol is read at the same offset.
 std::vector<Expr> tangent(const std::vector<Expr>& roots, const std::vector<Seed>& seeds);
 
-/// Derivatives of roots that read no neighbours, one field after another: each costs what the nodes do that depend on
-/// its field, and a glance at the others.
+/// Derivatives of roots, by one field in a cell or in a neighbour of it after another: each costs what the nodes do
+/// that depend on that, and a glance at the others.
 class Partials {
  public:
   explicit Partials(const std::vector<Expr>& roots);
-  /// What tangent() gives for the seed {field, dual}, with 1 in place of the dual: a derivative per root.
-  std::vector<Expr> with_respect_to(const std::string& field, const std::string& dual);
+  /// What tangent() gives for the seed {field, dual}, with 1 in place of the dual at this offset and 0 at others: a
+  /// derivative per root.
+  std::vector<Expr> with_respect_to(const std::string& field, const Offset& offset, const std::string& dual);
 
  private:
   /// A node, and the places of its arguments.
   struct Place {
     NodeId id = 0;
     int symbol = -1;  ///< of a field
+    Offset offset{0, 0, 0};
     std::array<std::size_t, 3> args{};
     int arity = 0;
   };
-  Expr direction(const Place& place, int symbol, Expr dual) const;
+  Expr direction(const Place& place, int symbol, const Offset& offset, Expr dual) const;
 
   std::vector<Expr> roots_;
   std::vector<std::size_t> root_places_;

@@ -32,6 +32,7 @@ class Stepper {
     bool adjoint = false, tangent = false;
     std::optional<Tolerances> tolerances = {};  ///< by which try_step() measures errors
     double theta = 0.5;                         ///< the weight of the new state, where Method::has_theta
+    std::string petsc = {};                     ///< options of PETSc's solvers, where steps are implicit
   };
   virtual ~Stepper() = default;
 
@@ -39,6 +40,10 @@ class Stepper {
   virtual std::array<int, 3> halo() const { return {0, 0, 0}; }
   /// States that a record holds beside the state it starts from.
   virtual int record_states() const { return 0; }
+  /// States more that a record can hold, of factors, so that reversing it takes much less work; 0: it does not.
+  virtual int factor_states() const { return 0; }
+  /// Whether records hold them: record_states() counts them then. Any time but between a record and its reversal.
+  virtual void keep_factors(bool /*wanted*/) {}
   /// States that it allocates for itself when it is prepared.
   virtual std::int64_t working_states() const { return 0; }
   /// Number of sums (Tables): first the active scalars, in order; the rest belongs to the series.
@@ -67,8 +72,8 @@ class Stepper {
 
   /// u(t) -> u(t+h).
   virtual void step(Tables& tables, StepTime time, double* u, double* next) = 0;
-  /// The same step, bit for bit; keeps in `stages` (record_states() pointers to states) what reversing needs. With next
-  /// null the new state is not computed.
+  /// The same step, bit for bit; keeps in `stages` (record_states() pointers to states) what reversing needs, which
+  /// nobody changes until that is done. With next null the new state is not computed.
   virtual void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) = 0;
   /// Its steps in spans, once prepared; null: one by one is as good, or all that it can. A state's memory has room for
   /// a span's states then.

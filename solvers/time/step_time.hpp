@@ -22,10 +22,10 @@ struct StepTime {
   bool ends_on_switch() const { return latest < std::numeric_limits<double>::infinity(); }
 };
 
-/// How far from a time at which rates change at once they are read, before and after it: more than round-off of how the
-/// time is written, less than any step (TimeLine).
+/// How far from a time at which rates change at once they are read, before and after it, by a step of length h that
+/// begins or ends there: more than round-off of conditions on the time, little enough to be no error.
 inline double beside_switch(double t, double h) {
-  return 4 * std::numeric_limits<double>::epsilon() * std::max(std::fabs(t), h);
+  return std::min(0.25 * h, std::max(1e-9 * h, 16 * std::numeric_limits<double>::epsilon() * std::fabs(t)));
 }
 
 }  // namespace hindsight

@@ -12,7 +12,7 @@ std::int64_t StepSource::most_stretches(const TimeLine& line) const {
   return knows_all() ? std::ssize(line.landings()) - 1 : most_steps(line);
 }
 
-double StepSource::tolerance(const TimeLine& line, double t) const {
+double StepSource::rounding(const TimeLine& line, double t) {
   return 16 * std::numeric_limits<double>::epsilon() * std::max(std::fabs(line.landings().front()), std::fabs(t));
 }
 
@@ -36,15 +36,23 @@ void TimeLine::land_on(const TimeSpan& span) {
   for (const double t : span.landings) sorted.emplace_back(t, false);
   for (const double t : span.switches) sorted.emplace_back(t, true);
   std::ranges::sort(sorted);
+  const auto add_switch = [&](double t) {
+    if (!is_switch(t)) switches_.push_back(t);
+  };
   landings_.push_back(span.from);
   for (const auto& [t, switches] : sorted) {
-    const bool is_new = t > landings_.back() + tolerance(t), is_end = t >= span.to - tolerance(span.to);
-    const bool is_begin = !is_new && landings_.size() == 1, is_late = t > span.to + tolerance(span.to);
-    if (is_begin || is_late || (is_end && !switches)) continue;
-    if (is_new && !is_end) landings_.push_back(t);
-    if (!switches || (!is_new && is_switch(landings_.back()))) continue;
-    if (!is_end) landings_.back() = t;
-    switches_.push_back(is_end ? span.to : t);
+    double& last = landings_.back();
+    const bool follows_switch = landings_.size() > 1 && is_switch(last);
+    const bool is_new = t > last + (switches && follows_switch ? source_->rounding(*this, t) : tolerance(t));
+    if (t >= span.to - tolerance(span.to)) {
+      if (switches && t <= span.to + tolerance(span.to)) add_switch(span.to);
+    } else if (is_new) {
+      landings_.push_back(t);
+      if (switches) add_switch(t);
+    } else if (switches && t >= span.from - tolerance(span.from)) {
+      if (landings_.size() > 1 && !follows_switch) last = t;
+      add_switch(last);
+    }
   }
   landings_.push_back(span.to);
   landings_.shrink_to_fit();
@@ -54,9 +62,10 @@ bool TimeLine::is_switch(double t) const {
   return std::ranges::binary_search(switches_, t);
 }
 
-StepTime TimeLine::beside_switches(StepTime time, bool begins, double end) const {
-  if (begins && is_switch(time.t)) time.earliest = time.t + beside_switch(time.t, time.h);
-  if (end > time.t && is_switch(end)) time.latest = end - beside_switch(end, time.h);
+StepTime TimeLine::beside_switches(StepTime time, bool begins, bool ends) {
+  const double end = time.t + time.h;
+  if (begins) time.earliest = time.t + beside_switch(time.t, time.h);
+  if (ends) time.latest = end - beside_switch(end, time.h);
   return time;
 }
 

@@ -17,9 +17,11 @@ namespace hindsight {
 struct TimeSpan {
   double from = 0.0, to = 1.0;
   double step = 1.0;  ///< the longest of fixed steps; the first one that is tried, where errors decide
-  /// In any order. Those outside (from, to) are ignored; of ones as close as StepSource::tolerance() one stands for all.
+  /// In any order. Those outside (from, to) are ignored; of ones as close as StepSource::tolerance() one stands for
+  /// all.
   std::vector<double> landings = {};
-  /// Landings at which rates change at once, up to the end; of those that are close to others these stand for all.
+  /// Landings at which rates change at once, from the begin to the end. Where they are close to other landings they
+  /// stand for these; one another only where round-off makes them the same.
   std::vector<double> switches = {};
 };
 
@@ -55,15 +57,24 @@ struct Moment {
   /// The length of the step that begins here, and at the end of the one that ends here.
   double step_length = 0.0;
   bool is_switch = false;  ///< rates change at once
-  double reads_at = t;     ///< the time that rates are to be read at
+  double reads_at = t;     ///< the time that expressions read, which have their values before or after it
 
   // Where the state or rates change at once, it is two: the one before, to which landings belong, and the one after.
   Moment before_break() const {
-    const double length = before > 0 ? before : after;
-    return {k, t, before, 0.0, landing, is_last, length, is_switch, is_switch ? t - beside_switch(t, length) : t};
+    Moment side = *this;
+    side.after = 0.0;
+    side.step_length = before > 0 ? before : after;
+    if (is_switch) side.reads_at = t - beside_switch(t, side.step_length);
+    return side;
   }
   Moment after_break() const {
-    return {k, t, 0.0, after, -1, false, after, is_switch, is_switch ? t + beside_switch(t, after) : t};
+    Moment side = *this;
+    side.before = 0.0;
+    side.landing = -1;
+    side.is_last = false;
+    side.step_length = after;
+    if (is_switch) side.reads_at = t + beside_switch(t, after);
+    return side;
   }
 };
 
@@ -79,7 +90,8 @@ class StepSource {
   virtual bool knows_all() const = 0;
   /// Times to land on that lie as close to t are the same. Of a source that does not say: as close as round-off of sums
   /// with the begin can bring a time.
-  virtual double tolerance(const TimeLine& line, double t) const;
+  virtual double tolerance(const TimeLine& line, double t) const { return rounding(line, t); }
+  static double rounding(const TimeLine& line, double t);
   /// Times that record() is called at most; asked before begin().
   virtual std::int64_t most_stretches(const TimeLine& line) const;
   /// Whether it decides by StepTrial.
@@ -124,12 +136,13 @@ class TimeLine {
     const std::size_t s = first_step_.size() == 2 ? 0 : stretch(k);
     const StepTime time{ends_[s] + static_cast<double>(k - first_step_[s]) * lengths_[s], lengths_[s], k};
     if (switches_.empty()) return time;
-    return beside_switches(time, first_step_[s] == k, first_step_[s + 1] == k + 1 ? ends_[s + 1] : ends_[s]);
+    const bool begins = first_step_[s] == k && is_switch(ends_[s]);
+    return beside_switches(time, begins, first_step_[s + 1] == k + 1 && is_switch(ends_[s + 1]));
   }
   /// The step from where the record ends to a time, not recorded.
   StepTime step_to(double end) const {
     const double t = ends_.back();
-    return beside_switches({t, end - t, recorded()}, true, end);
+    return beside_switches({t, end - t, recorded()}, is_switch(t), is_switch(end));
   }
   double time(std::int64_t k) const { return k == recorded() ? ends_.back() : step(k).t; }
   Moment moment(std::int64_t k) const {
@@ -188,8 +201,8 @@ class TimeLine {
   std::size_t stretch(std::int64_t k) const;
   void land_on(const TimeSpan& span);
   bool is_switch(double t) const;
-  /// @param begins whether a landing may be where the step begins. @param end where it may end on one.
-  StepTime beside_switches(StepTime time, bool begins, double end) const;
+  /// The step with what it may read where it begins, or ends, on a switch.
+  static StepTime beside_switches(StepTime time, bool begins, bool ends);
   std::int64_t find_landing(std::int64_t k) const;
   Stretch stretch_at(std::ptrdiff_t s) const;
   void forget();

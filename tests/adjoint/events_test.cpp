@@ -166,6 +166,39 @@ TEST(Events, RatesThatChangeAtSwitchesAreExactOnBothSides) {
       }
 }
 
+/// Conditions that are on a sum with the time; ends; and two switches that are close to each other.
+TEST(Events, SwitchesAreSeenHoweverTheyAreWritten) {
+  const auto end = [](const std::string& rate, const std::string& time) {
+    return objective_of(
+        fmt::format("case: switches\nparameters: {{a: 2}}\nstate: {{u: {{initial: 0}}}}\nobjective: [{{final: u}}]\n"
+                    "equations: {{dt(u): \"{}\"}}\ntime: {{{}}}\n",
+                    rate, time));
+  };
+  for (const std::string is_before : {"<", "<="}) {
+    EXPECT_NEAR(end("where(1990 + t " + is_before + " 1991.5, a, 0)", "method: rk4, step: 0.5, to: 2, switches: [1.5]"),
+                3.0, 1e-12);
+    EXPECT_NEAR(end("where(t + 100 " + is_before + " 100.3, 0, a)",
+                    "method: euler, step: 1, from: -100, to: 2, switches: [0.3]"),
+                3.4, 1e-12);
+    EXPECT_NEAR(end("where(t " + is_before + " 0, 5, a)", "method: euler, step: 0.5, to: 2, switches: [0]"), 4.0,
+                1e-14);
+  }
+  EXPECT_NEAR(end("where(t < 1, 0, where(t < 1 + 2e-10, 1e10*a, 0))",
+                  "method: euler, step: 0.5, to: 2, switches: [1, 1.0000000002]"),
+              4.0, 1e-5);
+}
+
+/// What ends a run at a switch is the state before.
+TEST(Events, ConditionsOfTheEndSeeTheSideBeforeASwitch) {
+  for (const std::string is_before : {"<", "<="}) {
+    Session session(test::text_case("case: until\nstate: {u: {initial: 0}}\nequations: {dt(u): \"where(t " + is_before +
+                                    " 1, 1, 0.1)\"}\nobjective: [{final: u}]\ntime: {step: 0.25, until: \"norm(dt(u)) "
+                                    "< 0.5\", at most: 100, switches: [1]}\n"),
+                    test::self(), Sensitivities::none);
+    EXPECT_NEAR(session.objective({}), 1.025, 1e-14);
+  }
+}
+
 /// With a switch, a method has its order; a pulse that grows, through a decay.
 TEST(Events, MethodsKeepTheirOrderAcrossSwitches) {
   for (const std::string& method : methods().names()) {

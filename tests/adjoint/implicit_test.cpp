@@ -1,8 +1,10 @@
 // Implicit methods with dense systems: exact gradients, the same bits everywhere, and clear failures.
 // ranks: 1 2 3
+#include <fmt/format.h>
+
 #include <cmath>
 
-#include "solvers/steppers/dense/methods.hpp"
+#include "solvers/steppers/implicit/methods.hpp"
 #include "tests/adjoint/known_end.hpp"
 #include "tests/support.hpp"
 
@@ -58,7 +60,7 @@ std::vector<std::string> times_of(const Method& method) {
 }
 
 TEST(Implicit, GradientsAreThoseOfTheStepsTaken) {
-  for (const Method& method : dense_methods())
+  for (const Method& method : implicit_methods())
     for (const std::string& time : times_of(method))
       for (const std::string& text : {ode, ensemble, plane}) {
         Session session(test::text_case(text + time), test::world(), Sensitivities::adjoint_and_tangent);
@@ -70,7 +72,7 @@ TEST(Implicit, GradientsAreThoseOfTheStepsTaken) {
 }
 
 TEST(Implicit, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
-  for (const Method& method : dense_methods())
+  for (const Method& method : implicit_methods())
     for (const std::string& time : times_of(method))
       for (const std::string& text : {ode, ensemble}) {
         SCOPED_TRACE(time + text.substr(0, 20));
@@ -85,8 +87,74 @@ TEST(Implicit, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
       }
 }
 
+/// Linear equations show nothing to estimates that cancel there.
+TEST(Implicit, EstimatesSeeErrorsOfLinearEquations) {
+  for (const Method& method : implicit_methods()) {
+    if (!method.estimates_errors) continue;
+    for (const char* const tolerance : {"1e-4", "1e-7"}) {
+      Session session(
+          test::text_case(fmt::format("case: linear\nstate: {{u: {{initial: 1}}}}\nequations: {{dt(u): \"-u\"}}\n"
+                                      "objective: [{{final: u}}]\n"
+                                      "time: {{method: {}, tolerance: {}, to: 1}}\n",
+                                      method.name, tolerance)),
+          test::self(), Sensitivities::none);
+      EXPECT_NEAR(session.objective({}), std::exp(-1.0), 10 * std::stod(tolerance)) << method.name;
+    }
+  }
+}
+
+/// Factors of the last recorded step are those that its reversal computes: of no other step, and no other parameters.
+TEST(Implicit, FactorsThatAreKeptAreThoseOfTheStep) {
+  for (const std::string method : {"ros3p", "rodas4"})
+    for (const std::string checkpoints : {"", "checkpoints: {host: 2 slots}\n"}) {
+      const Case text = test::text_case(ode + fixed(method) + checkpoints);
+      Session once(text, test::self(), Sensitivities::adjoint_and_tangent);
+      Session again(text, test::self(), Sensitivities::adjoint_and_tangent);
+      const UnknownValues values = once.simulation().values();
+      UnknownValues others = values;
+      for (auto& unknown : others)
+        for (double& value : unknown) value *= 1.01;
+      const Evaluation expected = once.gradient({});
+      again.simulation().set_values(others);
+      again.gradient({});
+      again.simulation().set_values(values);
+      again.tangent(values);
+      test::expect_same_bits(again, again.gradient({}), expected);
+      test::expect_same_bits(again, again.gradient({}), expected);
+    }
+}
+
+/// Where memory allows records hold factors; these are what is computed without.
+TEST(Implicit, RecordsHoldFactorsWhereThereIsRoom) {
+  constexpr int fields = 20;
+  std::string state, equations;
+  for (int f = 0; f < fields; ++f) {
+    state += fmt::format("  u{}: {{initial: {}}}\n", f, 0.1 + 0.02 * f);
+    equations +=
+        fmt::format("  dt(u{0}): \"-{1}*u{0} + a*sin(u{2} + 2*u{3})\"\n", f, 1 + f, (f + 1) % fields, (f + 7) % fields);
+  }
+  const std::string grids[] = {"", "grid: {x: {cells: 7, to: 1, boundary: periodic}}\n"};
+  for (const std::string& grid : grids)
+    for (const std::string method : {"ros3p", "rodas4"}) {
+      const std::string text = "case: factors\n" + grid + "parameters: {a: 0.3}\nstate:\n" + state + "equations:\n" +
+                               equations + "objective: [{final: \"u0 + u3^2\"}]\nunknowns: {a: {}, initial(u1): {}}\n" +
+                               "events: [{at: 0.3, set: {u2: \"u2 + a\"}}]\n" + fixed(method);
+      const auto units = [](const Session& session) { return session.plan_inputs().record_units; };
+      Session with(test::text_case(text), test::world(), Sensitivities::adjoint_and_tangent);
+      EXPECT_EQ(units(with), 1 + (method == "ros3p" ? 3 : 6) + fields + 1);
+      const Evaluation expected = with.gradient({});
+      for (const std::string host :
+           {"schedule: store-all, host: 40 slots", "host: 3 slots", "host: 1 GiB, schedule: revolve"}) {
+        Session without(test::text_case(text + "checkpoints: {" + host + "}\n"), test::self(), Sensitivities::adjoint);
+        EXPECT_EQ(units(without), 1 + (method == "ros3p" ? 3 : 6));
+        test::expect_same_bits(with, expected, without.gradient({}));
+      }
+      test::expect_right_gradient(with, 2.5e-3, 1e-11);
+    }
+}
+
 TEST(Implicit, EndsWithinTenTimesItsTolerance) {
-  for (const Method& method : dense_methods())
+  for (const Method& method : implicit_methods())
     if (method.estimates_errors) test::expect_end_within_ten_tolerances(method.name, 10, 1000000);
 }
 
@@ -111,7 +179,7 @@ TEST(Implicit, StartsWhereTheJacobianIsNotFinite) {
       "case: tanks\nparameters: {k: 1}\nstate: {tank: {initial: 1}, lower: {initial: 0}}\n"
       "equations: {dt(tank): \"-0.3*k*sqrt(tank)\", dt(lower): \"0.3*k*sqrt(tank) - 0.2*sqrt(lower)\"}\n"
       "objective: [{final: lower}]\nunknowns: {k: {}}\n";
-  for (const Method& method : dense_methods())
+  for (const Method& method : implicit_methods())
     for (const auto& [text, end] : {std::pair(growing, root * root), std::pair(draining, 0.33928)}) {
       const std::string time = method.estimates_errors ? "time: {method: " + method.name + ", tolerance: 1e-6, to: 2}\n"
                                                        : "time: {method: " + method.name + ", step: 0.002, to: 2}\n";
@@ -173,8 +241,8 @@ TEST(Implicit, SlopesThatAreKeptAreThoseOfTheEquations) {
 TEST(Implicit, FailuresAreNamed) {
   const std::string grid =
       "case: grid\ngrid: {x: {cells: 13, to: 1, boundary: periodic}}\nstate: {u: {initial: x}}\n"
-      "equations: {dt(u): \"dxx(u)\"}\ntime: {method: beuler, step: 0.1, to: 1}\nobjective: [{final: u}]\n";
-  EXPECT_NE(failure_of(grid).find("time.method 'beuler' solves the equations of each cell by themselves"),
+      "equations: {dt(u): \"dxx(u)\"}\ntime: {method: rodas4, step: 0.1, to: 1}\nobjective: [{final: u}]\n";
+  EXPECT_NE(failure_of(grid).find("time.method 'rodas4' solves the equations of each cell by themselves"),
             std::string::npos)
       << failure_of(grid);
   const std::string newton =

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "solvers/steppers/dense/methods.hpp"
+#include "solvers/steppers/implicit/methods.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -47,7 +47,7 @@ TEST(StiffOrders, OfValuesAndGradientsAreThoseOfEachMethod) {
       {"sdirk3", {0.90, 0.97, 3.9e-9, 2.7e-8}},  {"esdirk4", {2.02, 2.06, 6.8e-11, 1.5e-10}},
       {"bdf2", {2.01, 2.05, 7.8e-10, 1.7e-9}},   {"ros3p", {2.00, 2.01, 2.2e-10, 4.7e-10}},
       {"rodas4", {1.23, 1.10, 6.1e-10, 3.2e-9}}};
-  for (const Method& method : dense_methods()) {
+  for (const Method& method : implicit_methods()) {
     SCOPED_TRACE(method.name);
     const Expected& expected = all.at(method.name);
     const Errors coarse = errors(method.name, 0.05), fine = errors(method.name, 0.025);

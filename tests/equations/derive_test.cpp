@@ -147,7 +147,7 @@ TEST(Derive, PartialsAreTangentsForADirectionOfOne) {
     Partials partials(roots);
     for (const char* field : {"u", "v"}) {
       const Expr dual = graph.field("d");
-      const std::vector<Expr> found = partials.with_respect_to(field, "d"),
+      const std::vector<Expr> found = partials.with_respect_to(field, {0, 0, 0}, "d"),
                               expected = substitute(tangent(roots, {{true, field, "d"}}), [&](const Node&node) {
                                 const bool is_dual = node.op == Op::field && node.symbol == dual.node().symbol;
                                 return is_dual ? graph.constant(1.0) : Expr();

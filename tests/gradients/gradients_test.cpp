@@ -10,6 +10,7 @@
 #include "adjoint/inversion/inversion.hpp"
 #include "adjoint/problem/problem_text.hpp"
 #include "runtime/error.hpp"
+#include "runtime/petsc.hpp"
 
 namespace hindsight {
 namespace {

@@ -1,8 +1,8 @@
 // Each Runge-Kutta method converges at its order; so do its adjoint gradients.
 #include <cmath>
 
-#include "solvers/steppers/dense/methods.hpp"
 #include "solvers/steppers/explicit/runge_kutta.hpp"
+#include "solvers/steppers/implicit/methods.hpp"
 #include "solvers/steppers/methods.hpp"
 #include "tests/support.hpp"
 
@@ -50,7 +50,7 @@ void expect_order(const std::string& method, int expected) {
 
 TEST(Orders, MethodsAndTheirAdjoints) {
   for (const Tableau& t : tableaux()) expect_order(t.name, t.order);
-  for (const Method& method : dense_methods())  // theta's weight is 1/2 unless it is given
+  for (const Method& method : implicit_methods())  // theta's weight is 1/2 unless it is given
     expect_order(method.name, method.has_theta ? 2 : method.order);
 }
 

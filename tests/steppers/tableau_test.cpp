@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "solvers/steppers/dense/tableaux.hpp"
+#include "solvers/steppers/implicit/tableaux.hpp"
 
 namespace hindsight {
 namespace {

@@ -75,7 +75,7 @@ TEST(Rooms, NoIncludeRunsUpwards) {
 TEST(Rooms, AFamilyOfSteppersStandsInItsFolderAndTheRegistry) {
   const std::map<std::string, std::string> families = {
       {"solvers/steppers/explicit/", "\\bRungeKutta|steppers/explicit"},
-      {"solvers/steppers/dense/", "DiagonalRungeKutta|Rosenbrock|Bdf2|DenseStepper|steppers/dense"}};
+      {"solvers/steppers/implicit/", "DiagonalRungeKutta|Rosenbrock|Bdf2|ImplicitStepper|steppers/implicit"}};
   for (const auto& [folder, family] : families) {
     EXPECT_NE(found(family, {}), "");
     EXPECT_EQ(found(family, {folder, "solvers/steppers/methods.cpp"}), "");

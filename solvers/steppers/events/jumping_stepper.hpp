@@ -21,6 +21,8 @@ class JumpingStepper final : public Stepper {
 
   std::array<int, 3> halo() const override { return method_->halo(); }
   int record_states() const override { return method_->record_states(); }
+  int factor_states() const override { return method_->factor_states(); }
+  void keep_factors(bool wanted) override { method_->keep_factors(wanted); }
   std::int64_t working_states() const override { return method_->working_states() + 2; }
   int sums() const override { return method_->sums(); }
   StateShape state(const Grid& grid) const override { return method_->state(grid); }

@@ -1,11 +1,11 @@
-#include "solvers/steppers/dense/jacobian_product.hpp"
+#include "solvers/steppers/implicit/jacobian_product.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/parser.hpp"
-#include "solvers/steppers/dense/cell_systems.hpp"
+#include "solvers/steppers/implicit/jacobian_entries.hpp"
 #include "solvers/steppers/stage_names.hpp"
 
 namespace hindsight {

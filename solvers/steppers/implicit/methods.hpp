@@ -1,4 +1,4 @@
-// Implicit methods for models that read no neighbours.
+// Implicit methods.
 #pragma once
 
 #include <vector>
@@ -8,6 +8,6 @@
 namespace hindsight {
 
 /// beuler, cn, theta, bdf2, sdirk2, sdirk3, esdirk4, ros3p, rodas4.
-std::vector<Method> dense_methods();
+std::vector<Method> implicit_methods();
 
 }  // namespace hindsight

@@ -1,4 +1,4 @@
-#include "solvers/steppers/dense/diagonal_runge_kutta.hpp"
+#include "solvers/steppers/implicit/diagonal_runge_kutta.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -26,7 +26,7 @@ bool depends_on_step(const Model& model) {
 }  // namespace
 
 DiagonalRungeKutta::DiagonalRungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants)
-    : DenseStepper(model, active, std::move(wants), tableau.stages() + count, false),
+    : ImplicitStepper(model, active, std::move(wants), tableau.stages() + count, false),
       tableau_(std::move(tableau)),
       keeps_slope_(first_implicit() == 1 && !depends_on_step(model)) {}
 
@@ -35,7 +35,7 @@ StateShape DiagonalRungeKutta::state(const Grid& grid) const {
 }
 
 void DiagonalRungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
-  DenseStepper::prepare(grid, tables, series);
+  ImplicitStepper::prepare(grid, tables, series);
   fields_doubles_ = state_doubles(grid, model_.fields.size());
 }
 
@@ -47,12 +47,12 @@ void DiagonalRungeKutta::begin(Tables& /*tables*/, double* state) {
 
 bool DiagonalRungeKutta::has_slope(const double* state, double h) const {
   constexpr double much_longer = 16.0;
-  if (!keeps_slope_ || systems_.places().empty()) return false;
-  return h <= much_longer * state[2 * fields_doubles_ + systems_.places().front()];
+  if (!keeps_slope_ || places().empty()) return false;
+  return h <= much_longer * state[2 * fields_doubles_ + places().front()];
 }
 
 void DiagonalRungeKutta::set_length(double* state, double h) const {
-  for (const std::int64_t place : systems_.places()) state[2 * fields_doubles_ + place] = h;
+  for (const std::int64_t place : places()) state[2 * fields_doubles_ + place] = h;
 }
 
 StepTime DiagonalRungeKutta::at_stage(StepTime time, int i) const {
@@ -69,7 +69,7 @@ void DiagonalRungeKutta::add_up_base(StepTime time, int i, const double* u, doub
 }
 
 void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
-  solver_.begin();
+  systems_->begin();
   const int s = this->stages(), first = first_implicit();
   double* const bases = scratch(s + base);
   if (first == 1 && has_slope(u, time.h)) copy(slope_of(u), scratch(0));
@@ -82,7 +82,7 @@ void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, doubl
       copy(u, y);
     else
       combine(y, {{1.0, bases}, {hg, scratch(i - 1)}});
-    solver_.solve(tables, series(), at_stage(time, i), hg, bases, y, scratch(s + free_block));
+    systems_->solve_stage(tables, series(), at_stage(time, i), hg, bases, y, scratch(s + free_block));
     combine(scratch(i), {{1.0 / hg, y}, {-1.0 / hg, bases}});
     if (i + 1 == s && next != nullptr && y != next) copy(y, next);
   }
@@ -109,8 +109,7 @@ double DiagonalRungeKutta::try_step(Tables& tables, StepTime time, double* u, do
 }
 
 void DiagonalRungeKutta::factorise(Tables& tables, StepTime time, int i, double* y) {
-  systems_.evaluate(tables, series(), at_stage(time, i), y, scratch(stages() + free_block));
-  systems_.factorise(time.h * a(i, i));
+  systems_->linearise(tables, series(), at_stage(time, i), time.h * a(i, i), y, scratch(stages() + free_block), false);
 }
 
 void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
@@ -125,7 +124,7 @@ void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, double* u, doubl
       const double hg = time.h * a(i, i);
       copy(lambda, beta);
       if (keeps_slope_) add(beta, {{1.0 / hg, slope_of(lambda)}});
-      systems_.solve_transposed(beta);
+      systems_->solve_transposed(beta);
       combine(w, {{hg, beta}});
       if (has_active()) operators_.adjoint(tables, at_stage(time, i), y, w, scratch(s + value));
       if (keeps_slope_) add(beta, {{-1.0 / hg, slope_of(lambda)}});
@@ -140,7 +139,7 @@ void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, double* u, doubl
     }
     const double g = 1.0 / (time.h * a(i, i));
     combine(beta, {{-g, w}});
-    systems_.solve_transposed(w);
+    systems_->solve_transposed(w);
     add(beta, {{g, w}});
     if (has_active()) operators_.adjoint(tables, at_stage(time, i), y, w, scratch(s + value));
     add(lambda_next, {{1.0, beta}});
@@ -176,7 +175,7 @@ void DiagonalRungeKutta::tangent(Tables& tables, StepTime time, double* u, doubl
     combine(zero, {{0.0, dbase}});
     operators_.tangent(tables, at_stage(time, i), y, zero, dy);
     combine(dy, {{hg, dy}, {1.0, dbase}});
-    systems_.solve(dy);
+    systems_->solve(dy);
     if (i + 1 < s || keeps_slope_) combine(scratch(i), {{1.0 / hg, dy}, {-1.0 / hg, dbase}});
   }
   if (!keeps_slope_) return;

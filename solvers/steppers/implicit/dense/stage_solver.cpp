@@ -1,4 +1,4 @@
-#include "solvers/steppers/dense/stage_solver.hpp"
+#include "solvers/steppers/implicit/dense/stage_solver.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "solvers/steppers/dense/dense_lu.hpp"
+#include "solvers/steppers/implicit/dense/dense_lu.hpp"
 
 namespace hindsight {
 
@@ -27,7 +27,7 @@ void StageSolver::solve(Tables& tables, const SeriesData& series, StepTime at, d
   pending_.resize(systems_.places().size());
   std::iota(pending_.begin(), pending_.end(), std::size_t{0});
   for (iteration_ = 1; !pending_.empty(); ++iteration_) {
-    systems_.evaluate(tables, series, at, y, slope);
+    entries_.evaluate(tables, series, at, y, slope);
     std::size_t left = 0;
     for (const std::size_t cell : pending_)
       if (improve(cell, a, base, y, slope) == Outcome::goes_on) pending_[left++] = cell;
@@ -95,7 +95,7 @@ StageSolver::Outcome StageSolver::improve(std::size_t cell, double a, const doub
 /// @param is_rounding whether what was left of the equations may be rounding alone.
 StageSolver::Outcome StageSolver::judge(std::size_t cell, double change, bool is_rounding) const {
   constexpr double eps = std::numeric_limits<double>::epsilon();
-  if (systems_.is_linear() || change <= 2 * eps) return Outcome::found;
+  if (entries_.is_linear() || change <= 2 * eps) return Outcome::found;
   if (iteration_ == 1) return Outcome::goes_on;
   const double before = history(cell)[iteration_ - 2], ratio = change / before;
   // Convergence is quadratic: what is left is about (change / before^2) change^2.

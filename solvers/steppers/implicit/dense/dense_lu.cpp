@@ -1,4 +1,4 @@
-#include "solvers/steppers/dense/dense_lu.hpp"
+#include "solvers/steppers/implicit/dense/dense_lu.hpp"
 
 #include <array>
 #include <cmath>

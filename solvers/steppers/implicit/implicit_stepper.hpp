@@ -1,22 +1,23 @@
-// What implicit methods with dense systems share: the operators of a model, its systems at every cell, and sums of
-// states.
+// What implicit methods share: the operators of a model, its systems, and sums of states.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "solvers/steppers/dense/cell_systems.hpp"
-#include "solvers/steppers/dense/stage_solver.hpp"
+#include "solvers/steppers/implicit/stage_systems.hpp"
 #include "solvers/steppers/model_operators.hpp"
 #include "solvers/steppers/stepper.hpp"
 
 namespace hindsight {
 
-/// The part of a Stepper that does not depend on the method, for models that read no neighbours.
-class DenseStepper : public Stepper {
+/// The part of a Stepper that does not depend on the method.
+class ImplicitStepper : public Stepper {
  public:
+  std::array<int, 3> halo() const override { return operators_.halo(); }
   std::int64_t working_states() const override { return scratch_states_; }
   int sums() const override { return operators_.sums(); }
   StateShape state(const Grid& grid) const override { return shape_of_fields(grid, model_.fields.size()); }
@@ -26,14 +27,22 @@ class DenseStepper : public Stepper {
   void set_series(std::size_t series, const std::vector<double>& values) override;
   void set_series_directions(std::vector<Series> directions) override;
 
+  void parameters_changed(Tables& /*tables*/, bool /*tangent*/) override { systems_->parameters_changed(); }
+  void clear_sums() override { operators_.kernels().clear_sums(); }
+  void save_sums(BlockWriter& to) const override { operators_.kernels().save_sums(to); }
+  void restore_sums(BlockReader& from) override { operators_.kernels().restore_sums(from); }
+  void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const override {
+    operators_.kernels().add_sums(scalars, knots);
+  }
+
   std::vector<Described> describe() const override;
   std::vector<const KernelLibrary*> libraries() const override;
-  std::string failure() const override { return solver_.failure(model_.fields); }
+  std::string failure() const override { return systems_->failure(); }
 
  protected:
   /// @param scratch number of blocks of the model's fields that the method needs. @param factors_forward whether steps
-  /// forward use CellSystems::factorise(); derivatives do.
-  DenseStepper(const Model& model, const Active& active, Wants wants, int scratch, bool factors_forward);
+  /// forward use StageSystems::linearise(); derivatives do.
+  ImplicitStepper(const Model& model, const Active& active, Wants wants, int scratch, bool factors_forward);
 
   struct Term {
     double factor;
@@ -47,6 +56,8 @@ class DenseStepper : public Stepper {
   void copy(const double* from, double* to) const { combine(to, {{1.0, from}}); }
   /// See Stepper::try_step(). Collective.
   double error_ratio(const double* error, const double* u, const double* next) const;
+  /// Offsets of the owned cells in the array of a field.
+  const CountedVector<std::int64_t>& places() const { return places_; }
   double* scratch(int i) const { return scratch_[static_cast<std::size_t>(i)].data(); }
   const SeriesData& series() { return operators_.series(); }
   bool has_active() const {
@@ -57,8 +68,7 @@ class DenseStepper : public Stepper {
   const Active active_;
   const Wants wants_;
   ModelOperators operators_;
-  CellSystems systems_;
-  StageSolver solver_;
+  std::unique_ptr<StageSystems> systems_;
 
  private:
   /// Numbers that follow each other in a block of fields.
@@ -72,6 +82,7 @@ class DenseStepper : public Stepper {
   bool factors_;
   const Grid* grid_ = nullptr;
   CountedVector<Run> runs_;
+  CountedVector<std::int64_t> places_;
   mutable std::vector<Memory> scratch_;
 };
 

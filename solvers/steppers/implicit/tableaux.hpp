@@ -22,7 +22,8 @@ struct RosenbrockTableau {
   double gamma = 1.0;
   std::vector<std::vector<double>> a, c;  ///< row i has i entries
   std::vector<double> m, alpha, gammas;
-  std::vector<double> error;  ///< sum_i error_i U_i estimates the error of a step
+  /// sum_i error_i U_i estimates the error of a step; empty: what A^-1 (u' - u - h/2 (F(u) + F(u'))) is does.
+  std::vector<double> error;
   int embedded_order = 0;
   int stages() const { return static_cast<int>(m.size()); }
 };

@@ -6,14 +6,13 @@
 
 #include <string>
 
-#include "solvers/steppers/dense/dense_stepper.hpp"
+#include "solvers/steppers/implicit/implicit_stepper.hpp"
 
 namespace hindsight {
 
-/// A state holds the fields, the fields before the last step, and the length of that step: 0 where there was none, or rates
-/// changed at once after it.
-/// Then, and where r would exceed its bound, a step is one of backward Euler.
-class Bdf2 final : public DenseStepper {
+/// A state holds the fields, the fields before the last step, and the length of that step: 0 where there was none, or
+/// rates changed at once after it. Then, and where r would exceed its bound, a step is one of backward Euler.
+class Bdf2 final : public ImplicitStepper {
  public:
   Bdf2(const Model& model, const Active& active, Wants wants);
 

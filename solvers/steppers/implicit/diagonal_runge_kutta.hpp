@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "solvers/steppers/dense/dense_stepper.hpp"
+#include "solvers/steppers/implicit/implicit_stepper.hpp"
 #include "solvers/steppers/tableau.hpp"
 
 namespace hindsight {
@@ -23,10 +23,10 @@ namespace hindsight {
 /// Steps by a tableau whose first stage may be explicit, and whose last one is the new state (b is the last row of a):
 /// stiffly accurate. Evaluates J and factors systems anew at every iteration, and once per stage in reverse. With an
 /// explicit first stage a state holds the fields, the slope that its step begins with, and the length of the step that
-/// this comes from: 0 at the begin and after events and switches, where F is evaluated. So it is by steps much longer than that, as
-/// a slope has the rounding of the state over that length; and where equations read noise or the length of the step,
-/// which are others in the next step.
-class DiagonalRungeKutta final : public DenseStepper {
+/// this comes from: 0 at the begin and after events and switches, where F is evaluated. So it is by steps much longer
+/// than that, as a slope has the rounding of the state over that length; and where equations read noise or the length
+/// of the step, which are others in the next step.
+class DiagonalRungeKutta final : public ImplicitStepper {
  public:
   DiagonalRungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants);
 

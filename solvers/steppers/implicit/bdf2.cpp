@@ -1,4 +1,4 @@
-#include "solvers/steppers/dense/bdf2.hpp"
+#include "solvers/steppers/implicit/bdf2.hpp"
 
 #include <cmath>
 #include <utility>
@@ -11,15 +11,15 @@ enum { base, slope, product, count };
 }  // namespace
 
 Bdf2::Bdf2(const Model& model, const Active& active, Wants wants)
-    : DenseStepper(model, active, std::move(wants), count, false) {}
+    : ImplicitStepper(model, active, std::move(wants), count, false) {}
 
 void Bdf2::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
-  DenseStepper::prepare(grid, tables, series);
+  ImplicitStepper::prepare(grid, tables, series);
   fields_doubles_ = grid.layout().field_stride * static_cast<std::int64_t>(model_.fields.size());
 }
 
 void Bdf2::set_length(double* state, double length) const {
-  for (const std::int64_t place : systems_.places()) state[length_at(place)] = length;
+  for (const std::int64_t place : places()) state[length_at(place)] = length;
 }
 
 void Bdf2::begin(Tables& /*tables*/, double* state) {
@@ -29,7 +29,7 @@ void Bdf2::begin(Tables& /*tables*/, double* state) {
 
 Bdf2::Formula Bdf2::formula(StepTime time, const double* u) const {
   const double most = 1.0 + std::sqrt(2.0);
-  const double before = systems_.places().empty() ? 0.0 : u[length_at(systems_.places().front())];
+  const double before = places().empty() ? 0.0 : u[length_at(places().front())];
   if (before == 0.0 || time.h > most * before) return {1.0, 0.0, time.h, 0.0};
   const double r = time.h / before, all = 1.0 + 2.0 * r;
   return {(1.0 + r) * (1.0 + r) / all, r * r / all, time.h * (1.0 + r) / all, r};
@@ -42,10 +42,10 @@ std::string Bdf2::describe_memory() const {
 /// @param y gets the new fields.
 void Bdf2::solve(Tables& tables, StepTime time, const double* u, double* y) {
   const Formula f = formula(time, u);
-  solver_.begin();
+  systems_->begin();
   combine(scratch(base), {{f.now, u}, {-f.before, fields_before(u)}});
   combine(y, {{1.0 + f.ratio, u}, {-f.ratio, fields_before(u)}});
-  solver_.solve(tables, series(), time.stage(1.0), f.slope, scratch(base), y, scratch(slope));
+  systems_->solve_stage(tables, series(), time.stage(1.0), f.slope, scratch(base), y, scratch(slope));
 }
 
 /// Gives a state whose fields are new its other arrays.
@@ -85,11 +85,10 @@ void Bdf2::reverse(Tables& tables, StepTime time, double* u, double* const* stag
                    double* lambda_next) {
   const Formula f = formula(time, u);
   const StepTime end = time.stage(1.0);
-  systems_.evaluate(tables, series(), end, stages[0], scratch(slope));
-  systems_.factorise(f.slope);
+  systems_->linearise(tables, series(), end, f.slope, stages[0], scratch(slope), false);
   double* const z = scratch(base);
   copy(lambda, z);
-  systems_.solve_transposed(z);
+  systems_->solve_transposed(z);
   combine(lambda_next, {{f.now, z}, {1.0, fields_before(lambda)}});
   combine(fields_before(lambda_next), {{-f.before, z}});
   set_length(lambda_next, 0.0);
@@ -100,13 +99,12 @@ void Bdf2::reverse(Tables& tables, StepTime time, double* u, double* const* stag
 void Bdf2::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) {
   const Formula f = formula(time, u);
   const StepTime end = time.stage(1.0);
-  systems_.evaluate(tables, series(), end, stages[0], scratch(slope));
-  systems_.factorise(f.slope);
+  systems_->linearise(tables, series(), end, f.slope, stages[0], scratch(slope), false);
   double* const zero = scratch(base);
   combine(zero, {{0.0, du}});
   operators_.tangent(tables, end, stages[0], zero, scratch(product));
   combine(dnext, {{f.now, du}, {-f.before, fields_before(du)}, {f.slope, scratch(product)}});
-  systems_.solve(dnext);
+  systems_->solve(dnext);
   copy(du, fields_before(dnext));
   set_length(dnext, 0.0);
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "solvers/steppers/dense/cell_systems.hpp"
+#include "solvers/steppers/implicit/dense/cell_systems.hpp"
 
 namespace hindsight {
 
@@ -17,8 +17,8 @@ namespace hindsight {
 /// Memory per cell, beside that of the systems: 20 floats, the history of its iterations.
 class StageSolver {
  public:
-  /// @param systems outlives it.
-  explicit StageSolver(CellSystems& systems) : systems_(systems) {}
+  /// @param entries, systems outlive it.
+  StageSolver(JacobianEntries& entries, CellSystems& systems) : entries_(entries), systems_(systems) {}
   /// Collective.
   void prepare(const Grid& grid);
 
@@ -55,6 +55,7 @@ class StageSolver {
   static constexpr int most_iterations = 20;
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
+  JacobianEntries& entries_;
   CellSystems& systems_;
   CountedVector<std::size_t> pending_;  // cells, in order
   // Of each cell, the relative change of each iteration; not a number of one without a Jacobian.

@@ -1,4 +1,4 @@
-#include "solvers/steppers/dense/rosenbrock.hpp"
+#include "solvers/steppers/implicit/rosenbrock.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -17,30 +17,36 @@ std::size_t at(int i) {
 }  // namespace
 
 Rosenbrock::Rosenbrock(const Model& model, RosenbrockTableau tableau, const Active& active, Wants wants)
-    : DenseStepper(model, active, wants, 2 * tableau.stages() + count, true),
+    : ImplicitStepper(model, active, wants, 2 * tableau.stages() + count, true),
       tableau_(std::move(tableau)),
-      product_(model, active_, DenseStepper::sums(), {wants.adjoint, wants.tangent}) {}
+      product_(model, active_, ImplicitStepper::sums(), {wants.adjoint, wants.tangent}) {}
 
 void Rosenbrock::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
-  DenseStepper::prepare(grid, tables, series);
+  ImplicitStepper::prepare(grid, tables, series);
   product_.prepare(grid, tables, this->series());
   for (int i = 0; i < stages(); ++i) own_stages_.push_back(scratch(i));
 }
 
+void Rosenbrock::parameters_changed(Tables& tables, bool tangent) {
+  ImplicitStepper::parameters_changed(tables, tangent);
+  factored_ = {};
+}
+
 std::vector<Stepper::Described> Rosenbrock::describe() const {
-  std::vector<Described> all = DenseStepper::describe();
+  std::vector<Described> all = ImplicitStepper::describe();
   std::ranges::copy(product_.kernels().describe(), std::back_inserter(all));
   return all;
 }
 
 std::vector<const KernelLibrary*> Rosenbrock::libraries() const {
-  std::vector<const KernelLibrary*> all = DenseStepper::libraries();
+  std::vector<const KernelLibrary*> all = ImplicitStepper::libraries();
   std::ranges::copy(product_.kernels().libraries(), std::back_inserter(all));
   return all;
 }
 
 std::string Rosenbrock::describe_memory() const {
-  return "stages: stored in records; Jacobian and factors: not stored, recomputed once per step";
+  return "stages: stored in records; Jacobian and factors: recomputed once per step, unless it was the last one "
+         "recorded";
 }
 
 StepTime Rosenbrock::at_stage(StepTime time, int i) const {
@@ -53,10 +59,20 @@ void Rosenbrock::add_up_input(int i, const double* u, double* const* stages, dou
   for (int j = 0; j < i; ++j) add(out, {{tableau_.a[at(i)][at(j)], stages[j]}});
 }
 
-/// Leaves F(u) in the free block.
-void Rosenbrock::factorise(Tables& tables, StepTime time, double* u) {
-  systems_.evaluate(tables, series(), at_stage(time, 0), u, scratch(2 * stages() + free_block));
-  systems_.factorise(time.h * tableau_.gamma);
+/// @param record where the step is recorded; null: nowhere. Leaves F(u) in the free block.
+void Rosenbrock::factorise(Tables& tables, StepTime time, double* u, double* const* record) {
+  factored_ = record != nullptr ? Factored{record[0], time.t, time.h} : Factored{};
+  systems_->linearise(tables, series(), at_stage(time, 0), time.h * tableau_.gamma, u,
+                      scratch(2 * stages() + free_block), true);
+}
+
+/// A no-op where the step was the last one to be recorded. Leaves the free block with values of no meaning.
+void Rosenbrock::factorise_recorded(Tables& tables, StepTime time, double* u, double* const* record) {
+  const Factored wanted{record[0], time.t, time.h};
+  if (factored_ == wanted) return;
+  if (!keeps_factors_) return factorise(tables, time, u, record);
+  systems_->load_factors(record + stages());
+  factored_ = wanted;
 }
 
 void Rosenbrock::forward(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
@@ -64,7 +80,7 @@ void Rosenbrock::forward(Tables& tables, StepTime time, double* u, double* next,
   double* const y = scratch(2 * s + input);
   double* const in_time = scratch(2 * s + change_in_time);
   double* const slope = scratch(2 * s + free_block);
-  factorise(tables, time, u);
+  factorise(tables, time, u, stages == own_stages() ? nullptr : stages);
   if (product_.depends_on_time()) {
     combine(y, {{0.0, u}});
     product_.value(tables, series(), {at_stage(time, 0), u, y, 1.0}, in_time);
@@ -79,8 +95,9 @@ void Rosenbrock::forward(Tables& tables, StepTime time, double* u, double* next,
     combine(stage, {{hg, slope}});
     for (int j = 0; j < i; ++j) add(stage, {{tableau_.gamma * tableau_.c[at(i)][at(j)], stages[j]}});
     if (product_.depends_on_time()) add(stage, {{hg * tableau_.gammas[at(i)] * time.h, in_time}});
-    systems_.solve(stage);
+    systems_->solve(stage);
   }
+  if (keeps_factors_ && stages != own_stages()) systems_->save_factors(stages + s);
   if (next == nullptr) return;
   copy(u, next);
   for (int i = 0; i < s; ++i) add(next, {{tableau_.m[at(i)], stages[i]}});
@@ -98,9 +115,25 @@ double Rosenbrock::try_step(Tables& tables, StepTime time, double* u, double* ne
   if (stages == nullptr) stages = own_stages();
   forward(tables, time, u, next, stages);
   double* const error = scratch(2 * this->stages() + input);
-  combine(error, {{tableau_.error[0], stages[0]}});
-  for (int i = 1; i < this->stages(); ++i) add(error, {{tableau_.error[at(i)], stages[i]}});
+  find_error(tables, time, u, next, stages, error);
   return error_ratio(error, u, next);
+}
+
+void Rosenbrock::find_error(Tables& tables, StepTime time, double* u, double* next, double* const* stages,
+                            double* error) {
+  if (!tableau_.error.empty()) {
+    combine(error, {{tableau_.error[0], stages[0]}});
+    for (int i = 1; i < this->stages(); ++i) add(error, {{tableau_.error[at(i)], stages[i]}});
+    return;
+  }
+  // What the trapezoidal rule makes of both ends, with the stiff part of the difference damped.
+  double* const slope = scratch(2 * this->stages() + free_block);
+  combine(error, {{1.0, next}, {-1.0, u}});
+  for (const auto& [part, state] : {std::pair(0.0, u), {1.0, next}}) {
+    operators_.rhs(tables, time.stage(part), state, slope);
+    add(error, {{-0.5 * time.h, slope}});
+  }
+  systems_->solve(error);
 }
 
 void Rosenbrock::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
@@ -110,7 +143,7 @@ void Rosenbrock::reverse(Tables& tables, StepTime time, double* u, double* const
   double* const y = scratch(2 * s + input);
   double* const w = scratch(2 * s + change_in_time);
   double* const product = scratch(2 * s + free_block);
-  factorise(tables, time, u);
+  factorise_recorded(tables, time, u, stages);
   copy(lambda, lambda_next);
   for (int i = s - 1; i >= 0; --i) {
     double* const z = scratch(i);
@@ -118,7 +151,7 @@ void Rosenbrock::reverse(Tables& tables, StepTime time, double* u, double* const
     combine(z, {{tableau_.m[at(i)], lambda}});
     for (int j = i + 1; j < s; ++j)
       add(z, {{tableau_.a[at(j)][at(i)], scratch(s + j)}, {tableau_.gamma * tableau_.c[at(j)][at(i)], scratch(j)}});
-    systems_.solve_transposed(z);
+    systems_->solve_transposed(z);
     combine(w, {{hg, z}});
     add_up_input(i, u, stages, y);
     operators_.adjoint(tables, at_stage(time, i), y, w, ybar);
@@ -133,7 +166,7 @@ void Rosenbrock::tangent(Tables& tables, StepTime time, double* u, double* const
   double* const y = scratch(2 * s + input);
   double* const dy = scratch(2 * s + change_in_time);
   double* const change = scratch(2 * s + free_block);
-  factorise(tables, time, u);
+  factorise_recorded(tables, time, u, stages);
   copy(du, dnext);
   for (int i = 0; i < s; ++i) {
     add_up_input(i, u, stages, y);
@@ -143,7 +176,7 @@ void Rosenbrock::tangent(Tables& tables, StepTime time, double* u, double* const
     product_.tangent(tables, series(), {at_stage(time, 0), u, stages[i], tableau_.gammas[at(i)] * time.h}, du, change);
     combine(dstage, {{hg, dstage}, {hg, change}});
     for (int j = 0; j < i; ++j) add(dstage, {{tableau_.gamma * tableau_.c[at(i)][at(j)], scratch(j)}});
-    systems_.solve(dstage);
+    systems_->solve(dstage);
     add(dnext, {{tableau_.m[at(i)], dstage}});
   }
 }

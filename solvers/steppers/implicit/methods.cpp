@@ -1,27 +1,26 @@
-#include "solvers/steppers/dense/methods.hpp"
+#include "solvers/steppers/implicit/methods.hpp"
 
-#include "solvers/steppers/dense/bdf2.hpp"
-#include "solvers/steppers/dense/diagonal_runge_kutta.hpp"
-#include "solvers/steppers/dense/rosenbrock.hpp"
-#include "solvers/steppers/dense/tableaux.hpp"
+#include "solvers/steppers/implicit/bdf2.hpp"
+#include "solvers/steppers/implicit/diagonal_runge_kutta.hpp"
+#include "solvers/steppers/implicit/rosenbrock.hpp"
+#include "solvers/steppers/implicit/tableaux.hpp"
 
 namespace hindsight {
 namespace {
 
-Method dense(const std::string& name, const std::string& family, int order, bool estimates_errors) {
+Method implicit(const std::string& name, const std::string& family, int order, bool estimates_errors) {
   Method method;
   method.name = name;
   method.family = family;
   method.order = order;
   method.estimates_errors = estimates_errors;
   method.host_only = true;
-  method.pointwise_only = true;
   method.advice = "; a smaller time.step may help";
   return method;
 }
 
 Method diagonal(const Tableau& tableau) {
-  Method method = dense(tableau.name, "diagonally implicit Runge-Kutta", tableau.order, !tableau.error.empty());
+  Method method = implicit(tableau.name, "diagonally implicit Runge-Kutta", tableau.order, !tableau.error.empty());
   method.make = [tableau](const Model& model, const Active& active, const Stepper::Wants& wants) {
     return std::make_unique<DiagonalRungeKutta>(model, tableau, active, wants);
   };
@@ -30,20 +29,21 @@ Method diagonal(const Tableau& tableau) {
 
 }  // namespace
 
-std::vector<Method> dense_methods() {
+std::vector<Method> implicit_methods() {
   std::vector<Method> all;
   for (const Tableau& tableau : diagonal_tableaux()) all.push_back(diagonal(tableau));
-  all.push_back(dense("theta", "diagonally implicit Runge-Kutta", 1, false));
+  all.push_back(implicit("theta", "diagonally implicit Runge-Kutta", 1, false));
   all.back().has_theta = true;
   all.back().make = [](const Model& model, const Active& active, const Stepper::Wants& wants) {
     return std::make_unique<DiagonalRungeKutta>(model, theta_tableau(wants.theta), active, wants);
   };
-  all.push_back(dense("bdf2", "backward differentiation", 2, true));
+  all.push_back(implicit("bdf2", "backward differentiation", 2, true));
   all.back().make = [](const Model& model, const Active& active, const Stepper::Wants& wants) {
     return std::make_unique<Bdf2>(model, active, wants);
   };
   for (const RosenbrockTableau& tableau : rosenbrock_tableaux()) {
-    all.push_back(dense(tableau.name, "Rosenbrock", tableau.order, true));
+    all.push_back(implicit(tableau.name, "Rosenbrock", tableau.order, true));
+    all.back().pointwise_only = true;
     all.back().make = [tableau](const Model& model, const Active& active, const Stepper::Wants& wants) {
       return std::make_unique<Rosenbrock>(model, tableau, active, wants);
     };

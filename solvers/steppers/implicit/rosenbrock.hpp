@@ -9,20 +9,23 @@
 #include <string>
 #include <vector>
 
-#include "solvers/steppers/dense/dense_stepper.hpp"
-#include "solvers/steppers/dense/jacobian_product.hpp"
-#include "solvers/steppers/dense/tableaux.hpp"
+#include "solvers/steppers/implicit/implicit_stepper.hpp"
+#include "solvers/steppers/implicit/jacobian_product.hpp"
+#include "solvers/steppers/implicit/tableaux.hpp"
 
 namespace hindsight {
 
-class Rosenbrock final : public DenseStepper {
+class Rosenbrock final : public ImplicitStepper {
  public:
   Rosenbrock(const Model& model, RosenbrockTableau tableau, const Active& active, Wants wants);
 
-  int sums() const override { return DenseStepper::sums() + JacobianProduct::sums(active_); }
-  /// All U_i.
-  int record_states() const override { return stages(); }
+  int sums() const override { return ImplicitStepper::sums() + JacobianProduct::sums(active_); }
+  /// All U_i, and the factors where they are kept.
+  int record_states() const override { return stages() + (keeps_factors_ ? factor_states() : 0); }
+  int factor_states() const override { return systems_->factor_states(); }
+  void keep_factors(bool wanted) override { keeps_factors_ = wanted && factor_states() > 0; }
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
+  void parameters_changed(Tables& tables, bool tangent) override;
   void step(Tables& tables, StepTime time, double* u, double* next) override;
   void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
   int error_order() const override { return tableau_.embedded_order + 1; }
@@ -34,7 +37,6 @@ class Rosenbrock final : public DenseStepper {
   std::vector<Described> describe() const override;
   std::vector<const KernelLibrary*> libraries() const override;
   std::string describe_memory() const override;
-  std::string failure() const override { return systems_.failure(); }
   /// The state before the step: an overflow in it is what a step that is not finite usually begins with.
   std::vector<Evaluation> evaluations(StepTime time) const override { return {{time.at(0.0), {}}}; }
 
@@ -43,10 +45,21 @@ class Rosenbrock final : public DenseStepper {
   StepTime at_stage(StepTime time, int i) const;
   double* const* own_stages() const { return own_stages_.data(); }
   void forward(Tables& tables, StepTime time, double* u, double* next, double* const* stages);
+  void find_error(Tables& tables, StepTime time, double* u, double* next, double* const* stages, double* error);
   void add_up_input(int i, const double* u, double* const* stages, double* out) const;
-  void factorise(Tables& tables, StepTime time, double* u);
+  void factorise(Tables& tables, StepTime time, double* u, double* const* record);
+  void factorise_recorded(Tables& tables, StepTime time, double* u, double* const* record);
+
+  /// The recorded step that the factors belong to, by the first of its stages; until parameters change.
+  struct Factored {
+    const double* record = nullptr;
+    double t = 0.0, h = 0.0;
+    bool operator==(const Factored&) const = default;
+  };
 
   RosenbrockTableau tableau_;
+  Factored factored_;
+  bool keeps_factors_ = false;
   JacobianProduct product_;
   std::vector<double*> own_stages_;
 };

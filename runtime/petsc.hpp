@@ -1,0 +1,44 @@
+// PETSc's life, and what it says of its failures.
+#pragma once
+
+#include <petscsys.h>
+
+#include <string>
+#include <vector>
+
+namespace hindsight {
+
+/// Starts PETSc unless it is started already: it lives as long as the process. PETSc's world is this process alone, as
+/// others may not use it; objects have communicators of their own.
+void start_petsc();
+/// Ends PETSc if it was started; before MPI_Finalize.
+void finish_petsc();
+
+/// Gives PETSc these (as on its command line), for all objects to come. @throws InputError that begins with `what`.
+void set_options(const std::string& options, const std::string& what);
+/// Takes those with names that begin with this back.
+void clear_options(const std::string& options, const std::string& prefix);
+/// Those of `options` (as on PETSc's command line) that nothing has asked for: misspelt, or of another method.
+std::vector<std::string> unused_options(const std::string& options);
+
+/// @throws Error(numerics) "PETSc failed to ...", for what can only be a lack of memory or a bug.
+void check_petsc(PetscErrorCode code, const char* what);
+
+/// While it lives, PETSc reports errors by codes, and what it said first about them is kept.
+class PetscErrors {
+ public:
+  PetscErrors() { PetscPushErrorHandler(keep, this); }
+  ~PetscErrors() { PetscPopErrorHandler(); }
+  PetscErrors(const PetscErrors&) = delete;
+  PetscErrors& operator=(const PetscErrors&) = delete;
+  const std::string& first() const { return first_; }
+  /// @throws NumericsError "PETSc failed to ...: ..."
+  void check(PetscErrorCode code, const char* what) const;
+
+ private:
+  static PetscErrorCode keep(MPI_Comm comm, int line, const char* function, const char* file, PetscErrorCode code,
+                             PetscErrorType type, const char* message, void* self);
+  std::string first_;
+};
+
+}  // namespace hindsight

@@ -1,0 +1,53 @@
+// The systems of models that read no neighbours: small dense ones, at every cell by itself.
+#pragma once
+
+#include <string>
+
+#include "solvers/steppers/implicit/dense/cell_systems.hpp"
+#include "solvers/steppers/implicit/dense/stage_solver.hpp"
+#include "solvers/steppers/implicit/stage_systems.hpp"
+
+namespace hindsight {
+
+class DenseSystems final : public StageSystems {
+ public:
+  DenseSystems(const Model& model, const Active& active)
+      : model_(model), entries_(model, active), systems_(model, entries_), solver_(entries_, systems_) {}
+
+  const KernelSet& kernels() const override { return entries_.kernels(); }
+  void prepare(const Grid& grid, Tables& tables, bool factors) override {
+    entries_.prepare(grid, tables);
+    systems_.prepare(grid, factors);
+    solver_.prepare(grid);
+  }
+  void begin() override { solver_.begin(); }
+  void solve_stage(Tables& tables, const SeriesData& series, StepTime at, double a, const double* base, double* y,
+                   double* slope) override {
+    solver_.solve(tables, series, at, a, base, y, slope);
+  }
+  void linearise(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* slope,
+                 bool /*needs_slope*/) override {
+    entries_.evaluate(tables, series, at, u, slope);
+    systems_.factorise(a);
+  }
+  void solve(double* x) override { systems_.solve(x); }
+  void solve_transposed(double* x) override { systems_.solve_transposed(x); }
+  int factor_states() const override {
+    constexpr int few = 16;  // fields, whose systems are factored in as little time as factors are read
+    return systems_.size() < few ? 0 : systems_.size() + 1;
+  }
+  void save_factors(double* const* states) const override { systems_.save_factors(states); }
+  void load_factors(double* const* states) override { systems_.load_factors(states); }
+  std::string failure() const override {
+    const std::string of_stage = solver_.failure(model_.fields);
+    return of_stage.empty() ? systems_.failure() : of_stage;
+  }
+
+ private:
+  const Model& model_;
+  JacobianEntries entries_;
+  CellSystems systems_;
+  StageSolver solver_;
+};
+
+}  // namespace hindsight

@@ -1,0 +1,125 @@
+#include "solvers/steppers/implicit/jacobian_entries.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "solvers/equations/derive.hpp"
+#include "solvers/equations/parser.hpp"
+#include "solvers/steppers/stage_names.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr int stage = 1;
+
+std::string slope_of(const std::string& field) {
+  return "slope(" + field + ")";
+}
+
+/// Offsets at which expressions read a field, in order.
+std::set<Offset> offsets_of(const Graph& graph, const std::vector<NodeId>& nodes, int symbol) {
+  std::set<Offset> offsets;
+  for (const NodeId id : nodes)
+    if (const Node& node = graph[id]; node.op == Op::field && node.symbol == symbol) offsets.insert(node.offset);
+  return offsets;
+}
+
+}  // namespace
+
+JacobianEntries::JacobianEntries(const Model& model, const Active& active)
+    : model_(model), kernels_(model, active, "jacobian_") {
+  Graph& graph = *model.graph;
+  for (const std::string& field : model.fields) {
+    state_.push_back(graph.field(StageNames::stage(field, stage)).node().symbol);
+    slope_.push_back(graph.field(slope_of(field)).node().symbol);
+  }
+  KernelRequest request;
+  request.names.value = "rhs_jacobian";
+  request.stage = stage;
+  request.expressions = at_stage(model, model.right_hand_sides, std::to_string(stage));
+  for (const std::string& field : model.fields) request.states.push_back(StageNames::stage(field, stage));
+  request.ghosts = StateGhosts::at_every_pass;
+  const std::vector<Expr> partials = derive(request);
+  find_dependence(partials);
+  request.expressions.insert(request.expressions.end(), partials.begin(), partials.end());
+  std::vector<int> arrays = slope_;
+  for (const Entry& entry : entries_)
+    if (entry.symbol >= 0) arrays.push_back(entry.symbol);
+  request.epilogue.values = [&graph, arrays](KernelSpec& kernel, const std::vector<Expr>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      kernel.outputs.push_back({graph.fields()[static_cast<std::size_t>(arrays[i])], values[i]});
+  };
+  kernels_.add(std::move(request));
+  kernels_.derive({});
+  time_.emplace(model, active, stage, 0);
+  length_ = graph.scalar_index(step_length);
+}
+
+/// @returns the entries that are not constant.
+std::vector<Expr> JacobianEntries::derive(const KernelRequest& request) {
+  Graph& graph = *model_.graph;
+  Partials slopes(request.expressions);
+  const std::vector<NodeId> nodes = reachable(request.expressions);
+  std::vector<Expr> partials;
+  for (int c = 0; c < static_cast<int>(state_.size()); ++c)
+    for (const Offset& offset : offsets_of(graph, nodes, state_[static_cast<std::size_t>(c)])) {
+      const std::string& state = request.states[static_cast<std::size_t>(c)];
+      const std::vector<Expr> column = slopes.with_respect_to(state, offset, StageNames::dot(state));
+      for (int r = 0; r < static_cast<int>(column.size()); ++r) {
+        const Expr partial = column[static_cast<std::size_t>(r)];
+        if (partial.is_constant(0.0)) continue;
+        Entry entry{r, c, offset};
+        if (partial.is_constant()) {
+          entry.constant = partial.node().value;
+        } else {
+          entry.symbol =
+              graph.field(fmt::format("jacobian({},{},{},{},{})", r, c, offset[0], offset[1], offset[2])).node().symbol;
+          partials.push_back(partial);
+        }
+        entries_.push_back(entry);
+      }
+    }
+  return partials;
+}
+
+void JacobianEntries::find_dependence(const std::vector<Expr>& partials) {
+  const Graph& graph = *model_.graph;
+  const auto is_read = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  std::vector<std::string> fixed = model_.scalars;
+  for (const NodeId id : reachable(partials)) {
+    const Node& node = graph[id];
+    if (node.op == Op::field) {
+      const bool is_state = std::ranges::find(state_, int{node.symbol}) != state_.end();
+      is_linear_ = is_linear_ && !is_state;
+      is_fixed_ = is_fixed_ && is_read(model_.parameter_fields, graph.fields()[static_cast<std::size_t>(node.symbol)]);
+    } else if (node.op == Op::scalar) {
+      is_fixed_ = is_fixed_ && is_read(fixed, graph.scalars()[static_cast<std::size_t>(node.symbol)]);
+    }
+  }
+}
+
+void JacobianEntries::prepare(const Grid& grid, Tables& tables) {
+  std::vector<int> arrays;
+  for (const Entry& entry : entries_)
+    if (entry.symbol >= 0) arrays.push_back(entry.symbol);
+  grid.communicator().together([&] { tables.allocate(arrays); });
+  for (Entry& entry : entries_)
+    if (entry.symbol >= 0) entry.cells = tables.field(entry.symbol) - grid.layout().origin;
+  kernels_.prepare(grid, tables, {}, KernelSet::Libraries::one, longest_beside_systems);
+}
+
+void JacobianEntries::evaluate(Tables& tables, const SeriesData& series, StepTime at, double* u, double* slope) {
+  if (length_ >= 0) tables.scalar(length_) = at.h;
+  time_->set(tables, series, at.t);
+  tables.fill_noise(kernels_.noise(Direction::forward), at.index);
+  kernels_.evaluate_walls(tables);
+  tables.bind_state(state_, u);
+  tables.bind_state(slope_, slope);
+  kernels_.kernels().front().run_value(tables);
+}
+
+}  // namespace hindsight

@@ -1,0 +1,287 @@
+#include "solvers/steppers/implicit/petsc/grid_systems.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "runtime/error.hpp"
+#include "runtime/nearest_name.hpp"
+#include "runtime/petsc.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Of options.
+constexpr const char* prefix = "-step_";
+/// Rows per rank that are solved by LU: factored at every iteration, or once.
+constexpr PetscInt most_refactored = 4000, most_factored = 100'000;
+constexpr const char* advice =
+    "options that may help: -step_pc_type lu, -step_ksp_type gmres, -step_ksp_max_it, -step_ksp_monitor";
+/// Of the right-hand side, what may be left of a linear system.
+constexpr double most_left = 1e-9;
+
+}  // namespace
+
+GridSystems::GridSystems(const Model& model, const Active& active, ModelOperators& operators, std::string options)
+    : model_(model),
+      operators_(operators),
+      options_(std::move(options)),
+      entries_(model, active),
+      matrix_(model, entries_) {}
+
+GridSystems::~GridSystems() {
+  clear_options(options_, prefix);
+  SNESDestroy(&snes_);
+  VecDestroy(&x_);
+  VecDestroy(&rest_);
+  VecDestroy(&left_);
+}
+
+void GridSystems::prepare(const Grid& grid, Tables& tables, bool /*factors*/) {
+  entries_.prepare(grid, tables);
+  const Layout& layout = grid.layout();
+  field_stride_ = layout.field_stride;
+  const Index3& cells = grid.cells();
+  for (std::int64_t k = 0; k < cells[2]; ++k)
+    for (std::int64_t j = 0; j < cells[1]; ++j)
+      for (std::int64_t i = 0; i < cells[0]; ++i) places_.push_back(layout.at(i, j, k));
+  matrix_.prepare(grid, places_);
+  set_options(options_, "petsc:");
+  make_solvers(grid);
+}
+
+/// Misspelt ones, or of other solvers.
+void GridSystems::require_used_options() const {
+  std::vector<std::string> unused;
+  for (const std::string& name : unused_options(options_))
+    if (name.starts_with(prefix)) unused.push_back(name);
+  if (!unused.empty())
+    throw InputError("petsc: no solver of implicit steps reads " + join(unused) +
+                     "; -step_snes_view shows which solvers there are");
+}
+
+void GridSystems::make_solvers(const Grid& grid) {
+  comm_ = &grid.communicator();
+  check_petsc(MatCreateVecs(matrix_.get(), &x_, &rest_), "make vectors");
+  check_petsc(VecDuplicate(rest_, &left_), "make vectors");
+  check_petsc(SNESCreate(grid.communicator().handle(), &snes_), "make a solver");
+  check_petsc(SNESSetOptionsPrefix(snes_, prefix + 1), "make a solver");
+  check_petsc(SNESSetFunction(snes_, rest_, residual, this), "make a solver");
+  check_petsc(SNESSetJacobian(snes_, matrix_.get(), matrix_.get(), jacobian, this), "make a solver");
+  check_petsc(SNESSetConvergenceTest(snes_, judge, this, nullptr), "make a solver");
+  check_petsc(SNESGetKSP(snes_, &ksp_), "make a solver");
+}
+
+/// When the matrix is assembled for the first time.
+void GridSystems::choose_linear_solver() {
+  PC pc = nullptr;
+  check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
+  check_petsc(KSPSetTolerances(ksp_, 1e-12, 1e-300, PETSC_DEFAULT, 1000), "choose a linear solver");
+  const double rows = comm_->max(static_cast<double>(matrix_.rows()));
+  if (rows <= (entries_.is_fixed() && comm_->size() == 1 ? most_factored : most_refactored)) {
+    check_petsc(KSPSetType(ksp_, KSPPREONLY), "choose a linear solver");
+    check_petsc(PCSetType(pc, comm_->size() == 1 ? PCLU : PCREDUNDANT), "choose a linear solver");
+  } else {
+    choose_iteration(pc);
+  }
+  check_petsc(SNESSetFromOptions(snes_), "set a solver's options");
+  is_chosen_ = true;
+}
+
+void GridSystems::choose_iteration(PC pc) {
+  PetscBool is_symmetric = PETSC_FALSE;
+  PetscReal size = 0.0;
+  check_petsc(MatNorm(matrix_.get(), NORM_INFINITY, &size), "look at a matrix");
+  check_petsc(MatIsSymmetric(matrix_.get(), 1e-12 * size, &is_symmetric), "look at a matrix");
+  check_petsc(KSPSetType(ksp_, is_symmetric == PETSC_TRUE && entries_.is_linear() ? KSPCG : KSPGMRES),
+              "choose a linear solver");
+  if (is_symmetric == PETSC_FALSE) return;
+  check_petsc(PCSetType(pc, PCGAMG), "choose a linear solver");
+  check_petsc(PCGAMGSetReuseInterpolation(pc, PETSC_FALSE), "choose a linear solver");  // of matrices before
+}
+
+void GridSystems::give(const double* block, Vec to) const {
+  double* x = nullptr;
+  VecGetArrayWrite(to, &x);
+  const auto fields = static_cast<std::int64_t>(model_.fields.size());
+  for (const std::int64_t place : places_)
+    for (std::int64_t f = 0; f < fields; ++f) *x++ = block[place + f * field_stride_];
+  VecRestoreArrayWrite(to, &x);
+}
+
+void GridSystems::take(Vec from, double* block) const {
+  const double* x = nullptr;
+  VecGetArrayRead(from, &x);
+  const double* next = x;
+  const auto fields = static_cast<std::int64_t>(model_.fields.size());
+  for (const std::int64_t place : places_)
+    for (std::int64_t f = 0; f < fields; ++f) block[place + f * field_stride_] = *next++;
+  VecRestoreArrayRead(from, &x);
+}
+
+/// With J at stage.y.
+void GridSystems::assemble(const Stage& stage, bool needs_slope) {
+  const bool is_known = is_current_ && entries_.is_fixed();
+  if (!is_known || needs_slope) entries_.evaluate(stage.tables, stage.series, stage.at, stage.y, stage.slope);
+  if (is_known && stage.a == a_) return;
+  matrix_.assemble(stage.a);
+  if (!is_chosen_) choose_linear_solver();
+  check_petsc(KSPSetOperators(ksp_, matrix_.get(), matrix_.get()), "set a matrix");
+  a_ = stage.a;
+  is_current_ = true;
+}
+
+void GridSystems::linearise(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* slope,
+                            bool needs_slope) {
+  assemble({tables, series, at, a, nullptr, u, slope}, needs_slope);
+}
+
+void GridSystems::solve_stage(Tables& tables, const SeriesData& series, StepTime at, double a, const double* base,
+                              double* y, double* slope) {
+  const Stage stage{tables, series, at, a, base, y, slope};
+  if (entries_.is_linear())
+    correct(stage);
+  else
+    iterate(stage);
+}
+
+/// One linear solve for what y lacks.
+void GridSystems::correct(const Stage& stage) {
+  assemble(stage, true);
+  const auto fields = static_cast<std::int64_t>(model_.fields.size());
+  double* x = nullptr;
+  VecGetArrayWrite(rest_, &x);
+  double* next = x;
+  for (const std::int64_t place : places_)
+    for (std::int64_t i = place; i < place + fields * field_stride_; i += field_stride_)
+      *next++ = stage.base[i] + stage.a * stage.slope[i] - stage.y[i];
+  VecRestoreArrayWrite(rest_, &x);
+  const std::string failure = solve_linear(false);
+  const double* change = nullptr;
+  VecGetArrayRead(x_, &change);
+  const double* each = change;
+  for (const std::int64_t place : places_)
+    for (std::int64_t i = place; i < place + fields * field_stride_; i += field_stride_) stage.y[i] += *each++;
+  VecRestoreArrayRead(x_, &change);
+  if (!failure.empty()) fail(failure, stage.y);
+}
+
+void GridSystems::iterate(const Stage& stage) {
+  stage_ = &stage;
+  give(stage.y, x_);
+  rests_.clear();
+  const PetscErrors errors;
+  errors.check(SNESSolve(snes_, nullptr, x_), "solve a stage");
+  if (!std::exchange(is_used_, true)) require_used_options();
+  take(x_, stage.y);
+  stage_ = nullptr;
+  SNESConvergedReason reason = SNES_CONVERGED_ITERATING;
+  SNESGetConvergedReason(snes_, &reason);
+  if (reason >= 0) return;
+  std::string rests;
+  for (const double rest : rests_) rests += fmt::format("{}{:.1e}", rests.empty() ? "" : ", ", rest);
+  fail(fmt::format("Newton's method (SNES) found no solution ({}); what its iterations left of the equations: {}; "
+                   "options that may help: -step_snes_linesearch_type, -step_snes_max_it, -step_snes_monitor",
+                   SNESConvergedReasons[reason], rests.empty() ? "no number" : rests),
+       stage.y);
+}
+
+/// f = y - base - a F(y)
+PetscErrorCode GridSystems::residual(SNES /*snes*/, Vec x, Vec f, void* self) {
+  const auto& systems = *static_cast<const GridSystems*>(self);
+  const Stage& stage = *systems.stage_;
+  systems.take(x, stage.y);
+  systems.operators_.rhs(stage.tables, stage.at, stage.y, stage.slope);
+  double* rest = nullptr;
+  VecGetArrayWrite(f, &rest);
+  double* next = rest;
+  const std::int64_t stride = systems.field_stride_, all = stride * std::ssize(systems.model_.fields);
+  for (const std::int64_t place : systems.places_)
+    for (std::int64_t i = place; i < place + all; i += stride)
+      *next++ = stage.y[i] - stage.base[i] - stage.a * stage.slope[i];
+  VecRestoreArrayWrite(f, &rest);
+  return 0;
+}
+
+PetscErrorCode GridSystems::jacobian(SNES /*snes*/, Vec x, Mat /*a*/, Mat /*p*/, void* self) {
+  auto& systems = *static_cast<GridSystems*>(self);
+  systems.take(x, systems.stage_->y);
+  systems.assemble(*systems.stage_, false);
+  return 0;
+}
+
+/// As StageSolver judges, by norms over all cells.
+PetscErrorCode GridSystems::judge(SNES /*snes*/, PetscInt iteration, PetscReal x, PetscReal change, PetscReal rest,
+                                  SNESConvergedReason* reason, void* self) {
+  constexpr double eps = std::numeric_limits<double>::epsilon();
+  auto& systems = *static_cast<GridSystems*>(self);
+  const double before = std::exchange(systems.change_before_, iteration == 0 ? 0.0 : change / x);
+  const double now = systems.change_before_, ratio = now / before;
+  systems.rests_.push_back(rest);
+  *reason = SNES_CONVERGED_ITERATING;
+  if (!std::isfinite(rest))
+    *reason = SNES_DIVERGED_FNORM_NAN;
+  else if (rest == 0.0)
+    *reason = SNES_CONVERGED_FNORM_ABS;
+  else if (iteration > 0 && now <= 2 * eps)
+    *reason = SNES_CONVERGED_SNORM_RELATIVE;
+  else if (iteration > 1 && now < 1e-4 && ratio * ratio * now <= 0.1 * eps)
+    *reason = SNES_CONVERGED_SNORM_RELATIVE;
+  else if (iteration > 1 && now < 1e-9 && ratio > 0.1)
+    *reason = SNES_CONVERGED_SNORM_RELATIVE;
+  return 0;
+}
+
+/// Solves for x_ with the right-hand side rest_. @returns why that failed; empty: it did not.
+std::string GridSystems::solve_linear(bool is_transposed) {
+  const PetscErrors errors;
+  errors.check(is_transposed ? KSPSolveTranspose(ksp_, rest_, x_) : KSPSolve(ksp_, rest_, x_), "solve a linear system");
+  if (!std::exchange(is_used_, true)) require_used_options();
+  KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
+  PetscInt iterations = 0;
+  KSPGetConvergedReason(ksp_, &reason);
+  KSPGetIterationNumber(ksp_, &iterations);
+  const char* const which = is_transposed ? "the transposed linear system" : "the linear system";
+  if (reason < 0 && reason != KSP_DIVERGED_NANORINF)
+    return fmt::format("PETSc's linear solver (KSP) gave up after {} iterations of {}: {}; {}", iterations, which,
+                       KSPConvergedReasons[reason], advice);
+  PetscReal all = 0.0, left = 0.0;
+  VecNorm(rest_, NORM_2, &all);
+  check_petsc(is_transposed ? MatMultTranspose(matrix_.get(), x_, left_) : MatMult(matrix_.get(), x_, left_),
+              "look at a solution");
+  VecAXPY(left_, -1.0, rest_);
+  VecNorm(left_, NORM_2, &left);
+  if (left <= most_left * all || !std::isfinite(left)) return "";  // what is not finite shows itself
+  return fmt::format(
+      "PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}: {}; {}", which, left / all,
+      most_left, is_transposed ? "the preconditioner may have no transpose" : "the system is nearly singular", advice);
+}
+
+void GridSystems::solve_linear(double* x, bool is_transposed) {
+  give(x, rest_);
+  const std::string failure = solve_linear(is_transposed);
+  take(x_, x);
+  if (failure.empty()) return;
+  if (is_transposed) throw NumericsError("a step backward failed: " + failure);
+  fail(failure, x);
+}
+
+void GridSystems::solve(double* x) {
+  solve_linear(x, false);
+}
+
+void GridSystems::solve_transposed(double* x) {
+  solve_linear(x, true);
+}
+
+void GridSystems::fail(std::string why, double* y) {
+  if (failure_.empty()) failure_ = std::move(why);
+  const auto fields = static_cast<std::int64_t>(model_.fields.size());
+  for (const std::int64_t place : places_)
+    for (std::int64_t f = 0; f < fields; ++f) y[place + f * field_stride_] = std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace hindsight

@@ -1,0 +1,222 @@
+// Implicit methods on grids, whose systems PETSc solves: exact gradients, the same bits, orders, and clear failures.
+// ranks: 1 2 3
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "solvers/steppers/implicit/methods.hpp"
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+/// A wall with a series and the time in its value, a flux on the other; not linear.
+const std::string line = R"yaml(
+case: line
+grid: {x: {cells: 31, to: 1, boundary: {lower: {value: "q*sin(3*t)"}, upper: {slope: "g"}}}}
+parameters: {g: 0.2, c: 0.4, k: {field: "1 + 0.5*x"}, q: {series: {times: [0, 0.05, 0.2], values: [1, 2, 0.5]}}}
+state: {u: {initial: "x"}}
+equations: {dt(u): "div(k*grad(u)) - c*u^2*dx(u)"}
+objective: [{final: "u^2"}, {integral: "u^3"}]
+unknowns: {g: {}, c: {}, k: {}, q: {}, initial(u): {}}
+)yaml";
+
+/// Two fields, periodic along one axis.
+const std::string plane = R"yaml(
+case: plane
+grid: {x: {cells: 9, to: 1, boundary: {slope: 0, fields: {u: {value: 0.1}}}}, y: {cells: 12, to: 1, boundary: periodic}}
+parameters: {c: 0.5, k: {field: "1 + 0.5*x*y"}}
+state: {u: {initial: "sin(2*pi*y)*x"}, v: {initial: "0.3 + 0.1*x"}}
+equations: {dt(u): "div(k*grad(u)) - c*u^3 + v", dt(v): "0.1*lap(v) + dx(u)*u - upwind(c, v, y)"}
+objective: [{final: "u^2 + v"}, {integral: "u^4"}]
+unknowns: {c: {}, k: {}, initial(u): {}}
+)yaml";
+
+/// Linear and, but for the length of the step, always the same system.
+const std::string space = R"yaml(
+case: space
+grid: {x: {cells: 5, to: 1, boundary: {value: 0.1}}, y: {cells: 4, to: 1, boundary: periodic}, z: {cells: 7, to: 1, boundary: {slope: 0.2}}}
+parameters: {c: 0.4, k: {field: "1 + 0.5*x*z"}}
+state: {u: {initial: "x*z + sin(2*pi*y)"}}
+equations: {dt(u): "div(k*grad(u)) - c*u + sin(t)*x"}
+objective: [{final: "u^2"}]
+unknowns: {c: {}, k: {}, initial(u): {}}
+)yaml";
+
+std::vector<std::string> times_of(const Method& method) {
+  std::vector<std::string> all = {"time: {method: " + method.name + ", step: 0.011, to: 0.1}\n"};
+  if (method.estimates_errors)
+    all.push_back("time: {method: " + method.name + ", tolerance: 1e-4, step: 0.001, to: 0.1, at most: 300}\n");
+  return all;
+}
+
+std::vector<Method> grid_methods() {
+  std::vector<Method> all = implicit_methods();
+  std::erase_if(all, [](const Method& method) { return method.pointwise_only; });
+  return all;
+}
+
+TEST(ImplicitGrids, GradientsAreThoseOfTheStepsTaken) {
+  int turn = 0;  // methods in pairs with problems
+  for (const Method& method : grid_methods())
+    for (const std::string& time : times_of(method)) {
+      const std::string& text = turn % 3 == 0 ? line : turn % 3 == 1 ? plane : space;
+      ++turn;
+      SCOPED_TRACE(time + text.substr(0, 12));
+      Session session(test::text_case(text + time), test::world(), Sensitivities::adjoint_and_tangent);
+      session.gradient({});
+      session.simulation().fix_end();
+      test::expect_right_gradient(session, 1e-2, 1e-11);
+    }
+}
+
+TEST(ImplicitGrids, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
+  for (const Method& method : grid_methods())
+    for (const std::string& time : times_of(method))
+      for (const std::string& text : {line, plane}) {
+        SCOPED_TRACE(time + text.substr(0, 12));
+        Session serial(test::text_case(text + time), test::self(), Sensitivities::adjoint);
+        const Evaluation expected = serial.gradient({});
+        for (const char* host : {"1 GiB", "3 slots"}) {
+          Session session(test::text_case(text + time + "checkpoints: {host: " + host + "}\n"), test::world(),
+                          Sensitivities::adjoint);
+          test::expect_same_bits(session, session.gradient({}), expected);
+          EXPECT_EQ(session.objective({}), expected.objective);
+        }
+      }
+}
+
+/// u = sin(pi x) decays with the rate that the second difference has for it.
+TEST(ImplicitGrids, MethodsHaveTheirOrders) {
+  constexpr int n = 16;
+  constexpr double pi = 3.14159265358979323846;
+  const double rate = 2.0 * n * n * (1.0 - std::cos(pi / n));
+  for (const Method& method : grid_methods()) {
+    const auto error = [&](double step) {
+      Session session(
+          test::text_case(fmt::format("case: heat\ngrid: {{x: {{cells: {}, to: 1, boundary: {{value: 0}}}}}}\n"
+                                      "state: {{u: {{initial: \"sin(pi*x)\"}}}}\nequations: {{dt(u): \"lap(u) + u\"}}\n"
+                                      "objective: [{{final: \"2*u*sin(pi*x)\"}}]\n"
+                                      "time: {{method: {}, step: {}, to: 0.2}}\n",
+                                      n, method.name, step)),
+          test::world(), Sensitivities::none);
+      return std::fabs(session.objective({}) - std::exp(0.2 * (1.0 - rate)));
+    };
+    EXPECT_GT(std::log2(error(0.02) / error(0.01)), method.order - 0.2) << method.name;
+  }
+}
+
+/// PETSc's iterations, to their tolerance.
+TEST(ImplicitGrids, OtherSolversGiveTheSame) {
+  const std::string time = "time: {method: cn, step: 0.01, to: 0.1}\n";
+  Session direct(test::text_case(plane + time), test::world(), Sensitivities::adjoint_and_tangent);
+  Session iterative(test::text_case(plane + time + "petsc: \"-step_ksp_type gmres -step_pc_type bjacobi\"\n"),
+                    test::world(), Sensitivities::adjoint_and_tangent);
+  const Evaluation expected = direct.gradient({}), found = iterative.gradient({});
+  EXPECT_NEAR(found.objective, expected.objective, 1e-10 * std::fabs(expected.objective));
+  EXPECT_LE(iterative.relative_difference(found.gradient, expected.gradient), 1e-9);
+  test::expect_right_gradient(iterative, 1e-2, 1e-9);
+}
+
+/// An independent program: dense matrices, and derivatives of its own by complex steps, exact to round-off.
+const std::string dense = R"py(
+import json, sys
+import numpy as np
+nx, ny, h, steps, theta = 6, 5, 0.02, 10, float(sys.argv[1])
+hx, hy = 1 / nx, 1 / ny
+x, y = np.meshgrid((np.arange(nx) + 0.5) * hx, (np.arange(ny) + 0.5) * hy)
+
+def objective(k, u):
+    n = nx * ny
+    a, b = np.zeros((n, n), complex), np.zeros(n, complex)
+    for j in range(ny):
+        for i in range(nx):
+            c = i + nx * j
+            for di, dj, w in ((1, 0, hx), (-1, 0, hx), (0, 1, hy), (0, -1, hy)):
+                p, q = i + di, j + dj
+                if 0 <= p < nx and 0 <= q < ny:
+                    face = 0.5 * (k[c] + k[p + nx * q]) / w**2
+                    a[c, p + nx * q] += face
+                    a[c, c] -= face
+                elif di == -1:  # u = 0.3 on this wall, the others let nothing through
+                    a[c, c] -= 2 * k[c] / w**2
+                    b[c] += 2 * 0.3 * k[c] / w**2
+    left, right = np.eye(n) - h * theta * a, np.eye(n) + h * (1 - theta) * a
+    for _ in range(steps):
+        u = np.linalg.solve(left, right @ u + h * b)
+    return hx * hy * np.sum(u**2)
+
+k, u = (1 + 0.5 * x * y).ravel() + 0j, (np.sin(3 * x) * y).ravel() + 0j
+def derivative(of, other):
+    found = []
+    for c in range(nx * ny):
+        moved = of.copy()
+        moved[c] += 1e-40j
+        found.append((objective(moved, other) if of is k else objective(other, moved)).imag / 1e-40)
+    return found
+print(json.dumps({'objective': objective(k, u).real, 'k': derivative(k, u), 'u': derivative(u, k)}))
+)py";
+
+TEST(ImplicitGrids, AreWhatAnIndependentProgramFinds) {
+  if (test::world().size() > 1) GTEST_SKIP() << "numbers are compared on one rank";
+  if (std::system("/usr/bin/python3 -c 'import numpy' 2> /dev/null") != 0) GTEST_SKIP() << "no numpy";
+  const std::string folder = ::testing::TempDir() + "hindsight-dense";
+  std::ofstream(folder + ".py") << dense;
+  for (const auto& [method, theta] : {std::pair("beuler", "1"), {"cn", "0.5"}, {"theta", "0.7"}}) {
+    SCOPED_TRACE(method);
+    ASSERT_EQ(std::system(fmt::format("/usr/bin/python3 {0}.py {1} > {0}.json", folder, theta).c_str()), 0);
+    const nlohmann::json expected = nlohmann::json::parse(std::ifstream(folder + ".json"));
+    Session session(
+        test::text_case(fmt::format(
+            "case: heat\ngrid: {{x: {{cells: 6, to: 1, boundary: {{lower: {{value: 0.3}}, upper: {{slope: 0}}}}}}, "
+            "y: {{cells: 5, to: 1, boundary: {{slope: 0}}}}}}\nparameters: {{k: {{field: \"1 + 0.5*x*y\"}}}}\n"
+            "state: {{u: {{initial: \"sin(3*x)*y\"}}}}\nequations: {{dt(u): \"div(k*grad(u))\"}}\n"
+            "objective: [{{final: \"u^2\"}}]\nunknowns: {{k: {{}}, initial(u): {{}}}}\n"
+            "time: {{method: {}, {}step: 0.02, to: 0.2}}\n",
+            method, method == std::string("theta") ? "theta: 0.7, " : "")),
+        test::world(), Sensitivities::adjoint);
+    const Evaluation found = session.gradient({});
+    EXPECT_NEAR(found.objective, expected["objective"].get<double>(), 1e-14);
+    const auto expect = [&](const std::vector<double>& mine, const std::vector<double>& others) {
+      double largest = 0.0, apart = 0.0;
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        largest = std::max(largest, std::fabs(others[i]));
+        apart = std::max(apart, std::fabs(mine[i] - others[i]));
+      }
+      EXPECT_LE(apart, 1e-12 * largest);  // asked for: 1e-10
+    };
+    expect(found.gradient[0], expected["k"]);
+    expect(found.gradient[1], expected["u"]);
+  }
+}
+
+std::string failure_of(const std::string& text, Sensitivities wanted = Sensitivities::none) {
+  try {
+    Session session(test::text_case(text), test::world(), wanted);
+    if (wanted == Sensitivities::none)
+      session.objective({});
+    else
+      session.gradient({});
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ImplicitGrids, FailuresAreNamed) {
+  const std::string grows =
+      "case: grows\ngrid: {x: {cells: 16, to: 1, boundary: periodic}}\nstate: {u: {initial: 1}}\n"
+      "equations: {dt(u): \"lap(u) + 900*u^2\"}\ntime: {method: beuler, step: 0.5, to: 2}\nobjective: [{final: u}]\n";
+  const std::string newton = failure_of(grows);
+  EXPECT_NE(newton.find("after step 1 (t = 0.5)"), std::string::npos) << newton;
+  EXPECT_NE(newton.find("Newton's method (SNES) found no solution"), std::string::npos) << newton;
+  const std::string time = "time: {method: cn, step: 0.01, to: 0.1}\n";
+  EXPECT_NE(failure_of(plane + time + "petsc: \"-step_ksp_type gmres -step_pc_type jacobi -step_ksp_max_it 2\"\n")
+                .find("DIVERGED_LINEAR_SOLVE"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace hindsight
