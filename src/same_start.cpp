@@ -1,6 +1,8 @@
 #include "src/same_start.hpp"
 
 #include <fmt/format.h>
+#include <cctype>
+#include <sstream>
 
 #include <functional>
 #include <string>
@@ -72,12 +74,29 @@ void require_same_start(int argc, char** argv, const Communicator& comm) {
   }
 }
 
+namespace {
+
+/// Options of PETSc that something may read have a prefix.
+void require_known_options(const std::string& options) {
+  std::istringstream words(options);
+  bool is_first = true;
+  for (std::string word; words >> word; is_first = false) {
+    const bool is_option = word.size() > 1 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1])) != 0;
+    if ((is_first && !is_option) || (is_option && !word.starts_with("-step_") && !word.starts_with("-tao_")))
+      throw InputError("petsc: nothing reads '" + word +
+                       "': options of the solvers of implicit steps begin with -step_, those of inversions with -tao_");
+  }
+}
+
+}  // namespace
+
 Case read_same_case(const Options& options, const Communicator& comm) {
   Case c;
   comm.together([&] {
     try {
       c = read_case(options.target, options.set);
       if (!options.petsc.empty()) c.petsc += " " + options.petsc;
+      require_known_options(c.petsc);
       if (!options.scratch.empty()) c.checkpoint_folder = options.scratch;
     } catch (const InputError& error) {
       if (comm.is_root()) throw;

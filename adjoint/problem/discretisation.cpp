@@ -46,8 +46,12 @@ const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants
   if (method.pointwise_only && !spec.model.is_pointwise())
     throw InputError(spec.time_place, "time.method '" + method.name +
                                           "' solves the equations of each cell by themselves, and these read "
-                                          "neighbours; explicit methods will do: " +
+                                          "neighbours; others will do: " +
                                           join(methods_that([](const Method& m) { return !m.pointwise_only; })));
+  if (spec.petsc.find("-step_") != std::string::npos && (!method.uses_petsc || spec.model.is_pointwise()))
+    throw InputError(
+        "petsc: the options -step_... are for implicit steps of equations that read neighbours, which these "
+        "are not");
   return method;
 }
 

@@ -19,6 +19,7 @@ struct Method {
   /// Its steps read or write cells in C++, which a device's memory does not allow: refused on other machines.
   bool host_only = false;
   bool pointwise_only = false;  ///< refused where equations read neighbours
+  bool uses_petsc = false;      ///< for equations that read neighbours (Stepper::Wants::petsc)
   bool has_theta = false;       ///< its weight of the new state is asked for (Stepper::Wants::theta)
   /// What may help when a state overflows: the end of a sentence that begins with "; ", or nothing.
   std::string advice = {};

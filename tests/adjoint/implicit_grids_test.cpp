@@ -205,6 +205,39 @@ std::string failure_of(const std::string& text, Sensitivities wanted = Sensitivi
   return "";
 }
 
+/// Newton's method looks at each field by its own size, and at conditions that the Jacobian does not show.
+TEST(ImplicitGrids, EveryEquationIsSolved) {
+  const auto final_of = [](const std::string& state, const std::string& equations, const std::string& of, double step) {
+    Session session(test::text_case("case: fields\ngrid: {x: {cells: 8, to: 1, boundary: periodic}}\nstate: {" + state +
+                                    "}\nequations: {" + equations + "}\nobjective: [{final: \"" + of +
+                                    "\"}]\ntime: {method: beuler, step: " + std::to_string(step) + ", to: 0.2}\n"),
+                    test::world(), Sensitivities::none);
+    return session.objective({});
+  };
+  double found[2] = {};
+  for (const bool is_large : {false, true})
+    found[is_large ? 1 : 0] = final_of(
+        std::string("n: {initial: \"") + (is_large ? "1e19" : "1") + "*(1 + 0.1*sin(2*pi*x))\"}, v: {initial: 1}",
+        "dt(n): \"lap(n)\", dt(v): \"lap(v) - 20*v^3\"", "v^2", 0.1);
+  EXPECT_NEAR(found[1], found[0], 1e-13);
+  EXPECT_NEAR(final_of("u: {initial: 0.4}, w: {initial: 1}",
+                       "dt(u): \"lap(u) + w\", dt(w): \"lap(w) + where(u > 0.5, 10, 0)\"", "w", 0.2),
+              3.0, 1e-13);
+  EXPECT_NEAR(final_of("u: {initial: 1}", "dt(u): \"lap(u) - 1e60*u - u^2\"", "u", 0.05), 0.0, 1e-200);
+}
+
+TEST(ImplicitGrids, OptionsThatNothingReadsAreRefused) {
+  const std::string time = "time: {method: cn, step: 0.01, to: 0.1}\n";
+  const auto expect = [&](const std::string& text, const std::string& part) {
+    const std::string said = failure_of(text);
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+  };
+  expect(plane + time + "petsc: \"-step_kps_type gmres\"\n", "no solver of implicit steps reads -step_kps_type");
+  expect(plane + time + "petsc: \"-step_pc_type bogus\"\n", "PETSc refuses it");
+  expect(plane + "time: {method: rk4, step: 1e-4, to: 0.1}\npetsc: \"-step_pc_type lu\"\n", "which these are not");
+  expect(plane + time + "petsc: \"-step_snes_type ksponly\"\n", "SNES");
+}
+
 TEST(ImplicitGrids, FailuresAreNamed) {
   const std::string grows =
       "case: grows\ngrid: {x: {cells: 16, to: 1, boundary: periodic}}\nstate: {u: {initial: 1}}\n"

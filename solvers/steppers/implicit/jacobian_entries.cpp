@@ -42,7 +42,7 @@ JacobianEntries::JacobianEntries(const Model& model, const Active& active)
   for (const std::string& field : model.fields) request.states.push_back(StageNames::stage(field, stage));
   request.ghosts = StateGhosts::at_every_pass;
   const std::vector<Expr> partials = derive(request);
-  find_dependence(partials);
+  find_dependence(request.expressions, partials);
   request.expressions.insert(request.expressions.end(), partials.begin(), partials.end());
   std::vector<int> arrays = slope_;
   for (const Entry& entry : entries_)
@@ -84,8 +84,18 @@ std::vector<Expr> JacobianEntries::derive(const KernelRequest& request) {
   return partials;
 }
 
-void JacobianEntries::find_dependence(const std::vector<Expr>& partials) {
+/// @param slopes may be different sides of a threshold, with partials that are the same on both.
+void JacobianEntries::find_dependence(const std::vector<Expr>& slopes, const std::vector<Expr>& partials) {
   const Graph& graph = *model_.graph;
+  std::vector<bool> reads_state(graph.size(), false);
+  for (const NodeId id : reachable(slopes)) {
+    const Node& node = graph[id];
+    reads_state[id] = node.op == Op::field && std::ranges::find(state_, int{node.symbol}) != state_.end();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(arity(node.op)); ++i)
+      reads_state[id] = reads_state[id] || reads_state[node.args[i]];
+    const bool compares = node.op == Op::less || node.op == Op::less_equal || node.op == Op::equal;
+    is_linear_ = is_linear_ && !(compares && reads_state[id]);
+  }
   const auto is_read = [](const std::vector<std::string>& names, const std::string& name) {
     return std::ranges::find(names, name) != names.end();
   };

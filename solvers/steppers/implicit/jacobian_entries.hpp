@@ -35,7 +35,7 @@ class JacobianEntries {
   JacobianEntries(const Model& model, const Active& active);
   /// By columns, then offsets, then rows; those that are zero everywhere are left out.
   const std::vector<Entry>& all() const { return entries_; }
-  /// Whether J does not depend on the state.
+  /// Whether F is linear in the state: neither J nor any condition depends on it.
   bool is_linear() const { return is_linear_; }
   /// Whether it depends on parameters and places alone.
   bool is_fixed() const { return is_fixed_; }
@@ -48,7 +48,7 @@ class JacobianEntries {
 
  private:
   std::vector<Expr> derive(const KernelRequest& request);
-  void find_dependence(const std::vector<Expr>& partials);
+  void find_dependence(const std::vector<Expr>& slopes, const std::vector<Expr>& partials);
 
   const Model& model_;
   bool is_linear_ = true, is_fixed_ = true;

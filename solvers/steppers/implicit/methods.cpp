@@ -15,6 +15,7 @@ Method implicit(const std::string& name, const std::string& family, int order, b
   method.order = order;
   method.estimates_errors = estimates_errors;
   method.host_only = true;
+  method.uses_petsc = true;
   method.advice = "; a smaller time.step may help";
   return method;
 }

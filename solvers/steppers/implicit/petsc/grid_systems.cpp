@@ -17,7 +17,7 @@ namespace {
 /// Of options.
 constexpr const char* prefix = "-step_";
 /// Rows per rank that are solved by LU: factored at every iteration, or once.
-constexpr PetscInt most_refactored = 4000, most_factored = 100'000;
+constexpr PetscInt most_refactored = 4000, most_factored = 100'000, most_factored_3d = 20'000;
 constexpr const char* advice =
     "options that may help: -step_pc_type lu, -step_ksp_type gmres, -step_ksp_max_it, -step_ksp_monitor";
 /// Of the right-hand side, what may be left of a linear system.
@@ -72,35 +72,48 @@ void GridSystems::make_solvers(const Grid& grid) {
   check_petsc(SNESSetFunction(snes_, rest_, residual, this), "make a solver");
   check_petsc(SNESSetJacobian(snes_, matrix_.get(), matrix_.get(), jacobian, this), "make a solver");
   check_petsc(SNESSetConvergenceTest(snes_, judge, this, nullptr), "make a solver");
+  SNESLineSearch search = nullptr;
+  check_petsc(SNESGetLineSearch(snes_, &search), "make a solver");
+  check_petsc(SNESLineSearchSetType(search, SNESLINESEARCHBASIC),
+              "make a solver");  // others see the largest field alone
   check_petsc(SNESGetKSP(snes_, &ksp_), "make a solver");
 }
 
-/// When the matrix is assembled for the first time.
+/// From the equations and, where that is the same in all steps, the matrix: a process that goes on chooses the same.
 void GridSystems::choose_linear_solver() {
   PC pc = nullptr;
   check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
+  const bool is_factored_once = entries_.is_fixed() && comm_->size() == 1;
+  const PetscInt most = !is_factored_once ? most_refactored : model_.dimensions == 3 ? most_factored_3d : most_factored;
+  const bool is_direct = comm_->max(static_cast<double>(matrix_.rows())) <= most;
   check_petsc(KSPSetTolerances(ksp_, 1e-12, 1e-300, PETSC_DEFAULT, 1000), "choose a linear solver");
-  const double rows = comm_->max(static_cast<double>(matrix_.rows()));
-  if (rows <= (entries_.is_fixed() && comm_->size() == 1 ? most_factored : most_refactored)) {
+  if (is_direct) {
     check_petsc(KSPSetType(ksp_, KSPPREONLY), "choose a linear solver");
     check_petsc(PCSetType(pc, comm_->size() == 1 ? PCLU : PCREDUNDANT), "choose a linear solver");
   } else {
     choose_iteration(pc);
   }
-  check_petsc(SNESSetFromOptions(snes_), "set a solver's options");
-  is_chosen_ = true;
+  const PetscErrors errors;
+  if (SNESSetFromOptions(snes_) != 0)
+    throw InputError("petsc: \"" + options_ + "\": PETSc refuses it: " + errors.first());
+  is_chosen_ = is_direct || !entries_.is_fixed();
 }
 
 void GridSystems::choose_iteration(PC pc) {
   PetscBool is_symmetric = PETSC_FALSE;
-  PetscReal size = 0.0;
-  check_petsc(MatNorm(matrix_.get(), NORM_INFINITY, &size), "look at a matrix");
-  check_petsc(MatIsSymmetric(matrix_.get(), 1e-12 * size, &is_symmetric), "look at a matrix");
-  check_petsc(KSPSetType(ksp_, is_symmetric == PETSC_TRUE && entries_.is_linear() ? KSPCG : KSPGMRES),
-              "choose a linear solver");
-  if (is_symmetric == PETSC_FALSE) return;
-  check_petsc(PCSetType(pc, PCGAMG), "choose a linear solver");
-  check_petsc(PCGAMGSetReuseInterpolation(pc, PETSC_FALSE), "choose a linear solver");  // of matrices before
+  if (entries_.is_fixed()) {
+    PetscReal size = 0.0;
+    check_petsc(MatNorm(matrix_.get(), NORM_INFINITY, &size), "look at a matrix");
+    check_petsc(MatIsSymmetric(matrix_.get(), 1e-12 * size, &is_symmetric), "look at a matrix");
+  }
+  const bool couples_neighbours = std::ranges::any_of(entries_.all(), [](const JacobianEntries::Entry& e) {
+    return e.row != e.column && e.offset != Offset{0, 0, 0};
+  });
+  const bool is_diffusion = entries_.is_fixed() ? is_symmetric == PETSC_TRUE : !couples_neighbours;
+  check_petsc(KSPSetType(ksp_, is_symmetric == PETSC_TRUE ? KSPCG : KSPGMRES), "choose a linear solver");
+  check_petsc(PCSetType(pc, is_diffusion ? PCGAMG : comm_->size() == 1 ? PCILU : PCBJACOBI), "choose a linear solver");
+  if (is_diffusion)
+    check_petsc(PCGAMGSetReuseInterpolation(pc, PETSC_FALSE), "choose a linear solver");  // of matrices before
 }
 
 void GridSystems::give(const double* block, Vec to) const {
@@ -180,11 +193,11 @@ void GridSystems::iterate(const Stage& stage) {
   stage_ = nullptr;
   SNESConvergedReason reason = SNES_CONVERGED_ITERATING;
   SNESGetConvergedReason(snes_, &reason);
-  if (reason >= 0) return;
+  if (reason >= 0 && reason != SNES_CONVERGED_ITS) return;  // that is said by solvers that did not look
   std::string rests;
   for (const double rest : rests_) rests += fmt::format("{}{:.1e}", rests.empty() ? "" : ", ", rest);
   fail(fmt::format("Newton's method (SNES) found no solution ({}); what its iterations left of the equations: {}; "
-                   "options that may help: -step_snes_linesearch_type, -step_snes_max_it, -step_snes_monitor",
+                   "options that may help: -step_snes_linesearch_type bt, -step_snes_max_it, -step_snes_monitor",
                    SNESConvergedReasons[reason], rests.empty() ? "no number" : rests),
        stage.y);
 }
@@ -213,25 +226,45 @@ PetscErrorCode GridSystems::jacobian(SNES /*snes*/, Vec x, Mat /*a*/, Mat /*p*/,
   return 0;
 }
 
-/// As StageSolver judges, by norms over all cells.
-PetscErrorCode GridSystems::judge(SNES /*snes*/, PetscInt iteration, PetscReal x, PetscReal change, PetscReal rest,
+/// The largest change of a field, by the largest value of that field.
+double GridSystems::largest_change(Vec x, Vec step) const {
+  const std::size_t fields = model_.fields.size();
+  std::vector<double> largest(2 * fields, 0.0);  // changes, then values
+  const double *change = nullptr, *value = nullptr;
+  VecGetArrayRead(step, &change);
+  VecGetArrayRead(x, &value);
+  for (std::size_t i = 0; i < places_.size() * fields; ++i) {
+    const std::size_t f = i % fields;
+    const double base = stage_->base[places_[i / fields] + static_cast<std::int64_t>(f) * field_stride_];
+    largest[f] = std::max(largest[f], std::fabs(change[i]));
+    largest[fields + f] = std::max({largest[fields + f], std::fabs(value[i]), std::fabs(base)});
+  }
+  VecRestoreArrayRead(step, &change);
+  VecRestoreArrayRead(x, &value);
+  MPI_Allreduce(MPI_IN_PLACE, largest.data(), static_cast<int>(largest.size()), MPI_DOUBLE, MPI_MAX, comm_->handle());
+  double found = 0.0;
+  for (std::size_t f = 0; f < fields; ++f)
+    if (largest[f] > 0.0) found = std::max(found, largest[f] / largest[fields + f]);
+  return found;
+}
+
+/// As StageSolver judges, field by field.
+PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/, PetscReal /*change*/, PetscReal rest,
                                   SNESConvergedReason* reason, void* self) {
   constexpr double eps = std::numeric_limits<double>::epsilon();
   auto& systems = *static_cast<GridSystems*>(self);
-  const double before = std::exchange(systems.change_before_, iteration == 0 ? 0.0 : change / x);
-  const double now = systems.change_before_, ratio = now / before;
   systems.rests_.push_back(rest);
   *reason = SNES_CONVERGED_ITERATING;
-  if (!std::isfinite(rest))
-    *reason = SNES_DIVERGED_FNORM_NAN;
-  else if (rest == 0.0)
-    *reason = SNES_CONVERGED_FNORM_ABS;
-  else if (iteration > 0 && now <= 2 * eps)
-    *reason = SNES_CONVERGED_SNORM_RELATIVE;
-  else if (iteration > 1 && now < 1e-4 && ratio * ratio * now <= 0.1 * eps)
-    *reason = SNES_CONVERGED_SNORM_RELATIVE;
-  else if (iteration > 1 && now < 1e-9 && ratio > 0.1)
-    *reason = SNES_CONVERGED_SNORM_RELATIVE;
+  if (!std::isfinite(rest)) *reason = SNES_DIVERGED_FNORM_NAN;
+  if (iteration == 0 || !std::isfinite(rest)) return 0;
+  Vec x = nullptr, step = nullptr;
+  SNESGetSolution(snes, &x);
+  SNESGetSolutionUpdate(snes, &step);
+  const double now = systems.largest_change(x, step), ratio = now / std::exchange(systems.change_before_, now);
+  const bool is_found =
+      now <= 2 * eps ||
+      (iteration > 1 && ((now < 1e-4 && ratio * ratio * now <= 0.1 * eps) || (now < 1e-9 && ratio > 0.1)));
+  if (is_found) *reason = SNES_CONVERGED_SNORM_RELATIVE;
   return 0;
 }
 

@@ -16,10 +16,11 @@ namespace hindsight {
 /// assembled and factored when the length of the step changes.
 ///
 /// Linear systems (KSP) with some thousand rows per rank, more where they are factored once, are solved by LU, on
-/// several ranks by each of them for itself, so that their number does not show. Larger ones are solved to 1e-12 with
-/// algebraic multigrid (GAMG) where the first matrix is symmetric, by conjugate gradients if J does not depend on the
-/// state, else by GMRES; with incomplete factors of each rank's rows where it is not. What is left of a solution that
-/// was found is looked at: some preconditioners have no transpose. Options for all of that have the prefix -step_
+/// several ranks by each of them for itself, so that their number does not show where one axis alone is divided. Larger
+/// ones are solved to 1e-12 with conjugate gradients where the matrix is the same in all steps and symmetric, else with
+/// GMRES; and with algebraic multigrid (GAMG) where it is, or changes and couples fields within cells alone, else with
+/// incomplete factors of each rank's rows. What is left of a solution that was found is looked at: some preconditioners
+/// have no transpose. Options for all of that have the prefix -step_
 /// (-step_ksp_type cg).
 class GridSystems final : public StageSystems {
  public:
@@ -53,6 +54,7 @@ class GridSystems final : public StageSystems {
   static PetscErrorCode jacobian(SNES snes, Vec x, Mat a, Mat p, void* self);
   static PetscErrorCode judge(SNES snes, PetscInt iteration, PetscReal x, PetscReal change, PetscReal rest,
                               SNESConvergedReason* reason, void* self);
+  double largest_change(Vec x, Vec step) const;
   void make_solvers(const Grid& grid);
   void require_used_options() const;
   void choose_linear_solver();
