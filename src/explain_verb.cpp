@@ -41,7 +41,8 @@ std::string equations_text(const SimulationSpec& spec, const Active& active) {
   std::vector<Expr> lambdas;
   std::vector<Seed> seeds;
   for (std::size_t f = 0; f < model.fields.size(); ++f) {
-    text += fmt::format("  d({})/dt = {}\n", model.fields[f], to_text(model.right_hand_sides[f]));
+    const std::string left = model.is_constrained(f) ? "0" : "d(" + model.fields[f] + ")/dt";
+    text += fmt::format("  {} = {}\n", left, to_text(model.right_hand_sides[f]));
     lambdas.push_back(graph.field("lambda_" + model.fields[f]));
     seeds.push_back({true, model.fields[f], "d_" + model.fields[f]});
   }
@@ -61,10 +62,12 @@ std::string equations_text(const SimulationSpec& spec, const Active& active) {
   const Adjoint own = adjoint(model.right_hand_sides, lambdas, fields, scalars);
   text += "\nTangent (d_ marks a direction)\n";
   for (std::size_t f = 0; f < model.fields.size(); ++f)
-    text += fmt::format("  d(d_{})/dt = {}\n", model.fields[f], to_text(tangents[f]));
+    text += fmt::format("  {} = {}\n", model.is_constrained(f) ? "0" : "d(d_" + model.fields[f] + ")/dt",
+                        to_text(tangents[f]));
   text += "\nAdjoint, as gathers (lambda_ marks a multiplier)\n";
   for (std::size_t f = 0; f < model.fields.size(); ++f)
-    text += fmt::format("  -d(lambda_{})/dt = {}\n", model.fields[f], to_text(own.fields[f]));
+    text += fmt::format("  {} = {}\n", model.is_constrained(f) ? "0" : "-d(lambda_" + model.fields[f] + ")/dt",
+                        to_text(own.fields[f]));
   for (std::size_t k = model.fields.size(); k < fields.size(); ++k)
     text += fmt::format("  dJ/d{} = integral over time of {}\n", fields[k], to_text(own.fields[k]));
   for (std::size_t p = 0; p < scalars.size(); ++p)

@@ -82,9 +82,11 @@ void require_known_options(const std::string& options) {
   bool is_first = true;
   for (std::string word; words >> word; is_first = false) {
     const bool is_option = word.size() > 1 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1])) != 0;
-    if ((is_first && !is_option) || (is_option && !word.starts_with("-step_") && !word.starts_with("-tao_")))
+    const bool is_known = word.starts_with("-step_") || word.starts_with("-constraint_") || word.starts_with("-tao_");
+    if ((is_first && !is_option) || (is_option && !is_known))
       throw InputError("petsc: nothing reads '" + word +
-                       "': options of the solvers of implicit steps begin with -step_, those of inversions with -tao_");
+                       "': options of the solvers of implicit steps begin with -step_, those of constraints that are "
+                       "solved by themselves with -constraint_, those of inversions with -tao_");
   }
 }
 

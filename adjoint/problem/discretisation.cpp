@@ -21,6 +21,7 @@ void require_host(const SimulationSpec& spec) {
   const auto refuse = [](const SourcePlace& place, const std::string& what) {
     throw InputError(place, what + " computes on the host alone: run on the host (--backend host)");
   };
+  if (spec.model.has_constraints()) refuse(spec.time_place, "an equation zero(...)");
   if (methods().find(spec.method).host_only) refuse(spec.time_place, "time.method '" + spec.method + "'");
   if (step_sources().find(spec.steps).host_only) refuse(spec.time_place, "time.steps '" + spec.steps + "'");
   if (!spec.host_only.empty()) refuse(spec.host_only.front().place, spec.host_only.front().what);
@@ -48,10 +49,23 @@ const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants
                                           "' solves the equations of each cell by themselves, and these read "
                                           "neighbours; others will do: " +
                                           join(methods_that([](const Method& m) { return !m.pointwise_only; })));
-  if (spec.petsc.find("-step_") != std::string::npos && (!method.uses_petsc || spec.model.is_pointwise()))
+  if (spec.model.has_constraints() && !method.takes_constraints)
+    throw InputError(spec.time_place, "time.method '" + method.name + "' takes no equations zero(...); these do: " +
+                                          join(methods_that([](const Method& m) { return m.takes_constraints; })));
+  for (std::size_t f = 0; method.takes_two_parts && f < spec.model.fields.size(); ++f)
+    if (spec.model.implicit_parts.empty() || !spec.model.implicit_parts[f].is_valid())
+      throw InputError(spec.time_place, "time.method '" + method.name +
+                                            "' takes one part of the equations explicitly and "
+                                            "one implicitly, and " +
+                                            spec.names.equations[f] +
+                                            " does not tell them: {explicit: \"...\", implicit: \"...\"}");
+  const auto has_options = [&](const char* prefix) { return spec.petsc.find(prefix) != std::string::npos; };
+  if (has_options("-step_") && (!method.uses_petsc || spec.model.is_pointwise()))
     throw InputError(
         "petsc: the options -step_... are for implicit steps of equations that read neighbours, which these "
         "are not");
+  if (has_options("-constraint_") && (!spec.model.has_constraints() || spec.model.is_pointwise()))
+    throw InputError("petsc: the options -constraint_... are for equations zero(...) that read neighbours");
   return method;
 }
 
@@ -87,6 +101,7 @@ Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, S
     for (const double t : term->landings()) span.landings.push_back(t);
   time_ = std::make_unique<TimeLine>(span, step_sources().find(spec.steps).make(spec.rules));
   if (time_->tries_steps()) require_estimates();
+  if (spec.model.has_constraints() && !spec.switches.empty()) spec.jumps.push_back({spec.switches, {}, {}});
   if (!spec.jumps.empty()) make_jumps();
   make_symbols();
 }

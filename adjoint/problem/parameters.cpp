@@ -60,7 +60,8 @@ void Parameters::derive_initial() {
   for (std::size_t f = 0; f < model.fields.size(); ++f) {
     const Expr given = problem_.spec().initial[f];
     initial_.value.outputs.push_back({StageNames::stage(model.fields[f], 1), given});
-    free.push_back(is_unknown_initial(model.fields[f]) ? graph.constant(0.0) : given);
+    const bool is_given = !is_unknown_initial(model.fields[f]) && !model.is_constrained(f);
+    free.push_back(is_given ? given : graph.constant(0.0));
     multipliers.push_back(graph.field(StageNames::lambda(model.fields[f])));
   }
   const Adjoint own = adjoint(free, multipliers, active.parameter_fields, active.scalars);
@@ -140,6 +141,7 @@ void Parameters::begin(double* state) {
     fill(i);
     exchange(memory_.symbols.fields[i]);
   }
+  problem_.stepper().parameters_changed(problem_.tables(), false);
   write_initial(state);
   for (const Unknown& u : problem_.spec().unknowns) {
     if (u.kind == Unknown::Kind::initial) {
@@ -151,7 +153,6 @@ void Parameters::begin(double* state) {
     }
     values_.push_back(places_.back()->first_values());
   }
-  problem_.stepper().parameters_changed(problem_.tables(), false);
 }
 
 /// The owned cells of a parameter field, by the host, from an expression or a function.
@@ -197,7 +198,7 @@ void Parameters::write_initial(double* state) {
     problem_.tables().launch(first_library_[0], problem_.grid().interior());
   }
   for (const InitialField* field : initial_fields_) field->write_values();
-  problem_.stepper().begin(problem_.tables(), state);
+  problem_.stepper().begin(problem_.tables(), start(), state);
 }
 
 void Parameters::evaluate_on_host(double* state) {
@@ -234,12 +235,16 @@ void Parameters::set_direction(const UnknownValues& direction) {
   problem_.stepper().set_series_directions(memory_.directions);
 }
 
-void Parameters::write_initial_direction(double* state) {
-  problem_.machine().clear(state, problem_.state_doubles());
-  problem_.tables().bind_state(problem_.symbols().dot_first, state);
+StepTime Parameters::start() const {
+  return {problem_.spec().from, problem_.spec().step, 0};
+}
+
+void Parameters::write_initial_direction(double* state, double* direction) {
+  problem_.machine().clear(direction, problem_.state_doubles());
+  problem_.tables().bind_state(problem_.symbols().dot_first, direction);
   if (initial_.run_tangent) problem_.tables().launch(initial_.run_tangent, problem_.grid().interior());
   for (const InitialField* field : initial_fields_) field->write_direction();
-  problem_.stepper().begin_tangent(problem_.tables(), state);
+  problem_.stepper().begin_tangent(problem_.tables(), start(), state, direction);
 }
 
 void Parameters::bind_directions_at(double t) {
@@ -293,8 +298,11 @@ std::int64_t Parameters::sum_bytes() const {
   return bytes;
 }
 
-void Parameters::add_initial_adjoint(double* lambda) {
-  problem_.stepper().begin_adjoint(problem_.tables(), lambda);
+void Parameters::complete_initial_adjoint(double* state, double* lambda) {
+  problem_.stepper().begin_adjoint(problem_.tables(), start(), state, lambda);
+}
+
+void Parameters::add_initial_adjoint() {
   if (initial_.run_adjoint) problem_.tables().launch(initial_.run_adjoint, problem_.grid().interior());
 }
 

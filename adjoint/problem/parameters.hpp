@@ -35,8 +35,8 @@ class Parameters {
   /// Sets the directions of parameters. @param direction must outlive the tangent sweep. Collective. @throws InputError
   /// as set() does.
   void set_direction(const UnknownValues& direction);
-  /// The direction of the initial state.
-  void write_initial_direction(double* state);
+  /// @param state the initial one. @param direction gets its direction.
+  void write_initial_direction(double* state, double* direction);
   /// Those that terms read at a time.
   void bind_directions_at(double t);
 
@@ -48,8 +48,10 @@ class Parameters {
   /// Bytes of the sums, and how many fields are summed up in.
   std::int64_t sum_bytes() const;
   std::int64_t summed_fields() const { return std::ssize(memory_.symbols.bars); }
-  /// Adds what comes through initial states. @param lambda the adjoint of the initial state, which is bound.
-  void add_initial_adjoint(double* lambda);
+  /// The adjoint of what completes the initial state (Stepper::begin()).
+  void complete_initial_adjoint(double* state, double* lambda);
+  /// Adds what comes through initial states; then the completed adjoint of that is bound.
+  void add_initial_adjoint();
   /// Added up over all ranks. Collective.
   DerivativeSums sums() const;
   /// Of one unknown; the adjoint of the initial state is bound.
@@ -77,6 +79,7 @@ class Parameters {
   void make_sums();
   void fill(std::size_t field);
   void exchange(int symbol);
+  StepTime start() const;
   void require_sizes(const UnknownValues& given, const char* what) const;
   void evaluate_on_host(double* state);
   bool is_unknown_initial(const std::string& field) const;

@@ -40,12 +40,10 @@ class ProblemReader {
       start.random = Scope::Random::of_cell;
       spec_.initial.push_back(expression(s.initial, start));
       spec_.names.initial.push_back("the initial value of " + s.name + placed(s.initial));
-      const auto equation = std::find_if(problem_.equations.begin(), problem_.equations.end(),
-                                         [&](const EquationText& e) { return e.field == s.name; });
-      if (equation == problem_.equations.end())
-        throw InputError(s.place, "state '" + s.name + "' has no equation dt(" + s.name + ")");
-      model.right_hand_sides.push_back(expression(equation->right_hand_side, full_scope()));
-      spec_.names.equations.push_back("dt(" + s.name + ")" + placed(equation->right_hand_side));
+      const EquationText* const equation = equation_of(s.name);
+      if (equation == nullptr)
+        throw InputError(s.place, "state '" + s.name + "' has no equation dt(" + s.name + ") or zero(" + s.name + ")");
+      read_equation(*equation);
     }
     read_walls();
     spec_.method = problem_.time.method;
@@ -75,6 +73,42 @@ class ProblemReader {
     } catch (const InputError& error) {
       throw InputError(text.place, error.what());
     }
+  }
+
+  const EquationText* equation_of(const std::string& field) const {
+    const auto found = std::ranges::find(problem_.equations, field, &EquationText::field);
+    return found == problem_.equations.end() ? nullptr : &*found;
+  }
+
+  /// The next field's.
+  void read_equation(const EquationText& equation) {
+    Model& model = spec_.model;
+    Expr factor = graph_.constant(1.0);
+    if (equation.mass) {
+      Scope scope = point_scope({});
+      scope.random = Scope::Random::none;
+      factor = expression(*equation.mass, scope);
+    }
+    const auto part = [&](const std::optional<Text>& text) {
+      if (!text) return graph_.constant(0.0);
+      const Expr value = expression(*text, full_scope());
+      return equation.mass ? value / factor : value;
+    };
+    model.constrained.push_back(equation.is_constraint);
+    model.balanced.push_back(equation.is_balanced);
+    const bool tells = equation.has_parts() || equation.is_constraint;
+    const Expr taken_explicitly = part(equation.explicit_part);
+    const Expr taken_implicitly = part(equation.has_parts() ? equation.implicit_part : equation.right_hand_side);
+    model.right_hand_sides.push_back(equation.explicit_part && equation.implicit_part
+                                         ? taken_explicitly + taken_implicitly
+                                     : equation.explicit_part ? taken_explicitly
+                                                              : taken_implicitly);
+    model.explicit_parts.push_back(tells ? taken_explicitly : Expr());
+    model.implicit_parts.push_back(tells ? taken_implicitly : Expr());
+    const Text& first = equation.explicit_part   ? *equation.explicit_part
+                        : equation.implicit_part ? *equation.implicit_part
+                                                 : equation.right_hand_side;
+    spec_.names.equations.push_back(equation.name() + placed(first));
   }
 
   static void require_knots(const ParameterText& series) {
@@ -203,6 +237,9 @@ class ProblemReader {
         throw InputError(assignment.place, "'" + assignment.field + "' is not a state" +
                                                did_you_mean(assignment.field, spec_.model.fields) +
                                                "; states: " + join(spec_.model.fields));
+      if (equation_of(assignment.field)->is_constraint)
+        throw InputError(assignment.place, "'" + assignment.field + "' follows from the others by zero(" +
+                                               assignment.field + "), at events too: no event sets it");
       jump.set.push_back({static_cast<std::size_t>(field - spec_.model.fields.begin()),
                           expression(assignment.value, point_scope({.fields = true, .time = true}))});
     }
@@ -280,10 +317,22 @@ class ProblemReader {
     Text quantity{text.substr(open + 1, close - open - 1), until.place};
     quantity.place.column += static_cast<int>(open) + 1;
     for (const EquationText& e : problem_.equations)
-      for (std::size_t at; (at = quantity.text.find("dt(" + e.field + ")")) != std::string::npos;)
-        quantity.text.replace(at, e.field.size() + 4, "(" + e.right_hand_side.text + ")");
+      for (std::size_t at; (at = quantity.text.find("dt(" + e.field + ")")) != std::string::npos;) {
+        if (e.is_constraint)
+          throw InputError(until.place, "time.until: '" + e.field + "' has a constraint, " + e.name() + ", and no dt(" +
+                                            e.field + ")");
+        quantity.text.replace(at, e.field.size() + 4, rate_text(e));
+      }
     stop.quantity = expression(quantity, full_scope());
     spec_.until = stop;
+  }
+
+  /// The rate that an equation gives its field, as one expression.
+  static std::string rate_text(const EquationText& e) {
+    std::string text = e.has_parts() ? "" : "(" + e.right_hand_side.text + ")";
+    for (const auto* part : {&e.explicit_part, &e.implicit_part})
+      if (*part) text += (text.empty() ? "(" : " + (") + (*part)->text + ")";
+    return e.mass ? "((" + text + ")/(" + e.mass->text + "))" : "(" + text + ")";
   }
 
   Unknown::Kind kind_of(const UnknownText& u) const {
@@ -292,6 +341,9 @@ class ProblemReader {
     const bool is_there =
         u.initial ? std::any_of(problem_.state.begin(), problem_.state.end(), is_it) : p != problem_.parameters.end();
     if (!is_there) throw InputError(u.place, "unknown '" + u.label() + "' is neither a parameter nor initial(state)");
+    if (u.initial && equation_of(u.name)->is_constraint)
+      throw InputError(u.place, "'" + u.name + "' follows from the others by zero(" + u.name +
+                                    "): its initial value cannot be unknown");
     if (u.initial) return Unknown::Kind::initial;
     if (p->kind == ParameterText::Kind::scalar) return Unknown::Kind::scalar;
     return p->kind == ParameterText::Kind::series ? Unknown::Kind::series : Unknown::Kind::field;

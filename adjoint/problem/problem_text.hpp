@@ -64,7 +64,7 @@ struct ParameterText {
 
 struct StateText {
   std::string name;
-  Text initial;
+  Text initial;  ///< of a field that a constraint fixes: the first guess
   SourcePlace place = {};
 };
 
@@ -74,9 +74,17 @@ struct FunctionText {
   Text body;
 };
 
+/// The equation of a state: M dt(field) = E, or 0 = E.
 struct EquationText {
-  std::string field;  ///< dt(field)
-  Text right_hand_side;
+  std::string field;
+  bool is_constraint = false;
+  Text right_hand_side = {};                         ///< E, where it is one expression
+  std::optional<Text> explicit_part, implicit_part;  ///< whose sum E is otherwise; for methods that take them apart
+  std::optional<Text> mass;                          ///< M, of parameters and coordinates; without: 1
+  bool is_balanced = false;                          ///< Model::balanced
+  bool has_parts() const { return explicit_part || implicit_part; }
+  /// "dt(u)" or "zero(u)"
+  std::string name() const { return (is_constraint ? "zero(" : "dt(") + field + ")"; }
 };
 
 struct TimeText {

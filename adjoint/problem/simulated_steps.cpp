@@ -147,6 +147,7 @@ void SimulatedSteps::add_objective_adjoint(const Moment& moment, double* state, 
 void SimulatedSteps::turn(std::int64_t steps, const Buffer& last) {
   problem_.machine().clear(lambda_.data(), problem_.state_doubles());
   add_objective_adjoint(state_at(steps), last.data());
+  if (steps == 0) complete_initial_adjoint(last.data());
 }
 
 void SimulatedSteps::reverse_step(std::int64_t k, const StepRecord& record) {
@@ -163,7 +164,13 @@ void SimulatedSteps::reverse(std::int64_t k, const StepRecord& record) {
       std::swap(lambda_, lambda_next_);
     });
     add_objective_adjoint(state_at(k), record.base.data());
+    if (k == 0) complete_initial_adjoint(record.base.data());
   });
+}
+
+/// Here, where the state is at hand.
+void SimulatedSteps::complete_initial_adjoint(double* state) {
+  contribute("initial", [&] { parameters_.complete_initial_adjoint(state, lambda_.data()); });
 }
 
 /// Everything that a sweep backwards adds to.
@@ -220,7 +227,7 @@ DerivativeSums SimulatedSteps::add_up() const {
 
 UnknownValues SimulatedSteps::collect_gradient() {
   tables_.bind_state(problem_.symbols().lambda, lambda_.data());
-  contribute("initial", [&] { parameters_.add_initial_adjoint(lambda_.data()); });
+  contribute("initial", [&] { parameters_.add_initial_adjoint(); });
   const DerivativeSums sums = add_up();
   const std::vector<Unknown>& unknowns = problem_.spec().unknowns;
   UnknownValues gradient;

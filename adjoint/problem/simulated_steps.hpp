@@ -106,6 +106,7 @@ class SimulatedSteps final : public ReversibleSteps {
   void observe(std::int64_t k, const Buffer& state, bool recorded);
   void decide(std::int64_t k, const Buffer& state, bool recorded);
   void add_objective_adjoint(std::int64_t k, double* state);
+  void complete_initial_adjoint(double* state);
   void add_objective_adjoint(const Moment& moment, double* state, double* lambda);
   /// The state that a run ends with does not jump.
   bool jumps_at(std::int64_t k) const {

@@ -16,7 +16,7 @@ TangentSteps::TangentSteps(Discretisation& problem, Parameters& parameters, Stat
 
 Buffer TangentSteps::initial_state() {
   Buffer state = steps_.initial_state();
-  parameters_.write_initial_direction(dot_.data());
+  parameters_.write_initial_direction(state.data(), dot_.data());
   return state;
 }
 

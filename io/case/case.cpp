@@ -118,8 +118,10 @@ void read_state(Value state, Case& result, Names& names) {
     StateText s;
     s.name = key;
     s.place = state.key_place(key);
-    s.initial = entry.at("initial").expression();
-    entry.finish();
+    if (!entry.is_null()) {
+      if (auto initial = entry.find("initial")) s.initial = initial->expression();
+      entry.finish();
+    }
     result.state.push_back(s);
   }
   if (result.state.empty()) state.fail("state must name at least one field");
@@ -136,25 +138,71 @@ std::string field_meant(const std::string& key, const std::vector<std::string>& 
   return "";
 }
 
+/// One that is written as a map: what is not one expression, or has a mass.
+void read_equation_parts(Value parts, EquationText& equation) {
+  const auto optional = [&](const char* key) -> std::optional<Text> {
+    if (auto text = parts.find(key)) return text->expression();
+    return {};
+  };
+  const std::optional<Text> whole = optional("rhs");
+  if (equation.is_constraint) {
+    if (auto balance = parts.find("balance")) equation.is_balanced = balance->boolean();
+  } else {
+    equation.mass = optional("mass");
+    equation.explicit_part = optional("explicit");
+    equation.implicit_part = optional("implicit");
+  }
+  parts.finish();
+  if (whole.has_value() == equation.has_parts())
+    parts.fail(equation.is_constraint
+                   ? equation.name() + " needs rhs: \"...\", the expression that is zero"
+                   : equation.name() + " needs either rhs: \"...\", or explicit: \"...\" and implicit: \"...\"");
+  if (whole) equation.right_hand_side = *whole;
+}
+
+EquationText read_equation(Value value, const std::string& field, bool is_constraint) {
+  EquationText equation;
+  equation.field = field;
+  equation.is_constraint = is_constraint;
+  if (value.is_map())
+    read_equation_parts(value, equation);
+  else
+    equation.right_hand_side = value.expression();
+  return equation;
+}
+
+/// Every state has one equation, and its initial value unless a constraint fixes it.
+void require_complete(Case& result) {
+  for (StateText& s : result.state) {
+    const auto equation = std::ranges::find(result.equations, s.name, &EquationText::field);
+    if (equation == result.equations.end())
+      throw InputError(s.place, "state '" + s.name + "' has no equation dt(" + s.name + ") or zero(" + s.name + ")");
+    if (s.initial.text.empty() && !equation->is_constraint)
+      throw InputError(s.place, "missing key 'initial' in state." + s.name);
+    if (s.initial.text.empty()) s.initial = {"0", s.place};
+  }
+}
+
 void read_equations(Value equations, Case& result) {
   std::vector<std::string> fields;
   for (const StateText& s : result.state) fields.push_back(s.name);
   for (const std::string& key : equations.keys()) {
     const SourcePlace place = equations.key_place(key);
-    const std::string wrong = "an equation is written dt(field): \"...\", not '" + key + "'";
+    const std::string wrong =
+        "an equation is written dt(field): \"...\", or zero(field): \"...\" for a constraint, not '" + key + "'";
     if (const std::string f = field_meant(key, fields); !f.empty())
       throw InputError(place, wrong + "; did you mean 'dt(" + f + ")'?");
-    const auto [derivative, arguments, has_parentheses] = signature(key, place);
-    if (derivative != "dt" || arguments.size() != 1) throw InputError(place, wrong);
-    if (std::find(fields.begin(), fields.end(), arguments[0]) == fields.end())
-      throw InputError(place, "'" + arguments[0] + "' is not a state" + did_you_mean(arguments[0], fields) +
-                                  "; states: " + join(fields));
-    result.equations.push_back({arguments[0], equations.at(key).expression()});
+    const auto [kind, arguments, has_parentheses] = signature(key, place);
+    if ((kind != "dt" && kind != "zero") || arguments.size() != 1) throw InputError(place, wrong);
+    const std::string& field = arguments[0];
+    if (std::ranges::find(fields, field) == fields.end())
+      throw InputError(place,
+                       "'" + field + "' is not a state" + did_you_mean(field, fields) + "; states: " + join(fields));
+    if (std::ranges::find(result.equations, field, &EquationText::field) != result.equations.end())
+      throw InputError(place, "'" + field + "' has two equations: dt(" + field + ") or zero(" + field + ")");
+    result.equations.push_back(read_equation(equations.at(key), field, kind == "zero"));
   }
-  for (const StateText& s : result.state)
-    if (std::none_of(result.equations.begin(), result.equations.end(),
-                     [&](const EquationText& e) { return e.field == s.name; }))
-      throw InputError(s.place, "state '" + s.name + "' has no equation dt(" + s.name + ")");
+  require_complete(result);
 }
 
 void read_unknowns(Value unknowns, Case& result) {

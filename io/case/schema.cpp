@@ -131,6 +131,10 @@ Json definitions() {
 
 std::string case_schema() {
   const Json axis = reference("axis");
+  const Json rate = either({expression, object({{"rhs", expression}, {"mass", expression}}, {"rhs"}),
+                            object({{"explicit", expression}, {"implicit", expression}, {"mass", expression}})});
+  const Json constraint =
+      either({expression, object({{"rhs", expression}, {"balance", {{"type", "boolean"}}}}, {"rhs"})});
   Json schema = object(
       {{"case", folder_name},
        {"description", text},
@@ -141,10 +145,12 @@ std::string case_schema() {
                         {"means", choice({"arithmetic", "harmonic"})}},
                        {"x"})},
        {"parameters", map_of(reference("parameter"))},
-       {"state", map_of(object({{"initial", expression}}, {"initial"}))},
+       {"state", map_of(either({object({{"initial", expression}}), {{"type", "null"}}}))},
        {"functions", map_of(expression)},
        {"equations",
-        {{"type", "object"}, {"patternProperties", {{"^dt\\(\\w+\\)$", expression}}}, {"additionalProperties", false}}},
+        {{"type", "object"},
+         {"patternProperties", {{"^dt\\(\\w+\\)$", rate}, {"^zero\\(\\w+\\)$", constraint}}},
+         {"additionalProperties", false}}},
        {"time", object({{"method", choice(methods().names())},
                         {"theta", positive},
                         {"steps", choice(step_sources().names())},

@@ -23,6 +23,10 @@ bool Model::is_pointwise() const {
   return std::all_of(all.begin(), all.end(), [](const Reach& r) { return r.depth == std::array<int, 3>{0, 0, 0}; });
 }
 
+bool Model::has_constraints() const {
+  return std::find(constrained.begin(), constrained.end(), true) != constrained.end();
+}
+
 std::vector<Expr> at_stage(const Model& model, const std::vector<Expr>& expressions, const std::string& stage) {
   Graph& graph = *model.graph;
   const auto has = [](const std::vector<std::string>& names, const std::string& name) {

@@ -38,6 +38,15 @@ struct Model {
   int dimensions = 0;
   std::vector<std::string> fields;
   std::vector<Expr> right_hand_sides;
+  /// Parallel to fields: those that have no derivative in time; their right-hand sides are zero at all times, which
+  /// fixes them (an index-1 system). Empty: none.
+  std::vector<bool> constrained;
+  /// Parallel to fields: those whose constraints, where they leave a constant open, are made to have an integral of
+  /// zero by taking what is too much away. Empty: none.
+  std::vector<bool> balanced;
+  /// Parallel to fields: the parts of the right-hand sides that methods of two parts take explicitly and implicitly;
+  /// constraints belong to the latter. Not valid where an equation does not tell; empty: none does.
+  std::vector<Expr> explicit_parts, implicit_parts;
   std::vector<std::string> scalars;  ///< scalar parameters
   std::vector<std::string> series;   ///< time series
   std::vector<std::string> parameter_fields;
@@ -47,6 +56,9 @@ struct Model {
 
   /// True when no equation reads a neighbour: an ODE, or an ensemble of ODEs.
   bool is_pointwise() const;
+  bool is_constrained(std::size_t field) const { return !constrained.empty() && constrained[field]; }
+  bool is_balanced(std::size_t field) const { return !balanced.empty() && balanced[field]; }
+  bool has_constraints() const;
 };
 
 /// The scalar that kernels multiply slopes by: the length of the step, and 1 in objective terms, whose weights hold the

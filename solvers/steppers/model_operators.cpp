@@ -17,11 +17,16 @@ struct OperatorNames : StageNames {
 
 }  // namespace
 
-ModelOperators::ModelOperators(const Model& model, const Active& active, const Derivatives& wanted)
-    : model_(model), active_(active), kernels_(model, active, "operators_"), series_(model, active) {
-  kernels_.add(request());
+ModelOperators::ModelOperators(const Model& model, const Active& active, const Derivatives& wanted,
+                               std::optional<Part> part)
+    : model_(model),
+      active_(active),
+      kernels_(model, active, (part ? part->prefix : "") + "operators_"),
+      series_(model, active) {
+  const int first_sum = part ? part->first_sum : static_cast<int>(active.scalars.size());
+  kernels_.add(request(first_sum));
   kernels_.derive(wanted);
-  time_.emplace(model, active, stage, static_cast<int>(active.scalars.size()));
+  time_.emplace(model, active, stage, first_sum);
   length_ = model.graph->scalar_index(step_length);
   const auto symbol = [&](const std::string& array) { return int{model.graph->field(array).node().symbol}; };
   for (const std::string& field : model.fields) {
@@ -34,7 +39,7 @@ ModelOperators::ModelOperators(const Model& model, const Active& active, const D
   }
 }
 
-KernelRequest ModelOperators::request() const {
+KernelRequest ModelOperators::request(int first_sum) const {
   KernelRequest request;
   request.names = {"rhs", "rhs_tangent", "rhs_adjoint", "rhs_border", "rhs_ring", "rhs_add"};
   request.stage = stage;
@@ -43,7 +48,7 @@ KernelRequest ModelOperators::request() const {
     request.states.push_back(OperatorNames::state(field));
     request.multiplier_arrays.push_back(StageNames::lambda(field));
   }
-  request.series = series_variables(active_, stage, static_cast<int>(active_.scalars.size()));
+  request.series = series_variables(active_, stage, first_sum);
   request.multiplier = [this](std::size_t r) { return model_.graph->field(StageNames::lambda(model_.fields[r])); };
   request.epilogue.values = [this](KernelSpec& kernel, const std::vector<Expr>& values) {
     for (std::size_t f = 0; f < values.size(); ++f)

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "solvers/equations/model.hpp"
@@ -25,8 +26,15 @@ namespace hindsight {
 /// once.
 class ModelOperators {
  public:
-  /// Derives F and what is wanted; only that is compiled. @param model, active outlive it.
-  ModelOperators(const Model& model, const Active& active, const Derivatives& wanted);
+  /// Which of several they are: the first of the sums (Tables) of series that are its own, and what distinguishes its
+  /// arrays from those of others.
+  struct Part {
+    int first_sum;
+    std::string prefix;
+  };
+  /// Derives F and what is wanted; only that is compiled. @param model, active outlive it. @param part without: the
+  /// sums of series follow those of the active scalars.
+  ModelOperators(const Model& model, const Active& active, const Derivatives& wanted, std::optional<Part> part = {});
 
   std::array<int, 3> halo() const { return kernels_.halo(); }
   /// Sums (Tables) that it takes, those of the active scalars included.
@@ -50,7 +58,7 @@ class ModelOperators {
   void adjoint(Tables& tables, StepTime at, double* u, double* w, double* product);
 
  private:
-  KernelRequest request() const;
+  KernelRequest request(int first_sum) const;
   void begin(Tables& tables, StepTime at, Direction direction, double* u);
 
   const Model& model_;

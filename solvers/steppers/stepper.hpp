@@ -51,13 +51,14 @@ class Stepper {
 
   /// The arrays of a state: the model's fields in the grid's layout (shape_of_fields()), then arrays of its own.
   virtual StateShape state(const Grid& grid) const = 0;
-  /// Gives its own arrays their first values; there is no time yet, so a method whose first step is special looks for
-  /// StepTime::index 0. @param state whose fields have theirs, ghosts excepted.
-  virtual void begin(Tables& /*tables*/, double* /*state*/) {}
-  /// The tangent of begin().
-  virtual void begin_tangent(Tables& /*tables*/, double* /*direction*/) {}
-  /// The adjoint of begin(): adds what comes through its own arrays to the fields' part of lambda, and to the sums.
-  virtual void begin_adjoint(Tables& /*tables*/, double* /*lambda*/) {}
+  /// Completes the state that steps begin with: gives fields that constraints fix (Model::constrained) their values,
+  /// and arrays of its own their first ones. @param at the time, with the number of the step to come; its length is not
+  /// known yet. @param state whose other fields have theirs, ghosts excepted. Collective, as its derivatives are.
+  virtual void begin(Tables& /*tables*/, StepTime /*at*/, double* /*state*/) {}
+  /// The tangent of begin(). @param state completed.
+  virtual void begin_tangent(Tables& /*tables*/, StepTime /*at*/, double* /*state*/, double* /*direction*/) {}
+  /// The adjoint of begin(): adds what comes through what it completes to lambda of the other fields, and to the sums.
+  virtual void begin_adjoint(Tables& /*tables*/, StepTime /*at*/, double* /*state*/, double* /*lambda*/) {}
 
   /// Compiles and allocates for a grid. Collective. @param series run parallel to model.series.
   virtual void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) = 0;

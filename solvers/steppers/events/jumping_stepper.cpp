@@ -38,21 +38,20 @@ void JumpingStepper::set_series_directions(std::vector<Series> directions) {
 
 double* JumpingStepper::after(Tables& tables, StepTime time, double* u) {
   jumps_.apply(tables, time, u, after_.data());
+  if (grid_->machine().is_host()) look_at_jump(time);
+  method_->begin(tables, time.stage(0.0), after_.data());
   return after_.data();
 }
 
 double* JumpingStepper::tangent_after(Tables& tables, StepTime time, double* u, double* du) {
   jumps_.tangent(tables, time, u, du, other_.data());
+  method_->begin_tangent(tables, time.stage(0.0), after_.data(), other_.data());
   return other_.data();
 }
 
 double* JumpingStepper::start(Tables& tables, StepTime time, double* u) {
   bad_jump_.clear();
-  if (!jumps_.at(time.index)) return u;
-  after(tables, time, u);
-  if (grid_->machine().is_host()) look_at_jump(time);
-  method_->begin(tables, after_.data());
-  return after_.data();
+  return jumps_.at(time.index) ? after(tables, time, u) : u;
 }
 
 void JumpingStepper::look_at_jump(StepTime time) {
@@ -86,8 +85,8 @@ void JumpingStepper::reverse(Tables& tables, StepTime time, double* u, double* c
   if (!jumps_.at(time.index)) return method_->reverse(tables, time, u, stages, lambda, lambda_next);
   method_->record(tables, time, start(tables, time, u), nullptr, stages);  // the ghosts of v that were recorded
   method_->reverse(tables, time, after_.data(), stages, lambda, other_.data());
-  method_->begin_adjoint(tables, other_.data());
   if (add_adjoint_) add_adjoint_(time, after_.data(), other_.data());
+  method_->begin_adjoint(tables, time.stage(0.0), after_.data(), other_.data());
   grid_->machine().clear(lambda_next, doubles_);
   jumps_.adjoint(tables, time, u, other_.data(), lambda_next);
 }
@@ -97,7 +96,6 @@ void JumpingStepper::tangent(Tables& tables, StepTime time, double* u, double* c
   if (!jumps_.at(time.index)) return method_->tangent(tables, time, u, stages, du, dnext);
   method_->record(tables, time, start(tables, time, u), nullptr, stages);
   tangent_after(tables, time, u, du);
-  method_->begin_tangent(tables, other_.data());
   method_->tangent(tables, time, after_.data(), stages, other_.data(), dnext);
 }
 

@@ -26,9 +26,13 @@ class JumpingStepper final : public Stepper {
   std::int64_t working_states() const override { return method_->working_states() + 2; }
   int sums() const override { return method_->sums(); }
   StateShape state(const Grid& grid) const override { return method_->state(grid); }
-  void begin(Tables& tables, double* state) override { method_->begin(tables, state); }
-  void begin_tangent(Tables& tables, double* direction) override { method_->begin_tangent(tables, direction); }
-  void begin_adjoint(Tables& tables, double* lambda) override { method_->begin_adjoint(tables, lambda); }
+  void begin(Tables& tables, StepTime at, double* state) override { method_->begin(tables, at, state); }
+  void begin_tangent(Tables& tables, StepTime at, double* state, double* direction) override {
+    method_->begin_tangent(tables, at, state, direction);
+  }
+  void begin_adjoint(Tables& tables, StepTime at, double* state, double* lambda) override {
+    method_->begin_adjoint(tables, at, state, lambda);
+  }
 
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
   void bind_series_sums(std::size_t active_series, double* knots) override;
@@ -64,9 +68,9 @@ class JumpingStepper final : public Stepper {
   /// Whether the state jumps that this step begins with.
   bool jumps_at(std::int64_t step) const { return jumps_.at(step); }
   // At such a step. What they return is good until the next call, and a state, of which the fields are meant.
-  /// @returns the state after the jump.
+  /// @returns the state after the jump, completed (Stepper::begin()).
   double* after(Tables& tables, StepTime time, double* u);
-  /// @returns its tangent.
+  /// @returns its tangent, once the state after the jump is made.
   double* tangent_after(Tables& tables, StepTime time, double* u, double* du);
   /// What adds to the adjoint of a state after a jump, when its step has been reversed.
   using AddAdjoint = std::function<void(StepTime time, double* after, double* lambda)>;

@@ -11,7 +11,7 @@ enum { base, slope, product, count };
 }  // namespace
 
 Bdf2::Bdf2(const Model& model, const Active& active, Wants wants)
-    : ImplicitStepper(model, active, std::move(wants), count, false) {}
+    : ImplicitStepper(model, active, std::move(wants), count, Solves::stages) {}
 
 void Bdf2::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
   ImplicitStepper::prepare(grid, tables, series);
@@ -22,7 +22,19 @@ void Bdf2::set_length(double* state, double length) const {
   for (const std::int64_t place : places()) state[length_at(place)] = length;
 }
 
-void Bdf2::begin(Tables& /*tables*/, double* state) {
+void Bdf2::begin(Tables& tables, StepTime at, double* state) {
+  ImplicitStepper::begin(tables, at, state);
+  forget(state);
+}
+
+/// Its own arrays do not depend on the fields, so that begin_adjoint() has nothing to add.
+void Bdf2::begin_tangent(Tables& tables, StepTime at, double* state, double* direction) {
+  ImplicitStepper::begin_tangent(tables, at, state, direction);
+  forget(direction);
+}
+
+/// There is no step before.
+void Bdf2::forget(double* state) const {
   combine(fields_before(state), {{0.0, state}});
   set_length(state, 0.0);
 }
@@ -42,7 +54,7 @@ std::string Bdf2::describe_memory() const {
 /// @param y gets the new fields.
 void Bdf2::solve(Tables& tables, StepTime time, const double* u, double* y) {
   const Formula f = formula(time, u);
-  systems_->begin();
+  begin_step();
   combine(scratch(base), {{f.now, u}, {-f.before, fields_before(u)}});
   combine(y, {{1.0 + f.ratio, u}, {-f.ratio, fields_before(u)}});
   systems_->solve_stage(tables, series(), time.stage(1.0), f.slope, scratch(base), y, scratch(slope));
@@ -89,11 +101,12 @@ void Bdf2::reverse(Tables& tables, StepTime time, double* u, double* const* stag
   double* const z = scratch(base);
   copy(lambda, z);
   systems_->solve_transposed(z);
+  combine(scratch(slope), {{f.slope, z}});
+  if (has_active()) operators_.adjoint(tables, end, stages[0], scratch(slope), scratch(product));
+  clear_constrained(z);
   combine(lambda_next, {{f.now, z}, {1.0, fields_before(lambda)}});
   combine(fields_before(lambda_next), {{-f.before, z}});
   set_length(lambda_next, 0.0);
-  combine(scratch(slope), {{f.slope, z}});
-  if (has_active()) operators_.adjoint(tables, end, stages[0], scratch(slope), scratch(product));
 }
 
 void Bdf2::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) {
@@ -103,7 +116,9 @@ void Bdf2::tangent(Tables& tables, StepTime time, double* u, double* const* stag
   double* const zero = scratch(base);
   combine(zero, {{0.0, du}});
   operators_.tangent(tables, end, stages[0], zero, scratch(product));
-  combine(dnext, {{f.now, du}, {-f.before, fields_before(du)}, {f.slope, scratch(product)}});
+  combine(dnext, {{f.now, du}, {-f.before, fields_before(du)}});
+  clear_constrained(dnext);
+  add(dnext, {{f.slope, scratch(product)}});
   systems_->solve(dnext);
   copy(du, fields_before(dnext));
   set_length(dnext, 0.0);

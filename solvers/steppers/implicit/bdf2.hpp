@@ -18,10 +18,8 @@ class Bdf2 final : public ImplicitStepper {
 
   StateShape state(const Grid& grid) const override { return shape_of_fields(grid, 2 * model_.fields.size() + 1); }
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
-  void begin(Tables& tables, double* state) override;
-  void begin_tangent(Tables& tables, double* direction) override { begin(tables, direction); }
-  /// Its own arrays do not depend on the fields.
-  void begin_adjoint(Tables& /*tables*/, double* /*lambda*/) override {}
+  void begin(Tables& tables, StepTime at, double* state) override;
+  void begin_tangent(Tables& tables, StepTime at, double* state, double* direction) override;
 
   /// The new fields.
   int record_states() const override { return 1; }
@@ -47,6 +45,7 @@ class Bdf2 final : public ImplicitStepper {
   /// The array of the length of the step before, from the begin of a state.
   std::int64_t length_at(std::int64_t place) const { return 2 * fields_doubles_ + place; }
   void set_length(double* state, double length) const;
+  void forget(double* state) const;
   void solve(Tables& tables, StepTime time, const double* u, double* y);
   void complete(StepTime time, const double* u, double* next) const;
 

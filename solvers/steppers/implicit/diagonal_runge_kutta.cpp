@@ -26,7 +26,7 @@ bool depends_on_step(const Model& model) {
 }  // namespace
 
 DiagonalRungeKutta::DiagonalRungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants)
-    : ImplicitStepper(model, active, std::move(wants), tableau.stages() + count, false),
+    : ImplicitStepper(model, active, std::move(wants), tableau.stages() + count, Solves::stages),
       tableau_(std::move(tableau)),
       keeps_slope_(first_implicit() == 1 && !depends_on_step(model)) {}
 
@@ -39,7 +39,19 @@ void DiagonalRungeKutta::prepare(const Grid& grid, Tables& tables, const std::ve
   fields_doubles_ = state_doubles(grid, model_.fields.size());
 }
 
-void DiagonalRungeKutta::begin(Tables& /*tables*/, double* state) {
+void DiagonalRungeKutta::begin(Tables& tables, StepTime at, double* state) {
+  ImplicitStepper::begin(tables, at, state);
+  forget(state);
+}
+
+/// Its own arrays do not depend on the fields, so that begin_adjoint() has nothing to add.
+void DiagonalRungeKutta::begin_tangent(Tables& tables, StepTime at, double* state, double* direction) {
+  ImplicitStepper::begin_tangent(tables, at, state, direction);
+  forget(direction);
+}
+
+/// There is no slope of a step before.
+void DiagonalRungeKutta::forget(double* state) const {
   if (!keeps_slope_) return;
   combine(slope_of(state), {{0.0, state}});
   set_length(state, 0.0);
@@ -69,11 +81,14 @@ void DiagonalRungeKutta::add_up_base(StepTime time, int i, const double* u, doub
 }
 
 void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
-  systems_->begin();
+  begin_step();
   const int s = this->stages(), first = first_implicit();
   double* const bases = scratch(s + base);
   if (first == 1 && has_slope(u, time.h)) copy(slope_of(u), scratch(0));
-  if (first == 1 && !has_slope(u, time.h)) operators_.rhs(tables, at_stage(time, 0), u, scratch(0));
+  if (first == 1 && !has_slope(u, time.h)) {
+    operators_.rhs(tables, at_stage(time, 0), u, scratch(0));
+    clear_constrained(scratch(0));
+  }
   for (int i = first; i < s; ++i) {
     const double hg = time.h * a(i, i);
     double* y = stages != nullptr ? stages[i - first] : i + 1 == s ? next : scratch(s + value);
@@ -84,6 +99,7 @@ void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, doubl
       combine(y, {{1.0, bases}, {hg, scratch(i - 1)}});
     systems_->solve_stage(tables, series(), at_stage(time, i), hg, bases, y, scratch(s + free_block));
     combine(scratch(i), {{1.0 / hg, y}, {-1.0 / hg, bases}});
+    clear_constrained(scratch(i));
     if (i + 1 == s && next != nullptr && y != next) copy(y, next);
   }
   if (!keeps_slope_ || next == nullptr) return;
@@ -128,6 +144,7 @@ void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, double* u, doubl
       combine(w, {{hg, beta}});
       if (has_active()) operators_.adjoint(tables, at_stage(time, i), y, w, scratch(s + value));
       if (keeps_slope_) add(beta, {{-1.0 / hg, slope_of(lambda)}});
+      clear_constrained(beta);
       copy(beta, lambda_next);
       continue;
     }
@@ -141,6 +158,7 @@ void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, double* u, doubl
     combine(beta, {{-g, w}});
     systems_->solve_transposed(w);
     add(beta, {{g, w}});
+    clear_constrained(beta);
     if (has_active()) operators_.adjoint(tables, at_stage(time, i), y, w, scratch(s + value));
     add(lambda_next, {{1.0, beta}});
   }
@@ -163,11 +181,15 @@ void DiagonalRungeKutta::tangent(Tables& tables, StepTime time, double* u, doubl
                                  double* dnext) {
   const int s = this->stages(), first = first_implicit();
   if (first == 1 && has_slope(u, time.h)) copy(slope_of(du), scratch(0));
-  if (first == 1 && !has_slope(u, time.h)) operators_.tangent(tables, at_stage(time, 0), u, du, scratch(0));
+  if (first == 1 && !has_slope(u, time.h)) {
+    operators_.tangent(tables, at_stage(time, 0), u, du, scratch(0));
+    clear_constrained(scratch(0));
+  }
   double* const dbase = scratch(s + base);
   for (int i = first; i < s; ++i) {
     double* const y = stages[i - first];
     add_up_base(time, i, du, dbase);
+    clear_constrained(dbase);
     factorise(tables, time, i, y);
     const double hg = time.h * a(i, i);
     double* const zero = scratch(s + free_block);
@@ -176,7 +198,9 @@ void DiagonalRungeKutta::tangent(Tables& tables, StepTime time, double* u, doubl
     operators_.tangent(tables, at_stage(time, i), y, zero, dy);
     combine(dy, {{hg, dy}, {1.0, dbase}});
     systems_->solve(dy);
-    if (i + 1 < s || keeps_slope_) combine(scratch(i), {{1.0 / hg, dy}, {-1.0 / hg, dbase}});
+    if (i + 1 == s && !keeps_slope_) continue;
+    combine(scratch(i), {{1.0 / hg, dy}, {-1.0 / hg, dbase}});
+    clear_constrained(scratch(i));
   }
   if (!keeps_slope_) return;
   copy(scratch(s - 1), slope_of(dnext));

@@ -32,10 +32,8 @@ class DiagonalRungeKutta final : public ImplicitStepper {
 
   StateShape state(const Grid& grid) const override;
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
-  void begin(Tables& tables, double* state) override;
-  void begin_tangent(Tables& tables, double* direction) override { begin(tables, direction); }
-  /// Its own arrays do not depend on the fields.
-  void begin_adjoint(Tables& /*tables*/, double* /*lambda*/) override {}
+  void begin(Tables& tables, StepTime at, double* state) override;
+  void begin_tangent(Tables& tables, StepTime at, double* state, double* direction) override;
   /// The implicit stages Y_i.
   int record_states() const override { return stages() - first_implicit(); }
   void step(Tables& tables, StepTime time, double* u, double* next) override;
@@ -55,6 +53,7 @@ class DiagonalRungeKutta final : public ImplicitStepper {
   /// The slope that a step of this length begins with is in its state.
   bool has_slope(const double* state, double h) const;
   void set_length(double* state, double h) const;
+  void forget(double* state) const;
   double* slope_of(double* state) const { return state + fields_doubles_; }
   void forward(Tables& tables, StepTime time, double* u, double* next, double* const* stages);
   /// base_i, or its tangent, of slopes in scratch.

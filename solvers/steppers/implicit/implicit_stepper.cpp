@@ -7,23 +7,41 @@
 #include <utility>
 
 #include "solvers/steppers/implicit/jacobian_entries.hpp"
+#include "solvers/steppers/reads.hpp"
 
 namespace hindsight {
 
-ImplicitStepper::ImplicitStepper(const Model& model, const Active& active, Wants wants, int scratch,
-                                 bool factors_forward)
-    : model_(model),
+ImplicitStepper::ImplicitStepper(Model model, const Active& active, Wants wants, int scratch, Solves solves)
+    : model_(std::move(model)),
       active_(active),
       wants_(std::move(wants)),
-      operators_(model, active_, {wants_.adjoint, wants_.tangent}),
-      systems_(make_stage_systems(model_, active_, operators_, wants_.petsc)),
+      operators_(model_, active_, {wants_.adjoint, wants_.tangent}),
       scratch_states_(scratch),
-      factors_(factors_forward || wants_.adjoint || wants_.tangent) {}
+      factors_(solves == Solves::linear_systems || wants_.adjoint || wants_.tangent) {
+  add_operators(operators_);
+  if (solves != Solves::nothing) {
+    systems_ = make_stage_systems(model_, active_, operators_, {all_variables(model_), "step_", wants_.petsc});
+    add_kernels(systems_->kernels());
+  }
+  if (!model_.has_constraints()) return;
+  constraints_.emplace(model_, active_, operators_.sums(), Derivatives{wants_.adjoint, wants_.tangent}, wants_.petsc);
+  add_operators(constraints_->operators());
+  add_kernels(constraints_->system_kernels());
+}
+
+void ImplicitStepper::add_operators(ModelOperators& operators) {
+  all_operators_.push_back(&operators);
+  add_kernels(operators.kernels());
+}
+
+std::array<int, 3> ImplicitStepper::halo() const {
+  std::array<int, 3> deepest{0, 0, 0};
+  for (const ModelOperators* operators : all_operators_) deepest = deeper(deepest, operators->halo());
+  return deepest;
+}
 
 void ImplicitStepper::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
   grid_ = &grid;
-  operators_.prepare(grid, tables, series, longest_beside_systems);
-  systems_->prepare(grid, tables, factors_);
   const std::size_t fields = model_.fields.size();
   const Layout& layout = grid.layout();
   const Index3& cells = grid.cells();
@@ -40,29 +58,77 @@ void ImplicitStepper::prepare(const Grid& grid, Tables& tables, const std::vecto
             runs_.push_back({first, cells[0]});
         }
   });
+  operators_.prepare(grid, tables, series, longest_beside_systems);
+  if (systems_) systems_->prepare(grid, tables, places_, factors_);
+  if (constraints_) constraints_->prepare(grid, tables, series, places_);
 }
 
 void ImplicitStepper::bind_series_sums(std::size_t active_series, double* knots) {
-  operators_.series().bind_sums(active_series, knots);
+  for (ModelOperators* operators : all_operators_) operators->series().bind_sums(active_series, knots);
 }
 
 void ImplicitStepper::set_series(std::size_t series, const std::vector<double>& values) {
-  operators_.series().set_values(series, values);
+  for (ModelOperators* operators : all_operators_) operators->series().set_values(series, values);
 }
 
 void ImplicitStepper::set_series_directions(std::vector<Series> directions) {
-  operators_.series().set_directions(std::move(directions));
+  for (ModelOperators* operators : all_operators_) operators->series().set_directions(directions);
+}
+
+void ImplicitStepper::begin_step() {
+  if (systems_) systems_->begin();
+  if (constraints_) constraints_->begin();
+}
+
+void ImplicitStepper::begin(Tables& tables, StepTime at, double* state) {
+  if (!constraints_) return;
+  constraints_->begin();
+  constraints_->solve(tables, at, state);
+}
+
+void ImplicitStepper::begin_tangent(Tables& tables, StepTime at, double* state, double* direction) {
+  if (constraints_) constraints_->tangent(tables, at, state, direction);
+}
+
+void ImplicitStepper::begin_adjoint(Tables& tables, StepTime at, double* state, double* lambda) {
+  if (constraints_) constraints_->adjoint(tables, at, state, lambda);
+}
+
+void ImplicitStepper::parameters_changed(Tables& /*tables*/, bool /*tangent*/) {
+  if (systems_) systems_->parameters_changed();
+  if (constraints_) constraints_->parameters_changed();
+}
+
+void ImplicitStepper::clear_sums() {
+  for (KernelSet* kernels : kernel_sets_) kernels->clear_sums();
+}
+
+void ImplicitStepper::save_sums(BlockWriter& to) const {
+  for (const KernelSet* kernels : kernel_sets_) kernels->save_sums(to);
+}
+
+void ImplicitStepper::restore_sums(BlockReader& from) {
+  for (KernelSet* kernels : kernel_sets_) kernels->restore_sums(from);
+}
+
+void ImplicitStepper::add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const {
+  for (const KernelSet* kernels : kernel_sets_) kernels->add_sums(scalars, knots);
+}
+
+std::string ImplicitStepper::failure() const {
+  const std::string of_stage = systems_ ? systems_->failure() : "";
+  return of_stage.empty() && constraints_ ? constraints_->failure() : of_stage;
 }
 
 std::vector<Stepper::Described> ImplicitStepper::describe() const {
-  std::vector<Described> all = operators_.kernels().describe();
-  std::ranges::copy(systems_->kernels().describe(), std::back_inserter(all));
+  std::vector<Described> all;
+  for (const KernelSet* kernels : kernel_sets_) std::ranges::copy(kernels->describe(), std::back_inserter(all));
   return all;
 }
 
 std::vector<const KernelLibrary*> ImplicitStepper::libraries() const {
-  std::vector<const KernelLibrary*> all = operators_.kernels().libraries();
-  std::ranges::copy(systems_->kernels().libraries(), std::back_inserter(all));
+  std::vector<const KernelLibrary*> all;
+  for (const KernelSet* kernels : kernel_sets_) std::ranges::copy(kernels->libraries(), std::back_inserter(all));
   return all;
 }
 
@@ -84,10 +150,12 @@ double ImplicitStepper::error_ratio(const double* error, const double* u, const 
   const Tolerances& allowed = *wants_.tolerances;
   const std::int64_t stride = grid_->layout().field_stride;
   const int fields = static_cast<int>(model_.fields.size());
+  const auto counted = fields - static_cast<int>(std::ranges::count(model_.constrained, true));
   double largest = 0.0;
   for (const std::int64_t place : places_) {
     double sum = 0.0;
     for (int f = 0; f < fields; ++f) {
+      if (model_.is_constrained(static_cast<std::size_t>(f))) continue;
       const std::int64_t i = place + f * stride;
       const double ratio = error[i] / (allowed.absolute[static_cast<std::size_t>(f)] +
                                        allowed.relative * std::max(std::fabs(u[i]), std::fabs(next[i])));
@@ -96,7 +164,7 @@ double ImplicitStepper::error_ratio(const double* error, const double* u, const 
     if (!std::isfinite(sum)) sum = std::numeric_limits<double>::infinity();
     largest = std::max(largest, sum);
   }
-  return std::sqrt(grid_->communicator().max(largest) / fields);
+  return std::sqrt(grid_->communicator().max(largest) / counted);
 }
 
 }  // namespace hindsight

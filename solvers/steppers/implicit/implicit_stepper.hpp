@@ -1,25 +1,30 @@
-// What implicit methods share: the operators of a model, its systems, and sums of states.
+// What implicit methods share: the operators of a model, its systems, its constraints, and sums of states.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "solvers/steppers/implicit/constraints.hpp"
 #include "solvers/steppers/implicit/stage_systems.hpp"
 #include "solvers/steppers/model_operators.hpp"
 #include "solvers/steppers/stepper.hpp"
 
 namespace hindsight {
 
-/// The part of a Stepper that does not depend on the method.
+/// The part of a Stepper that does not depend on the method. In states that steps begin and end with, fields that
+/// constraints fix have their values; they have no slopes, and where sums of states belong to others, zeros.
 class ImplicitStepper : public Stepper {
  public:
-  std::array<int, 3> halo() const override { return operators_.halo(); }
-  std::int64_t working_states() const override { return scratch_states_; }
-  int sums() const override { return operators_.sums(); }
+  std::array<int, 3> halo() const override;
+  std::int64_t working_states() const override {
+    return scratch_states_ + (constraints_ ? Constraints::working_states : 0);
+  }
+  int sums() const override { return operators_.sums() + (constraints_ ? Constraints::sums(active_) : 0); }
   StateShape state(const Grid& grid) const override { return shape_of_fields(grid, model_.fields.size()); }
 
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
@@ -27,22 +32,29 @@ class ImplicitStepper : public Stepper {
   void set_series(std::size_t series, const std::vector<double>& values) override;
   void set_series_directions(std::vector<Series> directions) override;
 
-  void parameters_changed(Tables& /*tables*/, bool /*tangent*/) override { systems_->parameters_changed(); }
-  void clear_sums() override { operators_.kernels().clear_sums(); }
-  void save_sums(BlockWriter& to) const override { operators_.kernels().save_sums(to); }
-  void restore_sums(BlockReader& from) override { operators_.kernels().restore_sums(from); }
-  void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const override {
-    operators_.kernels().add_sums(scalars, knots);
-  }
+  void begin(Tables& tables, StepTime at, double* state) override;
+  void begin_tangent(Tables& tables, StepTime at, double* state, double* direction) override;
+  void begin_adjoint(Tables& tables, StepTime at, double* state, double* lambda) override;
+
+  void parameters_changed(Tables& tables, bool tangent) override;
+  void clear_sums() override;
+  void save_sums(BlockWriter& to) const override;
+  void restore_sums(BlockReader& from) override;
+  void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const override;
 
   std::vector<Described> describe() const override;
   std::vector<const KernelLibrary*> libraries() const override;
-  std::string failure() const override { return systems_->failure(); }
+  std::string failure() const override;
 
  protected:
-  /// @param scratch number of blocks of the model's fields that the method needs. @param factors_forward whether steps
-  /// forward use StageSystems::linearise(); derivatives do.
-  ImplicitStepper(const Model& model, const Active& active, Wants wants, int scratch, bool factors_forward);
+  /// Whose systems a method solves beside those of constraints: none; those of stages; linear ones in steps forward,
+  /// too. Derivatives of stages need linear ones.
+  enum class Solves { nothing, stages, linear_systems };
+  /// @param scratch number of blocks of the model's fields that the method needs.
+  ImplicitStepper(Model model, const Active& active, Wants wants, int scratch, Solves solves);
+  /// What another part of the equations has beside operators_, to be called by constructors.
+  void add_kernels(KernelSet& kernels) { kernel_sets_.push_back(&kernels); }
+  void add_operators(ModelOperators& operators);
 
   struct Term {
     double factor;
@@ -54,6 +66,12 @@ class ImplicitStepper : public Stepper {
   /// out += sum of the terms.
   void add(double* out, std::initializer_list<Term> terms) const { add(out, terms.begin(), terms.size()); }
   void copy(const double* from, double* to) const { combine(to, {{1.0, from}}); }
+  /// Zero in place of what constraints fix.
+  void clear_constrained(double* block) const {
+    if (constraints_) constraints_->clear(block);
+  }
+  /// Forgets failures.
+  void begin_step();
   /// See Stepper::try_step(). Collective.
   double error_ratio(const double* error, const double* u, const double* next) const;
   /// Offsets of the owned cells in the array of a field.
@@ -64,11 +82,12 @@ class ImplicitStepper : public Stepper {
     return !active_.scalars.empty() || !active_.series.empty() || !active_.parameter_fields.empty();
   }
 
-  const Model& model_;
+  const Model model_;
   const Active active_;
   const Wants wants_;
   ModelOperators operators_;
-  std::unique_ptr<StageSystems> systems_;
+  std::optional<Constraints> constraints_;
+  std::unique_ptr<StageSystems> systems_;  // null where it solves nothing
 
  private:
   /// Numbers that follow each other in a block of fields.
@@ -80,6 +99,8 @@ class ImplicitStepper : public Stepper {
 
   int scratch_states_;
   bool factors_;
+  std::vector<ModelOperators*> all_operators_;
+  std::vector<KernelSet*> kernel_sets_;
   const Grid* grid_ = nullptr;
   CountedVector<Run> runs_;
   CountedVector<std::int64_t> places_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/parser.hpp"
@@ -28,8 +29,21 @@ std::set<Offset> offsets_of(const Graph& graph, const std::vector<NodeId>& nodes
 
 }  // namespace
 
-JacobianEntries::JacobianEntries(const Model& model, const Active& active)
-    : model_(model), kernels_(model, active, "jacobian_") {
+std::vector<SystemVariable> all_variables(const Model& model) {
+  std::vector<SystemVariable> all;
+  for (std::size_t f = 0; f < model.fields.size(); ++f) all.push_back({f, model.is_constrained(f) ? 0.0 : 1.0});
+  return all;
+}
+
+std::vector<SystemVariable> constrained_variables(const Model& model) {
+  std::vector<SystemVariable> all = all_variables(model);
+  std::erase_if(all, [](const SystemVariable& v) { return v.mass != 0.0; });
+  return all;
+}
+
+JacobianEntries::JacobianEntries(const Model& model, const Active& active, std::vector<SystemVariable> variables,
+                                 const std::string& prefix)
+    : model_(model), variables_(std::move(variables)), kernels_(model, active, prefix + "jacobian_") {
   Graph& graph = *model.graph;
   for (const std::string& field : model.fields) {
     state_.push_back(graph.field(StageNames::stage(field, stage)).node().symbol);
@@ -38,13 +52,18 @@ JacobianEntries::JacobianEntries(const Model& model, const Active& active)
   KernelRequest request;
   request.names.value = "rhs_jacobian";
   request.stage = stage;
-  request.expressions = at_stage(model, model.right_hand_sides, std::to_string(stage));
+  std::vector<Expr> equations;
+  std::vector<int> arrays;
+  for (const SystemVariable& variable : variables_) {
+    equations.push_back(model.right_hand_sides[variable.field]);
+    arrays.push_back(slope_[variable.field]);
+  }
+  request.expressions = at_stage(model, equations, std::to_string(stage));
   for (const std::string& field : model.fields) request.states.push_back(StageNames::stage(field, stage));
   request.ghosts = StateGhosts::at_every_pass;
-  const std::vector<Expr> partials = derive(request);
+  const std::vector<Expr> partials = derive(request, prefix);
   find_dependence(request.expressions, partials);
   request.expressions.insert(request.expressions.end(), partials.begin(), partials.end());
-  std::vector<int> arrays = slope_;
   for (const Entry& entry : entries_)
     if (entry.symbol >= 0) arrays.push_back(entry.symbol);
   request.epilogue.values = [&graph, arrays](KernelSpec& kernel, const std::vector<Expr>& values) {
@@ -58,14 +77,15 @@ JacobianEntries::JacobianEntries(const Model& model, const Active& active)
 }
 
 /// @returns the entries that are not constant.
-std::vector<Expr> JacobianEntries::derive(const KernelRequest& request) {
+std::vector<Expr> JacobianEntries::derive(const KernelRequest& request, const std::string& prefix) {
   Graph& graph = *model_.graph;
   Partials slopes(request.expressions);
   const std::vector<NodeId> nodes = reachable(request.expressions);
   std::vector<Expr> partials;
-  for (int c = 0; c < static_cast<int>(state_.size()); ++c)
-    for (const Offset& offset : offsets_of(graph, nodes, state_[static_cast<std::size_t>(c)])) {
-      const std::string& state = request.states[static_cast<std::size_t>(c)];
+  for (int c = 0; c < static_cast<int>(variables_.size()); ++c) {
+    const std::size_t field = variables_[static_cast<std::size_t>(c)].field;
+    for (const Offset& offset : offsets_of(graph, nodes, state_[field])) {
+      const std::string& state = request.states[field];
       const std::vector<Expr> column = slopes.with_respect_to(state, offset, StageNames::dot(state));
       for (int r = 0; r < static_cast<int>(column.size()); ++r) {
         const Expr partial = column[static_cast<std::size_t>(r)];
@@ -75,22 +95,30 @@ std::vector<Expr> JacobianEntries::derive(const KernelRequest& request) {
           entry.constant = partial.node().value;
         } else {
           entry.symbol =
-              graph.field(fmt::format("jacobian({},{},{},{},{})", r, c, offset[0], offset[1], offset[2])).node().symbol;
+              graph.field(fmt::format("{}jacobian({},{},{},{},{})", prefix, r, c, offset[0], offset[1], offset[2]))
+                  .node()
+                  .symbol;
           partials.push_back(partial);
         }
         entries_.push_back(entry);
       }
     }
+  }
   return partials;
 }
 
 /// @param slopes may be different sides of a threshold, with partials that are the same on both.
 void JacobianEntries::find_dependence(const std::vector<Expr>& slopes, const std::vector<Expr>& partials) {
   const Graph& graph = *model_.graph;
+  std::vector<int> unknown;
+  for (const SystemVariable& variable : variables_) unknown.push_back(state_[variable.field]);
+  const auto is_unknown = [&](const Node& node) {
+    return node.op == Op::field && std::ranges::find(unknown, int{node.symbol}) != unknown.end();
+  };
   std::vector<bool> reads_state(graph.size(), false);
   for (const NodeId id : reachable(slopes)) {
     const Node& node = graph[id];
-    reads_state[id] = node.op == Op::field && std::ranges::find(state_, int{node.symbol}) != state_.end();
+    reads_state[id] = is_unknown(node);
     for (std::size_t i = 0; i < static_cast<std::size_t>(arity(node.op)); ++i)
       reads_state[id] = reads_state[id] || reads_state[node.args[i]];
     const bool compares = node.op == Op::less || node.op == Op::less_equal || node.op == Op::equal;
@@ -99,15 +127,13 @@ void JacobianEntries::find_dependence(const std::vector<Expr>& slopes, const std
   const auto is_read = [](const std::vector<std::string>& names, const std::string& name) {
     return std::ranges::find(names, name) != names.end();
   };
-  std::vector<std::string> fixed = model_.scalars;
   for (const NodeId id : reachable(partials)) {
     const Node& node = graph[id];
     if (node.op == Op::field) {
-      const bool is_state = std::ranges::find(state_, int{node.symbol}) != state_.end();
-      is_linear_ = is_linear_ && !is_state;
+      is_linear_ = is_linear_ && !is_unknown(node);
       is_fixed_ = is_fixed_ && is_read(model_.parameter_fields, graph.fields()[static_cast<std::size_t>(node.symbol)]);
     } else if (node.op == Op::scalar) {
-      is_fixed_ = is_fixed_ && is_read(fixed, graph.scalars()[static_cast<std::size_t>(node.symbol)]);
+      is_fixed_ = is_fixed_ && is_read(model_.scalars, graph.scalars()[static_cast<std::size_t>(node.symbol)]);
     }
   }
 }

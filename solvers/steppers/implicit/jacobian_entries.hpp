@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "solvers/equations/graph.hpp"
@@ -16,11 +17,22 @@ namespace hindsight {
 /// of a factorisation it matters little how fast long kernels are.
 inline constexpr std::size_t longest_beside_systems = 2000;
 
-/// J = dF/du, derived from the model's graph: entry by entry, what an equation depends on of a field in a cell or in a
-/// neighbour of it. One kernel writes F and all entries but constants. Memory per cell: an array per such entry.
+/// What a system of equations is solved for: a field of the model, by its own equation. The mass is the factor of its
+/// derivative in time: 1, or 0 where the equation is a constraint.
+struct SystemVariable {
+  std::size_t field = 0;
+  double mass = 1.0;
+};
+/// All fields of a model; those that constraints fix.
+std::vector<SystemVariable> all_variables(const Model& model);
+std::vector<SystemVariable> constrained_variables(const Model& model);
+
+/// J = dF/du, derived from the model's graph: entry by entry, what the equation of a variable depends on of a variable
+/// in a cell or in a neighbour of it. One kernel writes F and all entries but constants. Memory per cell: an array per
+/// such entry.
 class JacobianEntries {
  public:
-  /// d(equation `row`)/d(field `column` of the cell at `offset`).
+  /// d(equation of variable `row`)/d(variable `column` of the cell at `offset`).
   struct Entry {
     int row = 0, column = 0;
     Offset offset{0, 0, 0};
@@ -31,26 +43,30 @@ class JacobianEntries {
     double at(std::int64_t place) const { return cells != nullptr ? cells[place] : constant; }
   };
 
-  /// @param model, active outlive it.
-  JacobianEntries(const Model& model, const Active& active);
+  /// @param model, active outlive it. @param prefix distinguishes its arrays from those of others.
+  JacobianEntries(const Model& model, const Active& active, std::vector<SystemVariable> variables,
+                  const std::string& prefix);
+  const std::vector<SystemVariable>& variables() const { return variables_; }
   /// By columns, then offsets, then rows; those that are zero everywhere are left out.
   const std::vector<Entry>& all() const { return entries_; }
-  /// Whether F is linear in the state: neither J nor any condition depends on it.
+  /// Whether F is linear in the variables: neither J nor any condition depends on them.
   bool is_linear() const { return is_linear_; }
-  /// Whether it depends on parameters and places alone.
+  /// Whether J depends on parameters and places alone.
   bool is_fixed() const { return is_fixed_; }
+  KernelSet& kernels() { return kernels_; }
   const KernelSet& kernels() const { return kernels_; }
 
   /// Collective.
   void prepare(const Grid& grid, Tables& tables);
-  /// Writes F(u) to `slope` and keeps J(u).
+  /// Writes F(u) to `slope`, where that has the variables, and keeps J(u).
   void evaluate(Tables& tables, const SeriesData& series, StepTime at, double* u, double* slope);
 
  private:
-  std::vector<Expr> derive(const KernelRequest& request);
+  std::vector<Expr> derive(const KernelRequest& request, const std::string& prefix);
   void find_dependence(const std::vector<Expr>& slopes, const std::vector<Expr>& partials);
 
   const Model& model_;
+  std::vector<SystemVariable> variables_;
   bool is_linear_ = true, is_fixed_ = true;
   KernelSet kernels_;
   std::optional<EvaluationTime> time_;

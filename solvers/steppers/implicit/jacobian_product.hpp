@@ -22,7 +22,7 @@ class JacobianProduct {
   static int sums(const Active& active) { return 2 * EvaluationTime::sums(active); }
   /// Whether dF/dt is not zero.
   bool depends_on_time() const { return depends_on_time_; }
-  const KernelSet& kernels() const { return kernels_; }
+  KernelSet& kernels() { return kernels_; }
   /// Collective.
   void prepare(const Grid& grid, Tables& tables, const SeriesData& series);
 

@@ -1,5 +1,6 @@
 #include "solvers/steppers/implicit/methods.hpp"
 
+#include "solvers/steppers/implicit/additive_runge_kutta.hpp"
 #include "solvers/steppers/implicit/bdf2.hpp"
 #include "solvers/steppers/implicit/diagonal_runge_kutta.hpp"
 #include "solvers/steppers/implicit/rosenbrock.hpp"
@@ -16,6 +17,7 @@ Method implicit(const std::string& name, const std::string& family, int order, b
   method.estimates_errors = estimates_errors;
   method.host_only = true;
   method.uses_petsc = true;
+  method.takes_constraints = true;
   method.advice = "; a smaller time.step may help";
   return method;
 }
@@ -42,9 +44,18 @@ std::vector<Method> implicit_methods() {
   all.back().make = [](const Model& model, const Active& active, const Stepper::Wants& wants) {
     return std::make_unique<Bdf2>(model, active, wants);
   };
+  for (const AdditiveTableau& tableau : additive_tableaux()) {
+    const Tableau& both = tableau.explicit_part;
+    all.push_back(implicit(both.name, "additive Runge-Kutta", both.order, true));
+    all.back().takes_two_parts = true;
+    all.back().make = [tableau](const Model& model, const Active& active, const Stepper::Wants& wants) {
+      return std::make_unique<AdditiveRungeKutta>(model, tableau, active, wants);
+    };
+  }
   for (const RosenbrockTableau& tableau : rosenbrock_tableaux()) {
     all.push_back(implicit(tableau.name, "Rosenbrock", tableau.order, true));
     all.back().pointwise_only = true;
+    all.back().takes_constraints = false;
     all.back().make = [tableau](const Model& model, const Active& active, const Stepper::Wants& wants) {
       return std::make_unique<Rosenbrock>(model, tableau, active, wants);
     };

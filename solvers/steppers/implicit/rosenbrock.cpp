@@ -17,9 +17,11 @@ std::size_t at(int i) {
 }  // namespace
 
 Rosenbrock::Rosenbrock(const Model& model, RosenbrockTableau tableau, const Active& active, Wants wants)
-    : ImplicitStepper(model, active, wants, 2 * tableau.stages() + count, true),
+    : ImplicitStepper(model, active, wants, 2 * tableau.stages() + count, Solves::linear_systems),
       tableau_(std::move(tableau)),
-      product_(model, active_, ImplicitStepper::sums(), {wants.adjoint, wants.tangent}) {}
+      product_(model_, active_, ImplicitStepper::sums(), {wants.adjoint, wants.tangent}) {
+  add_kernels(product_.kernels());
+}
 
 void Rosenbrock::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
   ImplicitStepper::prepare(grid, tables, series);
@@ -30,18 +32,6 @@ void Rosenbrock::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
 void Rosenbrock::parameters_changed(Tables& tables, bool tangent) {
   ImplicitStepper::parameters_changed(tables, tangent);
   factored_ = {};
-}
-
-std::vector<Stepper::Described> Rosenbrock::describe() const {
-  std::vector<Described> all = ImplicitStepper::describe();
-  std::ranges::copy(product_.kernels().describe(), std::back_inserter(all));
-  return all;
-}
-
-std::vector<const KernelLibrary*> Rosenbrock::libraries() const {
-  std::vector<const KernelLibrary*> all = ImplicitStepper::libraries();
-  std::ranges::copy(product_.kernels().libraries(), std::back_inserter(all));
-  return all;
 }
 
 std::string Rosenbrock::describe_memory() const {

@@ -34,8 +34,6 @@ class Rosenbrock final : public ImplicitStepper {
                double* lambda_next) override;
   void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
 
-  std::vector<Described> describe() const override;
-  std::vector<const KernelLibrary*> libraries() const override;
   std::string describe_memory() const override;
   /// The state before the step: an overflow in it is what a step that is not finite usually begins with.
   std::vector<Evaluation> evaluations(StepTime time) const override { return {{time.at(0.0), {}}}; }

@@ -5,33 +5,36 @@
 #include <string>
 #include <vector>
 
+#include "solvers/steppers/implicit/jacobian_entries.hpp"
 #include "solvers/steppers/model_operators.hpp"
 
 namespace hindsight {
 
-/// Systems of one model: y = base + a F(t, y), and linear ones with I - a J, where J is dF/du and `a` a part of the
-/// length of a step. Blocks are states of the model's fields, whose ghosts are scratch. All follows from what a call is
+/// Systems of one model: M y = M base + a F(t, y), and linear ones with M - a J, where M is the diagonal of masses
+/// (SystemVariable), J is dF/du and `a` a part of the length of a step. Blocks are states of the model's fields, whose
+/// ghosts are scratch; fields that are no variables are read and stay as they are. All follows from what a call is
 /// given, so that a step that is taken again has the same bits. Calls that step are collective.
 class StageSystems {
  public:
   virtual ~StageSystems() = default;
   /// What it compiles.
-  virtual const KernelSet& kernels() const = 0;
-  /// @param factors whether linearise() will be called. Collective.
-  virtual void prepare(const Grid& grid, Tables& tables, bool factors) = 0;
+  virtual KernelSet& kernels() = 0;
+  /// @param places offsets of the owned cells in the array of a field, x fastest. @param factors whether linearise()
+  /// will be called. They outlive it. Collective.
+  virtual void prepare(const Grid& grid, Tables& tables, const CountedVector<std::int64_t>& places, bool factors) = 0;
   /// To be called after parameters have changed.
   virtual void parameters_changed() {}
 
   /// Forgets failures.
   virtual void begin() = 0;
-  /// Solves y = base + a F(t, y), so exactly that the derivatives of the exact solution are those of the one found.
+  /// Solves M y = M base + a F(t, y), so exactly that the derivatives of the exact solution are those of the one found.
   /// @param y the first guess, then the solution; not a number where there is none. @param slope scratch.
   virtual void solve_stage(Tables& tables, const SeriesData& series, StepTime at, double a, const double* base,
                            double* y, double* slope) = 0;
-  /// Factors I - a J(u), for solve() and solve_transposed(). @param slope gets F(u) if that is needed; else scratch.
+  /// Factors M - a J(u), for solve() and solve_transposed(). @param slope gets F(u) if that is needed; else scratch.
   virtual void linearise(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* slope,
                          bool needs_slope) = 0;
-  /// x becomes (I - a J)^-1 x, or that of the transpose; not a number where there is no solution. @throws
+  /// x becomes (M - a J)^-1 x, or that of the transpose; not a number where there is no solution. @throws
   /// NumericsError, on all ranks, of the transpose, where that is a failure of a solver and not of the matrix.
   virtual void solve(double* x) = 0;
   virtual void solve_transposed(double* x) = 0;
@@ -43,9 +46,16 @@ class StageSystems {
   virtual std::string failure() const = 0;
 };
 
+/// What systems are solved for, and how.
+struct SystemWants {
+  std::vector<SystemVariable> variables;
+  std::string prefix;  ///< of its arrays, and of its options for PETSc: "-" + prefix
+  std::string petsc;   ///< see Stepper::Wants
+};
+
 /// Dense systems of each cell for models that read no neighbours, else one of all cells. @param operators of the model;
-/// all outlive it. @param petsc see Stepper::Wants.
+/// all outlive it.
 std::unique_ptr<StageSystems> make_stage_systems(const Model& model, const Active& active, ModelOperators& operators,
-                                                 const std::string& petsc);
+                                                 SystemWants wants);
 
 }  // namespace hindsight

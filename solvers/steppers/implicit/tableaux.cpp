@@ -1,6 +1,7 @@
 #include "solvers/steppers/implicit/tableaux.hpp"
 
 #include <cmath>
+#include <utility>
 
 namespace hindsight {
 namespace {
@@ -58,6 +59,52 @@ Tableau esdirk4() {
                    distance);
 }
 
+/// @param rows of the explicit method. The implicit one tells everything else.
+AdditiveTableau additive(const std::string& name, std::vector<std::vector<double>> rows, Tableau implicit_part) {
+  implicit_part.name = name;
+  Tableau explicit_part = implicit_part;
+  explicit_part.a = std::move(rows);
+  return {std::move(explicit_part), std::move(implicit_part)};
+}
+
+AdditiveTableau ark3() {
+  const double g = 1767732205903.0 / 4055673282236.0;
+  const Tableau implicit_part =
+      completed({.name = {},
+                 .order = 3,
+                 .a = {{0.0},
+                       {g, g},
+                       {2746238789719.0 / 10658868560708.0, -640167445237.0 / 6845629431997.0, g},
+                       {1471266399579.0 / 7840856788654.0, -4482444167858.0 / 7529755066697.0,
+                        11266239266428.0 / 11593286722821.0, g}},
+                 .b = {},
+                 .c = {},
+                 .embedded_order = 2},
+                {2756255671327.0 / 12835298489170.0, -10771552573575.0 / 22201958757719.0,
+                 9247589265047.0 / 10645013368117.0, 2193209047091.0 / 5459859503100.0});
+  return additive(
+      "ark3",
+      {{},
+       {1767732205903.0 / 2027836641118.0},
+       {5535828885825.0 / 10492691773637.0, 788022342437.0 / 10882634858940.0},
+       {6485989280629.0 / 16251701735622.0, -4246266847089.0 / 9704473918619.0, 10755448449292.0 / 10357097424841.0}},
+      implicit_part);
+}
+
+AdditiveTableau ark4() {
+  return additive(
+      "ark4",
+      {{},
+       {0.5},
+       {13861.0 / 62500.0, 6889.0 / 62500.0},
+       {-116923316275.0 / 2393684061468.0, -2731218467317.0 / 15368042101831.0, 9408046702089.0 / 11113171139209.0},
+       {-451086348788.0 / 2902428689909.0, -2682348792572.0 / 7519795681897.0, 12662868775082.0 / 11960479115383.0,
+        3355817975965.0 / 11060851509271.0},
+       {647845179188.0 / 3216320057751.0, 73281519250.0 / 8382639484533.0, 552539513391.0 / 3454668386233.0,
+        3354512671639.0 / 8306763924573.0, 4040.0 / 17871.0}},
+      esdirk4());
+}
+
 /// Its published embedded formula has no error where F is linear, so it estimates nothing there: (1/3, 1/3, 1/3).
 RosenbrockTableau ros3p() {
   const double r = std::sqrt(3.0), g = 0.5 + r / 6.0;
@@ -112,6 +159,11 @@ const std::vector<Tableau>& diagonal_tableaux() {
 Tableau theta_tableau(double theta) {
   return completed(
       {.name = "theta", .order = theta == 0.5 ? 2 : 1, .a = {{0.0}, {1.0 - theta, theta}}, .b = {}, .c = {}}, {});
+}
+
+const std::vector<AdditiveTableau>& additive_tableaux() {
+  static const std::vector<AdditiveTableau> all = {ark3(), ark4()};
+  return all;
 }
 
 const std::vector<RosenbrockTableau>& rosenbrock_tableaux() {

@@ -1,6 +1,7 @@
-// The tableaux of diagonally implicit Runge-Kutta methods, and the coefficients of Rosenbrock methods.
+// The tableaux of diagonally implicit and of additive Runge-Kutta methods, and the coefficients of Rosenbrock methods.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,15 @@ namespace hindsight {
 const std::vector<Tableau>& diagonal_tableaux();
 /// u' = u + h ((1 - theta) F(u) + theta F(u')); of second order where theta is 1/2.
 Tableau theta_tableau(double theta);
+
+/// Of two methods with the same b, c and error: without an implicit part the explicit one alone.
+struct AdditiveTableau {
+  Tableau explicit_part;
+  std::optional<Tableau> implicit_part;
+};
+/// ark3 and ark4: ARK3(2)4L[2]SA and ARK4(3)6L[2]SA of Kennedy and Carpenter 2003; their implicit parts are L-stable
+/// and stiffly accurate.
+const std::vector<AdditiveTableau>& additive_tableaux();
 
 /// (I/(h gamma) - J) U_i = F(t + alpha_i h, u + sum_j a_ij U_j) + sum_j (c_ij/h) U_j + gamma_i h dF/dt, j < i, with J
 /// and dF/dt at (t, u); u' = u + sum_i m_i U_i. (Hairer, Wanner, Solving ODEs II, IV.7.)

@@ -11,20 +11,17 @@
 namespace hindsight {
 
 CellSystems::CellSystems(const Model& model, const JacobianEntries& entries)
-    : model_(model), entries_(entries), size_(static_cast<int>(model.fields.size())) {}
+    : model_(model), entries_(entries), size_(static_cast<int>(entries.variables().size())) {}
 
-void CellSystems::prepare(const Grid& grid, bool factors) {
-  const Layout& layout = grid.layout();
-  field_stride_ = layout.field_stride;
+void CellSystems::prepare(const Grid& grid, const CountedVector<std::int64_t>& places, bool factors) {
+  places_ = &places;
+  for (const SystemVariable& variable : entries_.variables())
+    offsets_.push_back(grid.layout().field_stride * static_cast<std::int64_t>(variable.field));
   grid.communicator().together([&] {
-    const Index3& cells = grid.cells();
-    for (std::int64_t k = 0; k < cells[2]; ++k)
-      for (std::int64_t j = 0; j < cells[1]; ++j)
-        for (std::int64_t i = 0; i < cells[0]; ++i) places_.push_back(layout.at(i, j, k));
     const auto n = static_cast<std::size_t>(size_);
     if (!factors) return;
-    factors_.resize(places_.size() * n * n);
-    pivots_.resize(places_.size() * n);
+    factors_.resize(places.size() * n * n);
+    pivots_.resize(places.size() * n);
   });
   column_.resize(static_cast<std::size_t>(size_));
 }
@@ -32,7 +29,7 @@ void CellSystems::prepare(const Grid& grid, bool factors) {
 void CellSystems::matrix(std::int64_t place, double a, double* out) const {
   const auto n = static_cast<std::size_t>(size_);
   std::fill(out, out + n * n, 0.0);
-  for (std::size_t i = 0; i < n; ++i) out[i * (n + 1)] = 1.0;
+  for (std::size_t i = 0; i < n; ++i) out[i * (n + 1)] = entries_.variables()[i].mass;
   for (const JacobianEntries::Entry& entry : entries_.all())
     out[static_cast<std::size_t>(entry.row) + n * static_cast<std::size_t>(entry.column)] -= a * entry.at(place);
 }
@@ -40,23 +37,26 @@ void CellSystems::matrix(std::int64_t place, double a, double* out) const {
 void CellSystems::factorise(double a) {
   const auto n = static_cast<std::size_t>(size_);
   failed_place_ = -1;
-  for (std::size_t cell = 0; cell < places_.size(); ++cell) {
+  for (std::size_t cell = 0; cell < places_->size(); ++cell) {
     double* const factors = factors_.data() + cell * n * n;
-    matrix(places_[cell], a, factors);
+    matrix((*places_)[cell], a, factors);
     if (hindsight::factorise(size_, factors, pivots_.data() + cell * n)) continue;
     std::fill_n(factors, n * n, std::numeric_limits<double>::quiet_NaN());
-    if (failed_place_ < 0) failed_place_ = places_[cell];
+    if (failed_place_ < 0) failed_place_ = (*places_)[cell];
   }
 }
 
 std::string CellSystems::failure() const {
   if (failed_place_ < 0) return "";
+  const auto name = [&](int variable) {
+    return model_.fields[entries_.variables()[static_cast<std::size_t>(variable)].field];
+  };
   for (const JacobianEntries::Entry& entry : entries_.all()) {
     if (std::isfinite(entry.at(failed_place_))) continue;
     return fmt::format(
         "the derivative of dt({}) with respect to {} is not finite at the state before, where a Rosenbrock method "
         "needs it; methods that solve for their stages (sdirk3, esdirk4) do not",
-        model_.fields[static_cast<std::size_t>(entry.row)], model_.fields[static_cast<std::size_t>(entry.column)]);
+        name(entry.row), name(entry.column));
   }
   return "the matrix of the step, made of the equations' derivatives at the state before, is singular";
 }
@@ -64,11 +64,11 @@ std::string CellSystems::failure() const {
 template <class Solve>
 void CellSystems::at_every_cell(double* x, Solve solve_at) {
   const auto n = static_cast<std::size_t>(size_);
-  for (std::size_t cell = 0; cell < places_.size(); ++cell) {
-    double* const at = x + places_[cell];
-    for (std::size_t f = 0; f < n; ++f) column_[f] = at[static_cast<std::int64_t>(f) * field_stride_];
+  for (std::size_t cell = 0; cell < places_->size(); ++cell) {
+    double* const at = x + (*places_)[cell];
+    for (std::size_t f = 0; f < n; ++f) column_[f] = at[offsets_[f]];
     solve_at(size_, factors_.data() + cell * n * n, pivots_.data() + cell * n, column_.data());
-    for (std::size_t f = 0; f < n; ++f) at[static_cast<std::int64_t>(f) * field_stride_] = column_[f];
+    for (std::size_t f = 0; f < n; ++f) at[offsets_[f]] = column_[f];
   }
 }
 
@@ -76,12 +76,10 @@ void CellSystems::at_every_cell(double* x, Solve solve_at) {
 template <class Factor, class Pivot>
 void CellSystems::visit_factors(const Factor& factor, const Pivot& pivot) const {
   const auto n = static_cast<std::size_t>(size_);
-  for (std::size_t cell = 0; cell < places_.size(); ++cell) {
+  for (std::size_t cell = 0; cell < places_->size(); ++cell) {
     for (std::size_t c = 0; c < n; ++c)
-      for (std::size_t f = 0; f < n; ++f)
-        factor(c, places_[cell] + static_cast<std::int64_t>(f) * field_stride_, cell * n * n + c * n + f);
-    for (std::size_t f = 0; f < n; ++f)
-      pivot(n, places_[cell] + static_cast<std::int64_t>(f) * field_stride_, cell * n + f);
+      for (std::size_t f = 0; f < n; ++f) factor(c, (*places_)[cell] + offsets_[f], cell * n * n + c * n + f);
+    for (std::size_t f = 0; f < n; ++f) pivot(n, (*places_)[cell] + offsets_[f], cell * n + f);
   }
 }
 

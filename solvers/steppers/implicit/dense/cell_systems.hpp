@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -11,30 +10,31 @@
 
 namespace hindsight {
 
-/// I - a J at every cell, where J is the one that JacobianEntries hold. Memory per cell, where all are factored: n^2
-/// doubles and n ints for n fields. Blocks are states of the model's fields.
+/// M - a J at every cell, where J is the one that JacobianEntries hold and M has the masses of its variables. Memory
+/// per cell, where all are factored: n^2 doubles and n ints for n variables. Blocks are states of the model's fields.
 class CellSystems {
  public:
   /// @param model, entries outlive it.
   CellSystems(const Model& model, const JacobianEntries& entries);
-  /// Number of fields.
+  /// Number of variables.
   int size() const { return size_; }
 
-  /// Once the entries are prepared. @param factors whether factorise() will be called. Collective.
-  void prepare(const Grid& grid, bool factors);
+  /// Once the entries are prepared. @param places, factors see StageSystems. Collective.
+  void prepare(const Grid& grid, const CountedVector<std::int64_t>& places, bool factors);
 
   /// Offsets of the owned cells in the array of a field.
-  std::span<const std::int64_t> places() const { return places_; }
-  /// From a field to the next one.
-  std::int64_t field_stride() const { return field_stride_; }
-  /// I - a J at a cell.
+  const CountedVector<std::int64_t>& places() const { return *places_; }
+  /// From the first field of a block to that of a variable.
+  std::int64_t offset(int variable) const { return offsets_[static_cast<std::size_t>(variable)]; }
+  double mass(int variable) const { return entries_.variables()[static_cast<std::size_t>(variable)].mass; }
+  /// M - a J at a cell.
   void matrix(std::int64_t place, double a, double* out) const;
 
-  /// Factors I - a J at every cell.
+  /// Factors M - a J at every cell.
   void factorise(double a);
   /// Why that could not be done at a cell of this rank, in words; empty: all were factored.
   std::string failure() const;
-  /// At every cell x becomes (I - a J)^-1 x, or its transpose; not a number where there are no factors.
+  /// At every cell x becomes (M - a J)^-1 x, or its transpose; not a number where there are no factors.
   void solve(double* x);
   void solve_transposed(double* x);
 
@@ -51,8 +51,8 @@ class CellSystems {
   const Model& model_;
   const JacobianEntries& entries_;
   int size_;
-  std::int64_t field_stride_ = 1;
-  CountedVector<std::int64_t> places_;
+  std::vector<std::int64_t> offsets_;
+  const CountedVector<std::int64_t>* places_ = nullptr;
   CountedVector<double> factors_;
   CountedVector<int> pivots_;
   std::vector<double> column_;

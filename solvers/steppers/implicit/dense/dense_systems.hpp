@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "solvers/steppers/implicit/dense/cell_systems.hpp"
 #include "solvers/steppers/implicit/dense/stage_solver.hpp"
@@ -11,13 +12,16 @@ namespace hindsight {
 
 class DenseSystems final : public StageSystems {
  public:
-  DenseSystems(const Model& model, const Active& active)
-      : model_(model), entries_(model, active), systems_(model, entries_), solver_(entries_, systems_) {}
+  DenseSystems(const Model& model, const Active& active, SystemWants wants)
+      : model_(model),
+        entries_(model, active, std::move(wants.variables), wants.prefix),
+        systems_(model, entries_),
+        solver_(entries_, systems_) {}
 
-  const KernelSet& kernels() const override { return entries_.kernels(); }
-  void prepare(const Grid& grid, Tables& tables, bool factors) override {
+  KernelSet& kernels() override { return entries_.kernels(); }
+  void prepare(const Grid& grid, Tables& tables, const CountedVector<std::int64_t>& places, bool factors) override {
     entries_.prepare(grid, tables);
-    systems_.prepare(grid, factors);
+    systems_.prepare(grid, places, factors);
     solver_.prepare(grid);
   }
   void begin() override { solver_.begin(); }

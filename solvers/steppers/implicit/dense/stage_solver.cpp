@@ -40,14 +40,15 @@ StageSolver::Rest StageSolver::find_rest(std::int64_t place, double a, const dou
                                          const double* slope) {
   constexpr double eps = std::numeric_limits<double>::epsilon();
   const int n = systems_.size();
-  const std::int64_t stride = systems_.field_stride();
   systems_.matrix(place, a, matrix_.data());
   Rest rest;
   for (int f = 0; f < n; ++f) {
-    const std::int64_t i = place + f * stride;
-    const double left = base[i] + a * slope[i] - y[i];
-    double size = std::fabs(base[i]) + std::fabs(a * slope[i]);
-    for (int c = 0; c < n; ++c) size += std::fabs(matrix_[static_cast<std::size_t>(f + c * n)] * y[place + c * stride]);
+    const std::int64_t i = place + systems_.offset(f);
+    const double mass = systems_.mass(f);
+    const double left = mass * base[i] + a * slope[i] - mass * y[i];
+    double size = std::fabs(mass * base[i]) + std::fabs(a * slope[i]);
+    for (int c = 0; c < n; ++c)
+      size += std::fabs(matrix_[static_cast<std::size_t>(f + c * n)] * y[place + systems_.offset(c)]);
     change_[static_cast<std::size_t>(f)] = left;
     rest.is_zero = rest.is_zero && left == 0.0;
     rest.is_rounding = rest.is_rounding && std::fabs(left) <= 8 * eps * size;
@@ -59,7 +60,7 @@ StageSolver::Rest StageSolver::find_rest(std::int64_t place, double a, const dou
 StageSolver::Change StageSolver::change(std::int64_t place, const double* base, double* y) const {
   Change result;
   for (int f = 0; f < systems_.size(); ++f) {
-    const std::int64_t i = place + f * systems_.field_stride();
+    const std::int64_t i = place + systems_.offset(f);
     const double d = change_[static_cast<std::size_t>(f)];
     y[i] += d;
     result.is_finite = result.is_finite && std::isfinite(y[i]);
@@ -107,7 +108,7 @@ StageSolver::Outcome StageSolver::judge(std::size_t cell, double change, bool is
 
 void StageSolver::fail(std::size_t cell, double* y, int field) {
   for (int f = 0; f < systems_.size(); ++f)
-    y[systems_.places()[cell] + f * systems_.field_stride()] = std::numeric_limits<double>::quiet_NaN();
+    y[systems_.places()[cell] + systems_.offset(f)] = std::numeric_limits<double>::quiet_NaN();
   if (cell >= failed_cell_) return;  // later stages fail where one has, too
   failed_cell_ = cell;
   failed_field_ = field;

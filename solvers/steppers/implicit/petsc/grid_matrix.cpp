@@ -15,9 +15,15 @@ namespace hindsight {
 /// Rows and columns of the values.
 struct GridMatrix::Pattern {
   std::vector<double> cells;                // the number of each cell, ghosts those of the cells that they stand for
-  std::vector<std::vector<double>> shares;  // by field: what a ghost has of the cell that it stands for: 1 or -1
+  std::vector<std::vector<double>> shares;  // by variable: what a ghost has of the cell that it stands for: 1 or -1
   std::vector<PetscInt> rows, columns;
 };
+
+GridMatrix::~GridMatrix() {
+  MatDestroy(&matrix_);
+  VecDestroy(&ones_);
+  VecDestroy(&sums_);
+}
 
 /// Ghosts get their numbers and shares as they get values.
 void GridMatrix::number(const Grid& grid, const CountedVector<std::int64_t>& places, Pattern& pattern) {
@@ -39,10 +45,10 @@ void GridMatrix::number(const Grid& grid, const CountedVector<std::int64_t>& pla
   FieldWalls mirrors;
   for (auto& axis : mirrors) axis.fill({WallRule::slope, {}});
   fill(pattern.cells, mirrors);
-  for (std::size_t f = 0; f < model_.fields.size(); ++f) {
+  for (const SystemVariable& variable : entries_.variables()) {
     FieldWalls walls = mirrors;
     for (std::size_t a = 0; a < 3 && !model_.walls.empty(); ++a)
-      for (std::size_t s = 0; s < 2; ++s) walls[a][s].rule = model_.walls[f][a][s].rule;
+      for (std::size_t s = 0; s < 2; ++s) walls[a][s].rule = model_.walls[variable.field][a][s].rule;
     fill(pattern.shares.emplace_back(size, 1.0), walls);
   }
 }
@@ -50,16 +56,17 @@ void GridMatrix::number(const Grid& grid, const CountedVector<std::int64_t>& pla
 void GridMatrix::prepare(const Grid& grid, const CountedVector<std::int64_t>& places) {
   start_petsc();
   places_ = &places;
-  const auto fields = static_cast<std::int64_t>(model_.fields.size());
-  if (grid.total_cells() * fields > std::numeric_limits<PetscInt>::max())
+  comm_ = &grid.communicator();
+  const auto variables = std::ssize(entries_.variables());
+  if (grid.total_cells() * variables > std::numeric_limits<PetscInt>::max())
     throw ResourceError("the matrix of an implicit step has more rows than PETSc's integers can number");
-  rows_ = static_cast<PetscInt>(std::ssize(places) * fields);
+  rows_ = static_cast<PetscInt>(std::ssize(places) * variables);
   Pattern pattern;
   number(grid, places, pattern);
   const auto cell_at = [&](std::int64_t place) {
     return static_cast<PetscInt>(pattern.cells[static_cast<std::size_t>(place)]);
   };
-  const auto bs = static_cast<PetscInt>(fields);
+  const auto bs = static_cast<PetscInt>(variables);
   const Layout& layout = grid.layout();
   for (const JacobianEntries::Entry& entry : entries_.all())
     for (const std::int64_t place : places) {
@@ -70,12 +77,13 @@ void GridMatrix::prepare(const Grid& grid, const CountedVector<std::int64_t>& pl
       const double share = pattern.shares[static_cast<std::size_t>(entry.column)][static_cast<std::size_t>(other)];
       if (share < 0) flipped_.push_back(std::ssize(pattern.rows) - 1);
     }
-  for (PetscInt f = 0; f < bs; ++f)
+  values_.assign(pattern.rows.size(), 0.0);
+  for (PetscInt v = 0; v < bs; ++v)
     for (const std::int64_t place : places) {
-      pattern.rows.push_back(cell_at(place) * bs + f);
-      pattern.columns.push_back(cell_at(place) * bs + f);
+      pattern.rows.push_back(cell_at(place) * bs + v);
+      pattern.columns.push_back(cell_at(place) * bs + v);
+      values_.push_back(entries_.variables()[static_cast<std::size_t>(v)].mass);
     }
-  values_.assign(pattern.rows.size(), 1.0);
   fold(pattern);
   check_petsc(MatCreate(grid.communicator().handle(), &matrix_), "make a matrix");
   check_petsc(MatSetSizes(matrix_, rows_, rows_, PETSC_DETERMINE, PETSC_DETERMINE), "make a matrix");
@@ -84,6 +92,8 @@ void GridMatrix::prepare(const Grid& grid, const CountedVector<std::int64_t>& pl
   check_petsc(MatSetPreallocationCOO(matrix_, static_cast<PetscCount>(pattern.rows.size()), pattern.rows.data(),
                                      pattern.columns.data()),
               "make a matrix");
+  if (std::ranges::any_of(entries_.variables(), [](const SystemVariable& v) { return v.mass == 0.0; }))
+    check_petsc(MatCreateVecs(matrix_, &ones_, &sums_), "make vectors");
 }
 
 /// Leaves the first value of each place to PETSc, which passes over negative rows.
@@ -111,6 +121,76 @@ void GridMatrix::assemble(double a) {
   for (const Folded& folded : folded_)
     values_[static_cast<std::size_t>(folded.into)] += values_[static_cast<std::size_t>(folded.value)];
   check_petsc(MatSetValuesCOO(matrix_, values_.data(), INSERT_VALUES), "assemble a matrix");
+  pinned_.clear();
+  if (ones_ == nullptr) return;
+  for (int v = 0; v < static_cast<int>(entries_.variables().size()); ++v)
+    if (entries_.variables()[static_cast<std::size_t>(v)].mass == 0.0 && knows_differences_alone(v, a))
+      pinned_.push_back(v);
+  for (const int variable : pinned_) pin(variable, a);
+}
+
+void GridMatrix::fill(Vec vector, int variable) const {
+  double* data = nullptr;
+  VecGetArrayWrite(vector, &data);
+  const auto variables = static_cast<int>(entries_.variables().size());
+  for (PetscInt row = 0; row < rows_; ++row) data[row] = row % variables == variable ? 1.0 : 0.0;
+  VecRestoreArrayWrite(vector, &data);
+}
+
+/// The largest entry of a variable in an equation.
+double GridMatrix::size_of(int row, int column) const {
+  double largest = 0.0;
+  for (const JacobianEntries::Entry& entry : entries_.all())
+    for (const std::int64_t place : *places_)
+      if (entry.row == row && entry.column == column) largest = std::max(largest, std::fabs(entry.at(place)));
+  return comm_->max(largest);
+}
+
+/// By equation, what is left in a cell of a variable that is 1 everywhere.
+std::vector<double> GridMatrix::sums_of(int variable) {
+  fill(ones_, variable);
+  check_petsc(MatMult(matrix_, ones_, sums_), "look at a matrix");
+  std::vector<double> largest(entries_.variables().size(), 0.0);
+  const double* sums = nullptr;
+  VecGetArrayRead(sums_, &sums);
+  for (std::size_t row = 0; row < static_cast<std::size_t>(rows_); ++row) {
+    double& of_equation = largest[row % largest.size()];
+    of_equation = std::max(of_equation, std::fabs(sums[row]));
+  }
+  VecRestoreArrayRead(sums_, &sums);
+  MPI_Allreduce(MPI_IN_PLACE, largest.data(), static_cast<int>(largest.size()), MPI_DOUBLE, MPI_MAX, comm_->handle());
+  return largest;
+}
+
+/// Constants of the variable are nothing to its own equation.
+bool GridMatrix::knows_differences_alone(int variable, double a) {
+  const double rounding = 64 * std::numeric_limits<double>::epsilon() * std::fabs(a);
+  const std::vector<double> sums = sums_of(variable);
+  const auto own = static_cast<std::size_t>(variable);
+  const double size = size_of(variable, variable);
+  if (!(size > 0.0) || !(sums[own] <= rounding * size)) return false;
+  const auto name = [&](std::size_t v) { return model_.fields[entries_.variables()[v].field]; };
+  for (std::size_t v = 0; v < sums.size(); ++v)
+    if (v != own && sums[v] > rounding * size_of(static_cast<int>(v), variable))
+      throw InputError("zero(" + name(own) + ") knows '" + name(own) +
+                       "' by its differences alone (its sides are periodic or have slopes), and the equation of '" +
+                       name(v) + "' reads its constant, which nothing fixes");
+  return true;
+}
+
+/// The diagonal in the first cell is doubled.
+void GridMatrix::pin(int variable, double a) {
+  if (comm_->rank() == 0) {
+    double diagonal = 0.0;
+    for (const JacobianEntries::Entry& entry : entries_.all())
+      if (entry.row == variable && entry.column == variable && entry.offset == Offset{0, 0, 0})
+        diagonal = -a * entry.at(places_->front());
+    const PetscInt row = variable;
+    if (diagonal == 0.0) diagonal = a;
+    check_petsc(MatSetValues(matrix_, 1, &row, 1, &row, &diagonal, ADD_VALUES), "assemble a matrix");
+  }
+  check_petsc(MatAssemblyBegin(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");
+  check_petsc(MatAssemblyEnd(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");
 }
 
 }  // namespace hindsight

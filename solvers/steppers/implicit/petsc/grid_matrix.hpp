@@ -10,22 +10,29 @@
 
 namespace hindsight {
 
-/// I - a J as a distributed sparse matrix (AIJ) whose pattern is known before it is first assembled. Rows and columns
-/// are numbered cell by cell, x fastest, ranks one after another, fields of a cell together. What a cell reads beyond a
-/// wall is what the wall's rule makes of the cells inside (boundary.hpp).
+/// M - a J (StageSystems) as a distributed sparse matrix (AIJ) whose pattern is known before it is first assembled.
+/// Rows and columns are numbered cell by cell, x fastest, ranks one after another, variables of a cell together. What a
+/// cell reads beyond a wall is what the wall's rule makes of the cells inside (boundary.hpp). A constrained variable
+/// that the matrix knows by differences alone is pinned in the first cell: the diagonal is doubled there
+/// (FreeConstants).
 class GridMatrix {
  public:
   /// @param model, entries outlive it.
   GridMatrix(const Model& model, const JacobianEntries& entries) : model_(model), entries_(entries) {}
-  ~GridMatrix() { MatDestroy(&matrix_); }
+  ~GridMatrix();
   GridMatrix(const GridMatrix&) = delete;
   GridMatrix& operator=(const GridMatrix&) = delete;
 
   /// @param places the owned cells, by their offsets in the array of a field. Collective.
   /// @throws ResourceError when PETSc's integers cannot number the rows.
   void prepare(const Grid& grid, const CountedVector<std::int64_t>& places);
-  /// With the entries as they are. Collective.
+  /// With the entries as they are. Collective. @throws InputError where an equation reads a constant that the
+  /// constraint of its field leaves open.
   void assemble(double a);
+  /// Variables that are pinned, in order.
+  const std::vector<int>& pinned() const { return pinned_; }
+  /// 1 for a variable in all cells, 0 for the others.
+  void fill(Vec vector, int variable) const;
   Mat get() const { return matrix_; }
   /// On this rank.
   PetscInt rows() const { return rows_; }
@@ -37,14 +44,21 @@ class GridMatrix {
     std::int64_t value = 0, into = 0;
   };
   void fold(Pattern& pattern);
+  bool knows_differences_alone(int variable, double a);
+  void pin(int variable, double a);
+  std::vector<double> sums_of(int variable);
+  double size_of(int row, int column) const;
   void number(const Grid& grid, const CountedVector<std::int64_t>& places, Pattern& pattern);
 
   const Model& model_;
   const JacobianEntries& entries_;
   const CountedVector<std::int64_t>* places_ = nullptr;
+  const Communicator* comm_ = nullptr;
   PetscInt rows_ = 0;
   Mat matrix_ = nullptr;
-  CountedVector<double> values_;         // of the entries, one after another, each for all cells; then of I
+  Vec ones_ = nullptr, sums_ = nullptr;  // where there are constrained variables
+  std::vector<int> pinned_;
+  CountedVector<double> values_;         // of the entries, one after another, each for all cells; then of M
   CountedVector<std::int64_t> flipped_;  // which of them change their sign at walls
   CountedVector<Folded> folded_;
 };

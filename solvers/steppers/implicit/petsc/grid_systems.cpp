@@ -14,41 +14,38 @@
 namespace hindsight {
 namespace {
 
-/// Of options.
-constexpr const char* prefix = "-step_";
 /// Rows per rank that are solved by LU: factored at every iteration, or once.
 constexpr PetscInt most_refactored = 4000, most_factored = 100'000, most_factored_3d = 20'000;
-constexpr const char* advice =
-    "options that may help: -step_pc_type lu, -step_ksp_type gmres, -step_ksp_max_it, -step_ksp_monitor";
 /// Of the right-hand side, what may be left of a linear system.
 constexpr double most_left = 1e-9;
 
 }  // namespace
 
-GridSystems::GridSystems(const Model& model, const Active& active, ModelOperators& operators, std::string options)
+GridSystems::GridSystems(const Model& model, const Active& active, ModelOperators& operators, SystemWants wants)
     : model_(model),
       operators_(operators),
-      options_(std::move(options)),
-      entries_(model, active),
+      options_(std::move(wants.petsc)),
+      prefix_("-" + wants.prefix),
+      entries_(model, active, std::move(wants.variables), wants.prefix),
       matrix_(model, entries_) {}
 
 GridSystems::~GridSystems() {
-  clear_options(options_, prefix);
+  clear_options(options_, prefix_);
   SNESDestroy(&snes_);
   VecDestroy(&x_);
   VecDestroy(&rest_);
   VecDestroy(&left_);
 }
 
-void GridSystems::prepare(const Grid& grid, Tables& tables, bool /*factors*/) {
+void GridSystems::prepare(const Grid& grid, Tables& tables, const CountedVector<std::int64_t>& places,
+                          bool /*factors*/) {
   entries_.prepare(grid, tables);
-  const Layout& layout = grid.layout();
-  field_stride_ = layout.field_stride;
-  const Index3& cells = grid.cells();
-  for (std::int64_t k = 0; k < cells[2]; ++k)
-    for (std::int64_t j = 0; j < cells[1]; ++j)
-      for (std::int64_t i = 0; i < cells[0]; ++i) places_.push_back(layout.at(i, j, k));
-  matrix_.prepare(grid, places_);
+  grid_ = &grid;
+  places_ = &places;
+  for (const SystemVariable& variable : entries_.variables())
+    offsets_.push_back(grid.layout().field_stride * static_cast<std::int64_t>(variable.field));
+  matrix_.prepare(grid, places);
+  free_.prepare(grid, matrix_);
   set_options(options_, "petsc:");
   make_solvers(grid);
 }
@@ -57,18 +54,17 @@ void GridSystems::prepare(const Grid& grid, Tables& tables, bool /*factors*/) {
 void GridSystems::require_used_options() const {
   std::vector<std::string> unused;
   for (const std::string& name : unused_options(options_))
-    if (name.starts_with(prefix)) unused.push_back(name);
+    if (name.starts_with(prefix_)) unused.push_back(name);
   if (!unused.empty())
-    throw InputError("petsc: no solver of implicit steps reads " + join(unused) +
-                     "; -step_snes_view shows which solvers there are");
+    throw InputError("petsc: no solver of implicit steps reads " + join(unused) + "; " + prefix_ +
+                     "snes_view shows which solvers there are");
 }
 
 void GridSystems::make_solvers(const Grid& grid) {
-  comm_ = &grid.communicator();
   check_petsc(MatCreateVecs(matrix_.get(), &x_, &rest_), "make vectors");
   check_petsc(VecDuplicate(rest_, &left_), "make vectors");
   check_petsc(SNESCreate(grid.communicator().handle(), &snes_), "make a solver");
-  check_petsc(SNESSetOptionsPrefix(snes_, prefix + 1), "make a solver");
+  check_petsc(SNESSetOptionsPrefix(snes_, prefix_.c_str() + 1), "make a solver");
   check_petsc(SNESSetFunction(snes_, rest_, residual, this), "make a solver");
   check_petsc(SNESSetJacobian(snes_, matrix_.get(), matrix_.get(), jacobian, this), "make a solver");
   check_petsc(SNESSetConvergenceTest(snes_, judge, this, nullptr), "make a solver");
@@ -77,19 +73,20 @@ void GridSystems::make_solvers(const Grid& grid) {
   check_petsc(SNESLineSearchSetType(search, SNESLINESEARCHBASIC),
               "make a solver");  // others see the largest field alone
   check_petsc(SNESGetKSP(snes_, &ksp_), "make a solver");
+  check_petsc(KSPSetPostSolve(ksp_, balance, this), "make a solver");
 }
 
 /// From the equations and, where that is the same in all steps, the matrix: a process that goes on chooses the same.
 void GridSystems::choose_linear_solver() {
   PC pc = nullptr;
   check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
-  const bool is_factored_once = entries_.is_fixed() && comm_->size() == 1;
+  const bool is_factored_once = entries_.is_fixed() && grid_->communicator().size() == 1;
   const PetscInt most = !is_factored_once ? most_refactored : model_.dimensions == 3 ? most_factored_3d : most_factored;
-  const bool is_direct = comm_->max(static_cast<double>(matrix_.rows())) <= most;
+  const bool is_direct = grid_->communicator().max(static_cast<double>(matrix_.rows())) <= most;
   check_petsc(KSPSetTolerances(ksp_, 1e-12, 1e-300, PETSC_DEFAULT, 1000), "choose a linear solver");
   if (is_direct) {
     check_petsc(KSPSetType(ksp_, KSPPREONLY), "choose a linear solver");
-    check_petsc(PCSetType(pc, comm_->size() == 1 ? PCLU : PCREDUNDANT), "choose a linear solver");
+    check_petsc(PCSetType(pc, grid_->communicator().size() == 1 ? PCLU : PCREDUNDANT), "choose a linear solver");
   } else {
     choose_iteration(pc);
   }
@@ -111,40 +108,55 @@ void GridSystems::choose_iteration(PC pc) {
   });
   const bool is_diffusion = entries_.is_fixed() ? is_symmetric == PETSC_TRUE : !couples_neighbours;
   check_petsc(KSPSetType(ksp_, is_symmetric == PETSC_TRUE ? KSPCG : KSPGMRES), "choose a linear solver");
-  check_petsc(PCSetType(pc, is_diffusion ? PCGAMG : comm_->size() == 1 ? PCILU : PCBJACOBI), "choose a linear solver");
+  check_petsc(PCSetType(pc, is_diffusion                        ? PCGAMG
+                            : grid_->communicator().size() == 1 ? PCILU
+                                                                : PCBJACOBI),
+              "choose a linear solver");
   if (is_diffusion)
     check_petsc(PCGAMGSetReuseInterpolation(pc, PETSC_FALSE), "choose a linear solver");  // of matrices before
+}
+
+/// Calls visit(row, place in a block, mass).
+template <class Visit>
+void GridSystems::at_every_row(Visit visit) const {
+  std::size_t row = 0;
+  for (const std::int64_t place : *places_)
+    for (std::size_t v = 0; v < offsets_.size(); ++v) visit(row++, place + offsets_[v], entries_.variables()[v].mass);
 }
 
 void GridSystems::give(const double* block, Vec to) const {
   double* x = nullptr;
   VecGetArrayWrite(to, &x);
-  const auto fields = static_cast<std::int64_t>(model_.fields.size());
-  for (const std::int64_t place : places_)
-    for (std::int64_t f = 0; f < fields; ++f) *x++ = block[place + f * field_stride_];
+  at_every_row([&](std::size_t row, std::int64_t at, double) { x[row] = block[at]; });
   VecRestoreArrayWrite(to, &x);
 }
 
 void GridSystems::take(Vec from, double* block) const {
   const double* x = nullptr;
   VecGetArrayRead(from, &x);
-  const double* next = x;
-  const auto fields = static_cast<std::int64_t>(model_.fields.size());
-  for (const std::int64_t place : places_)
-    for (std::int64_t f = 0; f < fields; ++f) block[place + f * field_stride_] = *next++;
+  at_every_row([&](std::size_t row, std::int64_t at, double) { block[at] = x[row]; });
   VecRestoreArrayRead(from, &x);
 }
 
 /// With J at stage.y.
 void GridSystems::assemble(const Stage& stage, bool needs_slope) {
   const bool is_known = is_current_ && entries_.is_fixed();
-  if (!is_known || needs_slope) entries_.evaluate(stage.tables, stage.series, stage.at, stage.y, stage.slope);
+  if (!is_known)
+    entries_.evaluate(stage.tables, stage.series, stage.at, stage.y, stage.slope);
+  else if (needs_slope)
+    operators_.rhs(stage.tables, stage.at, stage.y, stage.slope);
   if (is_known && stage.a == a_) return;
   matrix_.assemble(stage.a);
   if (!is_chosen_) choose_linear_solver();
   check_petsc(KSPSetOperators(ksp_, matrix_.get(), matrix_.get()), "set a matrix");
   a_ = stage.a;
   is_current_ = true;
+  is_balancing_ = false;
+  free_.update([this](Vec b, Vec x) {
+    const PetscErrors errors;
+    errors.check(KSPSolve(ksp_, b, x), "solve a linear system");
+  });
+  is_balancing_ = true;
 }
 
 void GridSystems::linearise(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* slope,
@@ -161,90 +173,139 @@ void GridSystems::solve_stage(Tables& tables, const SeriesData& series, StepTime
     iterate(stage);
 }
 
+/// sign (M (base - y) + a F(y))
+void GridSystems::find_rest(const Stage& stage, double sign, Vec rest) const {
+  double* r = nullptr;
+  VecGetArrayWrite(rest, &r);
+  at_every_row([&](std::size_t row, std::int64_t i, double mass) {
+    r[row] = sign * (mass * stage.base[i] + stage.a * stage.slope[i] - mass * stage.y[i]);
+  });
+  VecRestoreArrayWrite(rest, &r);
+}
+
 /// One linear solve for what y lacks.
 void GridSystems::correct(const Stage& stage) {
   assemble(stage, true);
-  const auto fields = static_cast<std::int64_t>(model_.fields.size());
-  double* x = nullptr;
-  VecGetArrayWrite(rest_, &x);
-  double* next = x;
-  for (const std::int64_t place : places_)
-    for (std::int64_t i = place; i < place + fields * field_stride_; i += field_stride_)
-      *next++ = stage.base[i] + stage.a * stage.slope[i] - stage.y[i];
-  VecRestoreArrayWrite(rest_, &x);
-  const std::string failure = solve_linear(false);
+  find_rest(stage, 1.0, rest_);
+  std::string failure = solve_linear(false);
+  if (free_.is_any()) excess_ = free_.balance(x_);
   const double* change = nullptr;
   VecGetArrayRead(x_, &change);
-  const double* each = change;
-  for (const std::int64_t place : places_)
-    for (std::int64_t i = place; i < place + fields * field_stride_; i += field_stride_) stage.y[i] += *each++;
+  at_every_row([&](std::size_t row, std::int64_t i, double) { stage.y[i] += change[row]; });
   VecRestoreArrayRead(x_, &change);
-  if (!failure.empty()) fail(failure, stage.y);
+  if (free_.is_any()) give(stage.y, x_);
+  finish(stage, std::move(failure));
 }
 
 void GridSystems::iterate(const Stage& stage) {
   stage_ = &stage;
   give(stage.y, x_);
   rests_.clear();
+  thrown_ = nullptr;
   const PetscErrors errors;
-  errors.check(SNESSolve(snes_, nullptr, x_), "solve a stage");
+  const PetscErrorCode code = SNESSolve(snes_, nullptr, x_);
+  if (thrown_) std::rethrow_exception(thrown_);
+  errors.check(code, "solve a stage");
   if (!std::exchange(is_used_, true)) require_used_options();
   take(x_, stage.y);
   stage_ = nullptr;
   SNESConvergedReason reason = SNES_CONVERGED_ITERATING;
   SNESGetConvergedReason(snes_, &reason);
-  if (reason >= 0 && reason != SNES_CONVERGED_ITS) return;  // that is said by solvers that did not look
-  std::string rests;
-  for (const double rest : rests_) rests += fmt::format("{}{:.1e}", rests.empty() ? "" : ", ", rest);
-  fail(fmt::format("Newton's method (SNES) found no solution ({}); what its iterations left of the equations: {}; "
-                   "options that may help: -step_snes_linesearch_type bt, -step_snes_max_it, -step_snes_monitor",
-                   SNESConvergedReasons[reason], rests.empty() ? "no number" : rests),
-       stage.y);
+  std::string failure;
+  if (reason < 0 || reason == SNES_CONVERGED_ITS) {  // that is said by solvers that did not look
+    std::string rests;
+    for (const double rest : rests_) rests += fmt::format("{}{:.1e}", rests.empty() ? "" : ", ", rest);
+    failure = fmt::format(
+        "Newton's method (SNES) found no solution ({}); what its iterations left of the equations: "
+        "{}; options that may help: {}snes_linesearch_type bt, {}snes_max_it, {}snes_monitor",
+        SNESConvergedReasons[reason], rests.empty() ? "no number" : rests, prefix_, prefix_, prefix_);
+  }
+  finish(stage, std::move(failure));
 }
 
-/// f = y - base - a F(y)
+/// Where constants are free, x_ has what stage.y has.
+void GridSystems::finish(const Stage& stage, std::string failure) {
+  if (free_.is_any() && failure.empty()) {
+    failure = imbalance(stage);
+    free_.centre(x_);
+    take(x_, stage.y);
+  }
+  if (!failure.empty()) fail(std::move(failure), stage.y);
+}
+
+/// Why there is no solution but one of equations that were changed.
+std::string GridSystems::imbalance(const Stage& stage) {
+  constexpr double little = 1e-6;
+  for (std::size_t i = 0; i < excess_.size(); ++i) {
+    const std::size_t field = entries_.variables()[static_cast<std::size_t>(matrix_.pinned()[i])].field;
+    if (model_.is_balanced(field) || !(std::fabs(excess_[i]) > little * free_.size(i, x_))) continue;
+    const std::string& name = model_.fields[field];
+    return fmt::format(
+        "zero({0}) knows '{0}' by its differences alone (its sides are periodic or have slopes), so that "
+        "the integral of its other terms must be zero, and it is {1:.6g}: with zero({0}): {{rhs: "
+        "..., balance: true}} what is too much is taken away, the same everywhere",
+        name, excess_[i] / stage.a * grid_->cell_volume() * static_cast<double>(grid_->total_cells()));
+  }
+  return "";
+}
+
+/// Runs what PETSc calls, through which exceptions may not pass.
+template <class Work>
+PetscErrorCode GridSystems::without_throwing(Work work) {
+  try {
+    work();
+    return 0;
+  } catch (...) {
+    thrown_ = std::current_exception();
+    return PETSC_ERR_USER;
+  }
+}
+
+/// After each linear solve of SNES.
+PetscErrorCode GridSystems::balance(KSP /*ksp*/, Vec /*b*/, Vec x, void* self) {
+  auto& systems = *static_cast<GridSystems*>(self);
+  if (systems.stage_ == nullptr || !systems.is_balancing_ || !systems.free_.is_any()) return 0;
+  return systems.without_throwing([&] { systems.excess_ = systems.free_.balance(x); });
+}
+
+/// f = M (y - base) - a F(y)
 PetscErrorCode GridSystems::residual(SNES /*snes*/, Vec x, Vec f, void* self) {
-  const auto& systems = *static_cast<const GridSystems*>(self);
+  auto& systems = *static_cast<GridSystems*>(self);
   const Stage& stage = *systems.stage_;
-  systems.take(x, stage.y);
-  systems.operators_.rhs(stage.tables, stage.at, stage.y, stage.slope);
-  double* rest = nullptr;
-  VecGetArrayWrite(f, &rest);
-  double* next = rest;
-  const std::int64_t stride = systems.field_stride_, all = stride * std::ssize(systems.model_.fields);
-  for (const std::int64_t place : systems.places_)
-    for (std::int64_t i = place; i < place + all; i += stride)
-      *next++ = stage.y[i] - stage.base[i] - stage.a * stage.slope[i];
-  VecRestoreArrayWrite(f, &rest);
-  return 0;
+  return systems.without_throwing([&] {
+    systems.take(x, stage.y);
+    systems.operators_.rhs(stage.tables, stage.at, stage.y, stage.slope);
+    systems.find_rest(stage, -1.0, f);
+  });
 }
 
 PetscErrorCode GridSystems::jacobian(SNES /*snes*/, Vec x, Mat /*a*/, Mat /*p*/, void* self) {
   auto& systems = *static_cast<GridSystems*>(self);
-  systems.take(x, systems.stage_->y);
-  systems.assemble(*systems.stage_, false);
-  return 0;
+  return systems.without_throwing([&] {
+    systems.take(x, systems.stage_->y);
+    systems.assemble(*systems.stage_, false);
+  });
 }
 
-/// The largest change of a field, by the largest value of that field.
+/// The largest change of a variable, by the largest value of that variable.
 double GridSystems::largest_change(Vec x, Vec step) const {
-  const std::size_t fields = model_.fields.size();
-  std::vector<double> largest(2 * fields, 0.0);  // changes, then values
+  const std::size_t variables = offsets_.size();
+  std::vector<double> largest(2 * variables, 0.0);  // changes, then values
   const double *change = nullptr, *value = nullptr;
   VecGetArrayRead(step, &change);
   VecGetArrayRead(x, &value);
-  for (std::size_t i = 0; i < places_.size() * fields; ++i) {
-    const std::size_t f = i % fields;
-    const double base = stage_->base[places_[i / fields] + static_cast<std::int64_t>(f) * field_stride_];
-    largest[f] = std::max(largest[f], std::fabs(change[i]));
-    largest[fields + f] = std::max({largest[fields + f], std::fabs(value[i]), std::fabs(base)});
-  }
+  at_every_row([&](std::size_t row, std::int64_t i, double) {
+    const std::size_t v = row % variables;
+    largest[v] = std::max(largest[v], std::fabs(change[row]));
+    largest[variables + v] = std::max({largest[variables + v], std::fabs(value[row]), std::fabs(stage_->base[i])});
+  });
   VecRestoreArrayRead(step, &change);
   VecRestoreArrayRead(x, &value);
-  MPI_Allreduce(MPI_IN_PLACE, largest.data(), static_cast<int>(largest.size()), MPI_DOUBLE, MPI_MAX, comm_->handle());
+  MPI_Allreduce(MPI_IN_PLACE, largest.data(), static_cast<int>(largest.size()), MPI_DOUBLE, MPI_MAX,
+                grid_->communicator().handle());
   double found = 0.0;
-  for (std::size_t f = 0; f < fields; ++f)
-    if (largest[f] > 0.0) found = std::max(found, largest[f] / largest[fields + f]);
+  for (std::size_t v = 0; v < variables; ++v)
+    if (largest[v] > 0.0) found = std::max(found, largest[v] / largest[variables + v]);
   return found;
 }
 
@@ -280,7 +341,7 @@ std::string GridSystems::solve_linear(bool is_transposed) {
   const char* const which = is_transposed ? "the transposed linear system" : "the linear system";
   if (reason < 0 && reason != KSP_DIVERGED_NANORINF)
     return fmt::format("PETSc's linear solver (KSP) gave up after {} iterations of {}: {}; {}", iterations, which,
-                       KSPConvergedReasons[reason], advice);
+                       KSPConvergedReasons[reason], advice());
   PetscReal all = 0.0, left = 0.0;
   VecNorm(rest_, NORM_2, &all);
   check_petsc(is_transposed ? MatMultTranspose(matrix_.get(), x_, left_) : MatMult(matrix_.get(), x_, left_),
@@ -288,33 +349,35 @@ std::string GridSystems::solve_linear(bool is_transposed) {
   VecAXPY(left_, -1.0, rest_);
   VecNorm(left_, NORM_2, &left);
   if (left <= most_left * all || !std::isfinite(left)) return "";  // what is not finite shows itself
-  return fmt::format(
-      "PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}: {}; {}", which, left / all,
-      most_left, is_transposed ? "the preconditioner may have no transpose" : "the system is nearly singular", advice);
+  return fmt::format("PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}: {}; {}", which,
+                     left / all, most_left,
+                     is_transposed ? "the preconditioner may have no transpose" : "the system is nearly singular",
+                     advice());
 }
 
-void GridSystems::solve_linear(double* x, bool is_transposed) {
-  give(x, rest_);
-  const std::string failure = solve_linear(is_transposed);
-  take(x_, x);
-  if (failure.empty()) return;
-  if (is_transposed) throw NumericsError("a step backward failed: " + failure);
-  fail(failure, x);
+std::string GridSystems::advice() const {
+  return fmt::format("options that may help: {0}pc_type lu, {0}ksp_type gmres, {0}ksp_max_it, {0}ksp_monitor", prefix_);
 }
 
 void GridSystems::solve(double* x) {
-  solve_linear(x, false);
+  give(x, rest_);
+  std::string failure = solve_linear(false);
+  if (free_.is_any()) free_.balance(x_);
+  take(x_, x);
+  if (!failure.empty()) fail(std::move(failure), x);
 }
 
 void GridSystems::solve_transposed(double* x) {
-  solve_linear(x, true);
+  give(x, rest_);
+  if (free_.is_any()) free_.balance_transposed(rest_);
+  const std::string failure = solve_linear(true);
+  take(x_, x);
+  if (!failure.empty()) throw NumericsError("a step backward failed: " + failure);
 }
 
 void GridSystems::fail(std::string why, double* y) {
   if (failure_.empty()) failure_ = std::move(why);
-  const auto fields = static_cast<std::int64_t>(model_.fields.size());
-  for (const std::int64_t place : places_)
-    for (std::int64_t f = 0; f < fields; ++f) y[place + f * field_stride_] = std::numeric_limits<double>::quiet_NaN();
+  at_every_row([&](std::size_t, std::int64_t i, double) { y[i] = std::numeric_limits<double>::quiet_NaN(); });
 }
 
 }  // namespace hindsight

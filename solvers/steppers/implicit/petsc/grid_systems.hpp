@@ -3,9 +3,11 @@
 
 #include <petscsnes.h>
 
+#include <exception>
 #include <string>
 
 #include "solvers/steppers/implicit/jacobian_entries.hpp"
+#include "solvers/steppers/implicit/petsc/free_constants.hpp"
 #include "solvers/steppers/implicit/petsc/grid_matrix.hpp"
 #include "solvers/steppers/implicit/stage_systems.hpp"
 
@@ -20,16 +22,18 @@ namespace hindsight {
 /// ones are solved to 1e-12 with conjugate gradients where the matrix is the same in all steps and symmetric, else with
 /// GMRES; and with algebraic multigrid (GAMG) where it is, or changes and couples fields within cells alone, else with
 /// incomplete factors of each rank's rows. What is left of a solution that was found is looked at: some preconditioners
-/// have no transpose. Options for all of that have the prefix -step_
-/// (-step_ksp_type cg).
+/// have no transpose. Options for all of that have a prefix (-step_ksp_type cg).
+///
+/// Fields that constraints know by their differences alone have a mean of zero. Where a constraint is not balanced
+/// (Model::balanced) its right-hand side must have an integral of zero.
 class GridSystems final : public StageSystems {
  public:
   /// @param model, active, operators outlive it.
-  GridSystems(const Model& model, const Active& active, ModelOperators& operators, std::string options);
+  GridSystems(const Model& model, const Active& active, ModelOperators& operators, SystemWants wants);
   ~GridSystems() override;
 
-  const KernelSet& kernels() const override { return entries_.kernels(); }
-  void prepare(const Grid& grid, Tables& tables, bool factors) override;
+  KernelSet& kernels() override { return entries_.kernels(); }
+  void prepare(const Grid& grid, Tables& tables, const CountedVector<std::int64_t>& places, bool factors) override;
   void parameters_changed() override { is_current_ = false; }
   void begin() override { failure_.clear(); }
   void solve_stage(Tables& tables, const SeriesData& series, StepTime at, double a, const double* base, double* y,
@@ -41,7 +45,7 @@ class GridSystems final : public StageSystems {
   std::string failure() const override { return failure_; }
 
  private:
-  /// A stage that is being solved: y = base + a F(t, y).
+  /// A stage that is being solved: M y = M base + a F(t, y).
   struct Stage {
     Tables& tables;
     const SeriesData& series;
@@ -52,6 +56,7 @@ class GridSystems final : public StageSystems {
   };
   static PetscErrorCode residual(SNES snes, Vec x, Vec f, void* self);
   static PetscErrorCode jacobian(SNES snes, Vec x, Mat a, Mat p, void* self);
+  static PetscErrorCode balance(KSP ksp, Vec b, Vec x, void* self);
   static PetscErrorCode judge(SNES snes, PetscInt iteration, PetscReal x, PetscReal change, PetscReal rest,
                               SNESConvergedReason* reason, void* self);
   double largest_change(Vec x, Vec step) const;
@@ -62,29 +67,40 @@ class GridSystems final : public StageSystems {
   void assemble(const Stage& stage, bool needs_slope);
   void correct(const Stage& stage);
   void iterate(const Stage& stage);
+  void finish(const Stage& stage, std::string failure);
+  std::string imbalance(const Stage& stage);
+  void find_rest(const Stage& stage, double sign, Vec rest) const;
   std::string solve_linear(bool is_transposed);
-  void solve_linear(double* x, bool is_transposed);
+  std::string advice() const;
   void fail(std::string why, double* y);
+  template <class Work>
+  PetscErrorCode without_throwing(Work work);
+  template <class Visit>
+  void at_every_row(Visit visit) const;
   // Between blocks and PETSc's vectors.
   void give(const double* block, Vec to) const;
   void take(Vec from, double* block) const;
 
   const Model& model_;
   ModelOperators& operators_;
-  std::string options_;
+  std::string options_, prefix_;
   JacobianEntries entries_;
   GridMatrix matrix_;
-  CountedVector<std::int64_t> places_;
-  std::int64_t field_stride_ = 1;
+  FreeConstants free_;
+  std::vector<double> excess_;  // what the constraints of free constants had too much of in the last solve
+  const CountedVector<std::int64_t>* places_ = nullptr;
+  std::vector<std::int64_t> offsets_;  // of the variables' fields in a block
   SNES snes_ = nullptr;
   KSP ksp_ = nullptr;  // of snes_
   Vec x_ = nullptr, rest_ = nullptr, left_ = nullptr;
-  const Communicator* comm_ = nullptr;
+  const Grid* grid_ = nullptr;
   bool is_chosen_ = false;        // the linear solver, when there is a matrix
   bool is_used_ = false;          // it has solved something
   const Stage* stage_ = nullptr;  // while SNES works
+  bool is_balancing_ = true;      // but while FreeConstants solves
   double a_ = 0.0;                // of the matrix
   bool is_current_ = false;       // the matrix is that of a_ and the parameters, where nothing else matters
+  std::exception_ptr thrown_;     // by what PETSc called
   // Of Newton's iterations.
   double change_before_ = 0.0;
   std::vector<double> rests_;
