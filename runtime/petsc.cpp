@@ -1,10 +1,75 @@
 #include "runtime/petsc.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <sstream>
 
 #include "runtime/error.hpp"
+#include "runtime/memory.hpp"
 
 namespace hindsight {
+namespace {
+
+/// What lies before each block of memory that PETSc gets.
+struct alignas(64) BlockHead {
+  std::int64_t bytes = 0;  // with this
+  std::shared_ptr<MemoryAccount> account;
+};
+
+std::string lacking;  // memory that PETSc did not get last, in words
+
+PetscErrorCode allocate(std::size_t bytes, PetscBool is_cleared, int /*line*/, const char* /*function*/,
+                        const char* /*file*/, void** memory) {
+  *memory = nullptr;
+  if (bytes == 0) return 0;
+  BlockHead head{static_cast<std::int64_t>(bytes + sizeof(BlockHead)), CountMemory::current()};
+  try {
+    if (head.account) head.account->take(head.bytes);
+    try {
+      void* const place = allocate_host(head.bytes, alignof(BlockHead));
+      *memory = new (place) BlockHead(head) + 1;
+    } catch (const std::bad_alloc&) {
+      if (head.account) head.account->give_back(head.bytes);
+      throw;
+    }
+  } catch (const std::exception& error) {
+    lacking = error.what();
+    return PETSC_ERR_MEM;
+  }
+  if (is_cleared == PETSC_TRUE) std::memset(*memory, 0, bytes);
+  return 0;
+}
+
+PetscErrorCode release(void* memory, int /*line*/, const char* /*function*/, const char* /*file*/) {
+  if (memory == nullptr) return 0;
+  BlockHead* const place = static_cast<BlockHead*>(memory) - 1;
+  const BlockHead head = *place;
+  place->~BlockHead();
+  free_host(place, head.bytes);
+  if (head.account) head.account->give_back(head.bytes);
+  return 0;
+}
+
+PetscErrorCode reallocate(std::size_t bytes, int line, const char* function, const char* file, void** memory) {
+  void* const old = *memory;
+  if (const PetscErrorCode code = allocate(bytes, PETSC_FALSE, line, function, file, memory); code != 0) return code;
+  if (old == nullptr) return 0;
+  const auto before = static_cast<std::size_t>((static_cast<BlockHead*>(old) - 1)->bytes) - sizeof(BlockHead);
+  if (*memory != nullptr) std::memcpy(*memory, old, std::min(before, bytes));
+  return release(old, line, function, file);
+}
+
+/// @throws ResourceError where memory lacked.
+void require_memory(PetscErrorCode code, const char* what) {
+  if (code == PETSC_ERR_MEM)
+    throw ResourceError(fmt::format("PETSc failed to {} for lack of memory: {}", what, lacking));
+}
+
+}  // namespace
 
 void start_petsc() {
   PetscBool is_started = PETSC_FALSE;
@@ -14,6 +79,7 @@ void start_petsc() {
   check_petsc(PetscOptionsSetValue(nullptr, "-no_signal_handler", "true"), "start");
   // A file in somebody's home is no part of a run, which another may go on with.
   check_petsc(PetscOptionsSetValue(nullptr, "-skip_petscrc", "true"), "start");
+  check_petsc(PetscMallocSet(allocate, release, reallocate), "start");
   PETSC_COMM_WORLD = MPI_COMM_SELF;
   check_petsc(PetscInitializeNoArguments(), "start");
 }
@@ -49,10 +115,12 @@ std::vector<std::string> unused_options(const std::string& options) {
 }
 
 void check_petsc(PetscErrorCode code, const char* what) {
+  require_memory(code, what);
   if (code != 0) throw Error(ExitCode::numerics, std::string("PETSc failed to ") + what);
 }
 
 void PetscErrors::check(PetscErrorCode code, const char* what) const {
+  require_memory(code, what);
   if (code != 0) throw NumericsError(std::string("PETSc failed to ") + what + ": " + first_);
 }
 

@@ -9,7 +9,8 @@
 namespace hindsight {
 
 /// Starts PETSc unless it is started already: it lives as long as the process. PETSc's world is this process alone, as
-/// others may not use it; objects have communicators of their own.
+/// others may not use it; objects have communicators of their own. Its memory counts in the account of whoever makes it
+/// (CountMemory), but for what other packages that it calls take for themselves.
 void start_petsc();
 /// Ends PETSc if it was started; before MPI_Finalize.
 void finish_petsc();
@@ -21,7 +22,7 @@ void clear_options(const std::string& options, const std::string& prefix);
 /// Those of `options` (as on PETSc's command line) that nothing has asked for: misspelt, or of another method.
 std::vector<std::string> unused_options(const std::string& options);
 
-/// @throws Error(numerics) "PETSc failed to ...", for what can only be a lack of memory or a bug.
+/// @throws ResourceError where memory lacks, Error(numerics) "PETSc failed to ..." for what can only be a bug.
 void check_petsc(PetscErrorCode code, const char* what);
 
 /// While it lives, PETSc reports errors by codes, and what it said first about them is kept.
@@ -32,7 +33,7 @@ class PetscErrors {
   PetscErrors(const PetscErrors&) = delete;
   PetscErrors& operator=(const PetscErrors&) = delete;
   const std::string& first() const { return first_; }
-  /// @throws NumericsError "PETSc failed to ...: ..."
+  /// @throws NumericsError "PETSc failed to ...: ...", ResourceError where memory lacks.
   void check(PetscErrorCode code, const char* what) const;
 
  private:

@@ -65,7 +65,10 @@ std::vector<bool> used_unknowns(const Case& c, const SimulationSpec& spec) {
 }
 
 std::vector<std::string> notes_on(const Case& c, const Simulation& simulation) {
-  std::vector<std::string> notes{unused_text(c, used_unknowns(c, simulation.spec())), uneven_text(c, simulation)};
+  const std::string uncounted = simulation.stepper().uncounted();
+  std::vector<std::string> notes{
+      unused_text(c, used_unknowns(c, simulation.spec())), uneven_text(c, simulation),
+      uncounted.empty() ? "" : "the memory that " + uncounted + " takes for PETSc's solvers is not counted in budgets"};
   std::erase(notes, "");
   return notes;
 }

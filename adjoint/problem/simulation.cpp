@@ -24,7 +24,11 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
     steps_ = std::make_unique<SimulatedSteps>(*problem_, *parameters_, *states_);
     states_->reserve(0);
   });
-  parameters_->begin(states_->acquire().data());
+  {
+    const Buffer first = states_->acquire();
+    parameters_->begin(first.data());
+    problem_->stepper().warm_up(problem_->tables(), {spec_.from, spec_.step, 0}, first.data());
+  }
   find_spans();
 }
 
@@ -89,7 +93,8 @@ WorkingBytes Simulation::working_bytes() const {
   const Layout& layout = grid().layout();
   for (std::size_t a = 0; a < 3 && !is_host && !spec_.model.walls.empty(); ++a)  // a wall's sums
     passing = std::max(passing, layout.size / (grid().cells()[a] + 2 * layout.halo[a]) * std::int64_t{sizeof(double)});
-  passing = std::max(passing, objective().passing_bytes()) + Memory::most_stagger;  // of a pool that becomes large
+  passing = std::max({passing, objective().passing_bytes(), stepper().passing_bytes()});
+  passing += Memory::most_stagger;  // of a pool that becomes large
   WorkingBytes bytes;
   bytes.host = memory_->used() + passing + (is_host ? lacking : 0);
   const std::int64_t own = machine().account() ? machine().account()->used() : memory_->used();

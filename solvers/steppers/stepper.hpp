@@ -62,6 +62,13 @@ class Stepper {
 
   /// Compiles and allocates for a grid. Collective. @param series run parallel to model.series.
   virtual void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) = 0;
+  /// Solves what steps solve once, so that solvers take the memory that they will hold. @param state that a step begins
+  /// with. Collective.
+  virtual void warm_up(Tables& /*tables*/, StepTime /*time*/, double* /*state*/) {}
+  /// Bytes that solvers take while they work and give back, once they are warm.
+  virtual std::int64_t passing_bytes() const { return 0; }
+  /// Solvers whose memory nobody counts, in words, once they are warm; empty: none.
+  virtual std::string uncounted() const { return ""; }
   /// Says where derivatives with respect to a series go: knots x local rows, one array per active series.
   virtual void bind_series_sums(std::size_t /*active_series*/, double* /*knots*/) {}
   /// Takes new values of the knots of a series (index into model.series).

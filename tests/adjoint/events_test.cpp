@@ -153,7 +153,8 @@ TEST(Events, RatesThatChangeAtSwitchesAreExactOnBothSides) {
             fmt::format("where(t {0} 1, 0, where(t {0} 1.7, a, where(t {0} 2, 3*a, 0)))", is_before);
         Session session(
             test::text_case(fmt::format(
-                "case: switches\nparameters: {{a: 2}}\nstate: {{u: {{initial: 0}}}}\nequations: {{dt(u): \"{0}\"}}\n"
+                "case: switches\nparameters: {{a: 2}}\nstate: {{u: {{initial: 0}}}}\nequations: {{dt(u): {{implicit: "
+                "\"{0}\"}}}}\n"
                 "objective: [{{final: u}}, {{integral: \"10*{0}\"}}]\nunknowns: {{a: {{}}}}\n"
                 "time: {{method: {1}, {2}, to: 2, switches: [1.7, 1, 2]}}\n",
                 rate, method, steps)),
@@ -204,7 +205,8 @@ TEST(Events, MethodsKeepTheirOrderAcrossSwitches) {
   for (const std::string& method : methods().names()) {
     const auto error = [&](double step) {
       Session session(test::text_case(fmt::format("case: switches\nstate: {{u: {{initial: 0}}}}\n"
-                                                  "equations: {{dt(u): \"where(t < 1, exp(t), 0) - u\"}}\n"
+                                                  "equations: {{dt(u): {{explicit: \"where(t < 1, exp(t), 0)\", "
+                                                  "implicit: \"-u\"}}}}\n"
                                                   "objective: [{{final: u}}]\n"
                                                   "time: {{method: {}, step: {}, to: 1.5, switches: [1]}}\n",
                                                   method, step)),

@@ -18,7 +18,7 @@ case: line
 grid: {x: {cells: 31, to: 1, boundary: {lower: {value: "q*sin(3*t)"}, upper: {slope: "g"}}}}
 parameters: {g: 0.2, c: 0.4, k: {field: "1 + 0.5*x"}, q: {series: {times: [0, 0.05, 0.2], values: [1, 2, 0.5]}}}
 state: {u: {initial: "x"}}
-equations: {dt(u): "div(k*grad(u)) - c*u^2*dx(u)"}
+equations: {dt(u): {implicit: "div(k*grad(u))", explicit: "-c*u^2*dx(u)"}}
 objective: [{final: "u^2"}, {integral: "u^3"}]
 unknowns: {g: {}, c: {}, k: {}, q: {}, initial(u): {}}
 )yaml";
@@ -29,7 +29,9 @@ case: plane
 grid: {x: {cells: 9, to: 1, boundary: {slope: 0, fields: {u: {value: 0.1}}}}, y: {cells: 12, to: 1, boundary: periodic}}
 parameters: {c: 0.5, k: {field: "1 + 0.5*x*y"}}
 state: {u: {initial: "sin(2*pi*y)*x"}, v: {initial: "0.3 + 0.1*x"}}
-equations: {dt(u): "div(k*grad(u)) - c*u^3 + v", dt(v): "0.1*lap(v) + dx(u)*u - upwind(c, v, y)"}
+equations:
+  dt(u): {implicit: "div(k*grad(u)) - c*u^3", explicit: v}
+  dt(v): {implicit: "0.1*lap(v) + dx(u)*u", explicit: "-upwind(c, v, y)"}
 objective: [{final: "u^2 + v"}, {integral: "u^4"}]
 unknowns: {c: {}, k: {}, initial(u): {}}
 )yaml";
@@ -40,7 +42,7 @@ case: space
 grid: {x: {cells: 5, to: 1, boundary: {value: 0.1}}, y: {cells: 4, to: 1, boundary: periodic}, z: {cells: 7, to: 1, boundary: {slope: 0.2}}}
 parameters: {c: 0.4, k: {field: "1 + 0.5*x*z"}}
 state: {u: {initial: "x*z + sin(2*pi*y)"}}
-equations: {dt(u): "div(k*grad(u)) - c*u + sin(t)*x"}
+equations: {dt(u): {implicit: "div(k*grad(u)) - c*u", explicit: "sin(t)*x"}}
 objective: [{final: "u^2"}]
 unknowns: {c: {}, k: {}, initial(u): {}}
 )yaml";
@@ -96,11 +98,13 @@ TEST(ImplicitGrids, MethodsHaveTheirOrders) {
   for (const Method& method : grid_methods()) {
     const auto error = [&](double step) {
       Session session(
-          test::text_case(fmt::format("case: heat\ngrid: {{x: {{cells: {}, to: 1, boundary: {{value: 0}}}}}}\n"
-                                      "state: {{u: {{initial: \"sin(pi*x)\"}}}}\nequations: {{dt(u): \"lap(u) + u\"}}\n"
-                                      "objective: [{{final: \"2*u*sin(pi*x)\"}}]\n"
-                                      "time: {{method: {}, step: {}, to: 0.2}}\n",
-                                      n, method.name, step)),
+          test::text_case(fmt::format(
+              "case: heat\ngrid: {{x: {{cells: {}, to: 1, boundary: {{value: 0}}}}}}\n"
+              "state: {{u: {{initial: \"sin(pi*x)\"}}}}\nequations: {{dt(u): {{implicit: \"lap(u)\", explicit: "
+              "u}}}}\n"
+              "objective: [{{final: \"2*u*sin(pi*x)\"}}]\n"
+              "time: {{method: {}, step: {}, to: 0.2}}\n",
+              n, method.name, step)),
           test::world(), Sensitivities::none);
       return std::fabs(session.objective({}) - std::exp(0.2 * (1.0 - rate)));
     };

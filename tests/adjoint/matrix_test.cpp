@@ -27,8 +27,9 @@ std::string text_of(const Place& place, const std::string& unknown, const std::s
   const std::string start = place.grid.empty() ? "1" : "1 + 0.1*sin(2*pi*x)";
   return "case: matrix\n" + place.grid + "parameters: {a: 1.3, k: " + place.rate +
          ", q: {series: {times: [0, 0.4, 1], values: [1, 0.6, 1.2]}}}\nstate: {u: {initial: \"" + start +
-         "\"}, v: {initial: 0.4}}\nequations: {dt(u): \"a*u - u*v*q" + place.diffusion +
-         "\", dt(v): \"k*(u^2 - v) + 0.1*sin(3*t)\"}\nobjective: [{final: \"u^2 + v\"}, {integral: "
+         "\"}, v: {initial: 0.4}}\nequations:\n  dt(u): {explicit: \"a*u - u*v*q\", implicit: \"0" + place.diffusion +
+         "\"}\n  dt(v): {explicit: \"k*u^2 + 0.1*sin(3*t)\", implicit: \"-k*v\"}\nobjective: [{final: \"u^2 + v\"}, "
+         "{integral: "
          "\"u*v\"}]\nunknowns: {" +
          unknown + ": {}}\n" + time;
 }

@@ -35,6 +35,9 @@ class AdditiveRungeKutta final : public ImplicitStepper {
   void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
   std::string describe_memory() const override;
 
+ protected:
+  double implicit_share() const override { return is_split() ? a(1, 1) : 1.0; }
+
  private:
   int stages() const { return explicit_.stages(); }
   bool is_split() const { return implicit_.has_value(); }

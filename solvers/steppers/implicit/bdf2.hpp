@@ -33,6 +33,9 @@ class Bdf2 final : public ImplicitStepper {
   void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
   std::string describe_memory() const override;
 
+ protected:
+  double implicit_share() const override { return 1.0; }
+
  private:
   /// u' = now u - before u_before + slope F(u').
   struct Formula {

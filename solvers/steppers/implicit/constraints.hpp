@@ -28,6 +28,9 @@ class Constraints {
   /// @param places see StageSystems. Collective.
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series,
                const CountedVector<std::int64_t>& places);
+  void warm_up(Tables& tables, StepTime at, double* state);
+  std::int64_t passing_bytes() const { return systems_->passing_bytes(); }
+  std::string uncounted() const { return systems_->uncounted(); }
   void parameters_changed() { systems_->parameters_changed(); }
 
   // Collective.

@@ -45,6 +45,9 @@ class DiagonalRungeKutta final : public ImplicitStepper {
   void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
   std::string describe_memory() const override;
 
+ protected:
+  double implicit_share() const override { return a(first_implicit(), first_implicit()); }
+
  private:
   int stages() const { return tableau_.stages(); }
   int first_implicit() const { return tableau_.a[0][0] == 0.0 ? 1 : 0; }

@@ -63,6 +63,23 @@ void ImplicitStepper::prepare(const Grid& grid, Tables& tables, const std::vecto
   if (constraints_) constraints_->prepare(grid, tables, series, places_);
 }
 
+void ImplicitStepper::warm_up(Tables& tables, StepTime time, double* state) {
+  const bool differentiates = wants_.adjoint || wants_.tangent;
+  if (systems_)
+    systems_->warm_up(tables, series(), time.stage(0.0), implicit_share() * time.h, state, scratch(0), scratch(1),
+                      differentiates);
+  if (constraints_) constraints_->warm_up(tables, time.stage(0.0), state);
+}
+
+std::int64_t ImplicitStepper::passing_bytes() const {
+  return std::max(systems_ ? systems_->passing_bytes() : 0, constraints_ ? constraints_->passing_bytes() : 0);
+}
+
+std::string ImplicitStepper::uncounted() const {
+  const std::string of_systems = systems_ ? systems_->uncounted() : "";
+  return of_systems.empty() && constraints_ ? constraints_->uncounted() : of_systems;
+}
+
 void ImplicitStepper::bind_series_sums(std::size_t active_series, double* knots) {
   for (ModelOperators* operators : all_operators_) operators->series().bind_sums(active_series, knots);
 }

@@ -28,6 +28,9 @@ class ImplicitStepper : public Stepper {
   StateShape state(const Grid& grid) const override { return shape_of_fields(grid, model_.fields.size()); }
 
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
+  void warm_up(Tables& tables, StepTime time, double* state) override;
+  std::int64_t passing_bytes() const override;
+  std::string uncounted() const override;
   void bind_series_sums(std::size_t active_series, double* knots) override;
   void set_series(std::size_t series, const std::vector<double>& values) override;
   void set_series_directions(std::vector<Series> directions) override;
@@ -55,6 +58,9 @@ class ImplicitStepper : public Stepper {
   /// What another part of the equations has beside operators_, to be called by constructors.
   void add_kernels(KernelSet& kernels) { kernel_sets_.push_back(&kernels); }
   void add_operators(ModelOperators& operators);
+
+  /// By which the length of a step is multiplied in the systems of its first implicit stage.
+  virtual double implicit_share() const = 0;
 
   struct Term {
     double factor;

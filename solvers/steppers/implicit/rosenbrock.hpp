@@ -38,6 +38,9 @@ class Rosenbrock final : public ImplicitStepper {
   /// The state before the step: an overflow in it is what a step that is not finite usually begins with.
   std::vector<Evaluation> evaluations(StepTime time) const override { return {{time.at(0.0), {}}}; }
 
+ protected:
+  double implicit_share() const override { return tableau_.gamma; }
+
  private:
   int stages() const { return tableau_.stages(); }
   StepTime at_stage(StepTime time, int i) const;

@@ -38,6 +38,11 @@ class StageSystems {
   /// NumericsError, on all ranks, of the transpose, where that is a failure of a solver and not of the matrix.
   virtual void solve(double* x) = 0;
   virtual void solve_transposed(double* x) = 0;
+  /// See Stepper: with linear systems, as they are at a state. @param x, slope scratch.
+  virtual void warm_up(Tables& /*tables*/, const SeriesData& /*series*/, StepTime /*at*/, double /*a*/, double* /*u*/,
+                       double* /*x*/, double* /*slope*/, bool /*transposed*/) {}
+  virtual std::int64_t passing_bytes() const { return 0; }
+  virtual std::string uncounted() const { return ""; }
   /// States that hold the factors of all cells; 0: they are not worth it, or cannot be kept so.
   virtual int factor_states() const { return 0; }
   virtual void save_factors(double* const* /*states*/) const {}

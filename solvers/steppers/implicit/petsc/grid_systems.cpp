@@ -40,6 +40,7 @@ GridSystems::~GridSystems() {
 void GridSystems::prepare(const Grid& grid, Tables& tables, const CountedVector<std::int64_t>& places,
                           bool /*factors*/) {
   entries_.prepare(grid, tables);
+  account_ = CountMemory::current();
   grid_ = &grid;
   places_ = &places;
   for (const SystemVariable& variable : entries_.variables())
@@ -161,11 +162,13 @@ void GridSystems::assemble(const Stage& stage, bool needs_slope) {
 
 void GridSystems::linearise(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* slope,
                             bool needs_slope) {
+  const CountMemory counted(account_);
   assemble({tables, series, at, a, nullptr, u, slope}, needs_slope);
 }
 
 void GridSystems::solve_stage(Tables& tables, const SeriesData& series, StepTime at, double a, const double* base,
                               double* y, double* slope) {
+  const CountMemory counted(account_);
   const Stage stage{tables, series, at, a, base, y, slope};
   if (entries_.is_linear())
     correct(stage);
@@ -355,11 +358,61 @@ std::string GridSystems::solve_linear(bool is_transposed) {
                      advice());
 }
 
+/// The second time nothing is made that stays.
+void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* x,
+                          double* slope, bool transposed) {
+  const CountMemory counted(account_);
+  check_petsc(SNESSetUp(snes_), "make a solver");
+  for (int time = 0; time < 2; ++time) {
+    if (account_ && time > 0) account_->restart_peak();
+    is_current_ = false;
+    try {
+      linearise(tables, series, at, a, u, slope, false);
+      for (const bool is_transposed : {false, true}) {
+        at_every_row([&](std::size_t, std::int64_t i, double) { x[i] = u[i]; });
+        if (!is_transposed) solve(x);
+        if (is_transposed && transposed) solve_transposed(x);
+      }
+    } catch (const NumericsError&) {  // steps will tell, if it is one for them
+    }
+    if (time == 0) count_others();
+  }
+  begin();
+  if (account_) passing_bytes_ = account_->peak() - account_->used();
+}
+
+/// Packages that take memory past PETSc.
+void GridSystems::count_others() {
+  PC pc = nullptr;
+  PCType type = nullptr;
+  KSPGetPC(ksp_, &pc);
+  PCGetType(pc, &type);
+  const std::string name = type != nullptr ? type : "";
+  const bool factors = name == PCLU || name == PCCHOLESKY || name == PCILU || name == PCICC;
+  MatSolverType by = nullptr;
+  if (factors) PCFactorGetMatSolverType(pc, &by);
+  const std::string package = by != nullptr ? by : "";
+  of_others_.reset();
+  uncounted_.clear();
+  if (package == MATSOLVERMUMPS) {
+    Mat factors_of = nullptr;
+    PetscInt megabytes = 0;
+    PCFactorGetMatrix(pc, &factors_of);
+    check_petsc(MatMumpsGetInfo(factors_of, 16, &megabytes), "ask MUMPS for its memory");
+    of_others_.emplace(std::int64_t{megabytes} << 20U);
+  } else if (factors && !package.empty() && package != MATSOLVERPETSC) {
+    uncounted_ = package;
+  } else if (name == PCHYPRE || name == PCML || name == PCSPAI || name == PCPARMS) {
+    uncounted_ = name;
+  }
+}
+
 std::string GridSystems::advice() const {
   return fmt::format("options that may help: {0}pc_type lu, {0}ksp_type gmres, {0}ksp_max_it, {0}ksp_monitor", prefix_);
 }
 
 void GridSystems::solve(double* x) {
+  const CountMemory counted(account_);
   give(x, rest_);
   std::string failure = solve_linear(false);
   if (free_.is_any()) free_.balance(x_);
@@ -368,6 +421,7 @@ void GridSystems::solve(double* x) {
 }
 
 void GridSystems::solve_transposed(double* x) {
+  const CountMemory counted(account_);
   give(x, rest_);
   if (free_.is_any()) free_.balance_transposed(rest_);
   const std::string failure = solve_linear(true);

@@ -4,6 +4,8 @@
 #include <petscsnes.h>
 
 #include <exception>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "solvers/steppers/implicit/jacobian_entries.hpp"
@@ -42,6 +44,10 @@ class GridSystems final : public StageSystems {
                  bool needs_slope) override;
   void solve(double* x) override;
   void solve_transposed(double* x) override;
+  void warm_up(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* x, double* slope,
+               bool transposed) override;
+  std::int64_t passing_bytes() const override { return passing_bytes_; }
+  std::string uncounted() const override { return uncounted_; }
   std::string failure() const override { return failure_; }
 
  private:
@@ -72,6 +78,7 @@ class GridSystems final : public StageSystems {
   void find_rest(const Stage& stage, double sign, Vec rest) const;
   std::string solve_linear(bool is_transposed);
   std::string advice() const;
+  void count_others();
   void fail(std::string why, double* y);
   template <class Work>
   PetscErrorCode without_throwing(Work work);
@@ -94,6 +101,10 @@ class GridSystems final : public StageSystems {
   KSP ksp_ = nullptr;  // of snes_
   Vec x_ = nullptr, rest_ = nullptr, left_ = nullptr;
   const Grid* grid_ = nullptr;
+  std::shared_ptr<MemoryAccount> account_;  // of what PETSc makes
+  std::optional<CountedBytes> of_others_;   // what a package that PETSc calls has taken
+  std::int64_t passing_bytes_ = 0;
+  std::string uncounted_;
   bool is_chosen_ = false;        // the linear solver, when there is a matrix
   bool is_used_ = false;          // it has solved something
   const Stage* stage_ = nullptr;  // while SNES works
