@@ -43,11 +43,6 @@ const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants
   };
   if (wants.adjoint && !method.has_adjoint) refuse("adjoint", "gradients");
   if (wants.tangent && !method.has_tangent) refuse("tangent", "checks of gradients");
-  if (method.pointwise_only && !spec.model.is_pointwise())
-    throw InputError(spec.time_place, "time.method '" + method.name +
-                                          "' solves the equations of each cell by themselves, and these read "
-                                          "neighbours; others will do: " +
-                                          join(methods_that([](const Method& m) { return !m.pointwise_only; })));
   if (spec.petsc.find("-step_") != std::string::npos && (!method.uses_petsc || spec.model.is_pointwise()))
     throw InputError(
         "petsc: the options -step_... are for implicit steps of equations that read neighbours, which these "

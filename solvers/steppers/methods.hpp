@@ -18,9 +18,8 @@ struct Method {
   bool has_adjoint = true, has_tangent = true;  ///< without: refused where derivatives are asked for
   /// Its steps read or write cells in C++, which a device's memory does not allow: refused on other machines.
   bool host_only = false;
-  bool pointwise_only = false;  ///< refused where equations read neighbours
-  bool uses_petsc = false;      ///< for equations that read neighbours (Stepper::Wants::petsc)
-  bool has_theta = false;       ///< its weight of the new state is asked for (Stepper::Wants::theta)
+  bool uses_petsc = false;  ///< for equations that read neighbours (Stepper::Wants::petsc)
+  bool has_theta = false;   ///< its weight of the new state is asked for (Stepper::Wants::theta)
   /// What may help when a state overflows: the end of a sentence that begins with "; ", or nothing.
   std::string advice = {};
   std::string advice_on_many_steps = {};  ///< where errors decide them and they are too many; added likewise

@@ -52,15 +52,9 @@ std::vector<std::string> times_of(const Method& method) {
   return all;
 }
 
-std::vector<Method> grid_methods() {
-  std::vector<Method> all = implicit_methods();
-  std::erase_if(all, [](const Method& method) { return method.pointwise_only; });
-  return all;
-}
-
 TEST(ImplicitGrids, GradientsAreThoseOfTheStepsTaken) {
   int turn = 0;  // methods in pairs with problems
-  for (const Method& method : grid_methods())
+  for (const Method& method : implicit_methods())
     for (const std::string& time : times_of(method)) {
       const std::string& text = turn % 3 == 0 ? line : turn % 3 == 1 ? plane : space;
       ++turn;
@@ -73,7 +67,7 @@ TEST(ImplicitGrids, GradientsAreThoseOfTheStepsTaken) {
 }
 
 TEST(ImplicitGrids, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
-  for (const Method& method : grid_methods())
+  for (const Method& method : implicit_methods())
     for (const std::string& time : times_of(method))
       for (const std::string& text : {line, plane}) {
         SCOPED_TRACE(time + text.substr(0, 12));
@@ -93,7 +87,7 @@ TEST(ImplicitGrids, MethodsHaveTheirOrders) {
   constexpr int n = 16;
   constexpr double pi = 3.14159265358979323846;
   const double rate = 2.0 * n * n * (1.0 - std::cos(pi / n));
-  for (const Method& method : grid_methods()) {
+  for (const Method& method : implicit_methods()) {
     const auto error = [&](double step) {
       Session session(
           test::text_case(fmt::format("case: heat\ngrid: {{x: {{cells: {}, to: 1, boundary: {{value: 0}}}}}}\n"

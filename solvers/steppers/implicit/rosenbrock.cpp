@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "solvers/steppers/reads.hpp"
+
 namespace hindsight {
 namespace {
 
@@ -19,7 +21,11 @@ std::size_t at(int i) {
 Rosenbrock::Rosenbrock(const Model& model, RosenbrockTableau tableau, const Active& active, Wants wants)
     : ImplicitStepper(model, active, wants, 2 * tableau.stages() + count, true),
       tableau_(std::move(tableau)),
-      product_(model, active_, ImplicitStepper::sums(), {wants.adjoint, wants.tangent}) {}
+      product_(model, active_, {wants.adjoint, wants.tangent}) {}
+
+std::array<int, 3> Rosenbrock::halo() const {
+  return deeper(ImplicitStepper::halo(), product_.halo());
+}
 
 void Rosenbrock::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
   ImplicitStepper::prepare(grid, tables, series);
@@ -30,6 +36,26 @@ void Rosenbrock::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
 void Rosenbrock::parameters_changed(Tables& tables, bool tangent) {
   ImplicitStepper::parameters_changed(tables, tangent);
   factored_ = {};
+}
+
+void Rosenbrock::clear_sums() {
+  ImplicitStepper::clear_sums();
+  product_.kernels().clear_sums();
+}
+
+void Rosenbrock::save_sums(BlockWriter& to) const {
+  ImplicitStepper::save_sums(to);
+  product_.kernels().save_sums(to);
+}
+
+void Rosenbrock::restore_sums(BlockReader& from) {
+  ImplicitStepper::restore_sums(from);
+  product_.kernels().restore_sums(from);
+}
+
+void Rosenbrock::add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const {
+  ImplicitStepper::add_sums(scalars, knots);
+  product_.kernels().add_sums(scalars, knots);
 }
 
 std::vector<Stepper::Described> Rosenbrock::describe() const {
@@ -59,18 +85,19 @@ void Rosenbrock::add_up_input(int i, const double* u, double* const* stages, dou
   for (int j = 0; j < i; ++j) add(out, {{tableau_.a[at(i)][at(j)], stages[j]}});
 }
 
-/// @param record where the step is recorded; null: nowhere. Leaves F(u) in the free block.
-void Rosenbrock::factorise(Tables& tables, StepTime time, double* u, double* const* record) {
+/// @param record where the step is recorded; null: nowhere. Leaves F(u) in the free block if that is needed, else
+/// values of no meaning.
+void Rosenbrock::factorise(Tables& tables, StepTime time, double* u, double* const* record, bool needs_slope) {
   factored_ = record != nullptr ? Factored{record[0], time.t, time.h} : Factored{};
   systems_->linearise(tables, series(), at_stage(time, 0), time.h * tableau_.gamma, u,
-                      scratch(2 * stages() + free_block), true);
+                      scratch(2 * stages() + free_block), needs_slope);
 }
 
 /// A no-op where the step was the last one to be recorded. Leaves the free block with values of no meaning.
 void Rosenbrock::factorise_recorded(Tables& tables, StepTime time, double* u, double* const* record) {
   const Factored wanted{record[0], time.t, time.h};
   if (factored_ == wanted) return;
-  if (!keeps_factors_) return factorise(tables, time, u, record);
+  if (!keeps_factors_) return factorise(tables, time, u, record, false);
   systems_->load_factors(record + stages());
   factored_ = wanted;
 }
@@ -80,7 +107,8 @@ void Rosenbrock::forward(Tables& tables, StepTime time, double* u, double* next,
   double* const y = scratch(2 * s + input);
   double* const in_time = scratch(2 * s + change_in_time);
   double* const slope = scratch(2 * s + free_block);
-  factorise(tables, time, u, stages == own_stages() ? nullptr : stages);
+  systems_->begin();
+  factorise(tables, time, u, stages == own_stages() ? nullptr : stages, true);
   if (product_.depends_on_time()) {
     combine(y, {{0.0, u}});
     product_.value(tables, series(), {at_stage(time, 0), u, y, 1.0}, in_time);

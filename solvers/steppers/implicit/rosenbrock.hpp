@@ -6,6 +6,7 @@
 // (ybar_i + the derivative of w_i (J U_i + gamma_i h F_t) with respect to u), and parameters likewise.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -19,13 +20,18 @@ class Rosenbrock final : public ImplicitStepper {
  public:
   Rosenbrock(const Model& model, RosenbrockTableau tableau, const Active& active, Wants wants);
 
-  int sums() const override { return ImplicitStepper::sums() + JacobianProduct::sums(active_); }
+  std::array<int, 3> halo() const override;
+  int sums() const override { return product_.sums(); }
   /// All U_i, and the factors where they are kept.
   int record_states() const override { return stages() + (keeps_factors_ ? factor_states() : 0); }
   int factor_states() const override { return systems_->factor_states(); }
   void keep_factors(bool wanted) override { keeps_factors_ = wanted && factor_states() > 0; }
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
   void parameters_changed(Tables& tables, bool tangent) override;
+  void clear_sums() override;
+  void save_sums(BlockWriter& to) const override;
+  void restore_sums(BlockReader& from) override;
+  void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const override;
   void step(Tables& tables, StepTime time, double* u, double* next) override;
   void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
   int error_order() const override { return tableau_.embedded_order + 1; }
@@ -47,7 +53,7 @@ class Rosenbrock final : public ImplicitStepper {
   void forward(Tables& tables, StepTime time, double* u, double* next, double* const* stages);
   void find_error(Tables& tables, StepTime time, double* u, double* next, double* const* stages, double* error);
   void add_up_input(int i, const double* u, double* const* stages, double* out) const;
-  void factorise(Tables& tables, StepTime time, double* u, double* const* record);
+  void factorise(Tables& tables, StepTime time, double* u, double* const* record, bool needs_slope);
   void factorise_recorded(Tables& tables, StepTime time, double* u, double* const* record);
 
   /// The recorded step that the factors belong to, by the first of its stages; until parameters change.
