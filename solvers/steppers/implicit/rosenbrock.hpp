@@ -43,8 +43,11 @@ class Rosenbrock final : public ImplicitStepper {
   std::vector<Described> describe() const override;
   std::vector<const KernelLibrary*> libraries() const override;
   std::string describe_memory() const override;
-  /// The state before the step: an overflow in it is what a step that is not finite usually begins with.
-  std::vector<Evaluation> evaluations(StepTime time) const override { return {{time.at(0.0), {}}}; }
+  /// The state before the step: an overflow in it is what a step that is not finite usually begins with. None where
+  /// equations read neighbours, whose values are not kept.
+  std::vector<Evaluation> evaluations(StepTime time) const override {
+    return model_.is_pointwise() ? std::vector<Evaluation>{{time.at(0.0), {}}} : std::vector<Evaluation>();
+  }
 
  private:
   int stages() const { return tableau_.stages(); }

@@ -39,7 +39,7 @@ class EquationKernels {
   // `at` is the time of the evaluation, with the length and the number of the step that it belongs to. Collective.
   using Blocks = std::initializer_list<double*>;
   void values(Tables& tables, const SeriesData& series, StepTime at, Blocks states, double* values);
-  /// Writes the tangents with held fields that do not change.
+  /// Writes the tangents, with held fields that change beyond walls alone.
   void tangents(Tables& tables, const SeriesData& series, StepTime at, Blocks states, double* direction,
                 double* tangents);
   /// Writes what the transposed derivative makes of w, and adds to the sums and to the arrays of parameter fields'
