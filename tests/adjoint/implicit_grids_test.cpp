@@ -359,6 +359,10 @@ TEST(ImplicitGrids, FailuresAreNamed) {
   const std::string linear = failure_of(plane + "time: {method: rodas4, step: 0.01, to: 0.1}\n" +
                                         "petsc: \"-step_ksp_type gmres -step_pc_type jacobi -step_ksp_max_it 2\"\n");
   EXPECT_NE(linear.find(": PETSc's linear solver (KSP) gave up after 2 iterations"), std::string::npos) << linear;
+  const std::string starts = failure_of(
+      "case: root\ngrid: {x: {cells: 8, to: 1, boundary: {slope: 0}}}\nstate: {u: {initial: 0}}\nequations: {dt(u): "
+      "\"lap(u) + sqrt(u) + 1\"}\ntime: {method: rodas4, step: 0.01, to: 0.1}\nobjective: [{final: u}]\n");
+  EXPECT_NE(starts.find("made of the equations' derivatives, is not finite"), std::string::npos) << starts;
 }
 
 }  // namespace
