@@ -44,11 +44,6 @@ const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants
   };
   if (wants.adjoint && !method.has_adjoint) refuse("adjoint", "gradients");
   if (wants.tangent && !method.has_tangent) refuse("tangent", "checks of gradients");
-  if (method.pointwise_only && !spec.model.is_pointwise())
-    throw InputError(spec.time_place, "time.method '" + method.name +
-                                          "' solves the equations of each cell by themselves, and these read "
-                                          "neighbours; others will do: " +
-                                          join(methods_that([](const Method& m) { return !m.pointwise_only; })));
   if (spec.model.has_constraints() && !method.takes_constraints)
     throw InputError(spec.time_place, "time.method '" + method.name + "' takes no equations zero(...); these do: " +
                                           join(methods_that([](const Method& m) { return m.takes_constraints; })));

@@ -18,6 +18,19 @@ double Series::at(double t) const {
   return (1.0 - p.weight) * lower + p.weight * upper;
 }
 
+double Series::rate_at(double t) const {
+  if (t < times.front() || t >= times.back()) return 0.0;
+  const std::size_t k = place(t).knot;
+  return (values[k + 1] - values[k]) / (times[k + 1] - times[k]);
+}
+
+std::array<double, 2> Series::rate_shares(double t) const {
+  if (t < times.front() || t >= times.back()) return {0.0, 0.0};
+  const std::size_t k = place(t).knot;
+  const double share = 1.0 / (times[k + 1] - times[k]);
+  return {-share, share};
+}
+
 bool Model::is_pointwise() const {
   const std::vector<Reach> all = reach(right_hand_sides);
   return std::all_of(all.begin(), all.end(), [](const Reach& r) { return r.depth == std::array<int, 3>{0, 0, 0}; });

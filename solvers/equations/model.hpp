@@ -29,6 +29,9 @@ struct Series {
   };
   Place place(double t) const;
   double at(double t) const;
+  /// The change per time at t, at a knot that behind it; and how the knots around place(t) share in it.
+  double rate_at(double t) const;
+  std::array<double, 2> rate_shares(double t) const;
 };
 
 /// Plain data. Right-hand sides are discretised and refer to fields, parameters and series by name, to the time as

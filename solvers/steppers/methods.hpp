@@ -18,7 +18,6 @@ struct Method {
   bool has_adjoint = true, has_tangent = true;  ///< without: refused where derivatives are asked for
   /// Its steps read or write cells in C++, which a device's memory does not allow: refused on other machines.
   bool host_only = false;
-  bool pointwise_only = false;     ///< refused where equations read neighbours
   bool uses_petsc = false;         ///< for equations that read neighbours (Stepper::Wants::petsc)
   bool takes_constraints = false;  ///< (Model::constrained)
   bool takes_two_parts = false;    ///< equations tell which (Model::implicit_parts), or are refused

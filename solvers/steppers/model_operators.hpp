@@ -2,13 +2,11 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "solvers/equations/model.hpp"
-#include "solvers/steppers/kernels/evaluation_time.hpp"
-#include "solvers/steppers/kernels/kernel_set.hpp"
+#include "solvers/steppers/kernels/equation_kernels.hpp"
 #include "solvers/time/step_time.hpp"
 
 namespace hindsight {
@@ -26,19 +24,13 @@ namespace hindsight {
 /// once.
 class ModelOperators {
  public:
-  /// Which of several they are: the first of the sums (Tables) of series that are its own, and what distinguishes its
-  /// arrays from those of others.
-  struct Part {
-    int first_sum;
-    std::string prefix;
-  };
-  /// Derives F and what is wanted; only that is compiled. @param model, active outlive it. @param part without: the
-  /// sums of series follow those of the active scalars.
-  ModelOperators(const Model& model, const Active& active, const Derivatives& wanted, std::optional<Part> part = {});
+  /// Derives F and what is wanted; only that is compiled. @param model, active outlive it. @param name of its kernels,
+  /// where there are those of other models on the same graph.
+  ModelOperators(const Model& model, const Active& active, const Derivatives& wanted, const std::string& name = "rhs");
 
-  std::array<int, 3> halo() const { return kernels_.halo(); }
+  std::array<int, 3> halo() const { return kernels().halo(); }
   /// Sums (Tables) that it takes, those of the active scalars included.
-  int sums() const;
+  int sums() const { return equations_.sums(); }
   /// Compiles and allocates. @param series run parallel to model.series. @param longest of the kernels that are
   /// compiled (KernelLibrary). Collective.
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series,
@@ -46,8 +38,8 @@ class ModelOperators {
   /// Where series get new values, directions and sums from.
   SeriesData& series() { return series_; }
   /// What it has compiled, and what has been summed up through walls.
-  KernelSet& kernels() { return kernels_; }
-  const KernelSet& kernels() const { return kernels_; }
+  KernelSet& kernels() { return equations_.kernels(); }
+  const KernelSet& kernels() const { return equations_.kernels(); }
 
   // `at` is the time of the evaluation, with the length and the number of the step that it belongs to. Collective.
   /// Writes F to `slope`.
@@ -58,17 +50,8 @@ class ModelOperators {
   void adjoint(Tables& tables, StepTime at, double* u, double* w, double* product);
 
  private:
-  KernelRequest request(int first_sum) const;
-  void begin(Tables& tables, StepTime at, Direction direction, double* u);
-
-  const Model& model_;
-  const Active& active_;
-  KernelSet kernels_;
+  EquationKernels equations_;
   SeriesData series_;
-  std::optional<EvaluationTime> time_;                          // once the kernels are derived
-  std::vector<int> state_, direction_, multiplier_;             // symbols of arrays that are read
-  std::vector<int> slope_, tangent_product_, adjoint_product_;  // and written
-  int length_ = -1;                                             // of the step's length; -1: nobody reads it
 };
 
 }  // namespace hindsight

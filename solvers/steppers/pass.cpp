@@ -19,7 +19,8 @@ Pass::Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> group
       border_kernel_(border.kernel),
       interior_(border.kernel ? away_from_walls(grid, border.depth) : grid.interior()),
       ready_(interior_),
-      border_(shell(grid.interior(), interior_)) {
+      border_(border.kernel ? shell(grid.interior(), interior_) : std::vector<Box>()) {
+  if (!kernel) interior_ = ready_ = Box{{0, 0, 0}, {0, 0, 0}};
   for (GhostGroup& group : groups) {
     if (group.symbols.empty() || group.depth == std::array<int, 3>{0, 0, 0}) continue;
     HaloExchange halo(grid, static_cast<int>(group.symbols.size()), group.depth, group.corners);
@@ -102,7 +103,8 @@ void WallGather::run(const Tables& tables) const {
       if (depth_[a] > 0) transpose_walls(grid_, axis, depth_[a], tangential, *target.walls, cells, target.wall_bar[a]);
     }
   }
-  for (const Box& box : edge_) tables.launch(add_kernel_, box);
+  for (const Box& box : edge_)
+    if (add_kernel_) tables.launch(add_kernel_, box);
 }
 
 }  // namespace hindsight

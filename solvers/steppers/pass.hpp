@@ -29,7 +29,7 @@ struct BorderKernel {
 
 class Pass {
  public:
-  /// Groups without depth are dropped. Collective.
+  /// Groups without depth are dropped. @param kernel an empty one only fills ghosts. Collective.
   Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> groups, BorderKernel border = {});
   /// Allocates nothing.
   void run(const Tables& tables);
@@ -65,8 +65,8 @@ class WallGather {
     const FieldWalls* walls = nullptr;                 ///< rules of the array that the gather belongs to
     std::array<std::array<double*, 2>, 3> wall_bar{};  ///< where derivatives with respect to wall values add up
   };
-  /// @param ring writes every target's gather; @param add adds the targets to the outputs. @param depth of the ring on
-  /// axes with walls.
+  /// @param ring writes every target's gather; @param add adds the targets to the outputs; empty: only derivatives
+  /// with respect to wall values are wanted. @param depth of the ring on axes with walls.
   WallGather(const Grid& grid, const Kernel& ring, const Kernel& add, std::array<int, 3> depth,
              std::vector<Target> targets);
   void run(const Tables& tables) const;

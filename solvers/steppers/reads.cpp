@@ -12,6 +12,7 @@ Reach deepest(const std::vector<const KernelSpec*>& kernels, const std::vector<i
     const std::vector<Reach> all = reach(kernel->roots());
     for (std::size_t f = 0; f < all.size(); ++f) {
       if (!symbols.empty() && std::find(symbols.begin(), symbols.end(), static_cast<int>(f)) == symbols.end()) continue;
+      most.read = most.read || all[f].read;
       most.depth = deeper(most.depth, all[f].depth);
       most.corners = most.corners || all[f].corners;
     }
@@ -46,12 +47,9 @@ std::array<int, 3> ring_depth(const Model& model, const std::vector<Expr>& expre
   return depth;
 }
 
-GhostGroup ghosts_for(const KernelSpec& kernel, const std::vector<int>& symbols, const std::vector<FieldWalls>* walls,
-                      std::array<int, 3> extra) {
+GhostGroup ghosts_for(const KernelSpec& kernel, const std::vector<int>& symbols, const std::vector<FieldWalls>* walls) {
   const Reach r = deepest({&kernel}, symbols);
-  GhostGroup group{symbols, r.depth, r.depth, r.corners, walls};
-  if (r.depth != std::array<int, 3>{0, 0, 0}) group.depth = add(group.depth, extra);
-  return group;
+  return {symbols, r.depth, r.depth, r.corners, walls};
 }
 
 std::array<int, 3> add(std::array<int, 3> a, const std::array<int, 3>& b) {

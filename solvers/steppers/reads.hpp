@@ -22,9 +22,8 @@ std::vector<std::size_t> noises_read(const Graph& graph, const std::vector<const
 /// walls.
 std::array<int, 3> ring_depth(const Model& model, const std::vector<Expr>& expressions);
 
-/// The ghosts of `symbols` as deep as `kernel` reads them, plus `extra`.
-GhostGroup ghosts_for(const KernelSpec& kernel, const std::vector<int>& symbols, const std::vector<FieldWalls>* walls,
-                      std::array<int, 3> extra = {0, 0, 0});
+/// The ghosts of `symbols` as deep as `kernel` reads them.
+GhostGroup ghosts_for(const KernelSpec& kernel, const std::vector<int>& symbols, const std::vector<FieldWalls>* walls);
 
 /// Doubles that a kernel must move per cell: each field read once, each output written once.
 std::pair<int, int> traffic(const KernelSpec& kernel);

@@ -14,6 +14,7 @@ struct StageNames {
   static std::string ghost(const std::string& field) { return "ghost(" + field + ")"; }
   static std::string bar(const std::string& parameter) { return "bar(" + parameter + ")"; }
   static std::string dot(const std::string& name) { return "d(" + name + ")"; }
+  static std::string rate(const std::string& series) { return "rate(" + series + ")"; }
   static std::string weight(const std::string& series, int i, int knot) {
     return staged("w" + std::to_string(knot) + "(" + series + ")", std::to_string(i));
   }

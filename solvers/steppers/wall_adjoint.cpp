@@ -7,7 +7,6 @@
 
 #include "runtime/ordered_sum.hpp"
 #include "solvers/equations/derive.hpp"
-#include "solvers/steppers/stage_names.hpp"
 #include "solvers/steppers/wall_values.hpp"
 
 namespace hindsight {
@@ -44,7 +43,7 @@ struct WallPart {
 
 }  // namespace
 
-WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages, Expr share,
+WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::vector<Stage>& stages, Expr share,
                          const std::string& prefix, std::vector<KernelSpec>& kernels)
     : model_(model), active_(active) {
   for (std::size_t f = 0; f < model.fields.size(); ++f)
@@ -53,12 +52,12 @@ WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::ve
         if (!model.has_walls[static_cast<std::size_t>(axis)]) continue;
         Face face = named_face(f, axis, side, prefix);
         bool used = false;
-        for (const int stage : stages) {
+        for (const Stage& stage : stages) {
           KernelSpec kernel = derivative(face, stage, share);
           if (kernel.outputs.empty()) continue;
           used = true;
           kernel.name = fmt::format("w{}", kernels.size());
-          tasks_.push_back({faces_.size(), stage, kernels.size()});
+          tasks_.push_back({faces_.size(), stage.number, kernels.size()});
           kernels.push_back(kernel);
         }
         if (used) faces_.push_back(std::move(face));
@@ -82,18 +81,23 @@ WallAdjoint::Face WallAdjoint::named_face(std::size_t field, int axis, int side,
 }
 
 /// Without a name.
-KernelSpec WallAdjoint::derivative(const Face& face, int stage, Expr share) const {
+KernelSpec WallAdjoint::derivative(const Face& face, const Stage& stage, Expr share) const {
   Graph& graph = *model_.graph;
   const auto name_of = [&](int symbol) { return graph.fields()[static_cast<std::size_t>(symbol)]; };
   const ModelWall& wall =
       model_.walls[face.field][static_cast<std::size_t>(face.axis)][static_cast<std::size_t>(face.side)];
   std::vector<std::string> names = active_.scalars;
-  for (const std::string& q : active_.series) names.push_back(StageNames::stage(q, stage));
-  const std::vector<Expr> value = at_stage(model_, {wall.value}, std::to_string(stage));
+  for (const SeriesVariable& q : stage.series) names.push_back(q.name);
+  const std::vector<Expr> value = at_stage(model_, {wall.value}, std::to_string(stage.number));
   const Adjoint own = adjoint(value, {graph.field(name_of(face.bar_symbol))}, {}, names);
   KernelSpec kernel;
   const auto add = [&](int symbol, Expr amount) {
-    kernel.outputs.push_back({name_of(symbol), graph.field(name_of(symbol)) + amount});
+    const std::string array = name_of(symbol);
+    const auto known = std::ranges::find(kernel.outputs, array, &KernelSpec::Output::field);
+    if (known == kernel.outputs.end())
+      kernel.outputs.push_back({array, graph.field(array) + amount});
+    else
+      known->value = known->value + amount;  // of a series, beside its rate
   };
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (own.scalars[i].is_constant(0.0)) continue;
@@ -102,10 +106,9 @@ KernelSpec WallAdjoint::derivative(const Face& face, int stage, Expr share) cons
       add(face.scalar_symbols[i], amount);
       continue;
     }
-    const std::size_t q = i - active_.scalars.size();
-    for (int knot = 0; knot < 2; ++knot)
-      add(face.series_symbols[q][static_cast<std::size_t>(knot)],
-          graph.scalar(StageNames::weight(active_.series[q], stage, knot)) * amount);
+    const SeriesVariable& q = stage.series[i - active_.scalars.size()];
+    for (std::size_t knot = 0; knot < 2; ++knot)
+      add(face.series_symbols[q.series][knot], graph.scalar(q.weights[knot]) * amount);
   }
   return kernel;
 }

@@ -8,6 +8,7 @@
 #include "solvers/equations/kernel.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/block_archive.hpp"
+#include "solvers/steppers/kernels/derivation.hpp"
 #include "solvers/steppers/tables.hpp"
 
 namespace hindsight {
@@ -17,9 +18,14 @@ namespace hindsight {
 /// the arrays are added in global order.
 class WallAdjoint {
  public:
-  /// @param stages labels of the stages whose wall values are differentiated. @param share see above; invalid: 1.
-  /// @param prefix distinguishes the symbols of this set. Adds its kernels to `kernels`.
-  WallAdjoint(const Model& model, const Active& active, const std::vector<int>& stages, Expr share,
+  /// A stage (StageNames) whose wall values are differentiated, and what they read of active series.
+  struct Stage {
+    int number;
+    std::vector<SeriesVariable> series;
+  };
+  /// @param share see above; invalid: 1. @param prefix distinguishes the symbols of this set. Adds its kernels to
+  /// `kernels`.
+  WallAdjoint(const Model& model, const Active& active, const std::vector<Stage>& stages, Expr share,
               const std::string& prefix, std::vector<KernelSpec>& kernels);
 
   /// Allocates for a field's walls on this rank; returns where transposed rules of this stage put Ebar.
@@ -51,7 +57,7 @@ class WallAdjoint {
     std::size_t kernel;
   };
   Face named_face(std::size_t field, int axis, int side, const std::string& prefix) const;
-  KernelSpec derivative(const Face& face, int stage, Expr share) const;
+  KernelSpec derivative(const Face& face, const Stage& stage, Expr share) const;
   void bind_knots(Tables& tables, Face& face, const std::vector<Series::Place>& places) const;
   /// A wall of the whole grid with its ghosts: along axes p and q.
   struct Extent {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "solvers/steppers/implicit/methods.hpp"
+#include "solvers/steppers/methods.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -47,6 +48,41 @@ objective: [{final: "u^2"}]
 unknowns: {c: {}, k: {}, initial(u): {}}
 )yaml";
 
+/// Walls of two axes that move with the time, a series and unknowns, and meet in corners that equations read.
+const std::string moving = R"yaml(
+case: moving
+grid:
+  x: {cells: 8, to: 1, boundary: {lower: {value: "a*q*sin(3*t + y)", fields: {v: {value: "0.2*cos(a*t)*y"}}}, upper: {slope: "b*t*y"}}}
+  y: {cells: 9, to: 1, boundary: {value: "q^2*cos(2*t)*x", fields: {v: {slope: "a*sin(t)"}}}}
+parameters: {a: 0.7, b: 0.3, c: 0.5, k: {field: "1 + 0.5*x*y"}, q: {series: {times: [0, 0.05, 0.2], values: [1, 2, 0.5]}}}
+state: {u: {initial: "sin(2*pi*y)*x"}, v: {initial: "0.3 + 0.1*x"}}
+equations: {dt(u): "div(k*grad(u)) - 0.5*dx(u^2) - u*dy(v)", dt(v): "0.1*lap(v) + 0.2*dx(dy(u*v)) - c*q*v*sin(t)"}
+objective: [{final: "u^2 + v"}, {integral: "u^4"}]
+unknowns: {a: {}, b: {}, c: {}, k: {}, q: {}, initial(u): {}}
+)yaml";
+
+/// Linear, and an unknown in a wall that moves alone: of the product with the Jacobian, walls alone have derivatives.
+const std::string shaken = R"yaml(
+case: shaken
+grid: {x: {cells: 4, to: 1, boundary: {slope: 0}}, y: {cells: 3, to: 1, boundary: {lower: {value: "a*sin(9*t)*x"}, upper: {value: 0}}}, z: {cells: 10, to: 1, boundary: {lower: {slope: "q*x"}, upper: {value: "q"}}}}
+parameters: {a: 0.7, q: {series: {times: [0, 0.04, 0.2], values: [1, 2, 0.5]}}}
+state: {u: {initial: "x*z"}}
+equations: {dt(u): "lap(u)"}
+objective: [{final: "u^2"}]
+unknowns: {a: {}, q: {}, initial(u): {}}
+)yaml";
+
+/// Of fourth order, in fluxes that read no state where they are differentiated.
+const std::string wide = R"yaml(
+case: wide
+grid: {x: {cells: 31, to: 1, boundary: {lower: {value: "sin(3*t)"}, upper: {value: "a*t"}}}, order: 4}
+parameters: {a: 0.7, q: {series: {times: [0, 0.05, 0.2], values: [1, 2, 0.5]}}}
+state: {u: {initial: "x"}}
+equations: {dt(u): "0.1*lap(u) - 0.5*dx(u^2) + q^2*u"}
+objective: [{final: "u^3"}]
+unknowns: {a: {}, q: {}, initial(u): {}}
+)yaml";
+
 std::vector<std::string> times_of(const Method& method) {
   std::vector<std::string> all = {"time: {method: " + method.name + ", step: 0.011, to: 0.1}\n"};
   if (method.estimates_errors)
@@ -54,15 +90,9 @@ std::vector<std::string> times_of(const Method& method) {
   return all;
 }
 
-std::vector<Method> grid_methods() {
-  std::vector<Method> all = implicit_methods();
-  std::erase_if(all, [](const Method& method) { return method.pointwise_only; });
-  return all;
-}
-
 TEST(ImplicitGrids, GradientsAreThoseOfTheStepsTaken) {
   int turn = 0;  // methods in pairs with problems
-  for (const Method& method : grid_methods())
+  for (const Method& method : implicit_methods())
     for (const std::string& time : times_of(method)) {
       const std::string& text = turn % 3 == 0 ? line : turn % 3 == 1 ? plane : space;
       ++turn;
@@ -74,8 +104,33 @@ TEST(ImplicitGrids, GradientsAreThoseOfTheStepsTaken) {
     }
 }
 
+TEST(ImplicitGrids, GradientsOfRosenbrockStepsAreRightAtWallsOfAllKinds) {
+  for (const std::string method : {"ros3p", "rodas4"})
+    for (const std::string& time : times_of(methods().find(method)))
+      for (const std::string& text : {line, plane, space, moving, shaken, wide}) {
+        SCOPED_TRACE(time + text.substr(0, 13));
+        Session session(test::text_case(text + time), test::world(), Sensitivities::adjoint_and_tangent);
+        session.gradient({});
+        session.simulation().fix_end();
+        test::expect_right_gradient(session, 5e-3, 1e-13);
+      }
+}
+
+TEST(ImplicitGrids, RosenbrockStepsOfMovingWallsHaveOneHash) {
+  for (const std::string method : {"ros3p", "rodas4"})
+    for (const std::string& time : times_of(methods().find(method)))
+      for (const std::string& text : {moving, shaken}) {
+        SCOPED_TRACE(time + text.substr(0, 13));
+        Session serial(test::text_case(text + time), test::self(), Sensitivities::adjoint);
+        const Evaluation expected = serial.gradient({});
+        Session session(test::text_case(text + time + "checkpoints: {host: 3 slots}\n"), test::world(),
+                        Sensitivities::adjoint);
+        test::expect_same_bits(session, session.gradient({}), expected);
+      }
+}
+
 TEST(ImplicitGrids, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
-  for (const Method& method : grid_methods())
+  for (const Method& method : implicit_methods())
     for (const std::string& time : times_of(method))
       for (const std::string& text : {line, plane}) {
         SCOPED_TRACE(time + text.substr(0, 12));
@@ -95,7 +150,7 @@ TEST(ImplicitGrids, MethodsHaveTheirOrders) {
   constexpr int n = 16;
   constexpr double pi = 3.14159265358979323846;
   const double rate = 2.0 * n * n * (1.0 - std::cos(pi / n));
-  for (const Method& method : grid_methods()) {
+  for (const Method& method : implicit_methods()) {
     const auto error = [&](double step) {
       Session session(
           test::text_case(fmt::format(
@@ -110,6 +165,58 @@ TEST(ImplicitGrids, MethodsHaveTheirOrders) {
     };
     EXPECT_GT(std::log2(error(0.02) / error(0.01)), method.order - 0.2) << method.name;
   }
+}
+
+/// u = E(t) (1 + x), which differences are exact for: what is left is the error in time. Theory has less than the order
+/// of rodas4 where values on walls change.
+TEST(ImplicitGrids, RosenbrockMethodsKeepTheirOrderWhereWallsMove) {
+  const std::string e = "exp(0.5*sin(3*t))";
+  const auto error = [&](const std::string& method, const std::string& walls, int steps) {
+    Session session(
+        test::text_case(fmt::format("case: walls\ngrid: {{x: {{cells: 20, to: 1, boundary: {1}}}}}\n"
+                                    "state: {{u: {{initial: \"1 + x\"}}}}\n"
+                                    "equations: {{dt(u): \"lap(u) - u^2 + (1.5*cos(3*t) + {0}*(1+x))*{0}*(1+x)\"}}\n"
+                                    "objective: [{{final: \"(u - exp(0.5*sin(3))*(1+x))^2\"}}]\n"
+                                    "time: {{method: {2}, step: {3}, to: 1}}\n",
+                                    e, walls, method, 1.0 / steps)),
+        test::world(), Sensitivities::none);
+    return std::sqrt(session.objective({}));
+  };
+  const std::string value = "{value: \"" + e + "*(1+x)\"}", slope = "{slope: \"" + e + "\"}";
+  struct Expected {
+    std::string method, walls;
+    double order, error;  // with 40 steps
+  };
+  for (const Expected& of : {Expected{"rodas4", value, 2.85, 6e-7}, Expected{"rodas4", slope, 3.7, 4e-8},
+                             Expected{"ros3p", value, 2.7, 3e-5}, Expected{"ros3p", slope, 2.8, 4e-5}}) {
+    const double longer = error(of.method, of.walls, 40), shorter = error(of.method, of.walls, 80);
+    EXPECT_GT(std::log2(longer / shorter), of.order) << of.method << " " << of.walls;
+    EXPECT_LT(longer, of.error) << of.method << " " << of.walls;
+  }
+}
+
+/// A grid whose cells depend on their neighbours by a factor of zero is an ensemble.
+TEST(ImplicitGrids, RosenbrockStepsAreThoseOfEnsemblesWhereNothingCouplesCells) {
+  for (const std::string method : {"ros3p", "rodas4"})
+    for (const std::string& time : times_of(methods().find(method))) {
+      SCOPED_TRACE(time);
+      const auto evaluated = [&](const std::string& coupling) {
+        const std::string text =
+            "case: cells\ngrid: {x: {cells: 12, to: 1, boundary: {value: \"sin(t)\"}}}\n"
+            "parameters: {a: 3, d: 0, q: {series: {times: [0, 0.2], values: [1, 2]}}}\nstate: {u: {initial: "
+            "\"1 + x\"}, v: {initial: 0.4}}\nequations: {dt(u): \"a*u - u*v*q" +
+            coupling + "\", dt(v): \"9*(u^2 - v) + sin(30*t)\"}\nobjective: [{final: \"u*v\"}]\n" +
+            "unknowns: {a: {}, q: {}, initial(u): {}}\n";
+        Session session(test::text_case(text + time), test::world(), Sensitivities::adjoint);
+        Evaluation found = session.gradient({});
+        return std::pair(found.objective, found.gradient);
+      };
+      const auto alone = evaluated(""), coupled = evaluated(" + d*lap(u)");
+      EXPECT_NEAR(coupled.first, alone.first, 1e-13 * std::fabs(alone.first));
+      for (std::size_t i = 0; i < alone.second.size(); ++i)
+        for (std::size_t k = 0; k < alone.second[i].size(); ++k)
+          EXPECT_NEAR(coupled.second[i][k], alone.second[i][k], 1e-13 * (1 + std::fabs(alone.second[i][k])));
+    }
 }
 
 /// PETSc's iterations, to their tolerance.
@@ -253,6 +360,13 @@ TEST(ImplicitGrids, FailuresAreNamed) {
   EXPECT_NE(failure_of(plane + time + "petsc: \"-step_ksp_type gmres -step_pc_type jacobi -step_ksp_max_it 2\"\n")
                 .find("DIVERGED_LINEAR_SOLVE"),
             std::string::npos);
+  const std::string linear = failure_of(plane + "time: {method: rodas4, step: 0.01, to: 0.1}\n" +
+                                        "petsc: \"-step_ksp_type gmres -step_pc_type jacobi -step_ksp_max_it 2\"\n");
+  EXPECT_NE(linear.find(": PETSc's linear solver (KSP) gave up after 2 iterations"), std::string::npos) << linear;
+  const std::string starts = failure_of(
+      "case: root\ngrid: {x: {cells: 8, to: 1, boundary: {slope: 0}}}\nstate: {u: {initial: 0}}\nequations: {dt(u): "
+      "\"lap(u) + sqrt(u) + 1\"}\ntime: {method: rodas4, step: 0.01, to: 0.1}\nobjective: [{final: u}]\n");
+  EXPECT_NE(starts.find("made of the equations' derivatives, is not finite"), std::string::npos) << starts;
 }
 
 }  // namespace

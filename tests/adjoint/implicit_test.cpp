@@ -239,12 +239,6 @@ TEST(Implicit, SlopesThatAreKeptAreThoseOfTheEquations) {
 }
 
 TEST(Implicit, FailuresAreNamed) {
-  const std::string grid =
-      "case: grid\ngrid: {x: {cells: 13, to: 1, boundary: periodic}}\nstate: {u: {initial: x}}\n"
-      "equations: {dt(u): \"dxx(u)\"}\ntime: {method: rodas4, step: 0.1, to: 1}\nobjective: [{final: u}]\n";
-  EXPECT_NE(failure_of(grid).find("time.method 'rodas4' solves the equations of each cell by themselves"),
-            std::string::npos)
-      << failure_of(grid);
   const std::string newton =
       "case: newton\nstate: {u: {initial: 1}, v: {initial: 2}}\nequations: {dt(u): \"-u\", dt(v): \"1 + v^2\"}\n"
       "time: {method: beuler, step: 0.5, to: 2}\nobjective: [{final: u}]\n";

@@ -67,6 +67,26 @@ time: {to: 16, )yaml" + std::string(time) +
   }
 }
 
+/// What walls that move have summed up is kept, of the equations and of their derivatives.
+TEST_F(Resume, RosenbrockStepsBesideMovingWallsGoOn) {
+  write_text("case.yaml", R"yaml(
+case: walls
+grid: {x: {cells: 300, to: 1, boundary: {lower: {value: "a*sin(3*t)"}, upper: {slope: "q"}}}}
+parameters: {a: 0.3, k: {field: "1 + x"}, q: {series: {times: [0, 1, 2], values: [1, 2, 0]}}}
+state: {u: {initial: "x"}}
+equations: {dt(u): "div(k*grad(u)) - u^3"}
+objective: [{final: "u^2"}]
+unknowns: {a: {}, k: {}, q: {}}
+checkpoints: {host: 20 slots}
+time: {to: 2, method: rodas4, step: 0.001}
+)yaml");
+  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  ASSERT_TRUE(run_and_kill("gradient case.yaml --epoch 0.02s --out killed", "killed", 2)) << output();
+  ASSERT_TRUE(run_and_kill("resume killed", "killed", 2) || run("resume killed") == 0) << output();
+  EXPECT_EQ(run("resume killed"), 0) << output();
+  EXPECT_EQ(answer("killed"), answer("whole"));
+}
+
 /// Spans of steps, whose records are more than the states that they begin with.
 TEST_F(Resume, SpansGoOn) {
   write_text("case.yaml", R"yaml(

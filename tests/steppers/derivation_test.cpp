@@ -117,7 +117,8 @@ TEST(Derivation, SharesMultiplyWhatParametersGetAndNothingElse) {
 TEST(Derivation, TangentsFollowAllThatIsDifferentiatedFor) {
   const Derived derived(
       {.name = "", .equations = {{"u", "a*u + q"}}, .scalars = {{"a", 1.0}}, .series = {{"q", {0.0}, {1.0}}}});
-  EXPECT_EQ(text_of(tangent_kernel(derived.of.active, derived.request)), "F(u) = d(u@1)*a + d(a)*u@1 + d(q@1)");
+  EXPECT_EQ(text_of(tangent_kernel(derived.of.model, derived.of.active, derived.request)),
+            "F(u) = d(u@1)*a + d(a)*u@1 + d(q@1)");
 }
 
 }  // namespace

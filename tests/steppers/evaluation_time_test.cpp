@@ -11,14 +11,14 @@ namespace {
 /// One cell, an active series q and another, p, which is not; sums from 3 on. `read` are the scalars that kernels read.
 class TimeOfAnEvaluation : public ::testing::Test {
  protected:
-  void make(const std::vector<std::string>& read) {
+  void make(const std::vector<std::string>& read, SeriesReads reads = SeriesReads::values) {
     model.series = {"p", "q"};
     active.series = {"q"};
     for (const std::string& name : read) model.graph->scalar(name);
-    time.emplace(model, active, 2, 3);
+    time.emplace(model, active, 2, 3, reads);
     series.emplace(model, active);
     grid.emplace(std::vector<Axis>{}, Communicator(MPI_COMM_SELF), std::array<int, 3>{0, 0, 0});
-    tables.emplace(*model.graph, *grid, 5);
+    tables.emplace(*model.graph, *grid, 3 + EvaluationTime::sums(active, reads));
     series->prepare(*grid, {{"p", {0.0, 1.0}, {7.0, 9.0}}, {"q", {0.0, 2.0, 3.0}, {10.0, 20.0, 50.0}}});
     series->bind_sums(0, knots.data());
     one.emplace(KernelLibrary({{"add_to_sums", {}, {{3, weight(0)}, {4, weight(1)}}}}, Boxes::cell,
@@ -74,6 +74,27 @@ TEST_F(TimeOfAnEvaluation, GivesTheFirstAndTheLastKnotAllBeyondThem) {
   EXPECT_EQ(knots_at(-1.0), (std::vector<double>{1.0, 0.0, 0.0}));
   EXPECT_EQ(knots_at(3.0), (std::vector<double>{0.0, 0.0, 1.0}));
   EXPECT_EQ(knots_at(9.0), (std::vector<double>{0.0, 0.0, 1.0}));
+}
+
+TEST_F(TimeOfAnEvaluation, SetsTheRatesOfSeriesWhereTheyAreRead) {
+  const std::vector<std::string> rates = {"rate(p)@2", "rate(q)@2", "d(rate(q)@2)", "w0(rate(q))@2", "w1(rate(q))@2"};
+  const auto expect = [&](double t, double p, double q, std::vector<double> shares) {
+    time->set(*tables, *series, t);
+    time->bind_knots(*tables, *series, t);
+    EXPECT_EQ(scalar("rate(p)@2"), p) << t;
+    EXPECT_EQ(scalar("rate(q)@2"), q) << t;
+    EXPECT_EQ((std::vector<double>{scalar("w0(rate(q))@2"), scalar("w1(rate(q))@2")}), shares) << t;
+  };
+  make(rates, SeriesReads::values_and_rates);
+  expect(-1.0, 0.0, 0.0, {0.0, 0.0});
+  expect(0.0, 2.0, 5.0, {-0.5, 0.5});
+  expect(1.0, 0.0, 5.0, {-0.5, 0.5});
+  expect(2.0, 0.0, 30.0, {-1.0, 1.0});
+  expect(3.0, 0.0, 0.0, {0.0, 0.0});
+  series->set_directions({{"q", {0.0, 2.0, 3.0}, {1.0, 2.0, 2.0}}});
+  time->set_directions(*tables, *series, 0.5);
+  EXPECT_EQ(scalar("d(rate(q)@2)"), 0.5);
+  EXPECT_EQ(EvaluationTime::sums(active, SeriesReads::values_and_rates), 4);
 }
 
 TEST_F(TimeOfAnEvaluation, LeavesOutWhatNoKernelReads) {

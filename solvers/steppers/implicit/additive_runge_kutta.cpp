@@ -22,13 +22,8 @@ AdditiveRungeKutta::AdditiveRungeKutta(const Model& model, AdditiveTableau table
       implicit_(std::move(tableau.implicit_part)) {
   if (!is_split()) return;
   explicit_model_.emplace(part_of(model, model.explicit_parts));
-  own_explicit_.emplace(*explicit_model_, active_, Derivatives{wants_.adjoint, wants_.tangent},
-                        ModelOperators::Part{ImplicitStepper::sums(), "explicit_"});
+  own_explicit_.emplace(*explicit_model_, active_, Derivatives{wants_.adjoint, wants_.tangent}, "explicit");
   add_operators(*own_explicit_);
-}
-
-int AdditiveRungeKutta::sums() const {
-  return ImplicitStepper::sums() + (is_split() ? EvaluationTime::sums(active_) : 0);
 }
 
 void AdditiveRungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {

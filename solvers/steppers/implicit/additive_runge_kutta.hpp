@@ -22,7 +22,6 @@ class AdditiveRungeKutta final : public ImplicitStepper {
   /// explicitly.
   AdditiveRungeKutta(const Model& model, AdditiveTableau tableau, const Active& active, Wants wants);
 
-  int sums() const override;
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
   /// Y_2 to Y_s; and u' where constraints are solved there.
   int record_states() const override { return stages() - 1 + (constraints_ ? 1 : 0); }

@@ -13,11 +13,10 @@ Model constraints_of(Model model) {
 
 }  // namespace
 
-Constraints::Constraints(const Model& model, const Active& active, int first_sum, const Derivatives& wanted,
-                         const std::string& petsc)
+Constraints::Constraints(const Model& model, const Active& active, const Derivatives& wanted, const std::string& petsc)
     : model_(constraints_of(model)),
       variables_(constrained_variables(model)),
-      operators_(model_, active, wanted, ModelOperators::Part{first_sum, "constraint_"}),
+      operators_(model_, active, wanted, "constraint"),
       systems_(make_stage_systems(model_, active, operators_, {variables_, "constraint_", petsc})) {}
 
 void Constraints::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series,

@@ -14,12 +14,9 @@ namespace hindsight {
 /// ModelOperators.
 class Constraints {
  public:
-  /// @param first_sum of the sums() that are its own. @param petsc see Stepper::Wants; options have the prefix
-  /// -constraint_. model and active outlive it.
-  Constraints(const Model& model, const Active& active, int first_sum, const Derivatives& wanted,
-              const std::string& petsc);
+  /// @param petsc see Stepper::Wants; options have the prefix -constraint_. model and active outlive it.
+  Constraints(const Model& model, const Active& active, const Derivatives& wanted, const std::string& petsc);
 
-  static int sums(const Active& active) { return EvaluationTime::sums(active); }
   ModelOperators& operators() { return operators_; }
   const ModelOperators& operators() const { return operators_; }
   KernelSet& system_kernels() { return systems_->kernels(); }

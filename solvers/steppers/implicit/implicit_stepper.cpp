@@ -24,7 +24,7 @@ ImplicitStepper::ImplicitStepper(Model model, const Active& active, Wants wants,
     add_kernels(systems_->kernels());
   }
   if (!model_.has_constraints()) return;
-  constraints_.emplace(model_, active_, operators_.sums(), Derivatives{wants_.adjoint, wants_.tangent}, wants_.petsc);
+  constraints_.emplace(model_, active_, Derivatives{wants_.adjoint, wants_.tangent}, wants_.petsc);
   add_operators(constraints_->operators());
   add_kernels(constraints_->system_kernels());
 }
@@ -36,7 +36,7 @@ void ImplicitStepper::add_operators(ModelOperators& operators) {
 
 std::array<int, 3> ImplicitStepper::halo() const {
   std::array<int, 3> deepest{0, 0, 0};
-  for (const ModelOperators* operators : all_operators_) deepest = deeper(deepest, operators->halo());
+  for (const KernelSet* kernels : kernel_sets_) deepest = deeper(deepest, kernels->halo());
   return deepest;
 }
 

@@ -24,7 +24,7 @@ class ImplicitStepper : public Stepper {
   std::int64_t working_states() const override {
     return scratch_states_ + (constraints_ ? Constraints::working_states : 0);
   }
-  int sums() const override { return operators_.sums() + (constraints_ ? Constraints::sums(active_) : 0); }
+  int sums() const override { return operators_.sums(); }
   StateShape state(const Grid& grid) const override { return shape_of_fields(grid, model_.fields.size()); }
 
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;

@@ -1,28 +1,29 @@
 // The product of a model's Jacobian with a vector, as a function of the state: with its derivatives.
 #pragma once
 
-#include <optional>
+#include <array>
 #include <string>
-#include <vector>
 
-#include "solvers/steppers/kernels/evaluation_time.hpp"
-#include "solvers/steppers/kernels/kernel_set.hpp"
-#include "solvers/time/step_time.hpp"
+#include "solvers/steppers/kernels/equation_kernels.hpp"
 
 namespace hindsight {
 
-/// P(u, p; v, s) = J v + s dF/dt, where J is dF/du and dF/dt holds what series change, with the derivatives of P with
-/// respect to u and p: what linearly implicit methods need, whose steps contain J itself. For models that read no
-/// neighbours. Blocks are states of the model's fields; arrays and sums are bound as for ModelOperators.
+/// P(u, p; v, s) = J v + s dF/dt, where J is dF/du and dF/dt holds what series and the values of walls change, with the
+/// derivatives of P with respect to u and p: what linearly implicit methods need, whose steps contain J itself. Beyond
+/// walls, v is what the derivatives of their rules make of it and of s: on a wall where u = E, v = s dE/dt. Blocks are
+/// states of the model's fields; arrays and sums are bound as for ModelOperators.
 class JacobianProduct {
  public:
-  /// @param first_sum of the sums() that are its own. model and active outlive it.
-  JacobianProduct(const Model& model, const Active& active, int first_sum, const Derivatives& wanted);
+  /// @param model, active outlive it.
+  JacobianProduct(const Model& model, const Active& active, const Derivatives& wanted);
 
-  static int sums(const Active& active) { return 2 * EvaluationTime::sums(active); }
+  /// Sums (Tables): those of ModelOperators, and more behind them.
+  int sums() const { return equations_.sums(); }
+  std::array<int, 3> halo() const { return kernels().halo(); }
   /// Whether dF/dt is not zero.
   bool depends_on_time() const { return depends_on_time_; }
-  KernelSet& kernels() { return kernels_; }
+  KernelSet& kernels() { return equations_.kernels(); }
+  const KernelSet& kernels() const { return equations_.kernels(); }
   /// Collective.
   void prepare(const Grid& grid, Tables& tables, const SeriesData& series);
 
@@ -33,6 +34,7 @@ class JacobianProduct {
     double* v;
     double s;
   };
+  // Collective.
   void value(Tables& tables, const SeriesData& series, const At& at, double* product);
   /// Writes (dP/du) du + (dP/dp) pdot.
   void tangent(Tables& tables, const SeriesData& series, const At& at, double* du, double* product);
@@ -40,25 +42,14 @@ class JacobianProduct {
   void adjoint(Tables& tables, const SeriesData& series, const At& at, double* w, double* product);
 
  private:
-  /// How a series changes with time: a scalar, and where its derivatives go if it is active.
-  struct Slope {
-    std::size_t series = 0;
-    int symbol = -1, dot = -1;
-    std::array<int, 2> weights{-1, -1};
-    std::size_t active = 0;
-    int first_sum = -1;  ///< -1: it is not active
-  };
-  KernelRequest request(int first_sum);
-  void begin(Tables& tables, const SeriesData& series, const At& at);
+  void set_part(Tables& tables, double s) const {
+    if (s_ >= 0) tables.scalar(s_) = s;
+  }
 
-  const Model& model_;
-  const Active& active_;
-  KernelSet kernels_;
-  std::optional<EvaluationTime> time_;
-  bool depends_on_time_ = false;
-  int s_ = -1, length_ = -1;  // symbols
-  std::vector<int> state_, dot_state_, direction_, multiplier_, value_, dot_value_, gathered_;
-  std::vector<Slope> slopes_;
+  Model product_;  // whose equations are P, of the fields u and, held, v
+  bool depends_on_time_;
+  EquationKernels equations_;
+  int s_;  // symbol; -1: nobody reads it
 };
 
 }  // namespace hindsight

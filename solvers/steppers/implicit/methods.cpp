@@ -54,8 +54,7 @@ std::vector<Method> implicit_methods() {
   }
   for (const RosenbrockTableau& tableau : rosenbrock_tableaux()) {
     all.push_back(implicit(tableau.name, "Rosenbrock", tableau.order, true));
-    all.back().pointwise_only = true;
-    all.back().takes_constraints = false;
+    all.back().takes_constraints = tableau.is_stiffly_accurate();
     all.back().make = [tableau](const Model& model, const Active& active, const Stepper::Wants& wants) {
       return std::make_unique<Rosenbrock>(model, tableau, active, wants);
     };

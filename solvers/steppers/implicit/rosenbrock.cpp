@@ -19,7 +19,7 @@ std::size_t at(int i) {
 Rosenbrock::Rosenbrock(const Model& model, RosenbrockTableau tableau, const Active& active, Wants wants)
     : ImplicitStepper(model, active, wants, 2 * tableau.stages() + count, Solves::linear_systems),
       tableau_(std::move(tableau)),
-      product_(model_, active_, ImplicitStepper::sums(), {wants.adjoint, wants.tangent}) {
+      product_(model_, active_, {wants.adjoint, wants.tangent}) {
   add_kernels(product_.kernels());
 }
 
@@ -49,18 +49,19 @@ void Rosenbrock::add_up_input(int i, const double* u, double* const* stages, dou
   for (int j = 0; j < i; ++j) add(out, {{tableau_.a[at(i)][at(j)], stages[j]}});
 }
 
-/// @param record where the step is recorded; null: nowhere. Leaves F(u) in the free block.
-void Rosenbrock::factorise(Tables& tables, StepTime time, double* u, double* const* record) {
+/// @param record where the step is recorded; null: nowhere. Leaves F(u) in the free block if that is needed, else
+/// values of no meaning.
+void Rosenbrock::factorise(Tables& tables, StepTime time, double* u, double* const* record, bool needs_slope) {
   factored_ = record != nullptr ? Factored{record[0], time.t, time.h} : Factored{};
   systems_->linearise(tables, series(), at_stage(time, 0), time.h * tableau_.gamma, u,
-                      scratch(2 * stages() + free_block), true);
+                      scratch(2 * stages() + free_block), needs_slope);
 }
 
 /// A no-op where the step was the last one to be recorded. Leaves the free block with values of no meaning.
 void Rosenbrock::factorise_recorded(Tables& tables, StepTime time, double* u, double* const* record) {
   const Factored wanted{record[0], time.t, time.h};
   if (factored_ == wanted) return;
-  if (!keeps_factors_) return factorise(tables, time, u, record);
+  if (!keeps_factors_) return factorise(tables, time, u, record, false);
   systems_->load_factors(record + stages());
   factored_ = wanted;
 }
@@ -70,7 +71,8 @@ void Rosenbrock::forward(Tables& tables, StepTime time, double* u, double* next,
   double* const y = scratch(2 * s + input);
   double* const in_time = scratch(2 * s + change_in_time);
   double* const slope = scratch(2 * s + free_block);
-  factorise(tables, time, u, stages == own_stages() ? nullptr : stages);
+  begin_step();
+  factorise(tables, time, u, stages == own_stages() ? nullptr : stages, true);
   if (product_.depends_on_time()) {
     combine(y, {{0.0, u}});
     product_.value(tables, series(), {at_stage(time, 0), u, y, 1.0}, in_time);
@@ -82,8 +84,10 @@ void Rosenbrock::forward(Tables& tables, StepTime time, double* u, double* next,
       operators_.rhs(tables, at_stage(time, i), y, slope);
     }
     double* const stage = stages[i];
-    combine(stage, {{hg, slope}});
+    combine(stage, {{0.0, u}});
     for (int j = 0; j < i; ++j) add(stage, {{tableau_.gamma * tableau_.c[at(i)][at(j)], stages[j]}});
+    clear_constrained(stage);
+    add(stage, {{hg, slope}});
     if (product_.depends_on_time()) add(stage, {{hg * tableau_.gammas[at(i)] * time.h, in_time}});
     systems_->solve(stage);
   }
@@ -138,9 +142,11 @@ void Rosenbrock::reverse(Tables& tables, StepTime time, double* u, double* const
   for (int i = s - 1; i >= 0; --i) {
     double* const z = scratch(i);
     double* const ybar = scratch(s + i);
-    combine(z, {{tableau_.m[at(i)], lambda}});
-    for (int j = i + 1; j < s; ++j)
-      add(z, {{tableau_.a[at(j)][at(i)], scratch(s + j)}, {tableau_.gamma * tableau_.c[at(j)][at(i)], scratch(j)}});
+    combine(z, {{0.0, lambda}});
+    for (int j = i + 1; j < s; ++j) add(z, {{tableau_.gamma * tableau_.c[at(j)][at(i)], scratch(j)}});
+    clear_constrained(z);
+    add(z, {{tableau_.m[at(i)], lambda}});
+    for (int j = i + 1; j < s; ++j) add(z, {{tableau_.a[at(j)][at(i)], scratch(s + j)}});
     systems_->solve_transposed(z);
     combine(w, {{hg, z}});
     add_up_input(i, u, stages, y);
@@ -164,8 +170,11 @@ void Rosenbrock::tangent(Tables& tables, StepTime time, double* u, double* const
     double* const dstage = scratch(i);
     operators_.tangent(tables, at_stage(time, i), y, dy, dstage);
     product_.tangent(tables, series(), {at_stage(time, 0), u, stages[i], tableau_.gammas[at(i)] * time.h}, du, change);
-    combine(dstage, {{hg, dstage}, {hg, change}});
+    combine(change, {{hg, change}, {hg, dstage}});
+    combine(dstage, {{0.0, du}});
     for (int j = 0; j < i; ++j) add(dstage, {{tableau_.gamma * tableau_.c[at(i)][at(j)], scratch(j)}});
+    clear_constrained(dstage);
+    add(dstage, {{1.0, change}});
     systems_->solve(dstage);
     add(dnext, {{tableau_.m[at(i)], dstage}});
   }

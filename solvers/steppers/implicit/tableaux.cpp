@@ -1,5 +1,6 @@
 #include "solvers/steppers/implicit/tableaux.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -164,6 +165,10 @@ Tableau theta_tableau(double theta) {
 const std::vector<AdditiveTableau>& additive_tableaux() {
   static const std::vector<AdditiveTableau> all = {ark3(), ark4()};
   return all;
+}
+
+bool RosenbrockTableau::is_stiffly_accurate() const {
+  return m.back() == 1.0 && std::equal(a.back().begin(), a.back().end(), m.begin()) && alpha.back() == 1.0;
 }
 
 const std::vector<RosenbrockTableau>& rosenbrock_tableaux() {

@@ -36,6 +36,8 @@ struct RosenbrockTableau {
   std::vector<double> error;
   int embedded_order = 0;
   int stages() const { return static_cast<int>(m.size()); }
+  /// Whether the new state is the input of the last stage, and what that adds: what constraints fix is right in it.
+  bool is_stiffly_accurate() const;
 };
 
 /// ros3p (Lang and Verwer 2001), rodas4 (Hairer and Wanner, RODAS; stiffly accurate, order 4 with one of order 3).

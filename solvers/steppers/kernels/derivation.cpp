@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "solvers/equations/derive.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/stage_names.hpp"
+#include "solvers/steppers/wall_values.hpp"
 
 namespace hindsight {
 namespace {
@@ -21,7 +21,12 @@ void append(KernelSpec& kernel, const std::vector<KernelSpec::Output>& outputs) 
 class GatherDerivation {
  public:
   GatherDerivation(const Model& model, const Active& active, const KernelRequest& request)
-      : model_(model), active_(active), request_(request), fields_(request.states), scalars_(active.scalars) {
+      : model_(model),
+        active_(active),
+        request_(request),
+        states_(differentiated_states(model, active, request)),
+        fields_(request.states.begin(), request.states.begin() + static_cast<std::ptrdiff_t>(states_)),
+        scalars_(active.scalars) {
     for (std::size_t r = 0; r < request.expressions.size(); ++r) multipliers_.push_back(request.multiplier(r));
     fields_.insert(fields_.end(), active.parameter_fields.begin(), active.parameter_fields.end());
     for (const SeriesVariable& q : request.series) scalars_.push_back(q.name);
@@ -46,11 +51,12 @@ class GatherDerivation {
     return adjoint(request_.expressions, multipliers_, fields_, scalars_, mask);
   }
   Expr shared(Expr e) const { return request_.share.is_valid() ? request_.share * e : e; }
-  Expr of_parameter(const Adjoint& own, std::size_t k) const { return own.fields[request_.states.size() + k]; }
+  Expr of_parameter(const Adjoint& own, std::size_t k) const { return own.fields[states_ + k]; }
+  bool is_held(std::size_t f) const { return f + request_.held >= request_.states.size(); }
 
   KernelSpec main(const std::string& name, const Adjoint& own) const {
     KernelSpec kernel{name, {}, {}};
-    for (std::size_t f = 0; f < request_.states.size(); ++f) append(kernel, request_.epilogue.gather(f, own.fields[f]));
+    for (std::size_t f = 0; f < states_ && !is_held(f); ++f) append(kernel, request_.epilogue.gather(f, own.fields[f]));
     for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
       const std::string bar = StageNames::bar(active_.parameter_fields[k]);
       const Expr gather = of_parameter(own, k);
@@ -86,11 +92,12 @@ class GatherDerivation {
   void put_walls(GatherKernels& made, const Adjoint& own, const Adjoint& beyond_walls) const {
     Graph& graph = *model_.graph;
     KernelSpec ring{request_.names.ring, {}, {}}, add{request_.names.add, {}, {}};
-    for (std::size_t f = 0; f < request_.states.size(); ++f) {
-      if (request_.epilogue.gather(f, own.fields[f]).empty()) continue;
+    for (std::size_t f = 0; f < states_; ++f) {
+      if (!is_held(f) && request_.epilogue.gather(f, own.fields[f]).empty()) continue;
       const std::string ghost = StageNames::ghost(model_.fields[f]);
+      const Expr found = graph.field(ghost);
       ring.outputs.push_back({ghost, beyond_walls.fields[f]});
-      append(add, request_.epilogue.add(f, graph.field(ghost)));
+      if (!is_held(f)) append(add, request_.epilogue.add(f, found));
     }
     for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
       const std::string& name = active_.parameter_fields[k];
@@ -108,20 +115,49 @@ class GatherDerivation {
   const Model& model_;
   const Active& active_;
   const KernelRequest& request_;
+  std::size_t states_;  // that are differentiated
   std::vector<std::string> fields_, scalars_;
   std::vector<Expr> multipliers_;
 };
 
 }  // namespace
 
-std::vector<SeriesVariable> series_variables(const Active& active, int stage, int first_sum) {
+std::vector<SeriesVariable> series_variables(const Active& active, int stage, int first_sum, SeriesReads reads) {
   std::vector<SeriesVariable> all;
-  for (const std::string& q : active.series) {
-    all.push_back(
-        {StageNames::stage(q, stage), {StageNames::weight(q, stage, 0), StageNames::weight(q, stage, 1)}, first_sum});
-    first_sum += 2;
-  }
+  for (const bool is_rate : {false, true})
+    for (std::size_t q = 0; q < active.series.size(); ++q) {
+      if (is_rate && reads == SeriesReads::values) continue;
+      const std::string name = is_rate ? StageNames::rate(active.series[q]) : active.series[q];
+      all.push_back({q,
+                     is_rate,
+                     StageNames::stage(name, stage),
+                     {StageNames::weight(name, stage, 0), StageNames::weight(name, stage, 1)},
+                     first_sum});
+      first_sum += 2;
+    }
   return all;
+}
+
+std::vector<Seed> wall_seeds(const Active& active, const KernelRequest& request) {
+  std::vector<Seed> seeds;
+  for (const std::string& name : active.scalars) seeds.push_back({false, name, StageNames::dot(name)});
+  for (const SeriesVariable& q : request.series) seeds.push_back({false, q.name, StageNames::dot(q.name)});
+  return seeds;
+}
+
+std::size_t differentiated_states(const Model& model, const Active& active, const KernelRequest& request) {
+  const std::size_t all = request.states.size(), own = all - request.held;
+  if (own == all || !cross_walls(model, request.expressions)) return own;
+  const std::vector<Seed> seeds = wall_seeds(active, request);
+  const WallExpressions changes = wall_expressions(model, request.stage, &seeds);
+  const auto is_fixed = [&](std::size_t f) {
+    return std::ranges::all_of(changes[f], [](const auto& sides) {
+      return std::ranges::all_of(sides, [](Expr change) { return !change.is_valid() || change.is_constant(0.0); });
+    });
+  };
+  for (std::size_t f = own; f < all; ++f)
+    if (!is_fixed(f)) return all;
+  return own;
 }
 
 bool cross_walls(const Model& model, const std::vector<Expr>& expressions) {
@@ -144,12 +180,12 @@ KernelSpec trail_kernel(const KernelRequest& request) {
   return kernel;
 }
 
-KernelSpec tangent_kernel(const Active& active, const KernelRequest& request) {
+KernelSpec tangent_kernel(const Model& model, const Active& active, const KernelRequest& request) {
   std::vector<Seed> seeds;
   const auto seed = [&](bool is_field, const std::string& name) {
     seeds.push_back({is_field, name, StageNames::dot(name)});
   };
-  for (const std::string& name : request.states) seed(true, name);
+  for (std::size_t f = 0; f < differentiated_states(model, active, request); ++f) seed(true, request.states[f]);
   for (const std::string& name : active.parameter_fields) seed(true, name);
   for (const std::string& name : active.scalars) seed(false, name);
   for (const SeriesVariable& q : request.series) seed(false, q.name);

@@ -6,19 +6,27 @@
 #include <string>
 #include <vector>
 
+#include "solvers/equations/derive.hpp"
 #include "solvers/equations/kernel.hpp"
 #include "solvers/equations/model.hpp"
 
 namespace hindsight {
 
-/// An active series as kernels read it at one evaluation.
+/// What an evaluation reads of series.
+enum class SeriesReads { values, values_and_rates };
+
+/// An active series, or its change per time, as kernels read it at one evaluation.
 struct SeriesVariable {
-  std::string name;                    ///< of the scalar that holds its value: "q@1"
+  std::size_t series = 0;              ///< of the active ones
+  bool is_rate = false;                ///< it is the change per time
+  std::string name;                    ///< of the scalar that holds it: "q@1"
   std::array<std::string, 2> weights;  ///< of the scalars that hold the shares of the knots on both sides
   int first_sum = 0;                   ///< of the two sums (Tables) of the derivatives with respect to these knots
 };
-/// The active series at an evaluation (StageNames), two sums each from `first_sum` on.
-std::vector<SeriesVariable> series_variables(const Active& active, int stage, int first_sum);
+/// The active series at an evaluation (StageNames), and behind them their rates if these are read; two sums each from
+/// `first_sum` on.
+std::vector<SeriesVariable> series_variables(const Active& active, int stage, int first_sum,
+                                             SeriesReads reads = SeriesReads::values);
 
 /// What becomes of what is found at a cell. All of it is linear in that, so that derivatives go the way of values.
 struct Epilogue {
@@ -44,9 +52,12 @@ enum class StateGhosts {
 /// scalars and parameter fields, which keep their names, and for series.
 struct KernelRequest {
   KernelNames names;
-  int stage = 0;                               ///< the evaluation (StageNames) whose wall values the state has
-  std::vector<Expr> expressions;               ///< with the names of that evaluation
-  std::vector<std::string> states;             ///< the arrays that they read, one per field of the model
+  int stage = 0;                    ///< the evaluation (StageNames) whose wall values the state has
+  std::vector<Expr> expressions;    ///< with the names of that evaluation
+  std::vector<std::string> states;  ///< the arrays that they read, one per field of the model
+  /// The last of the states, which are differentiated for their walls' values alone: they are gathered to nothing, and
+  /// their directions, where walls have any (differentiated_states()), are zero but in ghosts.
+  std::size_t held = 0;
   std::vector<SeriesVariable> series;          ///< what they read of active series
   std::vector<std::string> multiplier_arrays;  ///< that multipliers read: zero beyond walls. None: all are scalars
   std::function<Expr(std::size_t expression)> multiplier;  ///< asked for when the adjoint is derived
@@ -70,8 +81,14 @@ struct GatherKernels {
 KernelSpec value_kernel(const KernelRequest& request);
 /// The same, which leaves the states that it begins with in the trail; empty where it does not repeat.
 KernelSpec trail_kernel(const KernelRequest& request);
-KernelSpec tangent_kernel(const Active& active, const KernelRequest& request);
+KernelSpec tangent_kernel(const Model& model, const Active& active, const KernelRequest& request);
 GatherKernels gather_kernels(const Model& model, const Active& active, const KernelRequest& request);
+
+/// Directions of what the value of a wall depends on.
+std::vector<Seed> wall_seeds(const Active& active, const KernelRequest& request);
+/// How many of the states, from the first on, directions and gathers are derived for: those that are not held, or all
+/// where walls of held ones depend on something active.
+std::size_t differentiated_states(const Model& model, const Active& active, const KernelRequest& request);
 
 /// Whether expressions read ghosts beyond walls.
 bool cross_walls(const Model& model, const std::vector<Expr>& expressions);

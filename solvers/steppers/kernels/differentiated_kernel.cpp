@@ -18,7 +18,7 @@ void DifferentiatedKernel::derive_adjoint() {
 }
 
 void DifferentiatedKernel::derive_tangent() {
-  tangent_ = tangent_kernel(active_, request_);
+  tangent_ = tangent_kernel(model_, active_, request_);
   for (const std::string& name : directions()) model_.graph->field(name);
 }
 
@@ -28,9 +28,7 @@ void DifferentiatedKernel::make_walls(const std::string& prefix, const Derivativ
   const std::string stage = std::to_string(request_.stage) + "_";
   walls_.emplace(model_, wall_expressions(model_, request_.stage, nullptr), prefix + "stage" + stage, wall_kernels);
   if (!wanted.tangent) return;
-  std::vector<Seed> seeds;
-  for (const std::string& name : active_.scalars) seeds.push_back({false, name, StageNames::dot(name)});
-  for (const SeriesVariable& q : request_.series) seeds.push_back({false, q.name, StageNames::dot(q.name)});
+  const std::vector<Seed> seeds = wall_seeds(active_, request_);
   dot_walls_.emplace(model_, wall_expressions(model_, request_.stage, &seeds), prefix + "dot" + stage, wall_kernels);
 }
 
@@ -66,7 +64,8 @@ std::vector<int> DifferentiatedKernel::symbols(const std::vector<std::string>& a
 
 std::vector<std::string> DifferentiatedKernel::directions() const {
   std::vector<std::string> all;
-  for (const std::string& state : request_.states) all.push_back(StageNames::dot(state));
+  for (std::size_t f = 0; f < differentiated_states(model_, active_, request_); ++f)
+    all.push_back(StageNames::dot(request_.states[f]));
   return all;
 }
 
@@ -82,14 +81,22 @@ void DifferentiatedKernel::prepare(const KernelContext& context) {
   if (!gather_.ring.outputs.empty()) make_wall_gather(context);
 }
 
-GhostGroup DifferentiatedKernel::state_ghosts(const KernelContext& context, const KernelSpec& kernel,
-                                              std::array<int, 3> extra) const {
-  return ghosts_for(kernel, symbols(request_.states), walls_ ? &walls_->walls() : &context.zero_walls, extra);
+GhostGroup DifferentiatedKernel::state_ghosts(const KernelContext& context, const KernelSpec& kernel) const {
+  return ghosts_for(kernel, symbols(request_.states), walls_ ? &walls_->walls() : &context.zero_walls);
+}
+
+GhostGroup DifferentiatedKernel::gather_ghosts(const std::vector<int>& symbols,
+                                               const std::vector<FieldWalls>* walls) const {
+  GhostGroup group = ghosts_for(gather_.main, symbols, walls);
+  const Reach all = deepest({&gather_.main, &gather_.border, &gather_.ring}, symbols);
+  group.corners = group.corners || all.corners;
+  if (all.read) group.depth = add(all.depth, ring_depth(model_, request_.expressions));
+  return group;
 }
 
 void DifferentiatedKernel::make_value_passes(const KernelContext& context) {
   const Kernel kernel = context.loaded(value_);
-  GhostGroup ghosts = state_ghosts(context, value_, {0, 0, 0});
+  GhostGroup ghosts = state_ghosts(context, value_);
   value_pass_.emplace(context.grid, kernel, std::vector<GhostGroup>{ghosts});
   if (const Kernel trail = context.loaded(trail_)) trail_pass_.emplace(context.grid, trail, std::vector<GhostGroup>{});
   if (request_.ghosts != StateGhosts::recorded) return;
@@ -105,7 +112,7 @@ void DifferentiatedKernel::make_value_passes(const KernelContext& context) {
 
 void DifferentiatedKernel::make_tangent_pass(const KernelContext& context) {
   std::vector<GhostGroup> groups;
-  if (request_.ghosts == StateGhosts::at_every_pass) groups.push_back(state_ghosts(context, tangent_, {0, 0, 0}));
+  if (request_.ghosts == StateGhosts::at_every_pass) groups.push_back(state_ghosts(context, tangent_));
   groups.push_back(
       ghosts_for(tangent_, symbols(directions()), dot_walls_ ? &dot_walls_->walls() : &context.zero_walls));
   tangent_pass_.emplace(context.grid, context.loaded(tangent_), groups);
@@ -114,9 +121,10 @@ void DifferentiatedKernel::make_tangent_pass(const KernelContext& context) {
 void DifferentiatedKernel::make_gather_pass(const KernelContext& context) {
   const std::array<int, 3> ring = ring_depth(model_, request_.expressions);
   std::vector<GhostGroup> groups;
-  if (request_.ghosts == StateGhosts::at_every_pass) groups.push_back(state_ghosts(context, gather_.main, ring));
+  if (request_.ghosts == StateGhosts::at_every_pass)
+    groups.push_back(gather_ghosts(symbols(request_.states), walls_ ? &walls_->walls() : &context.zero_walls));
   if (!request_.multiplier_arrays.empty())
-    groups.push_back(ghosts_for(gather_.main, symbols(request_.multiplier_arrays), &context.zero_walls, ring));
+    groups.push_back(gather_ghosts(symbols(request_.multiplier_arrays), &context.zero_walls));
   gather_pass_.emplace(context.grid, context.loaded(gather_.main), groups,
                        BorderKernel{context.loaded(gather_.border), ring});
 }

@@ -47,12 +47,15 @@ class DifferentiatedKernel {
   void make_walls(const std::string& prefix, const Derivatives& wanted, std::vector<KernelSpec>& wall_kernels);
   bool crosses_walls() const { return cross_walls(model_, request_.expressions); }
 
+  /// The arrays of the states' directions.
+  std::vector<std::string> directions() const;
   /// What exists of a direction, in the order in which it runs.
   std::vector<const KernelSpec*> specs(Direction direction) const;
   const KernelSpec& value() const { return value_; }
   const KernelSpec& tangent() const { return tangent_; }
   const GatherKernels& gather() const { return gather_; }
   int stage() const { return request_.stage; }
+  const std::vector<SeriesVariable>& series() const { return request_.series; }
   Expr share() const { return request_.share; }
   /// Ghost layers that the kernels read.
   std::array<int, 3> halo() const;
@@ -96,10 +99,11 @@ class DifferentiatedKernel {
   void make_tangent_pass(const KernelContext& context);
   void make_gather_pass(const KernelContext& context);
   void make_wall_gather(const KernelContext& context);
-  /// The ghosts of the state as deep as `kernel` reads them, plus `extra`.
-  GhostGroup state_ghosts(const KernelContext& context, const KernelSpec& kernel, std::array<int, 3> extra) const;
+  /// The ghosts of the state as deep as `kernel` reads them.
+  GhostGroup state_ghosts(const KernelContext& context, const KernelSpec& kernel) const;
+  /// Ghosts as deep as the gather reads them in owned cells and in the ring beyond walls.
+  GhostGroup gather_ghosts(const std::vector<int>& symbols, const std::vector<FieldWalls>* walls) const;
   std::vector<int> symbols(const std::vector<std::string>& arrays) const;
-  std::vector<std::string> directions() const;
 
   const Model& model_;
   const Active& active_;

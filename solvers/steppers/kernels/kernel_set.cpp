@@ -27,10 +27,10 @@ void KernelSet::derive(const Derivatives& wanted) {
     for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) kernel->derive_adjoint();
   if (wanted.tangent)
     for (DifferentiatedKernel& kernel : kernels_) kernel.derive_tangent();
-  std::vector<int> stages;
+  std::vector<WallAdjoint::Stage> stages;
   for (DifferentiatedKernel& kernel : kernels_) {
     kernel.make_walls(prefix_, wanted, wall_kernels_);
-    if (kernel.crosses_walls()) stages.push_back(kernel.stage());
+    if (kernel.crosses_walls()) stages.push_back({kernel.stage(), kernel.series()});
   }
   if (wanted.adjoint && !stages.empty())
     wall_adjoint_ =

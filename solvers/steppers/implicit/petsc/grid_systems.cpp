@@ -345,13 +345,15 @@ std::string GridSystems::solve_linear(bool is_transposed) {
   if (reason < 0 && reason != KSP_DIVERGED_NANORINF)
     return fmt::format("PETSc's linear solver (KSP) gave up after {} iterations of {}: {}; {}", iterations, which,
                        KSPConvergedReasons[reason], advice());
-  PetscReal all = 0.0, left = 0.0;
+  PetscReal all = 0.0, found = 0.0, left = 0.0;
+  VecNorm(x_, NORM_2, &found);
   VecNorm(rest_, NORM_2, &all);
   check_petsc(is_transposed ? MatMultTranspose(matrix_.get(), x_, left_) : MatMult(matrix_.get(), x_, left_),
               "look at a solution");
   VecAXPY(left_, -1.0, rest_);
   VecNorm(left_, NORM_2, &left);
-  if (left <= most_left * all || !std::isfinite(left)) return "";  // what is not finite shows itself
+  if (left <= most_left * all || !std::isfinite(found)) return "";  // what is not finite shows itself
+  if (!std::isfinite(left)) return "the matrix of the step, made of the equations' derivatives, is not finite";
   return fmt::format("PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}: {}; {}", which,
                      left / all, most_left,
                      is_transposed ? "the preconditioner may have no transpose" : "the system is nearly singular",
