@@ -27,9 +27,16 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   {
     const Buffer first = states_->acquire();
     parameters_->begin(first.data());
-    problem_->stepper().warm_up(problem_->tables(), {spec_.from, spec_.step, 0}, first.data());
+    problem_->stepper().warm_up(problem_->tables(), {spec_.from, longest_step(), 0}, first.data());
   }
   find_spans();
+}
+
+/// That solvers may meet.
+double Simulation::longest_step() const {
+  if (!time().tries_steps()) return spec_.step;
+  const double most = spec_.rules.most > 0.0 ? spec_.rules.most : spec_.to - spec_.from;
+  return std::isfinite(most) ? std::max(spec_.step, most) : spec_.step;
 }
 
 /// Where a state is small, nothing looks at every one, and there are few landings.

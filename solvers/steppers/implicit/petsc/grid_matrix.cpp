@@ -120,6 +120,7 @@ void GridMatrix::assemble(double a) {
   for (const std::int64_t i : flipped_) values_[static_cast<std::size_t>(i)] *= -1.0;
   for (const Folded& folded : folded_)
     values_[static_cast<std::size_t>(folded.into)] += values_[static_cast<std::size_t>(folded.value)];
+  is_finite_ = !comm_->any(!std::ranges::all_of(values_, [](double v) { return std::isfinite(v); }));
   check_petsc(MatSetValuesCOO(matrix_, values_.data(), INSERT_VALUES), "assemble a matrix");
   pinned_.clear();
   if (ones_ == nullptr) return;

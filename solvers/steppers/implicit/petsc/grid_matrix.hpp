@@ -34,6 +34,8 @@ class GridMatrix {
   /// 1 for a variable in all cells, 0 for the others.
   void fill(Vec vector, int variable) const;
   Mat get() const { return matrix_; }
+  /// Whether the assembled values are, on all ranks.
+  bool is_finite() const { return is_finite_; }
   /// On this rank.
   PetscInt rows() const { return rows_; }
 
@@ -56,6 +58,7 @@ class GridMatrix {
   const Communicator* comm_ = nullptr;
   PetscInt rows_ = 0;
   Mat matrix_ = nullptr;
+  bool is_finite_ = true;
   Vec ones_ = nullptr, sums_ = nullptr;  // where there are constrained variables
   std::vector<int> pinned_;
   CountedVector<double> values_;         // of the entries, one after another, each for all cells; then of M

@@ -9,13 +9,16 @@
 
 #include "runtime/error.hpp"
 #include "runtime/nearest_name.hpp"
-#include "runtime/petsc.hpp"
 
 namespace hindsight {
 namespace {
 
-/// Rows per rank that are solved by LU: factored at every iteration, or once.
-constexpr PetscInt most_refactored = 4000, most_factored = 100'000, most_factored_3d = 20'000;
+/// Rows that are solved by factors: per rank, where every iteration makes them; of all ranks together, each with
+/// factors of its own, where they are made once.
+constexpr double most_refactored = 4000, most_factored = 600'000, most_factored_3d = 20'000;
+/// What iterations leave of a linear system: of one that is to be solved, and of one of Newton's, whose next iteration
+/// goes on from there.
+constexpr double linear_tolerance = 1e-12, newton_tolerance = 1e-5;
 /// Of the right-hand side, what may be left of a linear system.
 constexpr double most_left = 1e-9;
 
@@ -77,44 +80,54 @@ void GridSystems::make_solvers(const Grid& grid) {
   check_petsc(KSPSetPostSolve(ksp_, balance, this), "make a solver");
 }
 
-/// From the equations and, where that is the same in all steps, the matrix: a process that goes on chooses the same.
+/// From the equations and the matrix alone: a process that goes on chooses the same.
 void GridSystems::choose_linear_solver() {
-  PC pc = nullptr;
-  check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
-  const bool is_factored_once = entries_.is_fixed() && grid_->communicator().size() == 1;
-  const PetscInt most = !is_factored_once ? most_refactored : model_.dimensions == 3 ? most_factored_3d : most_factored;
-  const bool is_direct = grid_->communicator().max(static_cast<double>(matrix_.rows())) <= most;
-  check_petsc(KSPSetTolerances(ksp_, 1e-12, 1e-300, PETSC_DEFAULT, 1000), "choose a linear solver");
-  if (is_direct) {
-    check_petsc(KSPSetType(ksp_, KSPPREONLY), "choose a linear solver");
-    check_petsc(PCSetType(pc, grid_->communicator().size() == 1 ? PCLU : PCREDUNDANT), "choose a linear solver");
-  } else {
-    choose_iteration(pc);
-  }
+  const double ranks = comm().size(), rows = comm().max(static_cast<double>(matrix_.rows()));
+  const double most = model_.dimensions == 3 ? most_factored_3d : most_factored;
+  const bool is_direct = rows <= most_refactored || (entries_.is_fixed() && rows * ranks * ranks <= most);
+  if (is_direct)
+    choose_factors();
+  else if (!choose_iteration())
+    return;
   const PetscErrors errors;
   if (SNESSetFromOptions(snes_) != 0)
     throw InputError("petsc: \"" + options_ + "\": PETSc refuses it: " + errors.first());
-  is_chosen_ = is_direct || !entries_.is_fixed();
+  is_chosen_ = is_direct;
 }
 
-void GridSystems::choose_iteration(PC pc) {
-  PetscBool is_symmetric = PETSC_FALSE;
-  if (entries_.is_fixed()) {
-    PetscReal size = 0.0;
-    check_petsc(MatNorm(matrix_.get(), NORM_INFINITY, &size), "look at a matrix");
-    check_petsc(MatIsSymmetric(matrix_.get(), 1e-12 * size, &is_symmetric), "look at a matrix");
+/// On several ranks each of them factors the whole system.
+void GridSystems::choose_factors() {
+  PC pc = nullptr;
+  check_petsc(KSPSetTolerances(ksp_, linear_tolerance, 1e-300, PETSC_DEFAULT, 1000), "choose a linear solver");
+  check_petsc(KSPSetType(ksp_, KSPPREONLY), "choose a linear solver");
+  check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
+  if (comm().size() > 1) {
+    check_petsc(PCSetType(pc, PCREDUNDANT), "choose a linear solver");
+    return;
   }
-  const bool couples_neighbours = std::ranges::any_of(entries_.all(), [](const JacobianEntries::Entry& e) {
-    return e.row != e.column && e.offset != Offset{0, 0, 0};
-  });
-  const bool is_diffusion = entries_.is_fixed() ? is_symmetric == PETSC_TRUE : !couples_neighbours;
-  check_petsc(KSPSetType(ksp_, is_symmetric == PETSC_TRUE ? KSPCG : KSPGMRES), "choose a linear solver");
-  check_petsc(PCSetType(pc, is_diffusion                        ? PCGAMG
-                            : grid_->communicator().size() == 1 ? PCILU
-                                                                : PCBJACOBI),
+  check_petsc(PCSetType(pc, entries_.is_fixed() && is_symmetric(matrix_.get()) ? PCCHOLESKY : PCLU),
               "choose a linear solver");
-  if (is_diffusion)
-    check_petsc(PCGAMGSetReuseInterpolation(pc, PETSC_FALSE), "choose a linear solver");  // of matrices before
+}
+
+/// @returns whether that is another than before.
+bool GridSystems::choose_iteration() {
+  const bool has_constraints =
+      std::ranges::any_of(entries_.variables(), [](const SystemVariable& v) { return v.mass == 0.0; });
+  const LinearIteration iteration = iteration_for(matrix_.get(), entries_.is_fixed(), has_constraints);
+  if (iteration_ == iteration) return false;
+  iteration_ = iteration;
+  check_petsc(KSPSetTolerances(ksp_, newton_tolerance, 1e-300, PETSC_DEFAULT, 1000), "choose a linear solver");
+  set_iteration(ksp_, iteration);
+  // Multigrid takes long to set up: the iterations of a stage share the first one's.
+  constexpr PetscInt whole_stage = 1000;
+  check_petsc(SNESSetLagPreconditioner(snes_, iteration.by == Preconditioning::multigrid ? whole_stage : 1),
+              "choose a linear solver");
+  check_petsc(SNESSetLagPreconditionerPersists(snes_, PETSC_FALSE), "choose a linear solver");
+  return true;
+}
+
+DefaultOptions::Options GridSystems::options_of_iteration() const {
+  return iteration_ ? options_of(*iteration_, prefix_.substr(1), comm().size()) : DefaultOptions::Options{};
 }
 
 /// Calls visit(row, place in a block, mass).
@@ -154,8 +167,7 @@ void GridSystems::assemble(const Stage& stage, bool needs_slope) {
   is_current_ = true;
   is_balancing_ = false;
   free_.update([this](Vec b, Vec x) {
-    const PetscErrors errors;
-    errors.check(KSPSolve(ksp_, b, x), "solve a linear system");
+    if (const std::string failure = solve_linear(b, x, false); !failure.empty()) throw NumericsError(failure);
   });
   is_balancing_ = true;
 }
@@ -190,7 +202,7 @@ void GridSystems::find_rest(const Stage& stage, double sign, Vec rest) const {
 void GridSystems::correct(const Stage& stage) {
   assemble(stage, true);
   find_rest(stage, 1.0, rest_);
-  std::string failure = solve_linear(false);
+  std::string failure = solve_linear(rest_, x_, false);
   if (free_.is_any()) excess_ = free_.balance(x_);
   const double* change = nullptr;
   VecGetArrayRead(x_, &change);
@@ -200,11 +212,13 @@ void GridSystems::correct(const Stage& stage) {
   finish(stage, std::move(failure));
 }
 
-void GridSystems::iterate(const Stage& stage) {
+/// From stage.y.
+SNESConvergedReason GridSystems::iterate_newton(const Stage& stage) {
   stage_ = &stage;
   give(stage.y, x_);
   rests_.clear();
   thrown_ = nullptr;
+  const DefaultOptions defaults(options_of_iteration());
   const PetscErrors errors;
   const PetscErrorCode code = SNESSolve(snes_, nullptr, x_);
   if (thrown_) std::rethrow_exception(thrown_);
@@ -214,6 +228,18 @@ void GridSystems::iterate(const Stage& stage) {
   stage_ = nullptr;
   SNESConvergedReason reason = SNES_CONVERGED_ITERATING;
   SNESGetConvergedReason(snes_, &reason);
+  return reason;
+}
+
+/// Where the Jacobian of the guess is not finite (sqrt(u) at 0), the iteration begins anew, from base + a F(base).
+void GridSystems::iterate(const Stage& stage) {
+  SNESConvergedReason reason = iterate_newton(stage);
+  if (reason == SNES_DIVERGED_JACOBIAN_DOMAIN) {
+    at_every_row([&](std::size_t, std::int64_t i, double) { stage.y[i] = stage.base[i]; });
+    operators_.rhs(stage.tables, stage.at, stage.y, stage.slope);
+    at_every_row([&](std::size_t, std::int64_t i, double mass) { stage.y[i] += mass * stage.a * stage.slope[i]; });
+    reason = iterate_newton(stage);
+  }
   std::string failure;
   if (reason < 0 || reason == SNES_CONVERGED_ITS) {  // that is said by solvers that did not look
     std::string rests;
@@ -304,15 +330,15 @@ double GridSystems::largest_change(Vec x, Vec step) const {
   });
   VecRestoreArrayRead(step, &change);
   VecRestoreArrayRead(x, &value);
-  MPI_Allreduce(MPI_IN_PLACE, largest.data(), static_cast<int>(largest.size()), MPI_DOUBLE, MPI_MAX,
-                grid_->communicator().handle());
+  MPI_Allreduce(MPI_IN_PLACE, largest.data(), static_cast<int>(largest.size()), MPI_DOUBLE, MPI_MAX, comm().handle());
   double found = 0.0;
   for (std::size_t v = 0; v < variables; ++v)
     if (largest[v] > 0.0) found = std::max(found, largest[v] / largest[variables + v]);
   return found;
 }
 
-/// As StageSolver judges, field by field.
+/// As StageSolver judges, field by field; but where linear systems are solved by iterations, errors fall as far as
+/// those go, and no further.
 PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/, PetscReal /*change*/, PetscReal rest,
                                   SNESConvergedReason* reason, void* self) {
   constexpr double eps = std::numeric_limits<double>::epsilon();
@@ -321,21 +347,34 @@ PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/
   *reason = SNES_CONVERGED_ITERATING;
   if (!std::isfinite(rest)) *reason = SNES_DIVERGED_FNORM_NAN;
   if (iteration == 0 || !std::isfinite(rest)) return 0;
+  if (!systems.matrix_.is_finite()) *reason = SNES_DIVERGED_JACOBIAN_DOMAIN;
+  if (*reason < 0) return 0;
   Vec x = nullptr, step = nullptr;
   SNESGetSolution(snes, &x);
   SNESGetSolutionUpdate(snes, &step);
   const double now = systems.largest_change(x, step), ratio = now / std::exchange(systems.change_before_, now);
+  const double left = systems.iteration_ ? 0.1 * std::max(ratio, newton_tolerance) * now : 10.0 * ratio * ratio * now;
   const bool is_found =
-      now <= 2 * eps ||
-      (iteration > 1 && ((now < 1e-4 && ratio * ratio * now <= 0.1 * eps) || (now < 1e-9 && ratio > 0.1)));
+      now <= 2 * eps || (iteration > 1 && ((now < 1e-4 && left <= eps) || (now < 1e-9 && ratio > 0.1)));
   if (is_found) *reason = SNES_CONVERGED_SNORM_RELATIVE;
   return 0;
 }
 
-/// Solves for x_ with the right-hand side rest_. @returns why that failed; empty: it did not.
-std::string GridSystems::solve_linear(bool is_transposed) {
+/// Of iterations; what options say stays.
+void GridSystems::change_tolerance(double from, double to) {
+  PetscReal now = 0.0;
+  KSPGetTolerances(ksp_, &now, nullptr, nullptr, nullptr);
+  if (iteration_ && now == from) KSPSetTolerances(ksp_, to, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT);
+}
+
+/// Solves for x with the right-hand side b, precisely. @returns why that failed; empty: it did not.
+std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
+  const DefaultOptions defaults(options_of_iteration());
   const PetscErrors errors;
-  errors.check(is_transposed ? KSPSolveTranspose(ksp_, rest_, x_) : KSPSolve(ksp_, rest_, x_), "solve a linear system");
+  KSPSetReusePreconditioner(ksp_, PETSC_FALSE);
+  change_tolerance(newton_tolerance, linear_tolerance);
+  errors.check(is_transposed ? KSPSolveTranspose(ksp_, b, x) : KSPSolve(ksp_, b, x), "solve a linear system");
+  change_tolerance(linear_tolerance, newton_tolerance);
   if (!std::exchange(is_used_, true)) require_used_options();
   KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
   PetscInt iterations = 0;
@@ -345,15 +384,14 @@ std::string GridSystems::solve_linear(bool is_transposed) {
   if (reason < 0 && reason != KSP_DIVERGED_NANORINF)
     return fmt::format("PETSc's linear solver (KSP) gave up after {} iterations of {}: {}; {}", iterations, which,
                        KSPConvergedReasons[reason], advice());
-  PetscReal all = 0.0, found = 0.0, left = 0.0;
-  VecNorm(x_, NORM_2, &found);
-  VecNorm(rest_, NORM_2, &all);
-  check_petsc(is_transposed ? MatMultTranspose(matrix_.get(), x_, left_) : MatMult(matrix_.get(), x_, left_),
+  PetscReal all = 0.0, left = 0.0;
+  VecNorm(b, NORM_2, &all);
+  check_petsc(is_transposed ? MatMultTranspose(matrix_.get(), x, left_) : MatMult(matrix_.get(), x, left_),
               "look at a solution");
-  VecAXPY(left_, -1.0, rest_);
+  VecAXPY(left_, -1.0, b);
   VecNorm(left_, NORM_2, &left);
-  if (left <= most_left * all || !std::isfinite(found)) return "";  // what is not finite shows itself
-  if (!std::isfinite(left)) return "the matrix of the step, made of the equations' derivatives, is not finite";
+  if (!matrix_.is_finite()) return "the matrix of the step, made of the equations' derivatives, is not finite";
+  if (left <= most_left * all || !std::isfinite(left)) return "";  // what is not finite shows itself
   return fmt::format("PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}: {}; {}", which,
                      left / all, most_left,
                      is_transposed ? "the preconditioner may have no transpose" : "the system is nearly singular",
@@ -416,7 +454,7 @@ std::string GridSystems::advice() const {
 void GridSystems::solve(double* x) {
   const CountMemory counted(account_);
   give(x, rest_);
-  std::string failure = solve_linear(false);
+  std::string failure = solve_linear(rest_, x_, false);
   if (free_.is_any()) free_.balance(x_);
   take(x_, x);
   if (!failure.empty()) fail(std::move(failure), x);
@@ -426,7 +464,7 @@ void GridSystems::solve_transposed(double* x) {
   const CountMemory counted(account_);
   give(x, rest_);
   if (free_.is_any()) free_.balance_transposed(rest_);
-  const std::string failure = solve_linear(true);
+  const std::string failure = solve_linear(rest_, x_, true);
   take(x_, x);
   if (!failure.empty()) throw NumericsError("a step backward failed: " + failure);
 }
