@@ -160,6 +160,8 @@ bool add_options_of(const VerbEntry& entry, CLI::App& app, Options& options) {
   const bool takes_case = std::string(entry.target ? entry.target : "") == "CASE";
   if (takes_case) add_case_options(app, options);
   if (entry.run == resume_verb) {
+    app.add_option("--petsc", options.petsc,
+                   "options for PETSc from now on, beside those that the run began with; the results say so");
     app.add_option("--ranks", options.ranks, "go on with another number of ranks: as many as there are")
         ->check(at_least_one());
     app.add_option("--scratch", options.scratch,

@@ -52,6 +52,7 @@ struct Options {
   bool quiet = false;
   std::string backend = "auto";
   std::string petsc;
+  std::vector<std::string> petsc_changes;  ///< of those, what was added when the run was gone on with
   double started = 0.0;           ///< seconds that the process had taken until it could look at these words
   bool resume = false;            ///< go on with what is in the run folder
   bool overwrite = false;         ///< give up what is in the run folder

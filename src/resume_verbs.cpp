@@ -101,6 +101,10 @@ ExitCode resume_verb(const Options& options, const Communicator& comm) {
   Options begun = manifest.options;
   begun.out = fs::absolute(options.target);
   begun.resume = true;
+  if (!options.petsc.empty()) {
+    begun.petsc += " " + options.petsc;
+    begun.petsc_changes.push_back(options.petsc);
+  }
   begun.take_lock = options.take_lock;
   begun.ranks = options.ranks;
   begun.quiet = options.quiet;

@@ -80,6 +80,8 @@ void RunClaim::go_on(const Options& options, const Case& c) {
     work_ = comm_.broadcast(place.work);
     manifest_ = RunManifest::from_root(comm_, [&] { return begun_as(*files_, work_, now); });
     require_ranks(options);
+    manifest_.options.petsc = now.options.petsc;
+    manifest_.options.petsc_changes = now.options.petsc_changes;
     if (manifest_.scratch != now.scratch) {
       remove_checkpoints(work_, manifest_, comm_);
       manifest_.scratch = now.scratch;

@@ -156,6 +156,7 @@ std::string RunManifest::to_text() const {
   json["set"] = options.set;
   json["out"] = options.out;
   json["petsc"] = options.petsc;
+  json["petsc_changes"] = options.petsc_changes;
   json["petsc_options"] = petsc_options;
   json["backend"] = options.backend;
   json["cost"] = options.cost;
@@ -197,6 +198,7 @@ RunManifest RunManifest::parse(const std::string& text, const std::string& sourc
     m.options.set = json.at("set").get<std::vector<std::string>>();
     m.options.out = json.at("out");
     m.options.petsc = json.at("petsc");
+    m.options.petsc_changes = json.at("petsc_changes").get<std::vector<std::string>>();
     m.petsc_options = json.at("petsc_options");
     m.options.backend = json.at("backend");
     m.options.cost = json.at("cost");

@@ -39,7 +39,7 @@ struct RunManifest {
   std::string writer;
   int ranks = 1;
   std::string folder;                       ///< where the program was started
-  Options options;                          ///< verb, target, set, out, petsc, backend, cost, emulate_disk, epoch
+  Options options;                          ///< verb, target, set, out, petsc, its changes, backend, cost, emulate_disk, epoch
   std::string resolved;                     ///< the case
   std::map<std::string, std::string> data;  ///< CRC32C of the files that the case reads, by path
   std::string program;                      ///< what computes

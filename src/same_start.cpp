@@ -98,6 +98,7 @@ Case read_same_case(const Options& options, const Communicator& comm) {
     try {
       c = read_case(options.target, options.set);
       if (!options.petsc.empty()) c.petsc += " " + options.petsc;
+      c.petsc_changes = options.petsc_changes;
       require_known_options(c.petsc);
       if (!options.scratch.empty()) c.checkpoint_folder = options.scratch;
     } catch (const InputError& error) {

@@ -146,6 +146,7 @@ struct ProblemText {
   std::vector<TermText> objective = {};
   std::vector<UnknownText> unknowns = {};
   std::string petsc = {};  ///< options of the solvers of implicit steps, as on PETSc's command line
+  std::vector<std::string> petsc_changes = {};  ///< of those, what was added after the run began, for reports
 };
 
 /// Parses and discretises every expression. @throws InputError with the expression's place, if it has one; when a state
