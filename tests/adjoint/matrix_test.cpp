@@ -1,6 +1,6 @@
-// Every method x {ODE, ensemble, line, plane} x {scalar, series, field, initial state} x {fixed, adaptive steps}:
-// Taylor remainders of second order, and the tangent's derivative. The suite has pairs of these (adaptive, implicit,
-// events).
+// Every method x {ODE, ensemble, line, plane, space} x {scalar, series, field, initial state} x {fixed, adaptive
+// steps}: Taylor remainders of second order, and the tangent's derivative. The suite has pairs of these (adaptive,
+// implicit, events).
 // label: long
 // ranks: 1 2 3
 #include "solvers/steppers/methods.hpp"
@@ -14,12 +14,14 @@ struct Place {
 };
 
 std::vector<Place> places() {
-  const std::string x = "x: {cells: 13, to: 1, boundary: periodic}", y = "y: {cells: 6, to: 1, boundary: periodic}";
+  const std::string x = "x: {cells: 8, to: 1, boundary: periodic}", y = "y: {cells: 6, to: 1, boundary: periodic}",
+                    z = "z: {cells: 4, to: 1, boundary: {slope: 0.1}}";
   return {{"ode", "", "2.5", ""},
           {"ensemble", "grid: {" + x + "}\n", "{field: \"2 + x\"}", ""},
           {"ensemble over a plane", "grid: {" + x + ", " + y + "}\n", "{field: \"2 + x*y\"}", ""},
           {"line", "grid: {" + x + "}\n", "{field: \"2 + x\"}", " + 0.004*lap(u)"},
-          {"plane", "grid: {" + x + ", " + y + "}\n", "{field: \"2 + x*y\"}", " + 0.004*lap(u)"}};
+          {"plane", "grid: {" + x + ", " + y + "}\n", "{field: \"2 + x*y\"}", " + 0.004*lap(u)"},
+          {"space", "grid: {" + x + ", " + y + ", " + z + "}\n", "{field: \"2 + x*z\"}", " + 0.004*lap(u)"}};
 }
 
 std::string text_of(const Place& place, const std::string& unknown, const std::string& time) {

@@ -369,6 +369,10 @@ void GridSystems::change_tolerance(double from, double to) {
 
 /// Solves for x with the right-hand side b, precisely. @returns why that failed; empty: it did not.
 std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
+  if (!matrix_.is_finite()) {  // factors would make zeros of it
+    VecSet(x, std::numeric_limits<double>::quiet_NaN());
+    return is_transposed ? "" : "the matrix of the step, made of the equations' derivatives, is not finite";
+  }
   const DefaultOptions defaults(options_of_iteration());
   const PetscErrors errors;
   KSPSetReusePreconditioner(ksp_, PETSC_FALSE);
@@ -390,7 +394,6 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
               "look at a solution");
   VecAXPY(left_, -1.0, b);
   VecNorm(left_, NORM_2, &left);
-  if (!matrix_.is_finite()) return "the matrix of the step, made of the equations' derivatives, is not finite";
   if (left <= most_left * all || !std::isfinite(left)) return "";  // what is not finite shows itself
   return fmt::format("PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}: {}; {}", which,
                      left / all, most_left,
