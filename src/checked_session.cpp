@@ -57,6 +57,7 @@ CheckedProgram checked_program(Session& session) {
     return session;
   };
   CheckedProgram program;
+  program.solved_to = session.simulation().stepper().solved_to();
   program.objective = [at](const UnknownValues& values) { return at(values).objective({}); };
   program.tangent = [at](const UnknownValues& values, const UnknownValues& direction) {
     return at(values).tangent(direction).second;

@@ -137,10 +137,11 @@ double GradientCheck::sampled_round_off(Place& place, const UnknownValues& direc
 Comparison GradientCheck::compare_with_tangent(Place& place, const UnknownValues& direction, double slope,
                                                double tangent) const {
   const double terms = program_.dot(magnitudes(place.gradient), magnitudes(direction));
-  double allowed = (2.0 * static_cast<double>(program_.steps) + 32.0) * epsilon * std::max(terms, std::fabs(tangent));
+  const double of_a_step = epsilon + program_.solved_to, count = 2.0 * static_cast<double>(program_.steps) + 32.0;
+  double allowed = count * of_a_step * std::max(terms, std::fabs(tangent));
   if (std::fabs(tangent - slope) > allowed)
     allowed = std::max(allowed, sampled_round_off(place, direction, tangent - slope));
-  return compare(slope, tangent, allowed, largest_round_off);
+  return compare(slope, tangent, allowed, std::max(largest_round_off, 2.0 * count * program_.solved_to));
 }
 
 void GradientCheck::compare_with_differences(const Place& place, const UnknownValues& direction, Look& look) const {

@@ -24,6 +24,7 @@ struct CheckedProgram {
   /// The sum of products over all ranks.
   std::function<double(const UnknownValues& a, const UnknownValues& b)> dot;
   std::int64_t steps = 1;  ///< of a run
+  double solved_to = 0.0;  ///< what a step's solvers leave of their equations, relative; 0: rounding
 };
 
 enum class Verdict {
@@ -53,10 +54,11 @@ struct DirectionCheck {
 
 /// **Tangent against adjoint.** Both are made from the same states, so they differ by what linear sweeps round off. As
 /// little as that each step rounds once, always in the same direction, is allowed in any case: (2 steps + 32) eps times
-/// the sum of the products' magnitudes. Where more is seen, round-off is sampled: the difference at three more points,
-/// 1e-9 of the unknowns' sizes away, in directions that are scaled. There every rounding is another one, while a
-/// mistake stays what it is. By as much as these samples lie apart, times 4 sqrt(steps), the two may differ: what adds
-/// up to sqrt(steps) where signs are random may add up to steps where they are not.
+/// the sum of the products' magnitudes; and as much as solvers leave (CheckedProgram::solved_to) in place of eps. Where
+/// more is seen, round-off is sampled: the difference at three more points, 1e-9 of the unknowns' sizes away, in
+/// directions that are scaled. There every rounding is another one, while a mistake stays what it is. By as much as
+/// these samples lie apart, times 4 sqrt(steps), the two may differ: what adds up to sqrt(steps) where signs are random
+/// may add up to steps where they are not.
 ///
 /// **Differences against adjoint.** Extrapolated differences of the objective come with a bound (quotients.hpp).
 ///

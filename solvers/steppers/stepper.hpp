@@ -67,6 +67,8 @@ class Stepper {
   virtual void warm_up(Tables& /*tables*/, StepTime /*time*/, double* /*state*/) {}
   /// Bytes that solvers take while they work and give back, once they are warm.
   virtual std::int64_t passing_bytes() const { return 0; }
+  /// What solvers leave of linear systems, relative to their right-hand sides; 0: rounding. Once they are warm.
+  virtual double solved_to() const { return 0.0; }
   /// Solvers whose memory nobody counts, in words, once they are warm; empty: none.
   virtual std::string uncounted() const { return ""; }
   /// Says where derivatives with respect to a series go: knots x local rows, one array per active series.

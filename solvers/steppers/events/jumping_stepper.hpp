@@ -37,6 +37,7 @@ class JumpingStepper final : public Stepper {
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
   void warm_up(Tables& tables, StepTime time, double* state) override { method_->warm_up(tables, time, state); }
   std::int64_t passing_bytes() const override { return method_->passing_bytes(); }
+  double solved_to() const override { return method_->solved_to(); }
   std::string uncounted() const override { return method_->uncounted(); }
   void bind_series_sums(std::size_t active_series, double* knots) override;
   void set_series(std::size_t series, const std::vector<double>& values) override;

@@ -27,6 +27,7 @@ class Constraints {
                const CountedVector<std::int64_t>& places);
   void warm_up(Tables& tables, StepTime at, double* state);
   std::int64_t passing_bytes() const { return systems_->passing_bytes(); }
+  double solved_to() const { return systems_->solved_to(); }
   std::string uncounted() const { return systems_->uncounted(); }
   void parameters_changed() { systems_->parameters_changed(); }
 

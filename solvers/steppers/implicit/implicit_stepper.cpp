@@ -75,6 +75,10 @@ std::int64_t ImplicitStepper::passing_bytes() const {
   return std::max(systems_ ? systems_->passing_bytes() : 0, constraints_ ? constraints_->passing_bytes() : 0);
 }
 
+double ImplicitStepper::solved_to() const {
+  return std::max(systems_ ? systems_->solved_to() : 0.0, constraints_ ? constraints_->solved_to() : 0.0);
+}
+
 std::string ImplicitStepper::uncounted() const {
   const std::string of_systems = systems_ ? systems_->uncounted() : "";
   return of_systems.empty() && constraints_ ? constraints_->uncounted() : of_systems;

@@ -30,6 +30,7 @@ class ImplicitStepper : public Stepper {
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
   void warm_up(Tables& tables, StepTime time, double* state) override;
   std::int64_t passing_bytes() const override;
+  double solved_to() const override;
   std::string uncounted() const override;
   void bind_series_sums(std::size_t active_series, double* knots) override;
   void set_series(std::size_t series, const std::vector<double>& values) override;

@@ -42,6 +42,7 @@ class StageSystems {
   virtual void warm_up(Tables& /*tables*/, const SeriesData& /*series*/, StepTime /*at*/, double /*a*/, double* /*u*/,
                        double* /*x*/, double* /*slope*/, bool /*transposed*/) {}
   virtual std::int64_t passing_bytes() const { return 0; }
+  virtual double solved_to() const { return 0.0; }
   virtual std::string uncounted() const { return ""; }
   /// States that hold the factors of all cells; 0: they are not worth it, or cannot be kept so.
   virtual int factor_states() const { return 0; }

@@ -19,8 +19,9 @@ constexpr double most_refactored = 4000, most_factored = 600'000, most_factored_
 /// What iterations leave of a linear system: of one that is to be solved, and of one of Newton's, whose next iteration
 /// goes on from there.
 constexpr double linear_tolerance = 1e-12, newton_tolerance = 1e-5;
-/// Of the right-hand side, what may be left of a linear system.
-constexpr double most_left = 1e-9;
+/// Of the right-hand side, what may be left of a linear system: at least, and times the tolerance, which preconditioned
+/// norms are held to.
+constexpr double most_left = 1e-9, most_beside_tolerance = 1e3;
 
 }  // namespace
 
@@ -360,6 +361,15 @@ PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/
   return 0;
 }
 
+/// Of the linear solver; 0 where it does not iterate.
+double GridSystems::tolerance() const {
+  KSPType type = nullptr;
+  PetscReal relative = 0.0;
+  KSPGetType(ksp_, &type);
+  KSPGetTolerances(ksp_, &relative, nullptr, nullptr, nullptr);
+  return std::string(type) == KSPPREONLY ? 0.0 : relative;
+}
+
 /// Of iterations; what options say stays.
 void GridSystems::change_tolerance(double from, double to) {
   PetscReal now = 0.0;
@@ -378,6 +388,7 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
   KSPSetReusePreconditioner(ksp_, PETSC_FALSE);
   change_tolerance(newton_tolerance, linear_tolerance);
   errors.check(is_transposed ? KSPSolveTranspose(ksp_, b, x) : KSPSolve(ksp_, b, x), "solve a linear system");
+  solved_to_ = tolerance();
   change_tolerance(linear_tolerance, newton_tolerance);
   if (!std::exchange(is_used_, true)) require_used_options();
   KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
@@ -394,11 +405,11 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
               "look at a solution");
   VecAXPY(left_, -1.0, b);
   VecNorm(left_, NORM_2, &left);
-  if (left <= most_left * all || !std::isfinite(left)) return "";  // what is not finite shows itself
-  return fmt::format("PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}: {}; {}", which,
-                     left / all, most_left,
-                     is_transposed ? "the preconditioner may have no transpose" : "the system is nearly singular",
-                     advice());
+  const double allowed = std::max(most_left, most_beside_tolerance * solved_to_);
+  if (left <= allowed * all || !std::isfinite(left)) return "";  // what is not finite shows itself
+  return fmt::format(
+      "PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}: {}; {}", which, left / all,
+      allowed, is_transposed ? "the preconditioner may have no transpose" : "the system is nearly singular", advice());
 }
 
 /// The second time nothing is made that stays.

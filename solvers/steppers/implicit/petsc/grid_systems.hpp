@@ -49,6 +49,7 @@ class GridSystems final : public StageSystems {
   void warm_up(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* x, double* slope,
                bool transposed) override;
   std::int64_t passing_bytes() const override { return passing_bytes_; }
+  double solved_to() const override { return solved_to_; }
   std::string uncounted() const override { return uncounted_; }
   std::string failure() const override { return failure_; }
 
@@ -74,6 +75,7 @@ class GridSystems final : public StageSystems {
   void choose_factors();
   bool choose_iteration();
   DefaultOptions::Options options_of_iteration() const;
+  double tolerance() const;
   void change_tolerance(double from, double to);
   void assemble(const Stage& stage, bool needs_slope);
   void correct(const Stage& stage);
@@ -111,6 +113,7 @@ class GridSystems final : public StageSystems {
   std::shared_ptr<MemoryAccount> account_;  // of what PETSc makes
   std::optional<CountedBytes> of_others_;   // what a package that PETSc calls has taken
   std::int64_t passing_bytes_ = 0;
+  double solved_to_ = 0.0;  // of the last linear system that was solved precisely
   std::string uncounted_;
   bool is_chosen_ = false;                    // the linear solver, when there is a matrix, for all matrices to come
   std::optional<LinearIteration> iteration_;  // which it is, where it is one
