@@ -106,7 +106,9 @@ std::string DivergenceFinder::initial(const BadValue& bad) const {
   if (bad.field < 0) return "";
   const auto f = static_cast<std::size_t>(bad.field);
   const Stage start{spec_.from, spec_.step, [](std::size_t, const Index3&, const Offset&) { return 0.0; }};
-  const std::string cause = cause_in(spec_.initial[f], spec_.names.initial[f], start, bad.cell);
+  const std::string failure = stepper_.failure();  // of constraints
+  const std::string cause =
+      failure.empty() ? cause_in(spec_.initial[f], spec_.names.initial[f], start, bad.cell) : failure;
   return fmt::format("the initial state is not finite: field '{}'{}{}", model_.fields[f], place(bad.cell),
                      cause.empty() ? "" : ": " + cause);
 }

@@ -40,6 +40,8 @@ double* JumpingStepper::after(Tables& tables, StepTime time, double* u) {
   jumps_.apply(tables, time, u, after_.data());
   if (grid_->machine().is_host()) look_at_jump(time);
   method_->begin(tables, time.stage(0.0), after_.data());
+  if (const std::string failure = method_->failure(); bad_jump_.empty() && !failure.empty())
+    bad_jump_ = fmt::format("after the event at t = {:.10g}: {}", time.t, failure);
   return after_.data();
 }
 

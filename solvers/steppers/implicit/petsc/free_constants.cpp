@@ -25,9 +25,11 @@ class Entries {
 
 }  // namespace
 
-FreeConstants::~FreeConstants() {
-  for (auto* vectors : {&ones_, &answers_})
+void FreeConstants::destroy_vectors() {
+  for (auto* vectors : {&ones_, &answers_}) {
     for (Vec& vector : *vectors) VecDestroy(&vector);
+    vectors->clear();
+  }
   VecDestroy(&part_);
   VecDestroy(&image_);
 }
@@ -37,12 +39,13 @@ void FreeConstants::prepare(const Grid& grid, const GridMatrix& matrix) {
   matrix_ = &matrix;
 }
 
-/// As many as there are pinned variables, when these are known first.
+/// For the variables that are pinned, when these are known first or others than before.
 void FreeConstants::make_vectors() {
-  const std::vector<int>& pinned = matrix_->pinned();
-  if (ones_.size() == pinned.size()) return;
+  if (made_for_ == matrix_->pinned()) return;
+  destroy_vectors();
+  made_for_ = matrix_->pinned();
   check_petsc(MatCreateVecs(matrix_->get(), &part_, &image_), "make vectors");
-  for (const int variable : pinned) {
+  for (const int variable : made_for_) {
     check_petsc(VecDuplicate(part_, &ones_.emplace_back(nullptr)), "make vectors");
     check_petsc(VecDuplicate(part_, &answers_.emplace_back(nullptr)), "make vectors");
     matrix_->fill(ones_.back(), variable);

@@ -22,7 +22,7 @@ class FreeConstants {
   using Solve = std::function<void(Vec right_hand_side, Vec solution)>;
 
   FreeConstants() = default;
-  ~FreeConstants();
+  ~FreeConstants() { destroy_vectors(); }
   FreeConstants(const FreeConstants&) = delete;
   FreeConstants& operator=(const FreeConstants&) = delete;
 
@@ -43,12 +43,14 @@ class FreeConstants {
 
  private:
   void make_vectors();
+  void destroy_vectors();
   double sum(Vec a, Vec b);
   std::vector<double> at_pins(Vec x) const;
   void solve_small(std::vector<double>& x, bool is_transposed) const;
 
   const Grid* grid_ = nullptr;
   const GridMatrix* matrix_ = nullptr;
+  std::vector<int> made_for_;        // variables that were pinned
   std::vector<Vec> ones_, answers_;  // e and V, per pinned variable
   Vec part_ = nullptr, image_ = nullptr;
   std::vector<double> small_;  // W, column by column
