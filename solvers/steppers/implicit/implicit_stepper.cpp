@@ -102,9 +102,8 @@ void ImplicitStepper::begin_step() {
 }
 
 void ImplicitStepper::begin(Tables& tables, StepTime at, double* state) {
-  if (!constraints_) return;
-  constraints_->begin();
-  constraints_->solve(tables, at, state);
+  begin_step();
+  if (constraints_) constraints_->solve(tables, at, state);
 }
 
 void ImplicitStepper::begin_tangent(Tables& tables, StepTime at, double* state, double* direction) {
