@@ -114,13 +114,12 @@ void read_state(Value state, Case& result, Names& names) {
     if (key == "times" || key == "steps")
       throw InputError(state.key_place(key),
                        "fields.h5 keeps the outputs' " + key + " as '" + key + "': choose another name");
-    Value entry = state.at(key);
     StateText s;
     s.name = key;
     s.place = state.key_place(key);
-    if (!entry.is_null()) {
-      if (auto initial = entry.find("initial")) s.initial = initial->expression();
-      entry.finish();
+    if (auto entry = state.find(key)) {  // what a constraint fixes may have nothing
+      if (auto initial = entry->find("initial")) s.initial = initial->expression();
+      entry->finish();
     }
     result.state.push_back(s);
   }
