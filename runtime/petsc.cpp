@@ -48,6 +48,20 @@ std::vector<std::string> unused_options(const std::string& options) {
   return unused;
 }
 
+DefaultOptions::DefaultOptions(const Options& options) {
+  for (const auto& [name, value] : options) {
+    PetscBool is_given = PETSC_FALSE;
+    PetscOptionsHasName(nullptr, nullptr, name.c_str(), &is_given);
+    if (is_given == PETSC_TRUE) continue;
+    PetscOptionsSetValue(nullptr, name.c_str(), value.c_str());
+    set_.push_back(name);
+  }
+}
+
+DefaultOptions::~DefaultOptions() {
+  for (const std::string& name : set_) PetscOptionsClearValue(nullptr, name.c_str());
+}
+
 void check_petsc(PetscErrorCode code, const char* what) {
   if (code != 0) throw Error(ExitCode::numerics, std::string("PETSc failed to ") + what);
 }

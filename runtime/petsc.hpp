@@ -4,6 +4,7 @@
 #include <petscsys.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hindsight {
@@ -20,6 +21,19 @@ void set_options(const std::string& options, const std::string& what);
 void clear_options(const std::string& options, const std::string& prefix);
 /// Those of `options` (as on PETSc's command line) that nothing has asked for: misspelt, or of another method.
 std::vector<std::string> unused_options(const std::string& options);
+
+/// While it lives, PETSc has these options where it was given no others by their names.
+class DefaultOptions {
+ public:
+  using Options = std::vector<std::pair<std::string, std::string>>;  // name ("-step_pc_type") and value
+  explicit DefaultOptions(const Options& options);
+  ~DefaultOptions();
+  DefaultOptions(const DefaultOptions&) = delete;
+  DefaultOptions& operator=(const DefaultOptions&) = delete;
+
+ private:
+  std::vector<std::string> set_;
+};
 
 /// @throws Error(numerics) "PETSc failed to ...", for what can only be a lack of memory or a bug.
 void check_petsc(PetscErrorCode code, const char* what);

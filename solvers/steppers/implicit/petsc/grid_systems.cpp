@@ -9,15 +9,18 @@
 
 #include "runtime/error.hpp"
 #include "runtime/nearest_name.hpp"
-#include "runtime/petsc.hpp"
 
 namespace hindsight {
 namespace {
 
 /// Of options.
 constexpr const char* prefix = "-step_";
-/// Rows per rank that are solved by LU: factored at every iteration, or once.
-constexpr PetscInt most_refactored = 4000, most_factored = 100'000, most_factored_3d = 20'000;
+/// Rows that are solved by factors: per rank, where every iteration makes them; of all ranks together, each with
+/// factors of its own, where they are made once.
+constexpr double most_refactored = 4000, most_factored = 600'000, most_factored_3d = 20'000;
+/// What iterations leave of a linear system: of one that is to be solved, and of one of Newton's, whose next iteration
+/// goes on from there.
+constexpr double linear_tolerance = 1e-12, newton_tolerance = 1e-5;
 constexpr const char* advice =
     "options that may help: -step_pc_type lu, -step_ksp_type gmres, -step_ksp_max_it, -step_ksp_monitor";
 /// Of the right-hand side, what may be left of a linear system.
@@ -79,41 +82,52 @@ void GridSystems::make_solvers(const Grid& grid) {
   check_petsc(SNESGetKSP(snes_, &ksp_), "make a solver");
 }
 
-/// From the equations and, where that is the same in all steps, the matrix: a process that goes on chooses the same.
+/// From the equations and the matrix alone: a process that goes on chooses the same.
 void GridSystems::choose_linear_solver() {
-  PC pc = nullptr;
-  check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
-  const bool is_factored_once = entries_.is_fixed() && comm_->size() == 1;
-  const PetscInt most = !is_factored_once ? most_refactored : model_.dimensions == 3 ? most_factored_3d : most_factored;
-  const bool is_direct = comm_->max(static_cast<double>(matrix_.rows())) <= most;
-  check_petsc(KSPSetTolerances(ksp_, 1e-12, 1e-300, PETSC_DEFAULT, 1000), "choose a linear solver");
-  if (is_direct) {
-    check_petsc(KSPSetType(ksp_, KSPPREONLY), "choose a linear solver");
-    check_petsc(PCSetType(pc, comm_->size() == 1 ? PCLU : PCREDUNDANT), "choose a linear solver");
-  } else {
-    choose_iteration(pc);
-  }
+  const double ranks = comm_->size(), rows = comm_->max(static_cast<double>(matrix_.rows()));
+  const double most = model_.dimensions == 3 ? most_factored_3d : most_factored;
+  const bool is_direct = rows <= most_refactored || (entries_.is_fixed() && rows * ranks * ranks <= most);
+  if (is_direct)
+    choose_factors();
+  else if (!choose_iteration())
+    return;
   const PetscErrors errors;
   if (SNESSetFromOptions(snes_) != 0)
     throw InputError("petsc: \"" + options_ + "\": PETSc refuses it: " + errors.first());
-  is_chosen_ = is_direct || !entries_.is_fixed();
+  is_chosen_ = is_direct;
 }
 
-void GridSystems::choose_iteration(PC pc) {
-  PetscBool is_symmetric = PETSC_FALSE;
-  if (entries_.is_fixed()) {
-    PetscReal size = 0.0;
-    check_petsc(MatNorm(matrix_.get(), NORM_INFINITY, &size), "look at a matrix");
-    check_petsc(MatIsSymmetric(matrix_.get(), 1e-12 * size, &is_symmetric), "look at a matrix");
+/// On several ranks each of them factors the whole system.
+void GridSystems::choose_factors() {
+  PC pc = nullptr;
+  check_petsc(KSPSetTolerances(ksp_, linear_tolerance, 1e-300, PETSC_DEFAULT, 1000), "choose a linear solver");
+  check_petsc(KSPSetType(ksp_, KSPPREONLY), "choose a linear solver");
+  check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
+  if (comm_->size() > 1) {
+    check_petsc(PCSetType(pc, PCREDUNDANT), "choose a linear solver");
+    return;
   }
-  const bool couples_neighbours = std::ranges::any_of(entries_.all(), [](const JacobianEntries::Entry& e) {
-    return e.row != e.column && e.offset != Offset{0, 0, 0};
-  });
-  const bool is_diffusion = entries_.is_fixed() ? is_symmetric == PETSC_TRUE : !couples_neighbours;
-  check_petsc(KSPSetType(ksp_, is_symmetric == PETSC_TRUE ? KSPCG : KSPGMRES), "choose a linear solver");
-  check_petsc(PCSetType(pc, is_diffusion ? PCGAMG : comm_->size() == 1 ? PCILU : PCBJACOBI), "choose a linear solver");
-  if (is_diffusion)
-    check_petsc(PCGAMGSetReuseInterpolation(pc, PETSC_FALSE), "choose a linear solver");  // of matrices before
+  check_petsc(PCSetType(pc, entries_.is_fixed() && is_symmetric(matrix_.get()) ? PCCHOLESKY : PCLU),
+              "choose a linear solver");
+}
+
+/// @returns whether that is another than before.
+bool GridSystems::choose_iteration() {
+  const LinearIteration iteration = iteration_for(matrix_.get(), entries_.is_fixed());
+  if (iteration_ == iteration) return false;
+  iteration_ = iteration;
+  check_petsc(KSPSetTolerances(ksp_, newton_tolerance, 1e-300, PETSC_DEFAULT, 1000), "choose a linear solver");
+  set_iteration(ksp_, iteration);
+  // Multigrid takes long to set up: the iterations of a stage share the first one's.
+  constexpr PetscInt whole_stage = 1000;
+  check_petsc(SNESSetLagPreconditioner(snes_, iteration.by == Preconditioning::multigrid ? whole_stage : 1),
+              "choose a linear solver");
+  check_petsc(SNESSetLagPreconditionerPersists(snes_, PETSC_FALSE), "choose a linear solver");
+  return true;
+}
+
+DefaultOptions::Options GridSystems::options_of_iteration() const {
+  return iteration_ ? options_of(*iteration_, prefix + 1, comm_->size()) : DefaultOptions::Options{};
 }
 
 void GridSystems::give(const double* block, Vec to) const {
@@ -186,6 +200,7 @@ void GridSystems::iterate(const Stage& stage) {
   stage_ = &stage;
   give(stage.y, x_);
   rests_.clear();
+  const DefaultOptions defaults(options_of_iteration());
   const PetscErrors errors;
   errors.check(SNESSolve(snes_, nullptr, x_), "solve a stage");
   if (!std::exchange(is_used_, true)) require_used_options();
@@ -248,7 +263,8 @@ double GridSystems::largest_change(Vec x, Vec step) const {
   return found;
 }
 
-/// As StageSolver judges, field by field.
+/// As StageSolver judges, field by field; but where linear systems are solved by iterations, errors fall as far as
+/// those go, and no further.
 PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/, PetscReal /*change*/, PetscReal rest,
                                   SNESConvergedReason* reason, void* self) {
   constexpr double eps = std::numeric_limits<double>::epsilon();
@@ -261,17 +277,28 @@ PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/
   SNESGetSolution(snes, &x);
   SNESGetSolutionUpdate(snes, &step);
   const double now = systems.largest_change(x, step), ratio = now / std::exchange(systems.change_before_, now);
+  const double left = systems.iteration_ ? 0.1 * std::max(ratio, newton_tolerance) * now : 10.0 * ratio * ratio * now;
   const bool is_found =
-      now <= 2 * eps ||
-      (iteration > 1 && ((now < 1e-4 && ratio * ratio * now <= 0.1 * eps) || (now < 1e-9 && ratio > 0.1)));
+      now <= 2 * eps || (iteration > 1 && ((now < 1e-4 && left <= eps) || (now < 1e-9 && ratio > 0.1)));
   if (is_found) *reason = SNES_CONVERGED_SNORM_RELATIVE;
   return 0;
 }
 
+/// Of iterations; what options say stays.
+void GridSystems::change_tolerance(double from, double to) {
+  PetscReal now = 0.0;
+  KSPGetTolerances(ksp_, &now, nullptr, nullptr, nullptr);
+  if (iteration_ && now == from) KSPSetTolerances(ksp_, to, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT);
+}
+
 /// Solves for x_ with the right-hand side rest_. @returns why that failed; empty: it did not.
 std::string GridSystems::solve_linear(bool is_transposed) {
+  const DefaultOptions defaults(options_of_iteration());
   const PetscErrors errors;
+  KSPSetReusePreconditioner(ksp_, PETSC_FALSE);
+  change_tolerance(newton_tolerance, linear_tolerance);
   errors.check(is_transposed ? KSPSolveTranspose(ksp_, rest_, x_) : KSPSolve(ksp_, rest_, x_), "solve a linear system");
+  change_tolerance(linear_tolerance, newton_tolerance);
   if (!std::exchange(is_used_, true)) require_used_options();
   KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
   PetscInt iterations = 0;

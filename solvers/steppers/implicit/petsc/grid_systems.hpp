@@ -3,10 +3,12 @@
 
 #include <petscsnes.h>
 
+#include <optional>
 #include <string>
 
 #include "solvers/steppers/implicit/jacobian_entries.hpp"
 #include "solvers/steppers/implicit/petsc/grid_matrix.hpp"
+#include "solvers/steppers/implicit/petsc/linear_iteration.hpp"
 #include "solvers/steppers/implicit/stage_systems.hpp"
 
 namespace hindsight {
@@ -15,13 +17,13 @@ namespace hindsight {
 /// is left is rounding; one linear solve where F is linear. Where J depends on nothing that changes with time, it is
 /// assembled and factored when the length of the step changes.
 ///
-/// Linear systems (KSP) with some thousand rows per rank, more where they are factored once, are solved by LU, on
-/// several ranks by each of them for itself, so that their number does not show where one axis alone is divided. Larger
-/// ones are solved to 1e-12 with conjugate gradients where the matrix is the same in all steps and symmetric, else with
-/// GMRES; and with algebraic multigrid (GAMG) where it is, or changes and couples fields within cells alone, else with
-/// incomplete factors of each rank's rows. What is left of a solution that was found is looked at: some preconditioners
-/// have no transpose. Options for all of that have the prefix -step_
-/// (-step_ksp_type cg).
+/// Linear systems (KSP) with some thousand rows per rank are solved by factors; where those are made once, larger ones
+/// as well, of up to some hundred thousand rows on few ranks: on several, each factors all of it for itself, so that
+/// their number does not show where one axis alone is divided. Others are solved by iterations that suit the matrix
+/// (linear_iteration.hpp), to 1e-12, and loosely within Newton's method, which goes on until that is made up for. What
+/// a stage's first iteration needed to set multigrid up serves the others of that stage, and nothing else. What is left
+/// of a solution that was found is looked at: some preconditioners have no transpose. Options for all of that have the
+/// prefix -step_ (-step_ksp_type cg).
 class GridSystems final : public StageSystems {
  public:
   /// @param model, active, operators outlive it.
@@ -58,7 +60,10 @@ class GridSystems final : public StageSystems {
   void make_solvers(const Grid& grid);
   void require_used_options() const;
   void choose_linear_solver();
-  void choose_iteration(PC pc);
+  void choose_factors();
+  bool choose_iteration();
+  DefaultOptions::Options options_of_iteration() const;
+  void change_tolerance(double from, double to);
   void assemble(const Stage& stage, bool needs_slope);
   void correct(const Stage& stage);
   void iterate(const Stage& stage);
@@ -80,11 +85,12 @@ class GridSystems final : public StageSystems {
   KSP ksp_ = nullptr;  // of snes_
   Vec x_ = nullptr, rest_ = nullptr, left_ = nullptr;
   const Communicator* comm_ = nullptr;
-  bool is_chosen_ = false;        // the linear solver, when there is a matrix
-  bool is_used_ = false;          // it has solved something
-  const Stage* stage_ = nullptr;  // while SNES works
-  double a_ = 0.0;                // of the matrix
-  bool is_current_ = false;       // the matrix is that of a_ and the parameters, where nothing else matters
+  bool is_chosen_ = false;                    // the linear solver, when there is a matrix, for all matrices to come
+  std::optional<LinearIteration> iteration_;  // which it is, where it is one
+  bool is_used_ = false;                      // it has solved something
+  const Stage* stage_ = nullptr;              // while SNES works
+  double a_ = 0.0;                            // of the matrix
+  bool is_current_ = false;                   // the matrix is that of a_ and the parameters, where nothing else matters
   // Of Newton's iterations.
   double change_before_ = 0.0;
   std::vector<double> rests_;

@@ -1,0 +1,135 @@
+#include "solvers/steppers/implicit/petsc/linear_iteration.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "runtime/petsc.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Of a row: above it, incomplete factors take longer than multigrid (bench/implicit.cpp has the figures).
+constexpr double longest_for_incomplete = 256.0;
+/// Of a row, the sum of the others over the diagonal: above them, factors without and with fill grow.
+constexpr double most_without_fill = 1.1, most_with_fill = 2.5;
+
+/// Of the largest rows.
+struct RowSums {
+  double all = 0.0, others_over_diagonal = 0.0;
+};
+
+/// Adds the absolute values of a process's rows. @param diagonal gets them where that part of the rows has one.
+void add_rows(Mat part, std::vector<double>& sums, std::vector<double>* diagonal) {
+  PetscInt rows = 0;
+  const PetscInt *begin = nullptr, *column = nullptr;
+  const PetscScalar* value = nullptr;
+  PetscBool is_done = PETSC_FALSE;
+  check_petsc(MatGetRowIJ(part, 0, PETSC_FALSE, PETSC_FALSE, &rows, &begin, &column, &is_done), "look at a matrix");
+  check_petsc(MatSeqAIJGetArrayRead(part, &value), "look at a matrix");
+  for (PetscInt row = 0; row < rows; ++row)
+    for (PetscInt i = begin[row]; i < begin[row + 1]; ++i) {
+      sums[static_cast<std::size_t>(row)] += std::fabs(value[i]);
+      if (diagonal != nullptr && column[i] == row) (*diagonal)[static_cast<std::size_t>(row)] = std::fabs(value[i]);
+    }
+  check_petsc(MatSeqAIJRestoreArrayRead(part, &value), "look at a matrix");
+  check_petsc(MatRestoreRowIJ(part, 0, PETSC_FALSE, PETSC_FALSE, &rows, &begin, &column, &is_done), "look at a matrix");
+}
+
+RowSums largest_rows(Mat matrix) {
+  PetscInt rows = 0;
+  check_petsc(MatGetLocalSize(matrix, &rows, nullptr), "look at a matrix");
+  std::vector<double> sums(static_cast<std::size_t>(rows), 0.0), diagonal(sums);
+  PetscBool is_distributed = PETSC_FALSE;
+  check_petsc(PetscObjectTypeCompare(reinterpret_cast<PetscObject>(matrix), MATMPIAIJ, &is_distributed),
+              "look at a matrix");
+  Mat own = matrix, of_others = nullptr;
+  if (is_distributed == PETSC_TRUE)
+    check_petsc(MatMPIAIJGetSeqAIJ(matrix, &own, &of_others, nullptr), "look at a matrix");
+  add_rows(own, sums, &diagonal);
+  if (of_others != nullptr) add_rows(of_others, sums, nullptr);
+  std::array<double, 2> largest{};
+  for (std::size_t row = 0; row < sums.size(); ++row) {
+    largest[0] = std::max(largest[0], sums[row]);
+    largest[1] = std::max(largest[1], diagonal[row] > 0.0 ? (sums[row] - diagonal[row]) / diagonal[row]
+                                                          : std::numeric_limits<double>::infinity());
+  }
+  MPI_Allreduce(MPI_IN_PLACE, largest.data(), 2, MPI_DOUBLE, MPI_MAX,
+                PetscObjectComm(reinterpret_cast<PetscObject>(matrix)));
+  return {largest[0], largest[1]};
+}
+
+Preconditioning preconditioning_for(const RowSums& rows) {
+  if (rows.others_over_diagonal > most_with_fill) return Preconditioning::diagonal;
+  if (rows.others_over_diagonal > most_without_fill) return Preconditioning::incomplete_filled;
+  return rows.all > longest_for_incomplete ? Preconditioning::multigrid : Preconditioning::incomplete;
+}
+
+/// Of fill.
+int levels_of(const LinearIteration& iteration) {
+  return iteration.by == Preconditioning::incomplete_filled ? 1 : 0;
+}
+
+int ranks_of(PetscObject object) {
+  int ranks = 1;
+  MPI_Comm_size(PetscObjectComm(object), &ranks);
+  return ranks;
+}
+
+/// Of each rank's rows for itself.
+void set_incomplete(PC pc, const LinearIteration& iteration) {
+  const bool is_alone = ranks_of(reinterpret_cast<PetscObject>(pc)) == 1;
+  check_petsc(PCSetType(pc, !is_alone ? PCBJACOBI : iteration.is_symmetric ? PCICC : PCILU), "choose a preconditioner");
+  if (is_alone) check_petsc(PCFactorSetLevels(pc, levels_of(iteration)), "choose a preconditioner");
+}
+
+void set_multigrid(PC pc) {
+  check_petsc(PCSetType(pc, PCGAMG), "choose a preconditioner");
+  check_petsc(PCGAMGSetReuseInterpolation(pc, PETSC_FALSE), "choose a preconditioner");  // of matrices before
+}
+
+}  // namespace
+
+bool is_symmetric(Mat matrix) {
+  PetscReal size = 0.0;
+  PetscBool is_its_transpose = PETSC_FALSE;
+  check_petsc(MatNorm(matrix, NORM_INFINITY, &size), "look at a matrix");
+  check_petsc(MatIsSymmetric(matrix, 1e-14 * size, &is_its_transpose), "look at a matrix");
+  return is_its_transpose == PETSC_TRUE;
+}
+
+LinearIteration iteration_for(Mat matrix, bool may_be_symmetric) {
+  return {may_be_symmetric && is_symmetric(matrix), preconditioning_for(largest_rows(matrix))};
+}
+
+void set_iteration(KSP solver, const LinearIteration& iteration) {
+  PC pc = nullptr;
+  check_petsc(KSPGetPC(solver, &pc), "choose a linear solver");
+  check_petsc(KSPSetType(solver, iteration.is_symmetric ? KSPCG : KSPBCGSL), "choose a linear solver");
+  switch (iteration.by) {
+    case Preconditioning::incomplete:
+    case Preconditioning::incomplete_filled:
+      return set_incomplete(pc, iteration);
+    case Preconditioning::multigrid:
+      return set_multigrid(pc);
+    case Preconditioning::diagonal:
+      check_petsc(PCSetType(pc, PCJACOBI), "choose a preconditioner");
+  }
+}
+
+/// Incomplete factors smooth advection as well as diffusion, and have a transpose.
+DefaultOptions::Options options_of(const LinearIteration& iteration, const std::string& prefix, int ranks) {
+  const std::string levels = "-" + prefix + "mg_levels_";
+  if (iteration.by == Preconditioning::multigrid)
+    return {{levels + "ksp_type", KSPRICHARDSON},
+            {levels + "ksp_max_it", "1"},
+            {levels + "pc_type", ranks == 1 ? PCILU : PCBJACOBI}};
+  if (iteration.by == Preconditioning::incomplete_filled && ranks > 1)
+    return {{"-" + prefix + "sub_pc_factor_levels", std::to_string(levels_of(iteration))}};
+  return {};
+}
+
+}  // namespace hindsight

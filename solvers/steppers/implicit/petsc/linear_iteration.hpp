@@ -1,0 +1,35 @@
+// Which iterative solver suits a large matrix I - a J.
+#pragma once
+
+#include <petscksp.h>
+
+#include <string>
+
+#include "runtime/petsc.hpp"
+
+namespace hindsight {
+
+/// What is inverted beside the iteration. Incomplete factors come without fill, or with one level of it.
+enum class Preconditioning { incomplete, incomplete_filled, multigrid, diagonal };
+
+/// Conjugate gradients where the matrix is symmetric, else BiCGStab(2); and what preconditions them.
+struct LinearIteration {
+  bool is_symmetric = false;
+  Preconditioning by = Preconditioning::incomplete;
+  bool operator==(const LinearIteration&) const = default;
+};
+
+/// From the matrix alone: its symmetry, if that is asked for, its largest row (1 + 8 a D / h^2 for diffusion on a
+/// plane) and whether a row's diagonal outweighs the others. Incomplete factors serve until diffusion reaches far in a
+/// step, then multigrid. Advection that outweighs the diagonal makes them grow without bounds: with one level of fill
+/// that begins later, and inverting the diagonal alone is never wrong. Collective.
+LinearIteration iteration_for(Mat matrix, bool may_be_symmetric);
+/// Whether it is its own transpose but for rounding. Collective.
+bool is_symmetric(Mat matrix);
+
+/// Makes it that of a solver.
+void set_iteration(KSP solver, const LinearIteration& iteration);
+/// What PETSc has to find among its options while a solver with this prefix ("step_") sets such an iteration up.
+DefaultOptions::Options options_of(const LinearIteration& iteration, const std::string& prefix, int ranks);
+
+}  // namespace hindsight
