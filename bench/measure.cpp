@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "runtime/resident.hpp"
 #include "solvers/steppers/tables.hpp"
 
 namespace hindsight::bench {
@@ -26,6 +28,27 @@ std::vector<double> medians(const std::vector<std::function<void()>>& works, int
   std::vector<double> result;
   for (const auto& t : times) result.push_back(median(t));
   return result;
+}
+
+double cost_at(const std::vector<std::array<double, 2>>& error_and_cost, double error) {
+  for (std::size_t i = 1; i < error_and_cost.size(); ++i) {
+    const auto& [e0, s0] = error_and_cost[i - 1];
+    const auto& [e1, s1] = error_and_cost[i];
+    if (!(e0 >= error && error >= e1) || e0 == e1) continue;
+    const double share = std::log(e0 / error) / std::log(e0 / e1);
+    return s0 * std::pow(s1 / s0, share);
+  }
+  return NAN;
+}
+
+PeakMemory::PeakMemory() {
+  give_back_freed();
+  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
+  before_ = resident().now;
+}
+
+double PeakMemory::megabytes() const {
+  return static_cast<double>(resident().most - before_) / 1e6;
 }
 
 Bandwidth measure_bandwidth() {

@@ -1,6 +1,8 @@
 // Timing by medians, and tables of what was wanted beside what was measured.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -19,6 +21,20 @@ double median(std::vector<double> values);
 /// Medians of some rounds in which every piece of work is timed once, in turn, so that drift hits all alike.
 /// Each is run once before, uncounted.
 std::vector<double> medians(const std::vector<std::function<void()>>& works, int rounds = repetitions);
+
+/// What as small an error costs, from the costs of those around it; not a number outside.
+/// @param error_and_cost in the order of falling errors.
+double cost_at(const std::vector<std::array<double, 2>>& error_and_cost, double error);
+
+/// By how much this process grows at most while it lives, as the system counts it. One at a time.
+class PeakMemory {
+ public:
+  PeakMemory();
+  double megabytes() const;
+
+ private:
+  std::int64_t before_ = 0;
+};
 
 /// Bytes per second of one core on arrays of 256 MiB, touched before: copy (2 words per element), triad (3 words).
 struct Bandwidth {

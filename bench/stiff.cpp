@@ -15,6 +15,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "bench/cvodes.hpp"
 #include "bench/measure.hpp"
 #include "src/session.hpp"
 
@@ -296,9 +297,6 @@ class Peer {
                               N_VGetArrayPointer(dq));
     return 0;
   }
-  static void require(int code) {
-    if (code < 0) throw Error(ExitCode::numerics, "CVODES failed with " + std::to_string(code));
-  }
 
   void solve(int member, Found& found, std::size_t before) {
     Data data{&p_, p_.parameters};
@@ -309,25 +307,25 @@ class Peer {
       NV_Ith_S(absolute, i) = tolerance_ * p_.absolute[static_cast<std::size_t>(i)];
     }
     void* const memory = CVodeCreate(CV_BDF, context_);
-    require(CVodeInit(memory, rhs, 0.0, y));
-    require(CVodeSVtolerances(memory, tolerance_, absolute));
-    require(CVodeSetUserData(memory, &data));
-    require(CVodeSetMaxNumSteps(memory, 1000000));
+    require_cvodes(CVodeInit(memory, rhs, 0.0, y));
+    require_cvodes(CVodeSVtolerances(memory, tolerance_, absolute));
+    require_cvodes(CVodeSetUserData(memory, &data));
+    require_cvodes(CVodeSetMaxNumSteps(memory, 1000000));
     SUNMatrix matrix = SUNDenseMatrix(p_.n, p_.n, context_), matrix_back = SUNDenseMatrix(p_.n, p_.n, context_);
     SUNLinearSolver solver = SUNLinSol_Dense(y, matrix, context_);
-    require(CVodeSetLinearSolver(memory, solver, matrix));
-    require(CVodeSetJacFn(memory, jacobian));
+    require_cvodes(CVodeSetLinearSolver(memory, solver, matrix));
+    require_cvodes(CVodeSetJacFn(memory, jacobian));
     N_Vector q = N_VNew_Serial(1, context_);
     N_VConst(0.0, q);
     if (p_.is_integral) {
-      require(CVodeQuadInit(memory, quadrature, q));
-      require(CVodeSetQuadErrCon(memory, SUNTRUE));
-      require(CVodeQuadSStolerances(memory, tolerance_, tolerance_));
+      require_cvodes(CVodeQuadInit(memory, quadrature, q));
+      require_cvodes(CVodeSetQuadErrCon(memory, SUNTRUE));
+      require_cvodes(CVodeQuadSStolerances(memory, tolerance_, tolerance_));
     }
-    require(CVodeAdjInit(memory, 150, CV_HERMITE));
+    require_cvodes(CVodeAdjInit(memory, 150, CV_HERMITE));
     double t = 0.0;
     int checkpoints = 0;
-    require(CVodeF(memory, p_.end, y, &t, CV_NORMAL, &checkpoints));
+    require_cvodes(CVodeF(memory, p_.end, y, &t, CV_NORMAL, &checkpoints));
     long steps = 0;
     CVodeGetNumSteps(memory, &steps);
     found.steps = std::max(found.steps, steps);
@@ -343,19 +341,19 @@ class Peer {
     N_VConst(0.0, qb);
     if (!p_.is_integral) NV_Ith_S(w, p_.seen) = 1.0;
     int which = 0;
-    require(CVodeCreateB(memory, CV_BDF, &which));
-    require(CVodeInitB(memory, which, rhs_back, p_.end, w));
-    require(CVodeSStolerancesB(memory, which, tolerance_, tolerance_ * adjoint_scale_));
-    require(CVodeSetUserDataB(memory, which, &data));
-    require(CVodeSetMaxNumStepsB(memory, which, 1000000));
+    require_cvodes(CVodeCreateB(memory, CV_BDF, &which));
+    require_cvodes(CVodeInitB(memory, which, rhs_back, p_.end, w));
+    require_cvodes(CVodeSStolerancesB(memory, which, tolerance_, tolerance_ * adjoint_scale_));
+    require_cvodes(CVodeSetUserDataB(memory, which, &data));
+    require_cvodes(CVodeSetMaxNumStepsB(memory, which, 1000000));
     SUNLinearSolver solver_back = SUNLinSol_Dense(w, matrix_back, context_);
-    require(CVodeSetLinearSolverB(memory, which, solver_back, matrix_back));
-    require(CVodeSetJacFnB(memory, which, jacobian_back));
-    require(CVodeQuadInitB(memory, which, quadrature_back, qb));
-    require(CVodeSetQuadErrConB(memory, which, SUNTRUE));
-    require(CVodeQuadSStolerancesB(memory, which, tolerance_, tolerance_ * adjoint_scale_));
-    require(CVodeB(memory, 0.0, CV_NORMAL));
-    require(CVodeGetQuadB(memory, which, &t, qb));
+    require_cvodes(CVodeSetLinearSolverB(memory, which, solver_back, matrix_back));
+    require_cvodes(CVodeSetJacFnB(memory, which, jacobian_back));
+    require_cvodes(CVodeQuadInitB(memory, which, quadrature_back, qb));
+    require_cvodes(CVodeSetQuadErrConB(memory, which, SUNTRUE));
+    require_cvodes(CVodeQuadSStolerancesB(memory, which, tolerance_, tolerance_ * adjoint_scale_));
+    require_cvodes(CVodeB(memory, 0.0, CV_NORMAL));
+    require_cvodes(CVodeGetQuadB(memory, which, &t, qb));
     for (int i = 0; i < p_.np; ++i)
       found.gradient[static_cast<std::size_t>(i)] -= NV_Ith_S(qb, i) * (i == 0 ? factor_of(p_, member) : 1.0);
     found.megabytes = std::max(found.megabytes, static_cast<double>(heap() - before) / 1e6);
@@ -468,18 +466,6 @@ double gradient_error(const Vector& found, const Vector& reference) {
   double worst = 0.0;
   for (std::size_t i = 0; i < reference.size(); ++i) worst = std::max(worst, std::fabs(found[i] / reference[i] - 1.0));
   return worst;
-}
-
-/// What as small an error of the end state costs, from those of the tolerances around it.
-double cost_at(const std::vector<std::array<double, 2>>& error_and_cost, double error) {
-  for (std::size_t i = 1; i < error_and_cost.size(); ++i) {
-    const auto& [e0, s0] = error_and_cost[i - 1];
-    const auto& [e1, s1] = error_and_cost[i];
-    if (!(e0 >= error && error >= e1) || e0 == e1) continue;
-    const double share = std::log(e0 / error) / std::log(e0 / e1);
-    return s0 * std::pow(s1 / s0, share);
-  }
-  return NAN;
 }
 
 }  // namespace

@@ -1,0 +1,244 @@
+// Implicit steps on a grid, and their gradients, beside PETSc's TSTheta with TSAdjoint and SUNDIALS' CVODES with its
+// backward problem. Usage: bench.implicit [JSON [CELLS [STEPS [ROUNDS]]]], on any number of ranks; CELLS along an axis.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "bench/implicit_peers.hpp"
+#include "bench/measure.hpp"
+#include "bench/solver_clock.hpp"
+#include "runtime/petsc.hpp"
+#include "src/session.hpp"
+
+namespace hindsight::bench {
+namespace {
+
+/// Of PETSc's solvers, so that its steps are solved as exactly as Hindsight's.
+constexpr const char* tight = "-ksp_rtol 1e-12 -snes_rtol 1e-12 -snes_stol 1e-14 -snes_linesearch_type basic ";
+
+/// How PETSc's program is run.
+struct Setting {
+  std::string name, options;
+};
+
+/// Its own solvers, as loosely as it likes and tightly; and those that Hindsight chooses for such a problem.
+std::vector<Setting> settings_for(const ReactionProblem& problem, int ranks) {
+  std::string ours = "-ksp_type bcgsl ";
+  if (!problem.reacts())
+    ours = std::string("-ksp_type cg -pc_type ") + (ranks == 1 ? "cholesky" : "redundant") +
+           " -snes_lag_preconditioner -2 -snes_lag_preconditioner_persists ";
+  return {{"TSTheta, its own tolerances", ""},
+          {"TSTheta, tight", tight},
+          {"TSTheta, tight, Hindsight's linear solver", tight + ours}};
+}
+
+class Ours {
+ public:
+  Ours(const ReactionProblem& problem, const std::string& method, int steps, const std::string& schedule)
+      : problem_(problem) {
+    const std::string time =
+        fmt::format("time: {{method: {}, step: {:.17g}, to: {:.17g}}}\n", method, problem.end / steps, problem.end);
+    session_ = std::make_unique<Session>(
+        parse_case("bench.yaml", case_text(problem) + time + "checkpoints: {" + schedule + "}\n", {}),
+        Communicator(MPI_COMM_WORLD), Sensitivities::adjoint);
+  }
+
+  /// Factors of the runs before serve no more: a run of an inversion has other parameters.
+  void forget_factors() { session_->simulation().set_values(session_->simulation().values()); }
+  void run() { session_->objective({}); }
+
+  Outcome gradient() {
+    Outcome found;
+    const SolverClock clock;
+    Evaluation evaluation;
+    found.gradient = seconds_of([&] { evaluation = session_->gradient({}); });
+    found.share_outside = 1.0 - clock.seconds() / found.gradient;
+    found.objective = evaluation.objective;
+    found.by_scalar = evaluation.gradient[0][0];
+    found.by_initial = evaluation.gradient[1];
+    found.steps = static_cast<long>(session_->simulation().time().steps());
+    return found;
+  }
+
+  /// Of what a run forward takes, what is not spent in PETSc's solvers.
+  double share_outside_forward() {
+    const SolverClock clock;
+    const double all = seconds_of([&] { run(); });
+    return 1.0 - clock.seconds() / all;
+  }
+
+  std::vector<double> end_state() {
+    std::vector<double> all;
+    const Grid& grid = session_->simulation().grid();
+    const auto fields = static_cast<std::size_t>(problem_.fields);
+    session_->objective([&](std::int64_t k, double, double* state) {
+      if (k != session_->simulation().time().steps()) return;
+      const Index3& own = grid.cells();
+      std::vector<double> cells(static_cast<std::size_t>(own[0] * own[1]));
+      all.assign(cells.size() * fields, 0.0);
+      for (std::size_t f = 0; f < fields; ++f) {
+        pack_cells(grid, state + grid.layout().origin + static_cast<std::int64_t>(f) * grid.layout().field_stride,
+                   cells.data());
+        for (std::size_t c = 0; c < cells.size(); ++c) all[c * fields + f] = cells[c];
+      }
+    });
+    return all;
+  }
+
+ private:
+  const ReactionProblem& problem_;
+  std::unique_ptr<Session> session_;
+};
+
+/// The largest difference, over the largest value, of all ranks.
+double error_of(const std::vector<double>& found, const std::vector<double>& reference) {
+  double largest[2] = {0.0, 0.0};
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    largest[0] = std::max(largest[0], std::fabs(found[i] - reference[i]));
+    largest[1] = std::max(largest[1], std::fabs(reference[i]));
+  }
+  MPI_Allreduce(MPI_IN_PLACE, largest, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return largest[0] / largest[1];
+}
+
+/// Of both parts of the gradient.
+double gradient_error(const Outcome& found, const Outcome& reference) {
+  return std::max(std::fabs(found.by_scalar / reference.by_scalar - 1.0),
+                  error_of(found.by_initial, reference.by_initial));
+}
+
+/// What is measured of one problem and one method.
+class Comparison {
+ public:
+  Comparison(const ReactionProblem& problem, const std::string& method, int rounds, Report& report)
+      : problem_(problem), method_(method), rounds_(rounds), report_(report), title_(problem.name + " " + method) {}
+
+  void against(const Outcome& reference) {
+    measure_ours(reference);
+    int ranks = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (const Setting& setting : settings_for(problem_, ranks)) measure_theta(setting, reference);
+  }
+
+  const Outcome& ours() const { return ours_; }
+  double state_error() const { return state_error_; }
+
+ private:
+  void add(const std::string& who, const std::string& what, double value, const std::string& unit,
+           const std::string& wanted = "") {
+    report_.add(title_ + ", " + who + ": " + what, value, unit, wanted);
+  }
+
+  void measure_ours(const Outcome& reference) {
+    const PeakMemory memory;
+    Ours session(problem_, method_, problem_.steps, "schedule: store-all");
+    const std::vector<double> t = medians({[&] {
+                                             session.forget_factors();
+                                             session.run();
+                                           },
+                                           [&] {
+                                             session.forget_factors();
+                                             ours_ = session.gradient();
+                                           },
+                                           [&] { session.run(); }, [&] { session.gradient(); }},
+                                          rounds_);
+    ours_.megabytes = memory.megabytes();
+    ours_.end_state = session.end_state();
+    ours_.forward = t[0];
+    ours_.gradient = t[1];
+    state_error_ = error_of(ours_.end_state, reference.end_state);
+    const double steps = problem_.steps;
+    const std::string who = "Hindsight";
+    add(who, "forward run", t[0], "s");
+    add(who, "forward step, factors of the run before", t[2] / steps, "s");
+    add(who, "gradient", t[1], "s");
+    add(who, "reverse step over a forward step", (t[3] - t[2]) / t[2], "", "at most 1.2");
+    add(who, "share outside PETSc's solvers, forward", session.share_outside_forward(), "", "below 0.1");
+    add(who, "share outside PETSc's solvers, gradient", ours_.share_outside, "", "below 0.1");
+    add(who, "memory", ours_.megabytes, "MB");
+    add(who, "error of the end state", state_error_, "");
+    add(who, "error of the gradient", gradient_error(ours_, reference), "");
+  }
+
+  void measure_theta(const Setting& setting, const Outcome& reference) {
+    Outcome theirs;
+    std::vector<double> forward, gradient;
+    for (int round = 0; round < rounds_; ++round) {
+      theirs = run_theta(problem_, method_ == "cn" ? 0.5 : 1.0, setting.options, MPI_COMM_WORLD);
+      forward.push_back(theirs.forward);
+      gradient.push_back(theirs.gradient);
+    }
+    add(setting.name, "forward run", median(forward), "s");
+    add(setting.name, "gradient", median(gradient), "s");
+    add(setting.name, "memory", theirs.megabytes, "MB");
+    add(setting.name, "error of the gradient", gradient_error(theirs, reference), "");
+    add(setting.name, "gradient's difference to Hindsight's", gradient_error(theirs, ours_), "");
+    add(setting.name, "forward over Hindsight's", median(forward) / ours_.forward, "", "at least 1");
+    add(setting.name, "gradient over Hindsight's", median(gradient) / ours_.gradient, "", "at least 1.5");
+  }
+
+  const ReactionProblem& problem_;
+  std::string method_;
+  int rounds_;
+  Report& report_;
+  std::string title_;
+  Outcome ours_;
+  double state_error_ = 0.0;
+};
+
+/// At the error of the end state that Hindsight's fixed steps have.
+void compare_with_cvodes(const ReactionProblem& problem, const Outcome& reference, const Comparison& mine,
+                         Report& report) {
+  std::vector<std::array<double, 2>> forward, gradient, memory;
+  for (const double tolerance : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7}) {
+    const Outcome found = run_cvodes(problem, tolerance, MPI_COMM_WORLD);
+    const double error = error_of(found.end_state, reference.end_state);
+    const std::string who = fmt::format("{}, CVODES at {:.0e}: ", problem.name, tolerance);
+    report.add(who + "error of the end state", error, "");
+    report.add(who + "error of the gradient", gradient_error(found, reference), "");
+    report.add(who + "steps", static_cast<double>(found.steps), "");
+    report.add(who + "gradient", found.gradient, "s");
+    report.add(who + "memory", found.megabytes, "MB");
+    forward.push_back({error, found.forward});
+    gradient.push_back({error, found.gradient});
+    memory.push_back({error, found.megabytes});
+    if (error < mine.state_error()) break;
+  }
+  const std::string who = problem.name + ", CVODES at the error of cn's end state: ";
+  const double error = mine.state_error();
+  report.add(who + "forward over Hindsight's", cost_at(forward, error) / mine.ours().forward, "");
+  report.add(who + "gradient over Hindsight's", cost_at(gradient, error) / mine.ours().gradient, "", "at least 2");
+  report.add(who + "memory over Hindsight's", cost_at(memory, error) / mine.ours().megabytes, "", "at least 4");
+}
+
+/// Of steps four times as short, by a method of order 4.
+Outcome reference_of(const ReactionProblem& problem) {
+  Ours session(problem, "esdirk4", 4 * problem.steps, "schedule: auto");
+  Outcome found = session.gradient();
+  found.end_state = session.end_state();
+  return found;
+}
+
+}  // namespace
+
+void measure(int argc, char** argv) {
+  const auto option = [&](int i, int otherwise) { return argc > i ? std::atoi(argv[i]) : otherwise; };
+  const int cells = option(2, 512), steps = option(3, 10), rounds = option(4, 3);
+  start_petsc();
+  const Communicator world(MPI_COMM_WORLD);
+  Report report(fmt::format("Implicit steps, {0} x {0} cells, {1} steps, {2} ranks", cells, steps, world.size()));
+  for (const ReactionProblem& problem : {heat(cells, steps), autocatalysis(cells, steps)}) {
+    const Outcome reference = reference_of(problem);
+    Comparison euler(problem, "beuler", rounds, report), trapezoidal(problem, "cn", rounds, report);
+    euler.against(reference);
+    trapezoidal.against(reference);
+    compare_with_cvodes(problem, reference, trapezoidal, report);
+  }
+  if (world.is_root()) report.finish(argc, argv);
+  finish_petsc();
+}
+
+}  // namespace hindsight::bench
