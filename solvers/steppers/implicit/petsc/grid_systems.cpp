@@ -155,6 +155,7 @@ void GridSystems::assemble(const Stage& stage, bool needs_slope) {
   if (!is_known || needs_slope) entries_.evaluate(stage.tables, stage.series, stage.at, stage.y, stage.slope);
   if (is_known && stage.a == a_) return;
   matrix_.assemble(stage.a);
+  is_proved_ = {};
   if (!is_chosen_) choose_linear_solver();
   check_petsc(KSPSetOperators(ksp_, matrix_.get(), matrix_.get()), "set a matrix");
   a_ = stage.a;
@@ -308,13 +309,17 @@ std::string GridSystems::solve_linear(bool is_transposed) {
   if (reason < 0 && reason != KSP_DIVERGED_NANORINF)
     return fmt::format("PETSc's linear solver (KSP) gave up after {} iterations of {}: {}; {}", iterations, which,
                        KSPConvergedReasons[reason], advice);
+  bool& is_proved = is_proved_[is_transposed ? 1 : 0];
+  if (is_proved && !iteration_) return "";
   PetscReal all = 0.0, left = 0.0;
   VecNorm(rest_, NORM_2, &all);
   check_petsc(is_transposed ? MatMultTranspose(matrix_.get(), x_, left_) : MatMult(matrix_.get(), x_, left_),
               "look at a solution");
   VecAXPY(left_, -1.0, rest_);
   VecNorm(left_, NORM_2, &left);
-  if (left <= most_left * all || !std::isfinite(left)) return "";  // what is not finite shows itself
+  if (!std::isfinite(left)) return "";  // that shows itself
+  is_proved = left <= most_left * all && all > 0.0;
+  if (left <= most_left * all) return "";
   return fmt::format(
       "PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}: {}; {}", which, left / all,
       most_left, is_transposed ? "the preconditioner may have no transpose" : "the system is nearly singular", advice);

@@ -3,6 +3,7 @@
 
 #include <petscsnes.h>
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -91,6 +92,7 @@ class GridSystems final : public StageSystems {
   const Stage* stage_ = nullptr;              // while SNES works
   double a_ = 0.0;                            // of the matrix
   bool is_current_ = false;                   // the matrix is that of a_ and the parameters, where nothing else matters
+  std::array<bool, 2> is_proved_{};           // the matrix, and its transpose, were seen to be solved
   // Of Newton's iterations.
   double change_before_ = 0.0;
   std::vector<double> rests_;
