@@ -7,7 +7,6 @@
 
 #include "bench/cvodes.hpp"
 #include "bench/implicit_peers.hpp"
-#include "bench/measure.hpp"
 
 namespace hindsight::bench {
 namespace {
@@ -98,10 +97,10 @@ class Cvodes {
   Outcome gradient() {
     Outcome found;
     grid_.set_initial(Lent(grid_, y_));
-    found.forward = seconds_of([&] { walk_forward(); });
+    found.forward = both_seconds_of([&] { walk_forward(); });
     CVodeGetNumSteps(memory_, &found.steps);
     found.end_state = grid_.own_values(Lent(grid_, y_));
-    found.gradient = found.forward + seconds_of([&] {
+    found.gradient = found.forward + both_seconds_of([&] {
                        found.objective = grid_.objective(Lent(grid_, y_), Lent(grid_, w_));
                        walk_back();
                      });

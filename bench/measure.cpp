@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -28,6 +29,27 @@ std::vector<double> medians(const std::vector<std::function<void()>>& works, int
   std::vector<double> result;
   for (const auto& t : times) result.push_back(median(t));
   return result;
+}
+
+Seconds both_seconds_of(const std::function<void()>& work) {
+  const std::clock_t before = std::clock();
+  Seconds found;
+  found.wall = seconds_of(work);
+  found.processor = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  return found;
+}
+
+Seconds operator+(const Seconds& a, const Seconds& b) {
+  return {a.wall + b.wall, a.processor + b.processor};
+}
+
+Seconds median(const std::vector<Seconds>& values) {
+  std::vector<double> wall, processor;
+  for (const Seconds& each : values) {
+    wall.push_back(each.wall);
+    processor.push_back(each.processor);
+  }
+  return {median(wall), median(processor)};
 }
 
 double cost_at(const std::vector<std::array<double, 2>>& error_and_cost, double error) {

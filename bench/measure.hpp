@@ -22,6 +22,15 @@ double median(std::vector<double> values);
 /// Each is run once before, uncounted.
 std::vector<double> medians(const std::vector<std::function<void()>>& works, int rounds = repetitions);
 
+/// By the clock on the wall, and of this process's processors.
+struct Seconds {
+  double wall = 0.0, processor = 0.0;
+};
+Seconds both_seconds_of(const std::function<void()>& work);
+Seconds operator+(const Seconds& a, const Seconds& b);
+/// Each for itself.
+Seconds median(const std::vector<Seconds>& values);
+
 /// What as small an error costs, from the costs of those around it; not a number outside.
 /// @param error_and_cost in the order of falling errors.
 double cost_at(const std::vector<std::array<double, 2>>& error_and_cost, double error);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/measure.hpp"
+
 namespace hindsight::bench {
 
 /// dt(u) = D*lap(u) - a*dx(u) - b*dy(u) - r*u*v^2, dt(v) = the same of v + r*u*v^2, on the periodic unit square; or u
@@ -29,7 +31,7 @@ std::string case_text(const ReactionProblem& problem);
 
 /// What one program found.
 struct Outcome {
-  double forward = 0.0, gradient = 0.0;       // seconds
+  Seconds forward, gradient;
   double megabytes = 0.0;                     // that it needed at most, of this rank
   double share_outside = 0.0;                 // of the gradient's time, what was not spent in PETSc's solvers
   double objective = 0.0, by_scalar = 0.0;    // and its derivative

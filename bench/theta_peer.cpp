@@ -1,7 +1,6 @@
 #include <petscts.h>
 
 #include "bench/implicit_peers.hpp"
-#include "bench/measure.hpp"
 #include "bench/solver_clock.hpp"
 #include "runtime/petsc.hpp"
 
@@ -55,14 +54,14 @@ class Theta {
     Outcome found;
     SolverClock clock;
     grid_.set_initial(u_);
-    found.forward = seconds_of([&] { check_petsc(TSSolve(ts_, u_), "walk forward"); });
+    found.forward = both_seconds_of([&] { check_petsc(TSSolve(ts_, u_), "walk forward"); });
     found.end_state = grid_.own_values(u_);
-    found.gradient = found.forward + seconds_of([&] {
+    found.gradient = found.forward + both_seconds_of([&] {
                        found.objective = grid_.objective(u_, lambda_);
                        VecSet(mu_, 0.0);
                        check_petsc(TSAdjointSolve(ts_), "walk back");
                      });
-    found.share_outside = 1.0 - clock.seconds() / found.gradient;
+    found.share_outside = 1.0 - clock.seconds() / found.gradient.wall;
     found.by_initial = grid_.own_first_field(lambda_);
     VecSum(mu_, &found.by_scalar);
     found.steps = grid_.problem().steps;

@@ -162,6 +162,7 @@ void GridSystems::assemble(const Stage& stage, bool needs_slope) {
     operators_.rhs(stage.tables, stage.at, stage.y, stage.slope);
   if (is_known && stage.a == a_) return;
   matrix_.assemble(stage.a);
+  is_proved_ = {};
   if (!is_chosen_) choose_linear_solver();
   check_petsc(KSPSetOperators(ksp_, matrix_.get(), matrix_.get()), "set a matrix");
   a_ = stage.a;
@@ -399,6 +400,8 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
   if (reason < 0 && reason != KSP_DIVERGED_NANORINF)
     return fmt::format("PETSc's linear solver (KSP) gave up after {} iterations of {}: {}; {}", iterations, which,
                        KSPConvergedReasons[reason], advice());
+  bool& is_proved = is_proved_[is_transposed ? 1 : 0];
+  if (is_proved && !iteration_) return "";
   PetscReal all = 0.0, left = 0.0;
   VecNorm(b, NORM_2, &all);
   check_petsc(is_transposed ? MatMultTranspose(matrix_.get(), x, left_) : MatMult(matrix_.get(), x, left_),
@@ -406,7 +409,9 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
   VecAXPY(left_, -1.0, b);
   VecNorm(left_, NORM_2, &left);
   const double allowed = std::max(most_left, most_beside_tolerance * solved_to_);
-  if (left <= allowed * all || !std::isfinite(left)) return "";  // what is not finite shows itself
+  if (!std::isfinite(left)) return "";  // that shows itself
+  is_proved = left <= allowed * all && all > 0.0;
+  if (left <= allowed * all) return "";
   return fmt::format(
       "PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}: {}; {}", which, left / all,
       allowed, is_transposed ? "the preconditioner may have no transpose" : "the system is nearly singular", advice());

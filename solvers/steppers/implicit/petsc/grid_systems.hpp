@@ -3,6 +3,7 @@
 
 #include <petscsnes.h>
 
+#include <array>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -122,6 +123,7 @@ class GridSystems final : public StageSystems {
   bool is_balancing_ = true;                  // but while FreeConstants solves
   double a_ = 0.0;                            // of the matrix
   bool is_current_ = false;                   // the matrix is that of a_ and the parameters, where nothing else matters
+  std::array<bool, 2> is_proved_{};           // the matrix, and its transpose, were seen to be solved
   std::exception_ptr thrown_;                 // by what PETSc called
   // Of Newton's iterations.
   double change_before_ = 0.0;

@@ -12,7 +12,7 @@
 namespace hindsight {
 namespace {
 
-/// Of a row: above it, incomplete factors take longer than multigrid (bench/implicit.cpp has the figures).
+/// Of a row: above it, incomplete factors take longer than multigrid (measured with 256 x 256 and 512 x 512 cells).
 constexpr double longest_for_incomplete = 256.0;
 /// Of a row, the sum of the others over the diagonal: above them, factors without and with fill grow.
 constexpr double most_without_fill = 1.1, most_with_fill = 2.5;
