@@ -77,11 +77,12 @@ struct FunctionText {
 /// The equation of a state: M dt(field) = E, or 0 = E.
 struct EquationText {
   std::string field;
-  bool is_constraint = false;
-  Text right_hand_side = {};                         ///< E, where it is one expression
-  std::optional<Text> explicit_part, implicit_part;  ///< whose sum E is otherwise; for methods that take them apart
-  std::optional<Text> mass;                          ///< M, of parameters and coordinates; without: 1
-  bool is_balanced = false;                          ///< Model::balanced
+  Text right_hand_side = {};  ///< E, where it is one expression
+  std::optional<Text> explicit_part = {},
+                      implicit_part = {};  ///< whose sum E is otherwise; for methods that take them apart
+  std::optional<Text> mass = {};           ///< M, of parameters and coordinates; without: 1
+  bool is_constraint = false;              ///< 0 = E
+  bool is_balanced = false;                ///< Model::balanced
   bool has_parts() const { return explicit_part || implicit_part; }
   /// "dt(u)" or "zero(u)"
   std::string name() const { return (is_constraint ? "zero(" : "dt(") + field + ")"; }

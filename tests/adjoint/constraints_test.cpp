@@ -73,11 +73,6 @@ std::string switches_of(const std::string& text) {
   return text == walls ? ", switches: [0.22]" : "";
 }
 
-/// Slopes of steps that are not stable for explicit methods are no test.
-bool is_small(const std::string& text, const Method& method) {
-  return text != walls || method.uses_petsc;
-}
-
 TEST(Constraints, GradientsAreThoseOfTheStepsTaken) {
   int turn = 0;  // methods in pairs with problems
   for (const Method& method : methods_with_constraints())

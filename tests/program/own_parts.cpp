@@ -41,7 +41,7 @@ class Verlet final : public Stepper {
     add_array(shape, Element::float32, {{0, 0, 0}, {(all[0] + 2) / 3, (all[1] + 2) / 3, 1}}, grid);
     return shape;
   }
-  void begin(Tables&, double* state) override {
+  void begin(Tables&, StepTime, double* state) override {
     float* const first = singles(state);
     std::fill(first, first + push().count(), 0.0F);
   }
