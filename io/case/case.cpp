@@ -117,8 +117,9 @@ void read_state(Value state, Case& result, Names& names) {
     StateText s;
     s.name = key;
     s.place = state.key_place(key);
-    if (auto entry = state.find(key)) {  // what a constraint fixes may have nothing
-      if (auto initial = entry->find("initial")) s.initial = initial->expression();
+    auto entry = state.find(key);
+    if (entry && !entry->keys().empty()) {  // what a constraint fixes may have nothing
+      s.initial = entry->at("initial").expression();
       entry->finish();
     }
     result.state.push_back(s);

@@ -134,7 +134,8 @@ TEST(Adaptive, BadInputIsNamed) {
   const auto expect = [&](const std::string& time, const std::string& part) {
     EXPECT_NE(message(time).find(part), std::string::npos) << message(time);
   };
-  expect("method: rk4, tolerance: 1e-3, to: 1", "bs3, dopri5, tsit5, sdirk2, sdirk3, esdirk4, bdf2, ros3p, rodas4 do");
+  expect("method: rk4, tolerance: 1e-3, to: 1",
+         "bs3, dopri5, tsit5, sdirk2, sdirk3, esdirk4, bdf2, ark3, ark4, ros3p, rodas4 do");
   expect("method: dopri5, tolerance: 0, to: 1", "at least 1e-14");
   expect("method: dopri5, tolerance: 1e-16, to: 1", "round-off");
   expect("method: dopri5, tolerance: {relative: 1e-3, absolute: {uu: 1e-3}}, to: 1", "did you mean 'u'");

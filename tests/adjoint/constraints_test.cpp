@@ -185,7 +185,7 @@ TEST(Constraints, WhatCannotBeIsNamed) {
          "cannot be unknown");
   expect(grid + "equations: {dt(u): \"-u\", zero(p): \"lap(p) - p\"}\n" + "time: {method: ark3, step: 0.1, to: 1}\n",
          "does not tell them");
-  expect(grid + "equations: {dt(u): \"-u\", zero(p): \"u\"}\n" + time, "step 0");
+  expect(grid + "equations: {dt(u): \"-u\", zero(p): \"u\"}\n" + time, "largest in 'p': none (no finite, regular");
 }
 
 }  // namespace

@@ -16,7 +16,10 @@ const std::string ode = R"yaml(
 case: implicit
 parameters: {a: 1.3, fast: 20, q: {series: {times: [0, 1, 3], values: [1, 0.6, 1.2]}}}
 state: {u: {initial: "1"}, v: {initial: "0.4"}, w: {initial: "0.1"}}
-equations: {dt(u): "a*u - u*v*q", dt(v): "u*v - v + 0.1*sin(3*t)", dt(w): "fast*(cos(u*t) - w) - w^3"}
+equations:
+  dt(u): {explicit: "a*u - u*v*q"}
+  dt(v): {explicit: "u*v - v", implicit: "0.1*sin(3*t)"}
+  dt(w): {implicit: "fast*(cos(u*t) - w) - w^3"}
 objective: [{final: "u^2 + v + w"}, {integral: "u*v*w"}]
 unknowns: {a: {}, fast: {}, q: {}, initial(u): {}}
 )yaml";
@@ -27,7 +30,7 @@ case: ensemble
 grid: {x: {cells: 13, to: 1, boundary: periodic}}
 parameters: {a: 1.3, k: {field: "5 + 20*x"}}
 state: {u: {initial: "1 + 0.1*x"}, v: {initial: "0.4"}}
-equations: {dt(u): "a*u - u*v", dt(v): "k*(u^2 - v)"}
+equations: {dt(u): {explicit: "a*u - u*v"}, dt(v): {implicit: "k*(u^2 - v)"}}
 objective: [{final: "u^2 + v"}, {integral: "u*v"}]
 unknowns: {a: {}, k: {}, initial(u): {}}
 )yaml";
@@ -37,7 +40,7 @@ case: plane
 grid: {x: {cells: 7, to: 1, boundary: periodic}, y: {cells: 6, to: 1, boundary: periodic}}
 parameters: {a: 1.3, k: {field: "5 + 20*x*y"}}
 state: {u: {initial: "1 + 0.1*x"}, v: {initial: "0.4"}}
-equations: {dt(u): "a*u - u*v", dt(v): "k*(u^2 - v)"}
+equations: {dt(u): {explicit: "a*u - u*v"}, dt(v): {implicit: "k*(u^2 - v)"}}
 objective: [{final: "u^2 + v"}]
 unknowns: {a: {}, k: {}}
 )yaml";
@@ -92,12 +95,12 @@ TEST(Implicit, EstimatesSeeErrorsOfLinearEquations) {
   for (const Method& method : implicit_methods()) {
     if (!method.estimates_errors) continue;
     for (const char* const tolerance : {"1e-4", "1e-7"}) {
-      Session session(
-          test::text_case(fmt::format("case: linear\nstate: {{u: {{initial: 1}}}}\nequations: {{dt(u): \"-u\"}}\n"
-                                      "objective: [{{final: u}}]\n"
-                                      "time: {{method: {}, tolerance: {}, to: 1}}\n",
-                                      method.name, tolerance)),
-          test::self(), Sensitivities::none);
+      Session session(test::text_case(fmt::format(
+                          "case: linear\nstate: {{u: {{initial: 1}}}}\nequations: {{dt(u): {{implicit: \"-u\"}}}}\n"
+                          "objective: [{{final: u}}]\n"
+                          "time: {{method: {}, tolerance: {}, to: 1}}\n",
+                          method.name, tolerance)),
+                      test::self(), Sensitivities::none);
       EXPECT_NEAR(session.objective({}), std::exp(-1.0), 10 * std::stod(tolerance)) << method.name;
     }
   }
@@ -171,13 +174,14 @@ std::string failure_of(const std::string& text) {
 TEST(Implicit, StartsWhereTheJacobianIsNotFinite) {
   // u' = sqrt(u) + 1 has the solution sqrt(u) - log(1 + sqrt(u)) = t/2; at 2, u = 4.60613...
   const std::string growing =
-      "case: sqrt\nparameters: {k: 1}\nstate: {u: {initial: 0}}\nequations: {dt(u): \"k*sqrt(u) + 1\"}\n"
+      "case: sqrt\nparameters: {k: 1}\nstate: {u: {initial: 0}}\nequations: {dt(u): {implicit: \"k*sqrt(u) + 1\"}}\n"
       "objective: [{final: u}]\nunknowns: {k: {}}\n";
   double root = 2.0;
   for (int i = 0; i < 50; ++i) root -= (root - std::log1p(root) - 1.0) * (1.0 + root) / root;
   const std::string draining =
       "case: tanks\nparameters: {k: 1}\nstate: {tank: {initial: 1}, lower: {initial: 0}}\n"
-      "equations: {dt(tank): \"-0.3*k*sqrt(tank)\", dt(lower): \"0.3*k*sqrt(tank) - 0.2*sqrt(lower)\"}\n"
+      "equations: {dt(tank): {implicit: \"-0.3*k*sqrt(tank)\"}, dt(lower): {implicit: \"0.3*k*sqrt(tank) - "
+      "0.2*sqrt(lower)\"}}\n"
       "objective: [{final: lower}]\nunknowns: {k: {}}\n";
   for (const Method& method : implicit_methods())
     for (const auto& [text, end] : {std::pair(growing, root * root), std::pair(draining, 0.33928)}) {

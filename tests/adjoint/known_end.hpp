@@ -13,7 +13,11 @@ inline void expect_end_within_ten_tolerances(const std::string& method, int digi
   const std::string known = R"yaml(
 case: known
 state: {u: {initial: "1"}, v: {initial: "1"}, w: {initial: "0"}, q: {initial: "0.1"}}
-equations: {dt(u): "-u^2", dt(v): "-w", dt(w): "v", dt(q): "q*(1 - q)"}
+equations:
+  dt(u): {implicit: "-u^2"}
+  dt(v): {explicit: "-w"}
+  dt(w): {implicit: v}
+  dt(q): {explicit: q, implicit: "-q^2"}
 objective: [{final: "max(max(abs(u - 0.2), abs(v - cos(4))), max(abs(w - sin(4)), abs(q - 1/(1 + 9*exp(-4)))))"}]
 )yaml";
   for (int digits = 3; digits <= digits_at_most; ++digits) {

@@ -22,7 +22,7 @@ Errors errors(const std::string& method, double step) {
 case: stiff
 parameters: {k: 1e6, a: 1, b: 1}
 state: {u: {initial: a}}
-equations: {dt(u): "-k*(u - a*cos(b*t)) - a*b*sin(b*t)"}
+equations: {dt(u): {implicit: "-k*(u - a*cos(b*t)) - a*b*sin(b*t)"}}
 objective: [{final: u}]
 unknowns: {a: {}, b: {}}
 time: {to: 2}
@@ -46,7 +46,8 @@ TEST(StiffOrders, OfValuesAndGradientsAreThoseOfEachMethod) {
       {"theta", {2.00, 2.00, 1.9e-10, 4.0e-10}}, {"sdirk2", {0.92, 0.97, 6.7e-9, 4.6e-8}},
       {"sdirk3", {0.90, 0.97, 3.9e-9, 2.7e-8}},  {"esdirk4", {2.02, 2.06, 6.8e-11, 1.5e-10}},
       {"bdf2", {2.01, 2.05, 7.8e-10, 1.7e-9}},   {"ros3p", {2.00, 2.01, 2.2e-10, 4.7e-10}},
-      {"rodas4", {1.23, 1.10, 6.1e-10, 3.2e-9}}};
+      {"rodas4", {1.23, 1.10, 6.1e-10, 3.2e-9}}, {"ark3", {2.01, 2.02, 1.8e-10, 3.8e-10}},
+      {"ark4", {2.02, 2.06, 6.7e-11, 1.5e-10}}};
   for (const Method& method : implicit_methods()) {
     SCOPED_TRACE(method.name);
     const Expected& expected = all.at(method.name);

@@ -19,11 +19,14 @@ std::vector<Problem> problems() {
   const double k = 0.8, t = 1.0, u0 = 0.2;
   const double e = std::exp(k * t), logistic = u0 * e / (1 - u0 + u0 * e);
   return {
-      {"decay", "state: {u: {initial: 1}}\nequations: {dt(u): \"-k*u\"}\n", std::exp(-k * t), -t * std::exp(-k * t)},
-      {"oscillator", "state: {u: {initial: 1}, w: {initial: 0}}\nequations: {dt(u): \"-k*w\", dt(w): \"k*u\"}\n",
+      {"decay", "state: {u: {initial: 1}}\nequations: {dt(u): {explicit: \"-0.5*k*u\", implicit: \"-0.5*k*u\"}}\n",
+       std::exp(-k * t), -t * std::exp(-k * t)},
+      {"oscillator",
+       "state: {u: {initial: 1}, w: {initial: 0}}\nequations: {dt(u): {explicit: \"-k*w\"}, dt(w): {implicit: "
+       "\"k*u\"}}\n",
        std::cos(k * t), -t * std::sin(k * t)},
-      {"logistic", "state: {u: {initial: 0.2}}\nequations: {dt(u): \"k*u*(1 - u)\"}\n", logistic,
-       t * logistic * (1 - logistic)},
+      {"logistic", "state: {u: {initial: 0.2}}\nequations: {dt(u): {explicit: \"k*u\", implicit: \"-k*u^2\"}}\n",
+       logistic, t * logistic * (1 - logistic)},
   };
 }
 

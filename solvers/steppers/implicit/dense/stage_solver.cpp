@@ -124,7 +124,7 @@ std::string StageSolver::failure(const std::vector<std::string>& fields) const {
   return fmt::format(
       "Newton's method found no solution; the relative changes of its iterations, the last one largest in "
       "'{}': {}",
-      fields[static_cast<std::size_t>(failed_field_)], changes);
+      fields[entries_.variables()[static_cast<std::size_t>(failed_field_)].field], changes);
 }
 
 }  // namespace hindsight

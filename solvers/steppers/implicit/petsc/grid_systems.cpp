@@ -96,15 +96,17 @@ void GridSystems::choose_linear_solver() {
   is_chosen_ = is_direct;
 }
 
-/// On several ranks each of them factors the whole system.
+/// On several ranks each of them factors the whole system, as one alone does.
 void GridSystems::choose_factors() {
   PC pc = nullptr;
   check_petsc(KSPSetTolerances(ksp_, linear_tolerance, 1e-300, PETSC_DEFAULT, 1000), "choose a linear solver");
   check_petsc(KSPSetType(ksp_, KSPPREONLY), "choose a linear solver");
   check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
   if (comm().size() > 1) {
+    KSP whole = nullptr;
     check_petsc(PCSetType(pc, PCREDUNDANT), "choose a linear solver");
-    return;
+    check_petsc(PCRedundantGetKSP(pc, &whole), "choose a linear solver");
+    check_petsc(KSPGetPC(whole, &pc), "choose a linear solver");
   }
   check_petsc(PCSetType(pc, entries_.is_fixed() && is_symmetric(matrix_.get()) ? PCCHOLESKY : PCLU),
               "choose a linear solver");
@@ -420,18 +422,24 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
 /// The second time nothing is made that stays.
 void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* x,
                           double* slope, bool transposed) {
+  constexpr double little = 1e-6;  // of a step, so that Newton's method ends soon
   const CountMemory counted(account_);
-  check_petsc(SNESSetUp(snes_), "make a solver");
+  const std::int64_t stride = grid_->layout().field_stride, all = stride * std::ssize(model_.fields);
+  const auto start = [&] {
+    for (const std::int64_t place : *places_)
+      for (std::int64_t i = place; i < place + all; i += stride) x[i] = u[i];
+  };
   for (int time = 0; time < 2; ++time) {
     if (account_ && time > 0) account_->restart_peak();
     is_current_ = false;
     try {
+      start();
+      if (!entries_.is_linear()) solve_stage(tables, series, at, little * a, u, x, slope);
       linearise(tables, series, at, a, u, slope, false);
-      for (const bool is_transposed : {false, true}) {
-        at_every_row([&](std::size_t, std::int64_t i, double) { x[i] = u[i]; });
-        if (!is_transposed) solve(x);
-        if (is_transposed && transposed) solve_transposed(x);
-      }
+      start();
+      solve(x);
+      start();
+      if (transposed) solve_transposed(x);
     } catch (const NumericsError&) {  // steps will tell, if it is one for them
     }
     if (time == 0) count_others();
