@@ -198,7 +198,7 @@ RunManifest RunManifest::parse(const std::string& text, const std::string& sourc
     m.options.set = json.at("set").get<std::vector<std::string>>();
     m.options.out = json.at("out");
     m.options.petsc = json.at("petsc");
-    m.options.petsc_changes = json.at("petsc_changes").get<std::vector<std::string>>();
+    m.options.petsc_changes = json.value("petsc_changes", std::vector<std::string>{});
     m.petsc_options = json.at("petsc_options");
     m.options.backend = json.at("backend");
     m.options.cost = json.at("cost");

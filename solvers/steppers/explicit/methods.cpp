@@ -2,7 +2,6 @@
 
 #include "solvers/steppers/explicit/runge_kutta.hpp"
 #include "solvers/steppers/explicit/tableau.hpp"
-#include "solvers/steppers/implicit/additive_runge_kutta.hpp"
 
 namespace hindsight {
 
@@ -16,11 +15,7 @@ std::vector<Method> explicit_methods() {
     method.estimates_errors = !tableau.error.empty();
     method.advice = "; the methods are explicit: a smaller time.step may be stable";
     method.advice_on_many_steps = "; where the problem is stiff, an implicit method such as rodas4 takes fewer";
-    method.takes_constraints = true;
-    method.make = [&tableau](const Model& model, const Active& active,
-                             const Stepper::Wants& wants) -> std::unique_ptr<Stepper> {
-      if (model.has_constraints())
-        return std::make_unique<AdditiveRungeKutta>(model, AdditiveTableau{tableau, {}}, active, wants);
+    method.make = [&tableau](const Model& model, const Active& active, Stepper::Wants wants) {
       return std::make_unique<RungeKutta>(model, tableau, active, wants);
     };
     all.push_back(method);
