@@ -46,7 +46,7 @@ class ImplicitCases : public OwnFolder {
 };
 
 TEST_F(ImplicitCases, PhasesSeparateAtTheRatesOfTheTwin) {
-  const nlohmann::json found = inverted("allen-cahn")["unknowns"];
+  const nlohmann::json found = inverted("allen-cahn")["estimate"];
   EXPECT_NEAR(found["rate"].get<double>(), 1.0, 0.03);
   EXPECT_NEAR(found["kappa"].get<double>(), 6e-4, 0.03 * 6e-4);
 }
