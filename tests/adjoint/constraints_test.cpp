@@ -90,18 +90,20 @@ TEST(Constraints, GradientsAreThoseOfTheStepsTaken) {
 }
 
 TEST(Constraints, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
-  for (const Method& method : methods_with_constraints())
-    for (const std::string& text : {walls, torus, members}) {
-      const std::string time = times_of(method, switches_of(text)).back();
-      SCOPED_TRACE(time + text.substr(0, 12));
-      Session serial(test::text_case(text + time), test::self(), Sensitivities::adjoint);
-      const Evaluation expected = serial.gradient({});
-      for (const char* host : {"1 GiB", "3 slots"}) {
-        Session session(test::text_case(text + time + "checkpoints: {host: " + host + "}\n"), test::world(),
-                        Sensitivities::adjoint);
-        test::expect_same_bits(session, session.gradient({}), expected);
-      }
+  int turn = 0;  // methods in pairs with problems
+  for (const Method& method : methods_with_constraints()) {
+    const std::string& text = turn % 3 == 0 ? torus : turn % 3 == 1 ? members : walls;
+    ++turn;
+    const std::string time = times_of(method, switches_of(text)).back();
+    SCOPED_TRACE(time + text.substr(0, 12));
+    Session serial(test::text_case(text + time), test::self(), Sensitivities::adjoint);
+    const Evaluation expected = serial.gradient({});
+    for (const char* host : {"1 GiB", "3 slots"}) {
+      Session session(test::text_case(text + time + "checkpoints: {host: " + host + "}\n"), test::world(),
+                      Sensitivities::adjoint);
+      test::expect_same_bits(session, session.gradient({}), expected);
     }
+  }
 }
 
 /// Taylor and Green's vortex: w = 2 cos x cos y exp(-2 nu t), psi = w/2, an exact solution of the flow.

@@ -69,7 +69,7 @@ TEST_F(Resume, GoesOnWithAnotherNumberOfRanksWhenAsked) {
 
 /// Rank 0 owns the same rows among 4 and among 5 ranks, the others do not.
 TEST_F(Resume, AStoppedRunGoesOnOnMoreRanks) {
-  write_case("checkpoints: {schedule: revolve, host: 12 slots}\n", "400");
+  write_case("checkpoints: {schedule: revolve, host: 12 slots}\n", "1200");
   write_text("case.yaml", std::regex_replace(contents("case.yaml"), std::regex("cells: 64"), "cells: 16"));
   ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
   ASSERT_EQ(run_and_signal("gradient case.yaml --quiet --out moved", 4, SIGUSR1, "moved", "done", 1), 5) << output();
