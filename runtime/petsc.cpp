@@ -97,6 +97,9 @@ void set_options(const std::string& options, const std::string& what) {
 }
 
 void clear_options(const std::string& options, const std::string& prefix) {
+  PetscBool is_started = PETSC_FALSE;
+  PetscInitialized(&is_started);
+  if (is_started == PETSC_FALSE) return;  // and has none
   std::istringstream words(options);
   for (std::string word; words >> word;)
     if (word.starts_with(prefix)) PetscOptionsClearValue(nullptr, word.c_str());

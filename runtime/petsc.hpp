@@ -18,7 +18,7 @@ void finish_petsc();
 
 /// Gives PETSc these (as on its command line), for all objects to come. @throws InputError that begins with `what`.
 void set_options(const std::string& options, const std::string& what);
-/// Takes those with names that begin with this back.
+/// Takes those with names that begin with this back. PETSc may not have been started.
 void clear_options(const std::string& options, const std::string& prefix);
 /// Those of `options` (as on PETSc's command line) that nothing has asked for: misspelt, or of another method.
 std::vector<std::string> unused_options(const std::string& options);

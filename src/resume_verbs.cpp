@@ -19,6 +19,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string failure_text(const std::string& run, const Json& json) {
+  const bool solvers = json.contains("other_solvers_may_do");
+  return fmt::format(
+      "failed, as it would again{}: {}\n{}begin anew with a case that is mended: --overwrite, or another --out",
+      solvers ? " with the same solvers" : "", json["failure"].get<std::string>(),
+      solvers
+          ? fmt::format("go on with others from its last epoch: hindsight resume {} --petsc \"-step_...\"; or ", run)
+          : "");
+}
+
 /// "running", "stopped", "failed" (for good), "unknown" (on another host), with the owner. @param json has what the
 /// run's status says.
 std::string owner_text(const std::string& run, Json& json) {
@@ -30,9 +40,7 @@ std::string owner_text(const std::string& run, Json& json) {
   const Liveness state = owner ? liveness(*owner) : Liveness::dead;
   if (state == Liveness::dead || state == Liveness::given_up) {
     json["state"] = json.contains("failure") ? "failed" : "stopped";
-    if (json.contains("failure"))
-      return "failed, as it would again: " + json["failure"].get<std::string>() +
-             "\nbegin anew with a case that is mended: --overwrite, or another --out";
+    if (json.contains("failure")) return failure_text(run, json);
     return "stopped; go on with: hindsight resume " + run;
   }
   const bool is_alive = state == Liveness::alive ||

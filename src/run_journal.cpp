@@ -213,6 +213,11 @@ void RunJournal::stop() {
   throw Stopped(fmt::format("stopped {} in epoch {}; go on with: hindsight resume {}", stop_reason_, epoch(), place()));
 }
 
+void RunJournal::solvers_failed() {
+  if (before_epoch_) claim_.lock().hold(before_epoch_);  // people will look at what there is
+  status_.solvers_failed();
+}
+
 void RunJournal::fail(const std::string& why) {
   status_.fail(why);
   write_status();

@@ -90,6 +90,8 @@ class RunJournal final : public GradientKeeper {
     look_at_ = 0;
     pause();
   }
+  /// The evaluation has failed where other solvers may do: the run can go on from its newest epoch with them.
+  void solvers_failed();
   /// Commits an epoch: what comes next is not to be worked out twice.
   void settle() { keep({}); }
 

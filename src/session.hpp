@@ -92,6 +92,7 @@ class Session {
     double derivative = 0.0;
     Evaluation evaluation;
   };
+  void log_unlogged();
   Logged once(const std::string& kind, std::int64_t steps, const std::function<void(Logged&)>& work);
   void write(BlockWriter& to, const Logged& logged, double values) const;
   void read(BlockReader& from, Logged& logged, double values);
@@ -109,9 +110,10 @@ class Session {
   Progress progress_;
   std::int64_t steps_of_gradient_ = 0;  // planned
   Resident resident_at_start_;
-  std::int64_t counted_at_start_ = 0;     // bytes
-  bool has_failed_ = false;               // the last evaluation
-  std::unique_ptr<Gradients> gradients_;  // null where no derivatives are asked for
+  std::int64_t counted_at_start_ = 0;                  // bytes
+  bool has_failed_ = false;                            // the last evaluation, for good
+  std::optional<std::pair<Logged, double>> unlogged_;  // it has failed at these values (their dot product)
+  std::unique_ptr<Gradients> gradients_;               // null where no derivatives are asked for
 };
 
 }  // namespace hindsight

@@ -6,7 +6,8 @@
 
 namespace hindsight {
 
-/// Does the work, unless the log has it. Failures of the numerics are logged and thrown again.
+/// Does the work, unless the log has it. Failures of the numerics are logged and thrown again; where other options of
+/// PETSc may mend them, which a resumed run may have, they are logged when the run goes on after them.
 Session::Logged Session::once(const std::string& kind, std::int64_t steps, const std::function<void(Logged&)>& work) {
   Logged result;
   has_failed_ = false;
@@ -15,6 +16,7 @@ Session::Logged Session::once(const std::string& kind, std::int64_t steps, const
     work(result);
     return result;
   }
+  log_unlogged();
   result.kind = kind;
   const double values = dot(simulation_->values(), simulation_->values());
   const bool is_recalled = journal->recall([&](BlockReader& from) { read(from, result, values); });
@@ -25,6 +27,11 @@ Session::Logged Session::once(const std::string& kind, std::int64_t steps, const
     } catch (const NumericsError& error) {
       progress_.finish();
       result.failure = error.what();
+      if (solves_by_petsc(simulation_->spec())) {
+        unlogged_ = {result, values};
+        journal->solvers_failed();
+        throw;
+      }
     } catch (const InputError&) {  // to go on would end alike
       has_failed_ = true;
       throw;
@@ -35,6 +42,12 @@ Session::Logged Session::once(const std::string& kind, std::int64_t steps, const
   if (!is_recalled) has_failed_ ? journal->settle() : journal->pause();  // people will look at what there is
   if (has_failed_) throw NumericsError(result.failure);
   return result;
+}
+
+void Session::log_unlogged() {
+  if (!unlogged_) return;
+  options_.journal->log([&](BlockWriter& to) { write(to, unlogged_->first, unlogged_->second); });
+  unlogged_.reset();
 }
 
 void Session::write(BlockWriter& to, const Logged& logged, double values) const {

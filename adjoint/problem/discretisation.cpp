@@ -66,6 +66,10 @@ const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants
 
 }  // namespace
 
+bool solves_by_petsc(const SimulationSpec& spec) {
+  return (methods().find(spec.method).uses_petsc || spec.model.has_constraints()) && !spec.model.is_pointwise();
+}
+
 Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, Stepper::Wants wants, Machine& machine)
     : spec_(spec),
       comm_(comm),

@@ -21,6 +21,9 @@ struct StateSymbols {
   std::vector<int> lambda;                ///< the adjoint of a state
 };
 
+/// Whether steps or their constraints solve equations that read neighbours, which PETSc does.
+bool solves_by_petsc(const SimulationSpec& spec);
+
 /// Made in two stages: steps and terms first, which tell what a grid must have, then the grid and all that lies on it.
 class Discretisation {
  public:

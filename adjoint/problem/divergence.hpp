@@ -69,6 +69,10 @@ class DivergenceWatch {
     constexpr std::int64_t interval = 32;  // steps between two looks
     if (k == 0 || k >= looked_at_ + interval || k == problem_.time().steps()) require_finite(k, state);
   }
+  /// The same, whenever that was.
+  void look_now(std::int64_t k, const Buffer& state) {
+    if (k > looked_at_) require_finite(k, state);
+  }
   /// A sweep goes on with state k, which is good; without one, it is not the first way through the steps.
   void go_on(std::int64_t k, const Buffer& state) {
     good_ = state;

@@ -206,6 +206,12 @@ void SimulatedSteps::restore(BlockReader& from, bool turned) {
   from.end();
 }
 
+/// What a run goes on with is looked at first: it would fail again.
+void SimulatedSteps::save_state(BlockWriter& to, std::int64_t k, const Buffer& state) {
+  watch_.look_now(state_at(k), state);
+  states_.save(to, state.data());
+}
+
 Buffer SimulatedSteps::restore_state(BlockReader& from, std::int64_t k) {
   Buffer state = states_.acquire();
   states_.restore(from, state.data());

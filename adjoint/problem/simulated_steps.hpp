@@ -81,7 +81,7 @@ class SimulatedSteps final : public ReversibleSteps {
   void reverse_step(std::int64_t k, const StepRecord& record);
   void save(BlockWriter& to, bool turned) const override;
   void restore(BlockReader& from, bool turned) override;
-  void save_state(BlockWriter& to, const Buffer& state) const override { states_.save(to, state.data()); }
+  void save_state(BlockWriter& to, std::int64_t k, const Buffer& state) override;
   Buffer restore_state(BlockReader& from, std::int64_t k) override;
   void save_records(const KeepPiece& keep, std::span<const StepRecord> records) const override {
     states_.save_records(keep, records);

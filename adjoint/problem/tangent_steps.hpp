@@ -20,7 +20,7 @@ class TangentSteps final : public ForwardSteps {
   bool is_last(std::int64_t k) const override { return steps_.is_last(k); }
   void save(BlockWriter& to, bool turned) const override;
   void restore(BlockReader& from, bool turned) override;
-  void save_state(BlockWriter& to, const Buffer& state) const override { steps_.save_state(to, state); }
+  void save_state(BlockWriter& to, std::int64_t k, const Buffer& state) override { steps_.save_state(to, k, state); }
   Buffer restore_state(BlockReader& from, std::int64_t k) override { return steps_.restore_state(from, k); }
 
  private:

@@ -86,7 +86,7 @@ class ForwardSweep : LiveState {
   void save(BlockWriter& to) const {
     to.archive().write(live_step_);
     steps_.save(to, false);
-    steps_.save_state(to, live_);
+    steps_.save_state(to, live_step_, live_);
   }
 };
 
@@ -213,7 +213,7 @@ class Sweep : LiveState {
     save_counts(archive, counts_);
     steps_.save(to, turned_);
     archive.write(static_cast<bool>(live_));
-    if (live_) steps_.save_state(to, live_);
+    if (live_) steps_.save_state(to, live_step_, live_);
     checkpoints_.save_places(to, keeper_->units_kept_at_once(), [&](std::span<const StepRecord> records) {
       std::int64_t first = -1;
       steps_.save_records(

@@ -26,7 +26,7 @@ class ForwardSteps {
   virtual void save(BlockWriter& to, bool turned) const = 0;
   virtual void restore(BlockReader& from, bool turned) = 0;
   /// A state, bit for bit.
-  virtual void save_state(BlockWriter& to, const Buffer& state) const = 0;
+  virtual void save_state(BlockWriter& to, std::int64_t k, const Buffer& state) = 0;
   /// @param k of the sweep's first way through it, else -1.
   virtual Buffer restore_state(BlockReader& from, std::int64_t k) = 0;
 };

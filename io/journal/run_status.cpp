@@ -79,6 +79,7 @@ void RunStatus::write(std::int64_t evaluations, std::int64_t epoch, double now) 
     json[reached->may_end_before ? "latest_end" : "end"] = reached->end;
   }
   if (!failure_.empty()) json["failure"] = failure_;
+  if (!failure_.empty() && may_have_other_solvers_) json["other_solvers_may_do"] = true;
   std::ofstream(file_ + ".partial") << json.dump(2) << "\n";
   std::rename((file_ + ".partial").c_str(), file_.c_str());
 }

@@ -23,6 +23,8 @@ class RunStatus {
   void go_on(const std::string& phase, std::int64_t total);
   /// How far the evaluation is.
   void progress(const SweepPosition& position) { position_ = position; }
+  /// If the run fails now, other solvers may do: so the file will say.
+  void solvers_failed() { may_have_other_solvers_ = true; }
   /// The run has failed, and would fail again: the file says why.
   void fail(const std::string& why);
   /// The evaluation is done, and what earlier processes gave to it.
@@ -49,6 +51,7 @@ class RunStatus {
   static constexpr double never = -1e9;
   std::string file_, phase_, failure_;
   SweepPosition position_;
+  bool may_have_other_solvers_ = false;
   double seconds_before_ = 0.0, began_ = 0.0, written_ = never;
 };
 

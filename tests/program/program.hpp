@@ -6,8 +6,11 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hindsight::test {
 
@@ -34,6 +37,24 @@ inline std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// @returns a process and all that it has started, itself first, by the parents that /proc tells.
+inline std::vector<pid_t> process_tree(pid_t root) {
+  std::vector<std::pair<pid_t, pid_t>> parents;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const std::string stat = contents(entry.path().string() + "/stat");  // "id (name) state parent ..."
+    const auto end = stat.rfind(')');
+    if (end != std::string::npos && end + 4 < stat.size())
+      parents.emplace_back(std::stoi(name), std::stoi(stat.substr(end + 4)));
+  }
+  std::vector<pid_t> tree{root};
+  for (std::size_t i = 0; i < tree.size(); ++i)
+    for (const auto& [id, parent] : parents)
+      if (parent == tree[i]) tree.push_back(id);
+  return tree;
+}
+
 /// A command that runs beside the test; killed when it is still there at the end.
 class Process {
  public:
@@ -52,6 +73,11 @@ class Process {
   pid_t id() const { return id_; }
   void send(int signal) const {
     if (!is_over_) kill(id_, signal);
+  }
+  /// To its ranks as well: mpirun does not hand on SIGSTOP.
+  void send_to_all(int signal) const {
+    if (is_over_) return;
+    for (const pid_t id : process_tree(id_)) kill(id, signal);
   }
   bool is_over() {
     if (!is_over_) is_over_ = waitpid(id_, &status_, WNOHANG) == id_;

@@ -159,7 +159,7 @@ TEST_F(Resume, CodedCheckpointsGoOn) {
 /// Where nobody gives a budget, that of the first process holds when there is a little less now; a plan that does not
 /// fit is made again with what there is today.
 TEST_F(Resume, APlanThatDoesNotFitAnyMoreIsMadeAgain) {
-  write_case("checkpoints: {schedule: auto}\n", "1000");
+  write_case("checkpoints: {schedule: auto}\n", "3000");  // longer than it takes to see how far it is
   const auto in_node = [&](const char* mebibytes) {
     environment_ = std::string("SLURM_MEM_PER_NODE=") + mebibytes + " ";
   };
@@ -432,6 +432,33 @@ TEST_F(Resume, DamagedFilesAreSurvivedOrNamed) {
     if ((i + 1) % 40 == 0) std::cout << survived << " survived, " << named << " named" << std::endl;
   }
   EXPECT_GT(survived, named);
+}
+
+TEST_F(Resume, ARunWhoseSolverGaveUpGoesOnWithAnother) {
+  write_text("late.yaml", R"yaml(
+case: late
+grid: {x: {cells: 24, to: 1, boundary: {value: 0}}, y: {cells: 24, to: 1, boundary: {value: 0}}}
+parameters: {k: {field: "1 + 0.3*x"}}
+state: {u: {initial: "sin(pi*x)*sin(pi*y)"}}
+equations: {dt(u): "div((k + u^2)*grad(u))*(0.1 + t^2) + 1"}
+time: {method: cn, step: 0.005, to: 3}
+objective: [{final: "u^2"}]
+unknowns: {k: {}}
+petsc: "-step_ksp_type gmres -step_pc_type jacobi"
+)yaml");
+  ASSERT_EQ(run("gradient late.yaml --out R --petsc \"-step_ksp_max_it 30\" --epoch 0.001s"), 3) << output();
+  EXPECT_NE(output().find("DIVERGED_LINEAR_SOLVE"), std::string::npos) << output();
+  EXPECT_EQ(run("resume R"), 3) << output();
+  EXPECT_EQ(run("status R"), 0);
+  EXPECT_NE(output().find("as it would again with the same solvers"), std::string::npos) << output();
+  ASSERT_EQ(run("resume R --petsc \"-step_ksp_max_it 1000\""), 0) << output();
+  EXPECT_NE(output().find("going on with epoch"), std::string::npos) << output();
+  ASSERT_EQ(run("gradient late.yaml --out whole --petsc \"-step_ksp_max_it 1000\""), 0) << output();
+  const nlohmann::json resumed = json("R/result.json"), whole = json("whole/result.json");
+  EXPECT_EQ(resumed["provenance"]["petsc_changed_at_resume"], nlohmann::json{"-step_ksp_max_it 1000"});
+  EXPECT_FALSE(whole["provenance"].contains("petsc_changed_at_resume"));
+  EXPECT_NEAR(resumed["objective"].get<double>() / whole["objective"].get<double>(), 1.0, 1e-9);
+  EXPECT_NEAR(resumed["gradient"]["k"]["norm"].get<double>() / whole["gradient"]["k"]["norm"].get<double>(), 1.0, 1e-9);
 }
 
 }  // namespace

@@ -79,15 +79,15 @@ output: {every: 15}
     const double factor = std::ceil(std::max(1.0, seconds / probe["seconds"]["gradient"].get<double>()));
     return fmt::format(" --set time.to={} --set output.every={}", 150 * factor, 15 * factor);
   }
-  /// Takes the run over. An owner of one rank sleeps until the lock is taken, so that it does not end before. @returns
-  /// the taker's exit code.
+  /// Takes the run over. The owner sleeps until the lock is taken, so that it does not end before. @returns the taker's
+  /// exit code.
   int take(Process& owner, const std::string& arguments, int ranks = 1) const {
     const std::string lock = contents("R/lock");
-    owner.send(SIGSTOP);
+    owner.send_to_all(SIGSTOP);
     Process taker(command_line(arguments, ranks) + " > " + here_ + "/output.txt 2>&1");
     for (int i = 0; i < 2000 && contents("R/lock") == lock && !taker.is_over(); ++i)  // it may sleep in a change
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    owner.send(SIGCONT);
+    owner.send_to_all(SIGCONT);
     return taker.wait();
   }
   /// Those of a run that nobody disturbs.
@@ -132,7 +132,7 @@ TEST_F(Takeover, TheOwnerEndsAndTheTakerGoesOn) {
 }
 
 TEST_F(Takeover, AllRanksOfTheOwnerEnd) {
-  const std::string set = lasting(3.0, 3);
+  const std::string set = lasting(1.0, 3);
   for (const int ranks : {3, 1}) {  // of the taker
     SCOPED_TRACE(ranks);
     fs::remove_all("R");

@@ -48,7 +48,7 @@ class MadeUp final : public ReversibleSteps {
   }
   void save(BlockWriter&, bool) const override { FAIL(); }
   void restore(BlockReader&, bool) override { FAIL(); }
-  void save_state(BlockWriter&, const Buffer&) const override { FAIL(); }
+  void save_state(BlockWriter&, std::int64_t, const Buffer&) override { FAIL(); }
   Buffer restore_state(BlockReader&, std::int64_t) override { return {}; }
   void save_records(const KeepPiece&, std::span<const StepRecord>) const override { FAIL(); }
   void restore_records(const ReadPiece&, std::span<StepRecord>) override { FAIL(); }
@@ -186,7 +186,7 @@ TEST(Driver, LeavesNothingInSlotsWhenAStepFails) {
     }
     void save(BlockWriter&, bool) const override {}
     void restore(BlockReader&, bool) override {}
-    void save_state(BlockWriter&, const Buffer&) const override {}
+    void save_state(BlockWriter&, std::int64_t, const Buffer&) override {}
     Buffer restore_state(BlockReader&, std::int64_t) override { return {}; }
     void save_records(const KeepPiece&, std::span<const StepRecord>) const override {}
     void restore_records(const ReadPiece&, std::span<StepRecord>) override {}

@@ -77,8 +77,16 @@ void GridSystems::make_solvers(const Grid& grid) {
   check_petsc(SNESGetLineSearch(snes_, &search), "make a solver");
   check_petsc(SNESLineSearchSetType(search, SNESLINESEARCHBASIC),
               "make a solver");  // others see the largest field alone
+  check_petsc(SNESSetLagPreconditionerPersists(snes_, PETSC_FALSE), "make a solver");
   check_petsc(SNESGetKSP(snes_, &ksp_), "make a solver");
   check_petsc(KSPSetPostSolve(ksp_, balance, this), "make a solver");
+  take_options([&] { return SNESSetFromOptions(snes_); });  // here alone: it may make another line search
+}
+
+template <class Take>
+void GridSystems::take_options(Take take) {
+  const PetscErrors errors;
+  if (take() != 0) throw InputError("petsc: \"" + options_ + "\": PETSc refuses it: " + errors.first());
 }
 
 /// From the equations and the matrix alone: a process that goes on chooses the same.
@@ -90,9 +98,7 @@ void GridSystems::choose_linear_solver() {
     choose_factors();
   else if (!choose_iteration())
     return;
-  const PetscErrors errors;
-  if (SNESSetFromOptions(snes_) != 0)
-    throw InputError("petsc: \"" + options_ + "\": PETSc refuses it: " + errors.first());
+  take_options([&] { return KSPSetFromOptions(ksp_); });
   is_chosen_ = is_direct;
 }
 
@@ -123,9 +129,11 @@ bool GridSystems::choose_iteration() {
   set_iteration(ksp_, iteration);
   // Multigrid takes long to set up: the iterations of a stage share the first one's.
   constexpr PetscInt whole_stage = 1000;
-  check_petsc(SNESSetLagPreconditioner(snes_, iteration.by == Preconditioning::multigrid ? whole_stage : 1),
-              "choose a linear solver");
-  check_petsc(SNESSetLagPreconditionerPersists(snes_, PETSC_FALSE), "choose a linear solver");
+  PetscBool is_given = PETSC_FALSE;
+  PetscOptionsHasName(nullptr, prefix_.c_str() + 1, "-snes_lag_preconditioner", &is_given);
+  if (is_given == PETSC_FALSE)
+    check_petsc(SNESSetLagPreconditioner(snes_, iteration.by == Preconditioning::multigrid ? whole_stage : 1),
+                "choose a linear solver");
   return true;
 }
 
