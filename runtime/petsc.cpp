@@ -92,8 +92,7 @@ void finish_petsc() {
 
 void set_options(const std::string& options, const std::string& what) {
   const PetscErrors errors;
-  if (PetscOptionsInsertString(nullptr, options.c_str()) != 0)
-    throw InputError(what + " \"" + options + "\": PETSc refuses it: " + errors.first());
+  errors.check_options(PetscOptionsInsertString(nullptr, options.c_str()), what, options);
 }
 
 void clear_options(const std::string& options, const std::string& prefix) {
@@ -139,6 +138,10 @@ void check_petsc(PetscErrorCode code, const char* what) {
 void PetscErrors::check(PetscErrorCode code, const char* what) const {
   require_memory(code, what);
   if (code != 0) throw NumericsError(std::string("PETSc failed to ") + what + ": " + first_);
+}
+
+void PetscErrors::check_options(PetscErrorCode code, const std::string& what, const std::string& options) const {
+  if (code != 0) throw InputError(what + " \"" + options + "\": PETSc refuses it: " + first_);
 }
 
 PetscErrorCode PetscErrors::keep(MPI_Comm /*comm*/, int /*line*/, const char* /*function*/, const char* /*file*/,

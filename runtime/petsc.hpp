@@ -47,6 +47,8 @@ class PetscErrors {
   PetscErrors(const PetscErrors&) = delete;
   PetscErrors& operator=(const PetscErrors&) = delete;
   const std::string& first() const { return first_; }
+  /// Of taking options. @throws InputError that begins with `what` and the options as they were given.
+  void check_options(PetscErrorCode code, const std::string& what, const std::string& options) const;
   /// @throws NumericsError "PETSc failed to ...: ...", ResourceError where memory lacks.
   void check(PetscErrorCode code, const char* what) const;
 

@@ -11,11 +11,6 @@
 namespace hindsight {
 namespace {
 
-/// @throws InputError with the options as they were given.
-void check_options(const PetscErrors& errors, PetscErrorCode code, const std::string& options) {
-  if (code != 0) throw InputError("--petsc \"" + options + "\": PETSc refuses it: " + errors.first());
-}
-
 class PetscVector {
  public:
   PetscVector(const Communicator& comm, const std::vector<double>& values) {
@@ -154,7 +149,7 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   check_petsc(TaoSetMonitor(tao, report, &context, nullptr), "set the monitor");
   check_petsc(TaoSetTolerances(tao, settings.gradient, 0.0, settings.relative), "set the tolerances");
   check_petsc(TaoSetMaximumIterations(tao, static_cast<PetscInt>(settings.iterations)), "limit the iterations");
-  check_options(errors, TaoSetFromOptions(tao), options);
+  errors.check_options(TaoSetFromOptions(tao), "--petsc", options);
   const PetscErrorCode code = TaoSolve(tao);
   if (context.error) std::rethrow_exception(context.error);
   check_petsc(code, "optimise");

@@ -32,6 +32,8 @@ TEST(Target, MissingInstructionsAreNamed) {
   EXPECT_EQ(missing_instructions(" pni avx avx512f", intel), std::vector<std::string>{});
   EXPECT_EQ(missing_instructions(" pni avx avx512f", amd), std::vector<std::string>{"avx512f"});
   EXPECT_EQ(missing_instructions("", old), std::vector<std::string>{});
+  EXPECT_EQ(missing_instructions(" abm", "flags : fpu bmi1\n"), std::vector<std::string>{});
+  EXPECT_EQ(missing_instructions(" abm", old), std::vector<std::string>{"abm"});
   EXPECT_EQ(missing_instructions(" avx", "Features : fp asimd\n"), std::vector<std::string>{});  // not told
 }
 

@@ -118,9 +118,11 @@ void StageSolver::fail(std::size_t cell, double* y, int field) {
 std::string StageSolver::failure(const std::vector<std::string>& fields) const {
   if (failed_cell_ == none) return "";
   std::string changes;
-  for (const float change : failed_history_)
-    changes += (changes.empty() ? "" : ", ") +
-               (std::isnan(change) ? "none (no finite, regular Jacobian)" : fmt::format("{:.1e}", change));
+  for (const float change : failed_history_) {
+    if (!changes.empty()) changes += ", ";
+    changes += std::isnan(change) ? "none (no finite, regular Jacobian)" : fmt::format("{:.1e}", change);
+    if (std::isnan(change)) break;  // so are the others
+  }
   return fmt::format(
       "Newton's method found no solution; the relative changes of its iterations, the last one largest in "
       "'{}': {}",

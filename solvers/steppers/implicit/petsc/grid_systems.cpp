@@ -80,13 +80,8 @@ void GridSystems::make_solvers(const Grid& grid) {
   check_petsc(SNESSetLagPreconditionerPersists(snes_, PETSC_FALSE), "make a solver");
   check_petsc(SNESGetKSP(snes_, &ksp_), "make a solver");
   check_petsc(KSPSetPostSolve(ksp_, balance, this), "make a solver");
-  take_options([&] { return SNESSetFromOptions(snes_); });  // here alone: it may make another line search
-}
-
-template <class Take>
-void GridSystems::take_options(Take take) {
   const PetscErrors errors;
-  if (take() != 0) throw InputError("petsc: \"" + options_ + "\": PETSc refuses it: " + errors.first());
+  errors.check_options(SNESSetFromOptions(snes_), "petsc:", options_);  // here alone: it may make another line search
 }
 
 /// From the equations and the matrix alone: a process that goes on chooses the same.
@@ -98,7 +93,8 @@ void GridSystems::choose_linear_solver() {
     choose_factors();
   else if (!choose_iteration())
     return;
-  take_options([&] { return KSPSetFromOptions(ksp_); });
+  const PetscErrors errors;
+  errors.check_options(KSPSetFromOptions(ksp_), "petsc:", options_);
   is_chosen_ = is_direct;
 }
 

@@ -71,8 +71,6 @@ class GridSystems final : public StageSystems {
                               SNESConvergedReason* reason, void* self);
   double largest_change(Vec x, Vec step) const;
   void make_solvers(const Grid& grid);
-  template <class Take>
-  void take_options(Take take);
   void require_used_options() const;
   void choose_linear_solver();
   void choose_factors();
