@@ -80,8 +80,8 @@ void RunClaim::go_on(const Options& options, const Case& c) {
     work_ = comm_.broadcast(place.work);
     manifest_ = RunManifest::from_root(comm_, [&] { return begun_as(*files_, work_, now); });
     require_ranks(options);
-    manifest_.options.petsc = now.options.petsc;
-    manifest_.options.petsc_changes = now.options.petsc_changes;
+    petsc_ = now.options.petsc;
+    petsc_changes_ = now.options.petsc_changes;
     if (manifest_.scratch != now.scratch) {
       remove_checkpoints(work_, manifest_, comm_);
       manifest_.scratch = now.scratch;
@@ -163,6 +163,10 @@ void RunClaim::begin(const std::function<void()>& make_files) {
     remove_checkpoints(work_, manifest_, comm_,
                        [&](const std::string& name) { return name.find(checkpoint_tag()) == std::string::npos; });
     make_files();
+    if (!is_resumed_ || petsc_ == manifest_.options.petsc) return;
+    manifest_.options.petsc = petsc_;  // solvers have taken them
+    manifest_.options.petsc_changes = petsc_changes_;
+    if (is_published_) write_manifest();
   });
   stage_ = Stage::begun;
 }

@@ -74,6 +74,8 @@ class RunClaim {
   std::unique_ptr<RunLock> lock_;
   RunManifest manifest_;
   std::string place_, work_;
+  std::string petsc_;  // PETSc's options of a run that goes on, until they are known to be read
+  std::vector<std::string> petsc_changes_;
   int generation_ = 0;  // manifest_'s, or, before a move to other ranks, the one after
   bool is_resumed_, moves_ = false;
   bool is_published_ = true;  // run.json names the generation

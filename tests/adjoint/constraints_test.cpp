@@ -180,6 +180,7 @@ TEST(Constraints, WhatCannotBeIsNamed) {
       "state: {u: {initial: 1}, p: }\n";
   const std::string time = "time: {method: beuler, step: 0.1, to: 1}\n";
   expect(grid + "equations: {dt(u): \"-u\", zero(p): \"lap(p) + u\"}\n" + time, "must be zero, and it is 2");
+  expect(grid + "equations: {dt(u): \"-u*dx(p)\", zero(p): \"lap(p) + u\"}\n" + time, "must be zero, and it is 2");
   expect(grid + "equations: {dt(u): \"p\", zero(p): \"lap(p) + u - 1\"}\n" + time, "reads its constant");
   expect(grid + "equations: {dt(u): \"-u\", zero(p): \"lap(p) - p\"}\nevents: [{at: [0.2], set: {p: 1}}]\n" + time,
          "no event sets it");

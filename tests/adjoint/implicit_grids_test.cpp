@@ -145,6 +145,51 @@ TEST(ImplicitGrids, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
       }
 }
 
+/// A matrix that is symmetric for the case's values has other factors where it no longer is.
+TEST(ImplicitGrids, FactorsFollowTheValuesOfParameters) {
+  const auto text = [](const char* c) {
+    return fmt::format(
+        "case: drift\ngrid: {{x: {{cells: 20, to: 1, boundary: periodic}}}}\nparameters: {{c: {}}}\nstate: {{u: "
+        "{{initial: \"1 + 0.5*sin(2*pi*x)\"}}}}\nequations: {{dt(u): \"0.01*lap(u) - c*dx(u)\"}}\ntime: {{method: cn, "
+        "step: 0.02, to: 0.5}}\nobjective: [{{final: \"u^2*x\"}}]\nunknowns: {{c: {{}}}}\n",
+        c);
+  };
+  Session moved(test::text_case(text("0")), test::world(), Sensitivities::adjoint_and_tangent);
+  Session there(test::text_case(text("0.3")), test::world(), Sensitivities::adjoint_and_tangent);
+  test::expect_right_gradient(moved, 1e-2, 1e-11);
+  moved.simulation().set_values({{0.3}});
+  EXPECT_EQ(moved.objective({}), there.objective({}));
+  moved.simulation().set_values({{0.0}});
+  EXPECT_NE(moved.objective({}), there.objective({}));
+}
+
+/// Large enough for iterations, from a first step so short that the preconditioner is almost exact.
+TEST(ImplicitGrids, GradientsOfLargeSystemsAreRight) {
+  const std::string large = R"yaml(
+case: large
+grid: {x: {cells: 80, to: 2.5, boundary: periodic}, y: {cells: 81, to: 2.5, boundary: periodic}}
+parameters: {F: 0.024, k: 0.06}
+state: {u: {initial: "1 - 0.5*exp(-20*((x-1.25)^2+(y-1.25)^2))"}, v: {initial: "0.25*exp(-20*((x-1.25)^2+(y-1.25)^2))"}}
+equations:
+  dt(u): {implicit: "8e-5*lap(u) - u*v^2", explicit: "F*(1 - u)"}
+  dt(v): {implicit: "4e-5*lap(v) + u*v^2", explicit: "-(F + k)*v"}
+objective: [{final: "(u - 0.5)^2"}]
+unknowns: {F: {}, k: {}, initial(v): {}}
+)yaml";
+  for (const std::string method : {"esdirk4", "rodas4"}) {
+    const std::string text = large + "time: {method: " + method + ", tolerance: 1e-3, step: 1e-6, to: 2}\n";
+    SCOPED_TRACE(method);
+    Session session(test::text_case(text), test::world(), Sensitivities::adjoint_and_tangent);
+    const Evaluation expected = session.gradient({});
+    Session few(test::text_case(text + "checkpoints: {host: 3 slots}\n"), test::world(), Sensitivities::adjoint);
+    const Evaluation found = few.gradient({});
+    EXPECT_EQ(found.objective, expected.objective);
+    EXPECT_TRUE(found.gradient == expected.gradient);
+    session.simulation().fix_end();
+    test::expect_right_gradient(session, 1e-2, 1e-10);
+  }
+}
+
 /// u = sin(pi x) decays with the rate that the second difference has for it.
 TEST(ImplicitGrids, MethodsHaveTheirOrders) {
   constexpr int n = 16;
@@ -345,6 +390,8 @@ TEST(ImplicitGrids, OptionsThatNothingReadsAreRefused) {
   };
   expect(plane + time + "petsc: \"-step_kps_type gmres\"\n", "no solver of implicit steps reads -step_kps_type");
   expect(plane + time + "petsc: \"-step_pc_type bogus\"\n", "PETSc refuses it");
+  expect(plane + time + "petsc: \"-step_snes_mf\"\n", "-step_snes_mf cannot be given: the derivatives are assembled");
+  expect(plane + time + "petsc: \"-step_snes_rtol 0.1\"\n", "judged by its changes");
   expect(plane + "time: {method: rk4, step: 1e-4, to: 0.1}\npetsc: \"-step_pc_type lu\"\n", "which these are not");
   expect(plane + time + "petsc: \"-step_snes_type ksponly\"\n", "SNES");
 }

@@ -19,6 +19,9 @@ constexpr double most_refactored = 4000, most_factored = 600'000, most_factored_
 /// What iterations leave of a linear system: of one that is to be solved, and of one of Newton's, whose next iteration
 /// goes on from there.
 constexpr double linear_tolerance = 1e-12, newton_tolerance = 1e-5;
+/// Times the right-hand side, what an iteration may have left on its way: with a preconditioner that is almost exact
+/// (a tiny step), BiCGStab's first guess may be bad before its second is right.
+constexpr double never_diverged = 1e300;
 /// Of the right-hand side, what may be left of a linear system: at least, and times the tolerance, which preconditioned
 /// norms are held to.
 constexpr double most_left = 1e-9, most_beside_tolerance = 1e3;
@@ -52,6 +55,7 @@ void GridSystems::prepare(const Grid& grid, Tables& tables, const CountedVector<
   matrix_.prepare(grid, places);
   free_.prepare(grid, matrix_);
   set_options(options_, "petsc:");
+  refuse_options();
   make_solvers(grid);
 }
 
@@ -63,6 +67,27 @@ void GridSystems::require_used_options() const {
   if (!unused.empty())
     throw InputError("petsc: no solver of implicit steps reads " + join(unused) + "; " + prefix_ +
                      "snes_view shows which solvers there are");
+}
+
+/// Those that would change what the steps are, unseen by checks of gradients or by replays.
+void GridSystems::refuse_options() const {
+  const char* const judged = "Newton's method is judged by its changes, until they are rounding";
+  const char* const replayed = "a step is to be repeated bit for bit from its state alone";
+  const std::pair<const char*, const char*> refused[] = {
+      {"snes_mf", "the derivatives are assembled"},
+      {"snes_mf_operator", "the derivatives are assembled"},
+      {"snes_convergence_test", judged},
+      {"snes_rtol", judged},
+      {"snes_atol", judged},
+      {"snes_stol", judged},
+      {"snes_lag_jacobian_persists", replayed},
+      {"snes_lag_preconditioner_persists", replayed},
+  };
+  for (const auto& [name, why] : refused) {
+    PetscBool is_given = PETSC_FALSE;
+    PetscOptionsHasName(nullptr, nullptr, (prefix_ + name).c_str(), &is_given);
+    if (is_given == PETSC_TRUE) throw InputError(fmt::format("petsc: {}{} cannot be given: {}", prefix_, name, why));
+  }
 }
 
 void GridSystems::make_solvers(const Grid& grid) {
@@ -80,6 +105,9 @@ void GridSystems::make_solvers(const Grid& grid) {
   check_petsc(SNESSetLagPreconditionerPersists(snes_, PETSC_FALSE), "make a solver");
   check_petsc(SNESGetKSP(snes_, &ksp_), "make a solver");
   check_petsc(KSPSetPostSolve(ksp_, balance, this), "make a solver");
+  PC pc = nullptr;
+  check_petsc(KSPGetPC(ksp_, &pc), "make a solver");
+  check_petsc(PCSetType(pc, comm().size() > 1 ? PCREDUNDANT : PCLU), "make a solver");  // until the matrix is known
   const PetscErrors errors;
   errors.check_options(SNESSetFromOptions(snes_), "petsc:", options_);  // here alone: it may make another line search
 }
@@ -89,19 +117,20 @@ void GridSystems::choose_linear_solver() {
   const double ranks = comm().size(), rows = comm().max(static_cast<double>(matrix_.rows()));
   const double most = model_.dimensions == 3 ? most_factored_3d : most_factored;
   const bool is_direct = rows <= most_refactored || (entries_.is_fixed() && rows * ranks * ranks <= most);
-  if (is_direct)
-    choose_factors();
-  else if (!choose_iteration())
-    return;
+  if (is_direct ? !choose_factors() : !choose_iteration()) return;
   const PetscErrors errors;
   errors.check_options(KSPSetFromOptions(ksp_), "petsc:", options_);
-  is_chosen_ = is_direct;
+  is_chosen_ = is_direct && !entries_.is_fixed();  // others are symmetric or not by parameters' values
 }
 
-/// On several ranks each of them factors the whole system, as one alone does.
-void GridSystems::choose_factors() {
+/// On several ranks each of them factors the whole system, as one alone does. @returns whether they are others than
+/// before.
+bool GridSystems::choose_factors() {
+  const bool are_symmetric = entries_.is_fixed() && is_symmetric(matrix_.get());
+  if (has_symmetric_factors_ == are_symmetric) return false;
+  has_symmetric_factors_ = are_symmetric;
   PC pc = nullptr;
-  check_petsc(KSPSetTolerances(ksp_, linear_tolerance, 1e-300, PETSC_DEFAULT, 1000), "choose a linear solver");
+  check_petsc(KSPSetTolerances(ksp_, linear_tolerance, 1e-300, never_diverged, 1000), "choose a linear solver");
   check_petsc(KSPSetType(ksp_, KSPPREONLY), "choose a linear solver");
   check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
   if (comm().size() > 1) {
@@ -110,8 +139,8 @@ void GridSystems::choose_factors() {
     check_petsc(PCRedundantGetKSP(pc, &whole), "choose a linear solver");
     check_petsc(KSPGetPC(whole, &pc), "choose a linear solver");
   }
-  check_petsc(PCSetType(pc, entries_.is_fixed() && is_symmetric(matrix_.get()) ? PCCHOLESKY : PCLU),
-              "choose a linear solver");
+  check_petsc(PCSetType(pc, are_symmetric ? PCCHOLESKY : PCLU), "choose a linear solver");
+  return true;
 }
 
 /// @returns whether that is another than before.
@@ -121,7 +150,7 @@ bool GridSystems::choose_iteration() {
   const LinearIteration iteration = iteration_for(matrix_.get(), entries_.is_fixed(), has_constraints);
   if (iteration_ == iteration) return false;
   iteration_ = iteration;
-  check_petsc(KSPSetTolerances(ksp_, newton_tolerance, 1e-300, PETSC_DEFAULT, 1000), "choose a linear solver");
+  check_petsc(KSPSetTolerances(ksp_, newton_tolerance, 1e-300, never_diverged, 1000), "choose a linear solver");
   set_iteration(ksp_, iteration);
   // Multigrid takes long to set up: the iterations of a stage share the first one's.
   constexpr PetscInt whole_stage = 1000;
@@ -175,7 +204,10 @@ void GridSystems::assemble(const Stage& stage, bool needs_slope) {
   is_current_ = true;
   is_balancing_ = false;
   free_.update([this](Vec b, Vec x) {
-    if (const std::string failure = solve_linear(b, x, false); !failure.empty()) throw NumericsError(failure);
+    const std::string failure = solve_linear(b, x, false);
+    if (failure.empty()) return;
+    if (failure_.empty() && matrix_.is_finite()) failure_ = failure;  // else what made it so comes first
+    VecSet(x, std::numeric_limits<double>::quiet_NaN());
   });
   is_balancing_ = true;
 }
@@ -458,6 +490,12 @@ void GridSystems::count_others() {
   PCType type = nullptr;
   KSPGetPC(ksp_, &pc);
   PCGetType(pc, &type);
+  if (type != nullptr && std::string(type) == PCREDUNDANT) {
+    KSP whole = nullptr;
+    PCRedundantGetKSP(pc, &whole);
+    KSPGetPC(whole, &pc);
+    PCGetType(pc, &type);
+  }
   const std::string name = type != nullptr ? type : "";
   const bool factors = name == PCLU || name == PCCHOLESKY || name == PCILU || name == PCICC;
   MatSolverType by = nullptr;
@@ -497,7 +535,10 @@ void GridSystems::solve_transposed(double* x) {
   if (free_.is_any()) free_.balance_transposed(rest_);
   const std::string failure = solve_linear(rest_, x_, true);
   take(x_, x);
-  if (!failure.empty()) throw NumericsError("a step backward failed: " + failure);
+  if (failure.empty()) return;
+  PetscReal size = 0.0;
+  VecNorm(rest_, NORM_2, &size);
+  if (std::isfinite(size)) throw NumericsError("a step backward failed: " + failure);  // else steps have failed before
 }
 
 void GridSystems::fail(std::string why, double* y) {

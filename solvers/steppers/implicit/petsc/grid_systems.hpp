@@ -71,9 +71,10 @@ class GridSystems final : public StageSystems {
                               SNESConvergedReason* reason, void* self);
   double largest_change(Vec x, Vec step) const;
   void make_solvers(const Grid& grid);
+  void refuse_options() const;
   void require_used_options() const;
   void choose_linear_solver();
-  void choose_factors();
+  bool choose_factors();
   bool choose_iteration();
   DefaultOptions::Options options_of_iteration() const;
   double tolerance() const;
@@ -116,15 +117,16 @@ class GridSystems final : public StageSystems {
   std::int64_t passing_bytes_ = 0;
   double solved_to_ = 0.0;  // of the last linear system that was solved precisely
   std::string uncounted_;
-  bool is_chosen_ = false;                    // the linear solver, when there is a matrix, for all matrices to come
-  std::optional<LinearIteration> iteration_;  // which it is, where it is one
-  bool is_used_ = false;                      // it has solved something
-  const Stage* stage_ = nullptr;              // while SNES works
-  bool is_balancing_ = true;                  // but while FreeConstants solves
-  double a_ = 0.0;                            // of the matrix
-  bool is_current_ = false;                   // the matrix is that of a_ and the parameters, where nothing else matters
-  std::array<bool, 2> is_proved_{};           // the matrix, and its transpose, were seen to be solved
-  std::exception_ptr thrown_;                 // by what PETSc called
+  bool is_chosen_ = false;                     // the linear solver, when there is a matrix, for all matrices to come
+  std::optional<bool> has_symmetric_factors_;  // which they are, where it has any
+  std::optional<LinearIteration> iteration_;   // which it is, where it is one
+  bool is_used_ = false;                       // it has solved something
+  const Stage* stage_ = nullptr;               // while SNES works
+  bool is_balancing_ = true;                   // but while FreeConstants solves
+  double a_ = 0.0;                             // of the matrix
+  bool is_current_ = false;          // the matrix is that of a_ and the parameters, where nothing else matters
+  std::array<bool, 2> is_proved_{};  // the matrix, and its transpose, were seen to be solved
+  std::exception_ptr thrown_;        // by what PETSc called
   // Of Newton's iterations.
   double change_before_ = 0.0;
   std::vector<double> rests_;
