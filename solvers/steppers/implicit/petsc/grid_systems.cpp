@@ -203,11 +203,9 @@ void GridSystems::assemble(const Stage& stage, bool needs_slope) {
   a_ = stage.a;
   is_current_ = true;
   is_balancing_ = false;
-  free_.update([this](Vec b, Vec x) {
+  free_.update([this](Vec b, Vec x) {  // of a matrix that is not finite, no number: steps tell what made it so
     const std::string failure = solve_linear(b, x, false);
-    if (failure.empty()) return;
-    if (failure_.empty() && matrix_.is_finite()) failure_ = failure;  // else what made it so comes first
-    VecSet(x, std::numeric_limits<double>::quiet_NaN());
+    if (!failure.empty() && matrix_.is_finite()) throw NumericsError(failure);
   });
   is_balancing_ = true;
 }
