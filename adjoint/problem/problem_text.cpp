@@ -8,7 +8,9 @@
 #include "adjoint/objective/misfit.hpp"
 #include "adjoint/objective/term_kinds.hpp"
 #include "runtime/nearest_name.hpp"
+#include "solvers/equations/constraint_structure.hpp"
 #include "solvers/equations/discretise.hpp"
+#include "solvers/equations/interpret.hpp"
 #include "solvers/equations/parser.hpp"
 
 namespace hindsight {
@@ -45,6 +47,7 @@ class ProblemReader {
         throw InputError(s.place, "state '" + s.name + "' has no equation dt(" + s.name + ") or zero(" + s.name + ")");
       read_equation(*equation);
     }
+    require_constraints_that_fix();
     read_walls();
     spec_.method = problem_.time.method;
     spec_.theta = problem_.time.theta;
@@ -88,6 +91,7 @@ class ProblemReader {
       Scope scope = point_scope({});
       scope.random = Scope::Random::none;
       factor = expression(*equation.mass, scope);
+      require_mass(equation, factor);
     }
     const auto part = [&](const std::optional<Text>& text) {
       if (!text) return graph_.constant(0.0);
@@ -105,10 +109,54 @@ class ProblemReader {
                                                               : taken_implicitly);
     model.explicit_parts.push_back(tells ? taken_explicitly : Expr());
     model.implicit_parts.push_back(tells ? taken_implicitly : Expr());
-    const Text& first = equation.explicit_part   ? *equation.explicit_part
-                        : equation.implicit_part ? *equation.implicit_part
-                                                 : equation.right_hand_side;
-    spec_.names.equations.push_back(equation.name() + placed(first));
+    model.places.push_back(first_of(equation).place);
+    spec_.names.equations.push_back(equation.name() + placed(first_of(equation)));
+  }
+
+  /// A mass of numbers and scalar parameters, as far as it is known before there is a grid.
+  void require_mass(const EquationText& equation, Expr mass) const {
+    const std::vector<NodeId> nodes = reachable({mass});
+    const auto is_of_cells = [&](NodeId id) { return graph_[id].op == Op::field || graph_[id].op == Op::coordinate; };
+    if (std::ranges::any_of(nodes, is_of_cells)) return;
+    Bindings values;
+    values.scalar = [&](int symbol) {
+      const std::string& name = graph_.scalars()[static_cast<std::size_t>(symbol)];
+      return spec_.scalar_values[static_cast<std::size_t>(std::ranges::find(spec_.model.scalars, name) -
+                                                          spec_.model.scalars.begin())];
+    };
+    const double value = interpret({mass}, values)[0];
+    if (std::isfinite(value) && value != 0.0) return;
+    throw InputError(
+        equation.mass->place,
+        fmt::format(
+            "the mass of {} is {}: equations are divided by it{}", equation.name(), value,
+            value == 0.0 ? "; what has no derivative in time is a constraint, zero(" + equation.field + ")" : ""));
+  }
+
+  void require_constraints_that_fix() const {
+    const Overdetermined found = overdetermined(spec_.model);
+    if (found.constraints.empty()) return;
+    const auto names = [&](const std::vector<std::size_t>& fields, const char* before, const char* behind) {
+      std::vector<std::string> all;
+      for (const std::size_t f : fields) all.push_back(before + spec_.model.fields[f] + behind);
+      return join(all);
+    };
+    const std::string& first = spec_.model.fields[found.constraints.front()];
+    const std::string why =
+        found.fields.empty()
+            ? fmt::format("zero({0}) must depend on '{0}'", first)
+            : fmt::format("{} depend, of the fields that constraints fix, on {} alone, and so cannot fix {}",
+                          names(found.constraints, "zero(", ")"), names(found.fields, "'", "'"),
+                          names(found.constraints, "'", "'"));
+    throw InputError(spec_.model.place(found.constraints.front()),
+                     why + ": once the other fields are known, constraints must fix theirs (an index-1 system)");
+  }
+
+  /// What is written first of it.
+  static const Text& first_of(const EquationText& equation) {
+    return equation.explicit_part   ? *equation.explicit_part
+           : equation.implicit_part ? *equation.implicit_part
+                                    : equation.right_hand_side;
   }
 
   static void require_knots(const ParameterText& series) {

@@ -10,7 +10,7 @@ namespace hindsight {
 
 GridText read_grid(Value grid);
 ParameterText read_parameter(Value parameter, const std::string& name, const std::string& case_path);
-/// Into a case whose state is known.
+/// Into a case whose state and equations are known.
 void read_time(Value time, Case& into);
 /// Of a case whose state and time are known.
 std::vector<EventText> read_events(const Value& events);

@@ -34,28 +34,43 @@ double read_theta(const Value& value, const std::string& method) {
   return theta;
 }
 
-/// A number, which is both; or {relative, absolute: a number, or one per field}.
-Tolerances read_tolerances(Value tolerance, const std::vector<StateText>& state) {
+/// One per field that has an estimate of errors: what constraints fix has none.
+std::vector<double> read_absolutes(Value absolute, const std::vector<EquationText>& equations,
+                                   const std::vector<StateText>& state) {
+  std::vector<std::string> fields;
+  for (const StateText& field : state) fields.push_back(field.name);
+  const auto is_constrained = [&](const std::string& name) {
+    return std::ranges::find(equations, name, &EquationText::field)->is_constraint;
+  };
+  for (const std::string& name : absolute.keys()) {
+    if (std::ranges::find(fields, name) == fields.end())
+      throw InputError(absolute.key_place(name),
+                       "'" + name + "' is not a state" + did_you_mean(name, fields) + "; states: " + join(fields));
+    if (is_constrained(name))
+      throw InputError(absolute.key_place(name), "'" + name + "' follows from the others by zero(" + name +
+                                                     "): no error of it is estimated, and no tolerance is read");
+  }
+  std::vector<double> read;
+  for (const std::string& field : fields)
+    read.push_back(is_constrained(field) ? 1.0 : read_absolute(absolute.at(field)));
+  return read;
+}
+
+/// A number, which is both; or {relative, absolute: a number, or one per field}. Equations are known.
+Tolerances read_tolerances(Value tolerance, const Case& so_far) {
   Tolerances read;
   if (!tolerance.is_map()) {
     read.relative = read_relative(tolerance);
-    read.absolute.assign(state.size(), read.relative);
+    read.absolute.assign(so_far.state.size(), read.relative);
     return read;
   }
   read.relative = read_relative(tolerance.at("relative"));
   Value absolute = tolerance.at("absolute");
   tolerance.finish();
-  if (!absolute.is_map()) {
-    read.absolute.assign(state.size(), read_absolute(absolute));
-    return read;
-  }
-  std::vector<std::string> fields;
-  for (const StateText& field : state) fields.push_back(field.name);
-  for (const std::string& name : absolute.keys())
-    if (std::ranges::find(fields, name) == fields.end())
-      throw InputError(absolute.key_place(name),
-                       "'" + name + "' is not a state" + did_you_mean(name, fields) + "; states: " + join(fields));
-  for (const std::string& field : fields) read.absolute.push_back(read_absolute(absolute.at(field)));
+  if (absolute.is_map())
+    read.absolute = read_absolutes(absolute, so_far.equations, so_far.state);
+  else
+    read.absolute.assign(so_far.state.size(), read_absolute(absolute));
   return read;
 }
 
@@ -164,7 +179,7 @@ void read_time(Value time, Case& result) {
   t.steps = source_meant(time);
   if (auto v = time.find("steps")) t.steps = v->one_of(step_sources().names());
   if (auto v = time.find("from")) t.from = v->number();
-  if (auto v = time.find("tolerance")) t.tolerances = read_tolerances(*v, result.state);
+  if (auto v = time.find("tolerance")) t.tolerances = read_tolerances(*v, result);
   if (t.steps == "adaptive" && !t.tolerances) time.fail("time.steps 'adaptive' needs time.tolerance");
   if (t.tolerances && (t.steps == "fixed" || t.steps == "table"))
     time.fail("time.tolerance is for steps that errors decide, and time.steps is '" + t.steps + "'");

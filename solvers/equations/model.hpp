@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/error.hpp"
 #include "solvers/equations/graph.hpp"
 #include "solvers/grid/boundary.hpp"
 
@@ -50,6 +51,8 @@ struct Model {
   /// Parallel to fields: the parts of the right-hand sides that methods of two parts take explicitly and implicitly;
   /// constraints belong to the latter. Not valid where an equation does not tell; empty: none does.
   std::vector<Expr> explicit_parts, implicit_parts;
+  /// Parallel to fields: where the equations are written, for messages. Empty: nowhere.
+  std::vector<SourcePlace> places;
   std::vector<std::string> scalars;  ///< scalar parameters
   std::vector<std::string> series;   ///< time series
   std::vector<std::string> parameter_fields;
@@ -62,6 +65,7 @@ struct Model {
   bool is_constrained(std::size_t field) const { return !constrained.empty() && constrained[field]; }
   bool is_balanced(std::size_t field) const { return !balanced.empty() && balanced[field]; }
   bool has_constraints() const;
+  SourcePlace place(std::size_t field) const { return places.empty() ? SourcePlace{} : places[field]; }
 };
 
 /// The scalar that kernels multiply slopes by: the length of the step, and 1 in objective terms, whose weights hold the

@@ -181,6 +181,8 @@ TEST(Constraints, WhatCannotBeIsNamed) {
   const std::string time = "time: {method: beuler, step: 0.1, to: 1}\n";
   expect(grid + "equations: {dt(u): \"-u\", zero(p): \"lap(p) + u\"}\n" + time, "must be zero, and it is 2");
   expect(grid + "equations: {dt(u): \"-u*dx(p)\", zero(p): \"lap(p) + u\"}\n" + time, "must be zero, and it is 2");
+  expect(grid + "equations: {dt(u): \"p\", zero(p): \"lap(p) + u - 1\"}\n" + time,
+         "test.yaml:5:35: zero(p) knows 'p' by its differences alone");
   expect(grid + "equations: {dt(u): \"p\", zero(p): \"lap(p) + u - 1\"}\n" + time, "reads its constant");
   expect(grid + "equations: {dt(u): \"-u\", zero(p): \"lap(p) - p\"}\nevents: [{at: [0.2], set: {p: 1}}]\n" + time,
          "no event sets it");
@@ -188,7 +190,51 @@ TEST(Constraints, WhatCannotBeIsNamed) {
          "cannot be unknown");
   expect(grid + "equations: {dt(u): \"-u\", zero(p): \"lap(p) - p\"}\n" + "time: {method: ark3, step: 0.1, to: 1}\n",
          "does not tell them");
-  expect(grid + "equations: {dt(u): \"-u\", zero(p): \"u\"}\n" + time, "largest in 'p': none (no finite, regular");
+  expect(grid + "equations: {dt(u): \"-u\", zero(p): \"p^2 + u\"}\n" + time,
+         "largest in 'p': none (no finite, regular");
+}
+
+TEST(Constraints, HaveNoTolerances) {
+  const auto simulate = [](const std::string& absolute) {
+    return failure_of(
+        "case: errors\nstate: {u: {initial: 1}, p: }\nobjective: [{final: u}]\n"
+        "equations: {dt(u): \"-p\", zero(p): \"p - u\"}\n"
+        "time: {method: esdirk4, tolerance: {relative: 1e-3, absolute: {" +
+        absolute + "}}, to: 0.1}\n");
+  };
+  EXPECT_EQ(simulate("u: 1e-4"), "");
+  const std::string said = simulate("u: 1e-4, p: 1e-6");
+  EXPECT_NE(said.find("test.yaml:5:73: 'p' follows from the others by zero(p): no error of it is estimated"),
+            std::string::npos)
+      << said;
+}
+
+/// By their form, before anything runs.
+TEST(Constraints, ThoseThatCannotFixTheirFieldsAreRefused) {
+  const auto said = [](const std::string& constraints) -> std::string {
+    try {
+      read_problem(parse_case("test.yaml",
+                              "case: structure\ngrid: {x: {cells: 8, to: 2, boundary: periodic}}\n"
+                              "state: {u: {initial: 1}, p: , q: , r: }\ntime: {method: beuler, step: 0.1, to: 1}\n"
+                              "equations:\n  dt(u): \"-u + p\"\n" +
+                                  constraints,
+                              {}));
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto expect = [&](const std::string& constraints, const std::string& part) {
+    EXPECT_NE(said(constraints).find(part), std::string::npos) << said(constraints);
+  };
+  const std::string others = "  zero(q): \"q - u\"\n  zero(r): \"r - u\"\n";
+  expect("  zero(p): \"0\"\n" + others, "test.yaml:7:13: zero(p) must depend on 'p': once the other fields are known");
+  expect("  zero(p): \"dx(u)\"\n" + others, "(an index-1 system)");
+  expect("  zero(p): \"where(p > 0, u, 2*u)\"\n" + others, "zero(p) must depend on 'p'");
+  expect("  zero(p): \"q - u\"\n" + others, "depend, of the fields that constraints fix, on 'q' alone");
+  expect("  zero(p): \"q - u\"\n  zero(q): \"p + q\"\n  zero(r): \"p + q\"\n", "and so cannot fix 'r', ");
+  EXPECT_EQ(said("  zero(p): \"q - u\"\n  zero(q): \"r + p\"\n  zero(r): \"p + q\"\n"), "");
+  EXPECT_EQ(said("  zero(p): \"where(p > 0, p, 2*p) - u\"\n" + others), "");
 }
 
 }  // namespace

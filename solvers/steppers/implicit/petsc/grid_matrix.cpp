@@ -173,9 +173,10 @@ bool GridMatrix::knows_differences_alone(int variable, double a) {
   const auto name = [&](std::size_t v) { return model_.fields[entries_.variables()[v].field]; };
   for (std::size_t v = 0; v < sums.size(); ++v)
     if (v != own && sums[v] > rounding * size_of(static_cast<int>(v), variable))
-      throw InputError("zero(" + name(own) + ") knows '" + name(own) +
-                       "' by its differences alone (its sides are periodic or have slopes), and the equation of '" +
-                       name(v) + "' reads its constant, which nothing fixes");
+      throw InputError(model_.place(entries_.variables()[own].field),
+                       "zero(" + name(own) + ") knows '" + name(own) +
+                           "' by its differences alone (its sides are periodic or have slopes), and the equation of '" +
+                           name(v) + "' reads its constant, which nothing fixes");
   return true;
 }
 
