@@ -1,5 +1,7 @@
 #include <petscts.h>
 
+#include <optional>
+
 #include "bench/implicit_peers.hpp"
 #include "bench/solver_clock.hpp"
 #include "runtime/petsc.hpp"
@@ -45,7 +47,6 @@ class Theta {
     TSDestroy(&ts_);
     for (Vec* v : {&u_, &lambda_, &mu_}) VecDestroy(v);
     for (Mat* m : {&matrix_, &by_scalar_}) MatDestroy(m);
-    clear_options(options_, "-");
   }
   Theta(const Theta&) = delete;
   Theta& operator=(const Theta&) = delete;
@@ -89,12 +90,13 @@ class Theta {
     TSAdaptSetType(adapt, TSADAPTNONE);
     TSSetSaveTrajectory(ts_);
     TSSetCostGradients(ts_, 1, &lambda_, &mu_);
-    set_options(options_, "bench");
+    given_.emplace(options_, "bench:");
     TSSetFromOptions(ts_);
     TSSetUp(ts_);
   }
 
   std::string options_;
+  std::optional<GivenOptions> given_;
   ReactionGrid grid_;
   TS ts_ = nullptr;
   Vec u_ = nullptr, lambda_ = nullptr, mu_ = nullptr;

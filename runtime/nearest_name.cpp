@@ -52,4 +52,14 @@ std::string join(const std::vector<std::string>& names, std::string_view separat
   return text;
 }
 
+std::string join_few(std::vector<std::string> names) {
+  constexpr std::ptrdiff_t most = 6, first = 2, last = 3;
+  if (std::ssize(names) > most) {
+    const std::ptrdiff_t left_out = std::ssize(names) - first - last;
+    names.erase(names.begin() + first, names.end() - last);
+    names.insert(names.begin() + first, "... (" + std::to_string(left_out) + " more)");
+  }
+  return join(names);
+}
+
 }  // namespace hindsight

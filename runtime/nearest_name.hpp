@@ -16,5 +16,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 
 /// "a, b, c" in the order given.
 std::string join(const std::vector<std::string>& names, std::string_view separator = ", ");
+/// The same; of more than six the first two and the last three, "a, b, ... (40 more), x, y, z".
+std::string join_few(std::vector<std::string> names);
 
 }  // namespace hindsight

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <new>
-#include <sstream>
 
 #include "runtime/error.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/petsc_options.hpp"
 
 namespace hindsight {
 namespace {
@@ -19,6 +20,8 @@ struct alignas(64) BlockHead {
   std::int64_t bytes = 0;  // with this
   std::shared_ptr<MemoryAccount> account;
 };
+
+std::map<std::string, int> givers;  // of options, by their names, that live
 
 std::string lacking;  // memory that PETSc did not get last, in words
 
@@ -90,27 +93,28 @@ void finish_petsc() {
   if (is_started == PETSC_TRUE) PetscFinalize();
 }
 
-void set_options(const std::string& options, const std::string& what) {
+GivenOptions::GivenOptions(const std::string& options, const std::string& what) {
   const PetscErrors errors;
   errors.check_options(PetscOptionsInsertString(nullptr, options.c_str()), what, options);
+  names_ = option_names(options);
+  for (const std::string& name : names_) ++givers[name];
 }
 
-void clear_options(const std::string& options, const std::string& prefix) {
+GivenOptions::~GivenOptions() {
   PetscBool is_started = PETSC_FALSE;
   PetscInitialized(&is_started);
-  if (is_started == PETSC_FALSE) return;  // and has none
-  std::istringstream words(options);
-  for (std::string word; words >> word;)
-    if (word.starts_with(prefix)) PetscOptionsClearValue(nullptr, word.c_str());
+  for (const std::string& name : names_)
+    if (--givers[name] == 0 && is_started == PETSC_TRUE) PetscOptionsClearValue(nullptr, name.c_str());
 }
 
 std::vector<std::string> unused_options(const std::string& options) {
   PetscInt count = 0;
   char **names = nullptr, **values = nullptr;
+  const std::vector<std::string> given = option_names(options);
   PetscOptionsLeftGet(nullptr, &count, &names, &values);
   std::vector<std::string> unused;
   for (PetscInt i = 0; i < count; ++i)
-    if (const std::string name = std::string("-") + names[i]; (options + " ").find(name + " ") != std::string::npos)
+    if (const std::string name = std::string("-") + names[i]; std::ranges::find(given, name) != given.end())
       unused.push_back(name);
   PetscOptionsLeftRestore(nullptr, &count, &names, &values);
   return unused;

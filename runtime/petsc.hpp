@@ -16,10 +16,19 @@ void start_petsc();
 /// Ends PETSc if it was started; before MPI_Finalize.
 void finish_petsc();
 
-/// Gives PETSc these (as on its command line), for all objects to come. @throws InputError that begins with `what`.
-void set_options(const std::string& options, const std::string& what);
-/// Takes those with names that begin with this back. PETSc may not have been started.
-void clear_options(const std::string& options, const std::string& prefix);
+/// Gives PETSc options (as on its command line), for all objects to come, while it lives, or another that gives an
+/// option of the same name: PETSc reads some whenever a solver is set up anew.
+class GivenOptions {
+ public:
+  /// @throws InputError that begins with `what`.
+  GivenOptions(const std::string& options, const std::string& what);
+  ~GivenOptions();
+  GivenOptions(const GivenOptions&) = delete;
+  GivenOptions& operator=(const GivenOptions&) = delete;
+
+ private:
+  std::vector<std::string> names_;
+};
 /// Those of `options` (as on PETSc's command line) that nothing has asked for: misspelt, or of another method.
 std::vector<std::string> unused_options(const std::string& options);
 

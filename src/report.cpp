@@ -165,7 +165,7 @@ Json base_result(const std::string& verb, const Session& session, double objecti
                         {"host", host},
                         {"ranks", session.communicator().size()},
                         {"kernels", host::compiler_report()}};
-  if (const Case& c = session.source(); !c.petsc.empty()) json["provenance"]["petsc"] = c.petsc;
+  if (const Case& c = session.source(); !c.petsc.empty()) json["provenance"]["petsc"] = c.petsc.text();
   if (const Case& c = session.source(); !c.petsc_changes.empty())
     json["provenance"]["petsc_changed_at_resume"] = c.petsc_changes;
   return json;

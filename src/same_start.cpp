@@ -1,10 +1,9 @@
 #include "src/same_start.hpp"
 
 #include <fmt/format.h>
-#include <cctype>
-#include <sstream>
 
 #include <functional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "runtime/environment.hpp"
 #include "runtime/error.hpp"
 #include "runtime/kernel_cache.hpp"
+#include "runtime/petsc_options.hpp"
 #include "src/run_manifest.hpp"
 
 namespace hindsight {
@@ -77,17 +77,19 @@ void require_same_start(int argc, char** argv, const Communicator& comm) {
 namespace {
 
 /// Options of PETSc that something may read have a prefix.
-void require_known_options(const std::string& options) {
-  std::istringstream words(options);
-  bool is_first = true;
-  for (std::string word; words >> word; is_first = false) {
-    const bool is_option = word.size() > 1 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1])) != 0;
-    const bool is_known = word.starts_with("-step_") || word.starts_with("-constraint_") || word.starts_with("-tao_");
-    if ((is_first && !is_option) || (is_option && !is_known))
-      throw InputError("petsc: nothing reads '" + word +
+void require_known_options(const std::string& options, const std::string& origin) {
+  const auto require = [&](const std::string& word, bool is_known) {
+    if (!is_known)
+      throw InputError(origin + " nothing reads '" + word +
                        "': options of the solvers of implicit steps begin with -step_, those of constraints that are "
                        "solved by themselves with -constraint_, those of inversions with -tao_");
-  }
+  };
+  const std::vector<std::string> names = option_names(options);
+  std::string first;
+  std::istringstream(options) >> first;
+  require(first, first.empty() || !option_names(first).empty());
+  for (const std::string& name : names)
+    require(name, name.starts_with("-step_") || name.starts_with("-constraint_") || name.starts_with("-tao_"));
 }
 
 }  // namespace
@@ -97,9 +99,10 @@ Case read_same_case(const Options& options, const Communicator& comm) {
   comm.together([&] {
     try {
       c = read_case(options.target, options.set);
-      if (!options.petsc.empty()) c.petsc += " " + options.petsc;
+      require_known_options(c.petsc.in_case, c.petsc.origin());
+      c.petsc.added = options.petsc;
       c.petsc_changes = options.petsc_changes;
-      require_known_options(c.petsc);
+      require_known_options(c.petsc.added, "--petsc:");
       if (!options.scratch.empty()) c.checkpoint_folder = options.scratch;
     } catch (const InputError& error) {
       if (comm.is_root()) throw;

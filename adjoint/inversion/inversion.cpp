@@ -134,7 +134,7 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
                        const std::function<void(const InversionIteration&)>& monitor) {
   start_petsc();
   const std::string& options = settings.petsc_options;
-  set_options(options, "--petsc");
+  const GivenOptions given(options, "--petsc:");
   const PetscErrors errors;
   Context context{problem, monitor, {}, std::vector<double>(problem.start.size(), 0.0), 0.0, nullptr};
   const PetscVector x(comm, problem.start), lower(comm, as_petsc(problem.lower)), upper(comm, as_petsc(problem.upper));
@@ -149,7 +149,7 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   check_petsc(TaoSetMonitor(tao, report, &context, nullptr), "set the monitor");
   check_petsc(TaoSetTolerances(tao, settings.gradient, 0.0, settings.relative), "set the tolerances");
   check_petsc(TaoSetMaximumIterations(tao, static_cast<PetscInt>(settings.iterations)), "limit the iterations");
-  errors.check_options(TaoSetFromOptions(tao), "--petsc", options);
+  errors.check_options(TaoSetFromOptions(tao), "--petsc:", options);
   const PetscErrorCode code = TaoSolve(tao);
   if (context.error) std::rethrow_exception(context.error);
   check_petsc(code, "optimise");

@@ -54,13 +54,15 @@ const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants
                                             "one implicitly, and " +
                                             spec.names.equations[f] +
                                             " does not tell them: {explicit: \"...\", implicit: \"...\"}");
-  const auto has_options = [&](const char* prefix) { return spec.petsc.find(prefix) != std::string::npos; };
-  if (has_options("-step_") && (!method.uses_petsc || spec.model.is_pointwise()))
-    throw InputError(
-        "petsc: the options -step_... are for implicit steps of equations that read neighbours, which these "
-        "are not");
-  if (has_options("-constraint_") && (!spec.model.has_constraints() || spec.model.is_pointwise()))
-    throw InputError("petsc: the options -constraint_... are for equations zero(...) that read neighbours");
+  const PetscOptions& petsc = spec.petsc;
+  const std::string of_steps = petsc.first_with("-step_"), of_constraints = petsc.first_with("-constraint_");
+  if (!of_steps.empty() && (!method.uses_petsc || spec.model.is_pointwise()))
+    throw InputError(petsc.origin(of_steps) +
+                     " the options -step_... are for implicit steps of equations that read neighbours, which these "
+                     "are not");
+  if (!of_constraints.empty() && (!spec.model.has_constraints() || spec.model.is_pointwise()))
+    throw InputError(petsc.origin(of_constraints) +
+                     " the options -constraint_... are for equations zero(...) that read neighbours");
   return method;
 }
 

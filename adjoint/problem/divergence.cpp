@@ -10,6 +10,7 @@
 #include "runtime/error.hpp"
 #include "solvers/equations/not_finite.hpp"
 #include "solvers/equations/parser.hpp"
+#include "solvers/grid/place_text.hpp"
 #include "solvers/steppers/methods.hpp"
 
 namespace hindsight {
@@ -50,17 +51,6 @@ Bindings DivergenceFinder::bindings(const Stage& stage, const Index3& cell) cons
     return grid_.coordinates(axis)[cell[static_cast<std::size_t>(axis)] + offset];
   };
   return at;
-}
-
-/// " at x = 0.5, y = 0.25"
-std::string DivergenceFinder::place(const Index3& cell) const {
-  std::string text;
-  for (int axis = 0; axis < grid_.dimensions(); ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    text +=
-        fmt::format("{} {} = {:.6g}", axis == 0 ? " at" : ",", grid_.axes()[a].name, grid_.coordinates(axis)[cell[a]]);
-  }
-  return text;
 }
 
 /// What has no value in the expression; empty when it has one.
@@ -106,10 +96,11 @@ std::string DivergenceFinder::initial(const BadValue& bad) const {
   if (bad.field < 0) return "";
   const auto f = static_cast<std::size_t>(bad.field);
   const Stage start{spec_.from, spec_.step, [](std::size_t, const Index3&, const Offset&) { return 0.0; }};
-  const std::string failure = stepper_.failure();  // of constraints
+  const StepFailure failure = stepper_.failure();  // of constraints
+  if (failure.is_of_all_cells && failure.is_known()) return "the initial state is not finite: " + failure.why;
   const std::string cause =
-      failure.empty() ? cause_in(spec_.initial[f], spec_.names.initial[f], start, bad.cell) : failure;
-  return fmt::format("the initial state is not finite: field '{}'{}{}", model_.fields[f], place(bad.cell),
+      failure.is_known() ? failure.why : cause_in(spec_.initial[f], spec_.names.initial[f], start, bad.cell);
+  return fmt::format("the initial state is not finite: field '{}'{}{}", model_.fields[f], place_text(grid_, bad.cell),
                      cause.empty() ? "" : ": " + cause);
 }
 
@@ -162,12 +153,16 @@ std::string DivergenceFinder::step(StepTime time, double* before, double end, co
     count = i;
   }
   if (first.field < 0) return "";
-  const std::string failure = stepper_.failure();
-  const std::string cause = !failure.empty() ? failure
-                            : keeps_inputs   ? cause_in_evaluations(time, count, first)
-                                             : cause_at_cell(time, before, first.cell);
+  const StepFailure failure = stepper_.failure();
+  if (failure.is_of_all_cells && failure.is_known())
+    return fmt::format("diverged: the state is not finite after step {} (t = {:.6g}): {}", time.index + 1, end,
+                       failure.why);
+  const std::string cause = failure.is_known() ? failure.why
+                            : keeps_inputs     ? cause_in_evaluations(time, count, first)
+                                               : cause_at_cell(time, before, first.cell);
   return fmt::format("diverged: field '{}' is not finite after step {} (t = {:.6g}){}: {}",
-                     model_.fields[static_cast<std::size_t>(first.field)], time.index + 1, end, place(first.cell),
+                     model_.fields[static_cast<std::size_t>(first.field)], time.index + 1, end,
+                     place_text(grid_, first.cell),
                      cause.empty() ? "its values overflowed" + methods().find(spec_.method).advice : cause);
 }
 

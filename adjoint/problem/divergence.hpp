@@ -42,7 +42,6 @@ class DivergenceFinder {
     StateValues state;
   };
   Bindings bindings(const Stage& stage, const Index3& cell) const;
-  std::string place(const Index3& cell) const;
   std::string cause_in(const Expr& e, const std::string& where, const Stage& stage, const Index3& cell) const;
   std::string cause_behind(const Node& read, const Stage& stage, const Index3& cell) const;
   std::string cause_beyond_wall(std::size_t field, const Offset& offset, const Stage& stage, const Index3& cell) const;

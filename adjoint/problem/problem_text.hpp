@@ -12,6 +12,7 @@
 #include "adjoint/objective/misfit.hpp"
 #include "adjoint/problem/simulation_spec.hpp"
 #include "runtime/error.hpp"
+#include "runtime/petsc_options.hpp"
 
 namespace hindsight {
 
@@ -146,7 +147,7 @@ struct ProblemText {
   std::vector<EventText> events = {};
   std::vector<TermText> objective = {};
   std::vector<UnknownText> unknowns = {};
-  std::string petsc = {};  ///< options of the solvers of implicit steps, as on PETSc's command line
+  PetscOptions petsc = {};                      ///< of the solvers of implicit steps
   std::vector<std::string> petsc_changes = {};  ///< of those, what was added after the run began, for reports
 };
 

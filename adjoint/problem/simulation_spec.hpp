@@ -10,6 +10,7 @@
 #include "adjoint/objective/end_condition.hpp"
 #include "adjoint/objective/term.hpp"
 #include "runtime/error.hpp"
+#include "runtime/petsc_options.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/grid.hpp"
 #include "solvers/steppers/events/jumps.hpp"
@@ -51,7 +52,7 @@ struct SimulationSpec {
   ExpressionNames names;
   std::string method = "rk4";
   double theta = 0.5;           ///< Stepper::Wants
-  std::string petsc = {};       ///< Stepper::Wants
+  PetscOptions petsc = {};      ///< Stepper::Wants
   SourcePlace time_place = {};  ///< of what is said about method and steps, for messages
   std::vector<Axis> axes;
   double from = 0.0, to = 1.0, step = 1.0;

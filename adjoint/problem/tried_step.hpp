@@ -15,7 +15,7 @@ class TriedStep final : public StepTrial {
   void begin(const Buffer& from, bool keeps_record);
   double error(StepTime step) override;
   int order() const override { return problem_.stepper().error_order(); }
-  std::string failure() const override { return problem_.stepper().failure(); }
+  std::string failure() const override { return problem_.stepper().failure().why; }
   std::string advice() const override { return methods().find(problem_.spec().method).advice_on_many_steps; }
 
   /// Whether it is step k from this state, as the time line has it.

@@ -300,7 +300,7 @@ Case parse_case(const std::string& path, const std::string& given, const std::ve
   if (auto unknowns = root.find("unknowns")) read_unknowns(*unknowns, result);
   if (auto checkpoints = root.find("checkpoints")) read_checkpoints(*checkpoints, result);
   if (auto inversion = root.find("inversion")) result.inversion = read_inversion(*inversion);
-  if (auto petsc = root.find("petsc")) result.petsc = petsc->text();
+  if (auto petsc = root.find("petsc")) result.petsc = {petsc->text(), petsc->place()};
   if (auto output = root.find("output")) read_output(*output, result);
   root.finish();
   if (result.grid) {

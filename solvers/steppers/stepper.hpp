@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "runtime/petsc_options.hpp"
 #include "solvers/equations/kernel.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/block_archive.hpp"
 #include "solvers/grid/state_shape.hpp"
 #include "solvers/steppers/span_stepper.hpp"
+#include "solvers/steppers/step_failure.hpp"
 #include "solvers/steppers/tables.hpp"
 #include "solvers/steppers/tolerances.hpp"
 #include "solvers/time/step_time.hpp"
@@ -32,7 +34,7 @@ class Stepper {
     bool adjoint = false, tangent = false;
     std::optional<Tolerances> tolerances = {};  ///< by which try_step() measures errors
     double theta = 0.5;                         ///< the weight of the new state, where Method::has_theta
-    std::string petsc = {};                     ///< options of PETSc's solvers, where steps are implicit
+    PetscOptions petsc = {};                    ///< of PETSc's solvers, where steps are implicit
   };
   virtual ~Stepper() = default;
 
@@ -140,9 +142,8 @@ class Stepper {
                                             const std::vector<std::vector<double>>& /*slopes*/) const {
     return start;
   }
-  /// Why the last step led to a state that is not finite at a cell of this rank, where the method itself knows: in
-  /// words. Empty: it does not.
-  virtual std::string failure() const { return ""; }
+  /// Of the last step, as this rank knows it.
+  virtual StepFailure failure() const { return {}; }
 };
 
 }  // namespace hindsight

@@ -4,8 +4,11 @@
 
 #include <cmath>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "runtime/petsc.hpp"
+#include "runtime/petsc_options.hpp"
 #include "solvers/steppers/implicit/methods.hpp"
 #include "solvers/steppers/methods.hpp"
 #include "tests/support.hpp"
@@ -388,12 +391,64 @@ TEST(ImplicitGrids, OptionsThatNothingReadsAreRefused) {
     const std::string said = failure_of(text);
     EXPECT_NE(said.find(part), std::string::npos) << said;
   };
-  expect(plane + time + "petsc: \"-step_kps_type gmres\"\n", "no solver of implicit steps reads -step_kps_type");
+  expect(plane + time + "petsc: \"-step_kps_type gmres\"\n",
+         "test.yaml:12:8: petsc: no solver of implicit steps reads -step_kps_type");
+  expect(plane + time + "petsc: \"-step_ksp_type gmres\\n-step_foo 2\"\n", "reads -step_foo;");
+  expect(plane + time + "petsc: \"-step_snes_max_it 0\"\n",
+         "test.yaml:12:8: petsc: -step_snes_max_it must be at least 1, and is 0");
+  expect(plane + time + "petsc: \"-step_ksp_max_it -5\"\n", "-step_ksp_max_it must be at least 1, and is -5");
+  expect(plane + time + "petsc: \"-step_ksp_rtol 2\"\n", "-step_ksp_rtol must lie between 0 and 1, and is 2");
   expect(plane + time + "petsc: \"-step_pc_type bogus\"\n", "PETSc refuses it");
   expect(plane + time + "petsc: \"-step_snes_mf\"\n", "-step_snes_mf cannot be given: the derivatives are assembled");
   expect(plane + time + "petsc: \"-step_snes_rtol 0.1\"\n", "judged by its changes");
   expect(plane + "time: {method: rk4, step: 1e-4, to: 0.1}\npetsc: \"-step_pc_type lu\"\n", "which these are not");
   expect(plane + time + "petsc: \"-step_snes_type ksponly\"\n", "SNES");
+}
+
+TEST(ImplicitGrids, OptionsAreSaidToComeFromWhereTheyDo) {
+  const PetscOptions both{"-step_a 1\n-step_b", {"case.yaml", 3, 8}, "-step_c -5 --step_b 2"};
+  EXPECT_EQ(both.text(), "-step_a 1 -step_b -step_c -5 --step_b 2");
+  EXPECT_EQ(both.first_with("-step_b"), "-step_b");
+  EXPECT_EQ(both.origin("-step_a"), "case.yaml:3:8: petsc:");
+  EXPECT_EQ(both.origin("-step_b"), "--petsc:");
+  EXPECT_EQ(both.origin("-step"), "PETSC_OPTIONS:");
+  EXPECT_EQ(both.origin(), "case.yaml:3:8: petsc:, --petsc:");
+  EXPECT_EQ((PetscOptions{"", {}, "-step_a"}.origin()), "--petsc:");
+}
+
+/// PETSc has one table of options for all solvers of a process.
+TEST(ImplicitGrids, OptionsLiveAsLongAsOneWhoGaveThem) {
+  start_petsc();
+  const auto has = [](const char* name) {
+    PetscBool is_given = PETSC_FALSE;
+    PetscOptionsHasName(nullptr, nullptr, name, &is_given);
+    return is_given == PETSC_TRUE;
+  };
+  auto first = std::make_unique<GivenOptions>("-step_foo 1 -step_foo_bar 2", "test");
+  auto second = std::make_unique<GivenOptions>("-step_foo 1", "test");
+  EXPECT_EQ(unused_options("-step_foo_bar 2"), std::vector<std::string>{"-step_foo_bar"});
+  first.reset();
+  EXPECT_TRUE(has("-step_foo"));
+  EXPECT_FALSE(has("-step_foo_bar"));
+  second.reset();
+  EXPECT_FALSE(has("-step_foo"));
+}
+
+/// Of blocks, domains, levels and parts.
+TEST(ImplicitGrids, PackagesInsideOfPreconditionersAreFound) {
+  const auto uncounted = [](const std::string& options) {
+    Session session(test::text_case(plane + "time: {method: cn, step: 0.01, to: 0.02}\npetsc: \"" + options + "\"\n"),
+                    test::world(), Sensitivities::none);
+    session.objective({});
+    return session.simulation().stepper().uncounted();
+  };
+  const std::string own = "pc_type lu -step_sub_pc_factor_mat_solver_type umfpack";
+  EXPECT_EQ(uncounted("-step_ksp_type gmres -step_pc_type bjacobi -step_sub_" + own), "umfpack");
+  EXPECT_EQ(uncounted("-step_ksp_type gmres -step_pc_type asm -step_sub_" + own), "umfpack");
+  EXPECT_EQ(uncounted("-step_ksp_type gmres -step_pc_type gamg -step_mg_levels_pc_type bjacobi -step_mg_levels_sub_" +
+                      std::string("pc_type lu -step_mg_levels_sub_pc_factor_mat_solver_type umfpack")),
+            "umfpack");
+  EXPECT_EQ(uncounted("-step_ksp_type gmres -step_pc_type bjacobi -step_sub_pc_type lu"), "");
 }
 
 TEST(ImplicitGrids, FailuresAreNamed) {
@@ -403,6 +458,13 @@ TEST(ImplicitGrids, FailuresAreNamed) {
   const std::string newton = failure_of(grows);
   EXPECT_NE(newton.find("after step 1 (t = 0.5)"), std::string::npos) << newton;
   EXPECT_NE(newton.find("Newton's method (SNES) found no solution"), std::string::npos) << newton;
+  const std::string local = failure_of(
+      "case: local\ngrid: {x: {cells: 16, to: 1, boundary: periodic}}\nstate: {w: {initial: 1}, u: {initial: 1}}\n"
+      "equations: {dt(w): \"lap(w)\", dt(u): \"0.001*lap(u) + where(abs(x - 0.53125) < 0.01, 900*u^2, 0)\"}\n"
+      "time: {method: beuler, step: 0.5, to: 2}\nobjective: [{final: u}]\n");
+  EXPECT_NE(local.find("the state is not finite after step 1 (t = 0.5): Newton's"), std::string::npos) << local;
+  EXPECT_NE(local.find("in the end most in dt(u) at x = 0.53125"), std::string::npos) << local;
+  EXPECT_NE(local.find(" more), "), std::string::npos) << local;
   const std::string time = "time: {method: cn, step: 0.01, to: 0.1}\n";
   EXPECT_NE(failure_of(plane + time + "petsc: \"-step_ksp_type gmres -step_pc_type jacobi -step_ksp_max_it 2\"\n")
                 .find("DIVERGED_LINEAR_SOLVE"),
@@ -410,10 +472,20 @@ TEST(ImplicitGrids, FailuresAreNamed) {
   const std::string linear = failure_of(plane + "time: {method: rodas4, step: 0.01, to: 0.1}\n" +
                                         "petsc: \"-step_ksp_type gmres -step_pc_type jacobi -step_ksp_max_it 2\"\n");
   EXPECT_NE(linear.find(": PETSc's linear solver (KSP) gave up after 2 iterations"), std::string::npos) << linear;
+  EXPECT_EQ(linear.find("ksp_type gmres"), std::string::npos) << linear;  // which it is
+  const std::string singular = failure_of(
+      "case: singular\ngrid: {x: {cells: 8, to: 1, boundary: periodic}}\nstate: {u: {initial: 1}, p: }\nequations: "
+      "{dt(u): \"-u\", zero(p): \"dx(p) + sin(2*pi*x)\"}\n" +
+      time + "objective: [{final: u}]\n");
+  EXPECT_NE(singular.find("pc_factor_mat_solver_type mumps"), std::string::npos) << singular;
+  EXPECT_EQ(singular.find("pc_type lu"), std::string::npos) << singular;  // which has failed
   const std::string starts = failure_of(
       "case: root\ngrid: {x: {cells: 8, to: 1, boundary: {slope: 0}}}\nstate: {u: {initial: 0}}\nequations: {dt(u): "
       "\"lap(u) + sqrt(u) + 1\"}\ntime: {method: rodas4, step: 0.01, to: 0.1}\nobjective: [{final: u}]\n");
-  EXPECT_NE(starts.find("made of the equations' derivatives, is not finite"), std::string::npos) << starts;
+  EXPECT_NE(
+      starts.find("made of the equations' derivatives, is not finite: that of dt(u) with respect to u at x = 0.0625"),
+      std::string::npos)
+      << starts;
 }
 
 }  // namespace

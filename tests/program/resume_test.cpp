@@ -452,6 +452,7 @@ petsc: "-step_ksp_type gmres -step_pc_type jacobi"
   EXPECT_EQ(run("status R"), 0);
   EXPECT_NE(output().find("as it would again with the same solvers"), std::string::npos) << output();
   EXPECT_EQ(run("resume R --petsc \"-step_ksp_max_itt 1000\""), 2) << output();  // and is forgotten
+  EXPECT_NE(output().find("--petsc: no solver of implicit steps reads -step_ksp_max_itt"), std::string::npos);
   ASSERT_EQ(run("resume R --petsc \"-step_ksp_max_it 1000\""), 0) << output();
   EXPECT_NE(output().find("going on with epoch"), std::string::npos) << output();
   ASSERT_EQ(run("gradient late.yaml --out whole --petsc \"-step_ksp_max_it 1000\""), 0) << output();

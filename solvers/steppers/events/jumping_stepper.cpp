@@ -40,8 +40,8 @@ double* JumpingStepper::after(Tables& tables, StepTime time, double* u) {
   jumps_.apply(tables, time, u, after_.data());
   if (grid_->machine().is_host()) look_at_jump(time);
   method_->begin(tables, time.stage(0.0), after_.data());
-  if (const std::string failure = method_->failure(); bad_jump_.empty() && !failure.empty())
-    bad_jump_ = fmt::format("after the event at t = {:.10g}: {}", time.t, failure);
+  if (const StepFailure failure = method_->failure(); !bad_jump_.is_known() && failure.is_known())
+    bad_jump_ = {fmt::format("after the event at t = {:.10g}: {}", time.t, failure.why), failure.is_of_all_cells};
   return after_.data();
 }
 
@@ -52,18 +52,18 @@ double* JumpingStepper::tangent_after(Tables& tables, StepTime time, double* u, 
 }
 
 double* JumpingStepper::start(Tables& tables, StepTime time, double* u) {
-  bad_jump_.clear();
+  bad_jump_ = {};
   return jumps_.at(time.index) ? after(tables, time, u) : u;
 }
 
 void JumpingStepper::look_at_jump(StepTime time) {
   const Box box = grid_->interior();
   const Layout& layout = grid_->layout();
-  for (std::size_t f = 0; f < model_.fields.size() && bad_jump_.empty(); ++f) {
+  for (std::size_t f = 0; f < model_.fields.size() && !bad_jump_.is_known(); ++f) {
     double* const field = after_.data() + layout.origin + layout.field_stride * static_cast<std::int64_t>(f);
     if (!grid_->operations().are_finite(box.extent(), grid_->block(box, field)))
-      bad_jump_ =
-          fmt::format("the event at t = {:.10g} gives '{}' a value that is not finite", time.t, model_.fields[f]);
+      bad_jump_ = {
+          fmt::format("the event at t = {:.10g} gives '{}' a value that is not finite", time.t, model_.fields[f])};
   }
 }
 
@@ -78,7 +78,7 @@ void JumpingStepper::record(Tables& tables, StepTime time, double* u, double* ne
 double JumpingStepper::try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
   double* const from = start(tables, time, u);
   if (from != u)  // it jumped: no shorter step would help
-    grid_->communicator().agree(bad_jump_, static_cast<int>(ExitCode::numerics));
+    grid_->communicator().agree(bad_jump_.why, static_cast<int>(ExitCode::numerics));
   return method_->try_step(tables, time, from, next, stages);
 }
 

@@ -67,7 +67,7 @@ class JumpingStepper final : public Stepper {
                                     const std::vector<std::vector<double>>& slopes) const override {
     return method_->input_at_cell(i, time, start, slopes);
   }
-  std::string failure() const override { return bad_jump_.empty() ? method_->failure() : bad_jump_; }
+  StepFailure failure() const override { return bad_jump_.is_known() ? bad_jump_ : method_->failure(); }
 
   /// Whether the state jumps that this step begins with.
   bool jumps_at(std::int64_t step) const { return jumps_.at(step); }
@@ -92,7 +92,7 @@ class JumpingStepper final : public Stepper {
   Memory after_, other_;  // the state after a jump; its tangent or its adjoint
   std::int64_t doubles_ = 0;
   AddAdjoint add_adjoint_;
-  std::string bad_jump_;  // of the last step, in words
+  StepFailure bad_jump_;  // of the last step
 };
 
 }  // namespace hindsight

@@ -13,7 +13,7 @@ Model constraints_of(Model model) {
 
 }  // namespace
 
-Constraints::Constraints(const Model& model, const Active& active, const Derivatives& wanted, const std::string& petsc)
+Constraints::Constraints(const Model& model, const Active& active, const Derivatives& wanted, const PetscOptions& petsc)
     : model_(constraints_of(model)),
       variables_(constrained_variables(model)),
       operators_(model_, active, wanted, "constraint"),

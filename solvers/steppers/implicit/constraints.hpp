@@ -15,7 +15,7 @@ namespace hindsight {
 class Constraints {
  public:
   /// @param petsc see Stepper::Wants; options have the prefix -constraint_. model and active outlive it.
-  Constraints(const Model& model, const Active& active, const Derivatives& wanted, const std::string& petsc);
+  Constraints(const Model& model, const Active& active, const Derivatives& wanted, const PetscOptions& petsc);
 
   ModelOperators& operators() { return operators_; }
   const ModelOperators& operators() const { return operators_; }
@@ -41,7 +41,7 @@ class Constraints {
 
   /// Forgets failures.
   void begin() { systems_->begin(); }
-  std::string failure() const { return systems_->failure(); }
+  StepFailure failure() const { return systems_->failure(); }
   /// Zero in place of z.
   void clear(double* block) const;
 

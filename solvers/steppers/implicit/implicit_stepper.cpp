@@ -135,9 +135,9 @@ void ImplicitStepper::add_sums(std::vector<double>& scalars, std::vector<std::ve
   for (const KernelSet* kernels : kernel_sets_) kernels->add_sums(scalars, knots);
 }
 
-std::string ImplicitStepper::failure() const {
-  const std::string of_stage = systems_ ? systems_->failure() : "";
-  return of_stage.empty() && constraints_ ? constraints_->failure() : of_stage;
+StepFailure ImplicitStepper::failure() const {
+  const StepFailure of_stage = systems_ ? systems_->failure() : StepFailure{};
+  return !of_stage.is_known() && constraints_ ? constraints_->failure() : of_stage;
 }
 
 std::vector<Stepper::Described> ImplicitStepper::describe() const {

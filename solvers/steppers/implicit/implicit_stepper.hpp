@@ -48,7 +48,7 @@ class ImplicitStepper : public Stepper {
 
   std::vector<Described> describe() const override;
   std::vector<const KernelLibrary*> libraries() const override;
-  std::string failure() const override;
+  StepFailure failure() const override;
 
  protected:
   /// Whose systems a method solves beside those of constraints: none; those of stages; linear ones in steps forward,

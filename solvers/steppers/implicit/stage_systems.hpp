@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/petsc_options.hpp"
 #include "solvers/steppers/implicit/jacobian_entries.hpp"
 #include "solvers/steppers/model_operators.hpp"
+#include "solvers/steppers/step_failure.hpp"
 
 namespace hindsight {
 
@@ -48,15 +50,15 @@ class StageSystems {
   virtual int factor_states() const { return 0; }
   virtual void save_factors(double* const* /*states*/) const {}
   virtual void load_factors(double* const* /*states*/) {}
-  /// Why a solution was not found since begin(), as this rank knows it, in words; empty: all were found.
-  virtual std::string failure() const = 0;
+  /// Why a solution was not found since begin(), as this rank knows it; not known where all were found.
+  virtual StepFailure failure() const = 0;
 };
 
 /// What systems are solved for, and how.
 struct SystemWants {
   std::vector<SystemVariable> variables;
   std::string prefix;  ///< of its arrays, and of its options for PETSc: "-" + prefix
-  std::string petsc;   ///< see Stepper::Wants
+  PetscOptions petsc;  ///< see Stepper::Wants
 };
 
 /// Dense systems of each cell for models that read no neighbours, else one of all cells. @param operators of the model;

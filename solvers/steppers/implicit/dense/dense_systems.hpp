@@ -42,9 +42,9 @@ class DenseSystems final : public StageSystems {
   }
   void save_factors(double* const* states) const override { systems_.save_factors(states); }
   void load_factors(double* const* states) override { systems_.load_factors(states); }
-  std::string failure() const override {
+  StepFailure failure() const override {
     const std::string of_stage = solver_.failure(model_.fields);
-    return of_stage.empty() ? systems_.failure() : of_stage;
+    return {of_stage.empty() ? systems_.failure() : of_stage};
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "runtime/nearest_name.hpp"
 #include "solvers/steppers/implicit/dense/dense_lu.hpp"
 
 namespace hindsight {
@@ -117,16 +118,15 @@ void StageSolver::fail(std::size_t cell, double* y, int field) {
 
 std::string StageSolver::failure(const std::vector<std::string>& fields) const {
   if (failed_cell_ == none) return "";
-  std::string changes;
+  std::vector<std::string> changes;
   for (const float change : failed_history_) {
-    if (!changes.empty()) changes += ", ";
-    changes += std::isnan(change) ? "none (no finite, regular Jacobian)" : fmt::format("{:.1e}", change);
+    changes.push_back(std::isnan(change) ? "none (no finite, regular Jacobian)" : fmt::format("{:.1e}", change));
     if (std::isnan(change)) break;  // so are the others
   }
   return fmt::format(
       "Newton's method found no solution; the relative changes of its iterations, the last one largest in "
       "'{}': {}",
-      fields[entries_.variables()[static_cast<std::size_t>(failed_field_)].field], changes);
+      fields[entries_.variables()[static_cast<std::size_t>(failed_field_)].field], join_few(changes));
 }
 
 }  // namespace hindsight

@@ -9,6 +9,9 @@
 
 #include "runtime/error.hpp"
 #include "runtime/nearest_name.hpp"
+#include "solvers/steppers/implicit/petsc/other_packages.hpp"
+#include "solvers/steppers/implicit/petsc/refused_options.hpp"
+#include "solvers/steppers/implicit/petsc/solver_advice.hpp"
 
 namespace hindsight {
 namespace {
@@ -37,7 +40,6 @@ GridSystems::GridSystems(const Model& model, const Active& active, ModelOperator
       matrix_(model, entries_) {}
 
 GridSystems::~GridSystems() {
-  clear_options(options_, prefix_);
   SNESDestroy(&snes_);
   VecDestroy(&x_);
   VecDestroy(&rest_);
@@ -54,40 +56,19 @@ void GridSystems::prepare(const Grid& grid, Tables& tables, const CountedVector<
     offsets_.push_back(grid.layout().field_stride * static_cast<std::int64_t>(variable.field));
   matrix_.prepare(grid, places);
   free_.prepare(grid, matrix_);
-  set_options(options_, "petsc:");
-  refuse_options();
+  given_.emplace(options_.text(), options_.origin());
+  refuse_options(options_, prefix_);
   make_solvers(grid);
 }
 
 /// Misspelt ones, or of other solvers.
 void GridSystems::require_used_options() const {
   std::vector<std::string> unused;
-  for (const std::string& name : unused_options(options_))
+  for (const std::string& name : unused_options(options_.text()))
     if (name.starts_with(prefix_)) unused.push_back(name);
   if (!unused.empty())
-    throw InputError("petsc: no solver of implicit steps reads " + join(unused) + "; " + prefix_ +
-                     "snes_view shows which solvers there are");
-}
-
-/// Those that would change what the steps are, unseen by checks of gradients or by replays.
-void GridSystems::refuse_options() const {
-  const char* const judged = "Newton's method is judged by its changes, until they are rounding";
-  const char* const replayed = "a step is to be repeated bit for bit from its state alone";
-  const std::pair<const char*, const char*> refused[] = {
-      {"snes_mf", "the derivatives are assembled"},
-      {"snes_mf_operator", "the derivatives are assembled"},
-      {"snes_convergence_test", judged},
-      {"snes_rtol", judged},
-      {"snes_atol", judged},
-      {"snes_stol", judged},
-      {"snes_lag_jacobian_persists", replayed},
-      {"snes_lag_preconditioner_persists", replayed},
-  };
-  for (const auto& [name, why] : refused) {
-    PetscBool is_given = PETSC_FALSE;
-    PetscOptionsHasName(nullptr, nullptr, (prefix_ + name).c_str(), &is_given);
-    if (is_given == PETSC_TRUE) throw InputError(fmt::format("petsc: {}{} cannot be given: {}", prefix_, name, why));
-  }
+    throw InputError(options_.origin(unused.front()) + " no solver of implicit steps reads " + join(unused) + "; " +
+                     prefix_ + "snes_view shows which solvers there are");
 }
 
 void GridSystems::make_solvers(const Grid& grid) {
@@ -109,7 +90,8 @@ void GridSystems::make_solvers(const Grid& grid) {
   check_petsc(KSPGetPC(ksp_, &pc), "make a solver");
   check_petsc(PCSetType(pc, comm().size() > 1 ? PCREDUNDANT : PCLU), "make a solver");  // until the matrix is known
   const PetscErrors errors;
-  errors.check_options(SNESSetFromOptions(snes_), "petsc:", options_);  // here alone: it may make another line search
+  errors.check_options(SNESSetFromOptions(snes_), options_.origin(),
+                       options_.text());  // here alone: it may make another line search
 }
 
 /// From the equations and the matrix alone: a process that goes on chooses the same.
@@ -119,7 +101,7 @@ void GridSystems::choose_linear_solver() {
   const bool is_direct = rows <= most_refactored || (entries_.is_fixed() && rows * ranks * ranks <= most);
   if (is_direct ? !choose_factors() : !choose_iteration()) return;
   const PetscErrors errors;
-  errors.check_options(KSPSetFromOptions(ksp_), "petsc:", options_);
+  errors.check_options(KSPSetFromOptions(ksp_), options_.origin(), options_.text());
   is_chosen_ = is_direct && !entries_.is_fixed();  // others are symmetric or not by parameters' values
 }
 
@@ -278,16 +260,27 @@ void GridSystems::iterate(const Stage& stage) {
     at_every_row([&](std::size_t, std::int64_t i, double mass) { stage.y[i] += mass * stage.a * stage.slope[i]; });
     reason = iterate_newton(stage);
   }
-  std::string failure;
-  if (reason < 0 || reason == SNES_CONVERGED_ITS) {  // that is said by solvers that did not look
-    std::string rests;
-    for (const double rest : rests_) rests += fmt::format("{}{:.1e}", rests.empty() ? "" : ", ", rest);
-    failure = fmt::format(
-        "Newton's method (SNES) found no solution ({}); what its iterations left of the equations: "
-        "{}; options that may help: {}snes_linesearch_type bt, {}snes_max_it, {}snes_monitor",
-        SNESConvergedReasons[reason], rests.empty() ? "no number" : rests, prefix_, prefix_, prefix_);
+  const bool is_found = reason >= 0 && reason != SNES_CONVERGED_ITS;  // that is said by solvers that did not look
+  finish(stage, is_found ? "" : failure_.empty() ? failure_of_newton(reason) : failure_);
+}
+
+/// Of the last iterate.
+std::string GridSystems::failure_of_newton(SNESConvergedReason reason) const {
+  std::vector<std::string> rests;
+  for (const double rest : rests_) rests.push_back(fmt::format("{:.1e}", rest));
+  const std::string derivative = matrix_.is_finite() ? "" : bad_derivative(rows());
+  const std::string worst = rests_.empty() || !derivative.empty() ? "" : worst_row(rows(), rest_, x_);
+  std::string why = SNESConvergedReasons[reason], advice = advice_on(snes_, prefix_);
+  if (reason == SNES_DIVERGED_LINEAR_SOLVE) {
+    KSPConvergedReason of_linear = KSP_CONVERGED_ITERATING;
+    KSPGetConvergedReason(ksp_, &of_linear);
+    why += fmt::format(": {}", KSPConvergedReasons[of_linear]);
+    advice = advice_on(ksp_, prefix_);
   }
-  finish(stage, std::move(failure));
+  return fmt::format(
+      "Newton's method (SNES) found no solution ({}); what its iterations left of the equations: {}{}{}; {}", why,
+      rests.empty() ? "no number" : join_few(rests), worst.empty() ? "" : ", in the end most in " + worst,
+      derivative.empty() ? "" : "; a derivative is not finite, " + derivative, advice);
 }
 
 /// Where constants are free, x_ has what stage.y has.
@@ -418,7 +411,9 @@ void GridSystems::change_tolerance(double from, double to) {
 std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
   if (!matrix_.is_finite()) {  // factors would make zeros of it
     VecSet(x, std::numeric_limits<double>::quiet_NaN());
-    return is_transposed ? "" : "the matrix of the step, made of the equations' derivatives, is not finite";
+    if (is_transposed) return "";
+    if (!failure_.empty()) return failure_;
+    return "the matrix of the step, made of the equations' derivatives, is not finite: " + bad_derivative(rows());
   }
   const DefaultOptions defaults(options_of_iteration());
   const PetscErrors errors;
@@ -434,8 +429,10 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
   KSPGetIterationNumber(ksp_, &iterations);
   const char* const which = is_transposed ? "the transposed linear system" : "the linear system";
   if (reason < 0 && reason != KSP_DIVERGED_NANORINF)
-    return fmt::format("PETSc's linear solver (KSP) gave up after {} iterations of {}: {}; {}", iterations, which,
-                       KSPConvergedReasons[reason], advice());
+    return fmt::format("PETSc's linear solver (KSP) gave up after {} iterations of {}: {}{}; {}", iterations, which,
+                       KSPConvergedReasons[reason],
+                       is_transposed || reason == KSP_DIVERGED_PC_FAILED ? "" : worst_of(b, x),
+                       advice_on(ksp_, prefix_));
   bool& is_proved = is_proved_[is_transposed ? 1 : 0];
   if (is_proved && !iteration_) return "";
   PetscReal all = 0.0, left = 0.0;
@@ -448,9 +445,18 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
   if (!std::isfinite(left)) return "";  // that shows itself
   is_proved = left <= allowed * all && all > 0.0;
   if (left <= allowed * all) return "";
-  return fmt::format(
-      "PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}: {}; {}", which, left / all,
-      allowed, is_transposed ? "the preconditioner may have no transpose" : "the system is nearly singular", advice());
+  return fmt::format("PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}{}: {}; {}",
+                     which, left / all, allowed, is_transposed ? "" : worst_of(b, x),
+                     is_transposed ? "the preconditioner may have no transpose" : "the system is nearly singular",
+                     advice_on(ksp_, prefix_));
+}
+
+/// Where a solution leaves most, for messages.
+std::string GridSystems::worst_of(Vec b, Vec x) const {
+  check_petsc(MatMult(matrix_.get(), x, left_), "look at a solution");
+  VecAXPY(left_, -1.0, b);
+  const std::string worst = worst_row(rows(), left_, x);
+  return worst.empty() ? "" : ", most in " + worst;
 }
 
 /// The second time nothing is made that stays.
@@ -485,37 +491,11 @@ void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at,
 /// Packages that take memory past PETSc.
 void GridSystems::count_others() {
   PC pc = nullptr;
-  PCType type = nullptr;
   KSPGetPC(ksp_, &pc);
-  PCGetType(pc, &type);
-  if (type != nullptr && std::string(type) == PCREDUNDANT) {
-    KSP whole = nullptr;
-    PCRedundantGetKSP(pc, &whole);
-    KSPGetPC(whole, &pc);
-    PCGetType(pc, &type);
-  }
-  const std::string name = type != nullptr ? type : "";
-  const bool factors = name == PCLU || name == PCCHOLESKY || name == PCILU || name == PCICC;
-  MatSolverType by = nullptr;
-  if (factors) PCFactorGetMatSolverType(pc, &by);
-  const std::string package = by != nullptr ? by : "";
+  const OtherPackages others = other_packages(pc);
   of_others_.reset();
-  uncounted_.clear();
-  if (package == MATSOLVERMUMPS) {
-    Mat factors_of = nullptr;
-    PetscInt megabytes = 0;
-    PCFactorGetMatrix(pc, &factors_of);
-    check_petsc(MatMumpsGetInfo(factors_of, 16, &megabytes), "ask MUMPS for its memory");
-    of_others_.emplace(std::int64_t{megabytes} << 20U);
-  } else if (factors && !package.empty() && package != MATSOLVERPETSC) {
-    uncounted_ = package;
-  } else if (name == PCHYPRE || name == PCML || name == PCSPAI || name == PCPARMS) {
-    uncounted_ = name;
-  }
-}
-
-std::string GridSystems::advice() const {
-  return fmt::format("options that may help: {0}pc_type lu, {0}ksp_type gmres, {0}ksp_max_it, {0}ksp_monitor", prefix_);
+  if (others.bytes > 0) of_others_.emplace(others.bytes);
+  uncounted_ = join(others.uncounted);
 }
 
 void GridSystems::solve(double* x) {

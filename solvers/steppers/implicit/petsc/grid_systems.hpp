@@ -9,10 +9,12 @@
 #include <optional>
 #include <string>
 
+#include "runtime/petsc.hpp"
 #include "solvers/steppers/implicit/jacobian_entries.hpp"
 #include "solvers/steppers/implicit/petsc/free_constants.hpp"
 #include "solvers/steppers/implicit/petsc/grid_matrix.hpp"
 #include "solvers/steppers/implicit/petsc/linear_iteration.hpp"
+#include "solvers/steppers/implicit/petsc/worst_row.hpp"
 #include "solvers/steppers/implicit/stage_systems.hpp"
 
 namespace hindsight {
@@ -52,7 +54,7 @@ class GridSystems final : public StageSystems {
   std::int64_t passing_bytes() const override { return passing_bytes_; }
   double solved_to() const override { return solved_to_; }
   std::string uncounted() const override { return uncounted_; }
-  std::string failure() const override { return failure_; }
+  StepFailure failure() const override { return {failure_, true}; }
 
  private:
   /// A stage that is being solved: M y = M base + a F(t, y).
@@ -71,7 +73,6 @@ class GridSystems final : public StageSystems {
                               SNESConvergedReason* reason, void* self);
   double largest_change(Vec x, Vec step) const;
   void make_solvers(const Grid& grid);
-  void refuse_options() const;
   void require_used_options() const;
   void choose_linear_solver();
   bool choose_factors();
@@ -88,7 +89,9 @@ class GridSystems final : public StageSystems {
   void find_rest(const Stage& stage, double sign, Vec rest) const;
   std::string solve_linear(Vec b, Vec x, bool is_transposed);
   const Communicator& comm() const { return grid_->communicator(); }
-  std::string advice() const;
+  SystemRows rows() const { return {model_, entries_, *grid_, *places_, a_}; }
+  std::string failure_of_newton(SNESConvergedReason reason) const;
+  std::string worst_of(Vec b, Vec x) const;
   void count_others();
   void fail(std::string why, double* y);
   template <class Work>
@@ -101,7 +104,9 @@ class GridSystems final : public StageSystems {
 
   const Model& model_;
   ModelOperators& operators_;
-  std::string options_, prefix_;
+  PetscOptions options_;
+  std::string prefix_;
+  std::optional<GivenOptions> given_;  // by options_
   JacobianEntries entries_;
   GridMatrix matrix_;
   FreeConstants free_;

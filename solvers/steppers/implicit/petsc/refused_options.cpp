@@ -1,0 +1,67 @@
+#include "solvers/steppers/implicit/petsc/refused_options.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "runtime/petsc.hpp"
+
+namespace hindsight {
+namespace {
+
+void refuse_by_name(const PetscOptions& options, const std::string& prefix) {
+  const char* const judged = "Newton's method is judged by its changes, until they are rounding";
+  const char* const replayed = "a step is to be repeated bit for bit from its state alone";
+  const std::pair<const char*, const char*> refused[] = {
+      {"snes_mf", "the derivatives are assembled"},
+      {"snes_mf_operator", "the derivatives are assembled"},
+      {"snes_convergence_test", judged},
+      {"snes_rtol", judged},
+      {"snes_atol", judged},
+      {"snes_stol", judged},
+      {"snes_lag_jacobian_persists", replayed},
+      {"snes_lag_preconditioner_persists", replayed},
+  };
+  for (const auto& [name, why] : refused) {
+    const std::string option = prefix + name;
+    PetscBool is_given = PETSC_FALSE;
+    PetscOptionsHasName(nullptr, nullptr, option.c_str(), &is_given);
+    if (is_given == PETSC_TRUE)
+      throw InputError(fmt::format("{} {} cannot be given: {}", options.origin(option), option, why));
+  }
+}
+
+void refuse_counts(const PetscOptions& options, const std::string& prefix) {
+  const PetscErrors errors;
+  for (const char* const name : {"snes_max_it", "snes_max_funcs", "ksp_max_it", "ksp_gmres_restart"}) {
+    const std::string option = prefix + name;
+    PetscInt count = 1;
+    PetscBool is_given = PETSC_FALSE;
+    errors.check_options(PetscOptionsGetInt(nullptr, nullptr, option.c_str(), &count, &is_given),
+                         options.origin(option), options.text());
+    if (count < 1)
+      throw InputError(fmt::format("{} {} must be at least 1, and is {}", options.origin(option), option, count));
+  }
+}
+
+void refuse_tolerances(const PetscOptions& options, const std::string& prefix) {
+  const PetscErrors errors;
+  const std::string option = prefix + "ksp_rtol";
+  PetscReal tolerance = 0.5;
+  PetscBool is_given = PETSC_FALSE;
+  errors.check_options(PetscOptionsGetReal(nullptr, nullptr, option.c_str(), &tolerance, &is_given),
+                       options.origin(option), options.text());
+  if (!(tolerance > 0.0 && tolerance < 1.0))
+    throw InputError(
+        fmt::format("{} {} must lie between 0 and 1, and is {}", options.origin(option), option, tolerance));
+}
+
+}  // namespace
+
+void refuse_options(const PetscOptions& options, const std::string& prefix) {
+  refuse_by_name(options, prefix);
+  refuse_counts(options, prefix);
+  refuse_tolerances(options, prefix);
+}
+
+}  // namespace hindsight
