@@ -26,6 +26,7 @@ class AdaptiveSteps final : public StepSource {
   void begin(TimeLine& line) override {
     state_ = {};
     state_.proposed = line.asked_step();
+    failed_ = {};
   }
 
   void decide(TimeLine& line, std::int64_t k, const ReachedState& reached) override {
@@ -36,15 +37,14 @@ class AdaptiveSteps final : public StepSource {
     if (k == rules_.at_most) fail_of_many(line, t, reached.trial->advice());
     double asked = bounded(line, t, state_.proposed), to = target(line, t, asked);
     bool was_rejected = false;
-    double ratio = reached.trial->error(line.step_to(to));
+    double ratio = try_step(line, to, reached);
     while (!(ratio <= 1.0)) {
-      if (asked <= least(line, t))
-        fail_of_length(k, t, to - t, ratio, reached.grid.communicator().first_text(reached.trial->failure()));
+      if (asked <= least(line, t)) fail_of_length(k, t, to - t, ratio);
       asked = bounded(line, t, (to - t) * factor_after_rejection(ratio, reached.trial->order()));
       to = target(line, t, asked);
       was_rejected = true;
       ++state_.rejected;
-      ratio = reached.trial->error(line.step_to(to));
+      ratio = try_step(line, to, reached);
     }
     line.record(1, to);
     propose(asked, to - t, ratio, was_rejected, reached.trial->order());
@@ -70,6 +70,21 @@ class AdaptiveSteps final : public StepSource {
     std::int64_t rejected = 0;
     std::uint64_t landing = 0;  ///< the next one, among the line's
   };
+
+  /// Those of this process that had no finite error, for messages.
+  struct Failed {
+    std::int64_t count = 0;
+    StepTime last{0.0, 0.0, -1};
+    std::string why;
+  };
+
+  double try_step(const TimeLine& line, double to, const ReachedState& reached) {
+    const StepTime step = line.step_to(to);
+    const double ratio = reached.trial->error(step);
+    if (!std::isfinite(ratio))
+      failed_ = {failed_.count + 1, step, reached.grid.communicator().first_text(reached.trial->failure())};
+    return ratio;
+  }
 
   double least(const TimeLine& line, double t) const {
     const double span = line.landings().back() - line.landings().front();
@@ -108,9 +123,10 @@ class AdaptiveSteps final : public StepSource {
     state_.ratio_before = std::max(ratio, 1e-4);
   }
 
-  [[noreturn]] static void fail_of_length(std::int64_t k, double t, double h, double ratio, const std::string& why) {
-    const std::string error = std::isfinite(ratio) ? fmt::format("{:.3g} times what the tolerance allows", ratio)
-                                                   : "not finite" + (why.empty() ? "" : ": " + why);
+  [[noreturn]] void fail_of_length(std::int64_t k, double t, double h, double ratio) const {
+    const std::string error = std::isfinite(ratio)
+                                  ? fmt::format("{:.3g} times what the tolerance allows{}", ratio, failures())
+                                  : "not finite" + (failed_.why.empty() ? "" : ": " + failed_.why);
     throw NumericsError(
         fmt::format("step {} at t = {:.10g} cannot be made short enough: with a length of {:.3g} its "
                     "estimated error is {}",
@@ -119,12 +135,21 @@ class AdaptiveSteps final : public StepSource {
   [[noreturn]] void fail_of_many(const TimeLine& line, double t, const std::string& advice) const {
     throw NumericsError(fmt::format(
         "{} steps (time.at most) end at t = {:.10g}, before the run does at t = {:.10g}; the next one would be {:.3g} "
-        "long. Allow more, or loosen time.tolerance{}",
-        rules_.at_most, t, line.landings().back(), state_.proposed, advice));
+        "long{}. Allow more, or loosen time.tolerance{}",
+        rules_.at_most, t, line.landings().back(), state_.proposed, failures(), advice));
+  }
+  /// "; 12 of the steps that were tried had no finite error, the last ..."; empty where all had one.
+  std::string failures() const {
+    if (failed_.count == 0) return "";
+    return fmt::format(
+        "; {} of the steps that were tried had no finite error, the last at t = {:.10g} with a length of "
+        "{:.3g}{}",
+        failed_.count, failed_.last.t, failed_.last.h, failed_.why.empty() ? "" : ": " + failed_.why);
   }
 
   StepRules rules_;
   State state_;
+  Failed failed_;
 };
 
 }  // namespace

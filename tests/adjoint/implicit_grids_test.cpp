@@ -451,6 +451,15 @@ TEST(ImplicitGrids, PackagesInsideOfPreconditionersAreFound) {
   EXPECT_EQ(uncounted("-step_ksp_type gmres -step_pc_type bjacobi -step_sub_pc_type lu"), "");
 }
 
+/// Newton's method never ends: steps are cut until they are as short as they may be, or as many.
+TEST(ImplicitGrids, StepsThatAreCutForWantOfASolutionAreSaidToBe) {
+  const std::string said = failure_of(plane +
+                                      "time: {method: esdirk4, tolerance: 1e-4, to: 0.1, at most: 50}\n"
+                                      "petsc: \"-step_snes_max_it 1\"\n");
+  EXPECT_NE(said.find("of the steps that were tried had no finite error, the last at t = "), std::string::npos) << said;
+  EXPECT_NE(said.find(": Newton's method (SNES) found no solution (DIVERGED_MAX_IT)"), std::string::npos) << said;
+}
+
 TEST(ImplicitGrids, FailuresAreNamed) {
   const std::string grows =
       "case: grows\ngrid: {x: {cells: 16, to: 1, boundary: periodic}}\nstate: {u: {initial: 1}}\n"
