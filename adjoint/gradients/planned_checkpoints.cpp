@@ -220,7 +220,9 @@ CheckpointPlan PlannedCheckpoints::plan_alone() {
   const auto plan_here = [this] {
     require_working_memory();
     const CountMemory counted(simulation_.memory());
-    return hindsight::make_plan(inputs());
+    CheckpointPlan plan;
+    comm_.together_or_alone([&] { plan = hindsight::make_plan(inputs()); });
+    return plan;
   };
   try {
     return plan_here();
