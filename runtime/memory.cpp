@@ -38,8 +38,13 @@ void MemoryAccount::take(std::int64_t bytes) {
   if (used_ + bytes > limit_)
     throw Error(ExitCode::bug, fmt::format("a block of {} bytes does not fit the budget of {} bytes, {} are in use",
                                            bytes, limit_, used_));
+  take_anyway(bytes);
+}
+
+void MemoryAccount::take_anyway(std::int64_t bytes) {
   used_ += bytes;
   peak_ = std::max(peak_, used_);
+  overdrawn_ = std::max(overdrawn_, used_ - limit_);
 }
 
 CountMemory::CountMemory(std::shared_ptr<MemoryAccount> account)

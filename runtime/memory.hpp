@@ -18,18 +18,25 @@ inline constexpr std::int64_t unlimited_bytes = std::int64_t{1} << 62U;
 class MemoryAccount {
  public:
   /// From now on take() refuses what would lead beyond this many bytes.
-  void set_limit(std::int64_t bytes) { limit_ = bytes; }
+  void set_limit(std::int64_t bytes) {
+    limit_ = bytes;
+    overdrawn_ = 0;
+  }
   /// @throws Error(bug) beyond the limit: what was planned does not fit the budget.
   void take(std::int64_t bytes);
+  /// The same for memory that cannot be refused where it is asked for: whoever asks must look at overdrawn() later.
+  void take_anyway(std::int64_t bytes);
   void give_back(std::int64_t bytes) { used_ -= bytes; }
   std::int64_t used() const { return used_; }
   std::int64_t peak() const { return peak_; }
   /// The peak is counted from now on.
   void restart_peak() { peak_ = used_; }
   std::int64_t limit() const { return limit_; }
+  /// At most, what was in use beyond the limit since that was set.
+  std::int64_t overdrawn() const { return overdrawn_; }
 
  private:
-  std::int64_t used_ = 0, peak_ = 0, limit_ = unlimited_bytes;
+  std::int64_t used_ = 0, peak_ = 0, limit_ = unlimited_bytes, overdrawn_ = 0;
 };
 
 /// While it lives, memory made by this thread counts in `account`; they may be nested.

@@ -29,20 +29,15 @@ PetscErrorCode allocate(std::size_t bytes, PetscBool is_cleared, int /*line*/, c
                         const char* /*file*/, void** memory) {
   *memory = nullptr;
   if (bytes == 0) return 0;
-  BlockHead head{static_cast<std::int64_t>(bytes + sizeof(BlockHead)), CountMemory::current()};
+  const BlockHead head{static_cast<std::int64_t>(bytes + sizeof(BlockHead)), CountMemory::current()};
   try {
-    if (head.account) head.account->take(head.bytes);
-    try {
-      void* const place = allocate_host(head.bytes, alignof(BlockHead));
-      *memory = new (place) BlockHead(head) + 1;
-    } catch (const std::bad_alloc&) {
-      if (head.account) head.account->give_back(head.bytes);
-      throw;
-    }
+    void* const place = allocate_host(head.bytes, alignof(BlockHead));
+    *memory = new (place) BlockHead(head) + 1;
   } catch (const std::exception& error) {
     lacking = error.what();
     return PETSC_ERR_MEM;
   }
+  if (head.account) head.account->take_anyway(head.bytes);
   if (is_cleared == PETSC_TRUE) std::memset(*memory, 0, bytes);
   return 0;
 }

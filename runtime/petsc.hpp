@@ -11,7 +11,8 @@ namespace hindsight {
 
 /// Starts PETSc unless it is started already: it lives as long as the process. PETSc's world is this process alone, as
 /// others may not use it; objects have communicators of their own. Its memory counts in the account of whoever makes it
-/// (CountMemory), but for what other packages that it calls take for themselves.
+/// (CountMemory), but for what other packages that it calls take for themselves; amid what ranks do together one of
+/// them cannot refuse it, so that the account may be overdrawn.
 void start_petsc();
 /// Ends PETSc if it was started; before MPI_Finalize.
 void finish_petsc();

@@ -43,6 +43,8 @@ class RunJournal final : public GradientKeeper {
   RunJournal(const Options& options, const Case& c, const Communicator& comm);
 
   bool is_resumed() const override { return claim_.is_resumed(); }
+  /// It goes on on another number of ranks.
+  bool moves() const { return claim_.moves(); }
   /// Committed so far.
   std::int64_t epoch() const { return journal_->epoch(); }
   /// In the names of the run's checkpoint files.

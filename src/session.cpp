@@ -20,6 +20,10 @@ Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, 
                                                      .tangent = sensitivities == Sensitivities::adjoint_and_tangent,
                                                      .machine = options_.machine.get()});
   notes_ = notes_on(case_, *simulation_);
+  if (options_.journal != nullptr && options_.journal->moves() && simulation_->stepper().solved_to() > 0.0)
+    notes_.push_back(
+        "PETSc solves by iterations, whose sums follow the ranks: on another number of them this run "
+        "ends with other bits than it would have");
   for (const std::string& note : notes_) progress_.warn(note);
   give_back_freed();  // tables that were read
   resident_at_start_ = resident();

@@ -27,16 +27,20 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   {
     const Buffer first = states_->acquire();
     parameters_->begin(first.data());
-    problem_->stepper().warm_up(problem_->tables(), {spec_.from, longest_step(), 0}, first.data());
+    problem_->stepper().warm_up(problem_->tables(), {spec_.from, spec_.step, 0}, expected_steps(), first.data());
   }
   find_spans();
 }
 
-/// That solvers may meet.
-double Simulation::longest_step() const {
-  if (!time().tries_steps()) return spec_.step;
+/// Lengths that solvers may meet: where steps are tried, some from the longest on, as solvers differ with them.
+std::vector<double> Simulation::expected_steps() const {
+  constexpr double between = 0.03, little = 1e-4;
   const double most = spec_.rules.most > 0.0 ? spec_.rules.most : spec_.to - spec_.from;
-  return std::isfinite(most) ? std::max(spec_.step, most) : spec_.step;
+  if (!time().tries_steps() || !std::isfinite(most)) return {spec_.step};
+  std::vector<double> lengths;
+  for (double h = most; h > std::max(spec_.step, little * most); h *= between) lengths.push_back(h);
+  lengths.push_back(spec_.step);
+  return lengths;
 }
 
 /// Where a state is small, nothing looks at every one, and there are few landings.

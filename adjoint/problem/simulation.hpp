@@ -135,7 +135,7 @@ class Simulation {
 
  private:
   LeastMemory least_memory() const;
-  double longest_step() const;
+  std::vector<double> expected_steps() const;
   void find_spans();
   std::int64_t in_steps(std::int64_t parts, std::int64_t count) const;
   ProgressObserver progress_in_steps(const SweepOptions& options) const;

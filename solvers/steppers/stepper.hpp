@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,9 +65,9 @@ class Stepper {
 
   /// Compiles and allocates for a grid. Collective. @param series run parallel to model.series.
   virtual void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) = 0;
-  /// Solves what steps solve once, so that solvers take the memory that they will hold. @param state that a step begins
-  /// with. Collective.
-  virtual void warm_up(Tables& /*tables*/, StepTime /*time*/, double* /*state*/) {}
+  /// Solves what steps solve once, so that solvers take the memory that they will hold. @param at the time.
+  /// @param lengths of steps that may be met. @param state that a step begins with. Collective.
+  virtual void warm_up(Tables& /*tables*/, StepTime /*at*/, std::span<const double> /*lengths*/, double* /*state*/) {}
   /// Bytes that solvers take while they work and give back, once they are warm.
   virtual std::int64_t passing_bytes() const { return 0; }
   /// What solvers leave of linear systems, relative to their right-hand sides; 0: rounding. Once they are warm.

@@ -89,6 +89,41 @@ TEST(Constraints, GradientsAreThoseOfTheStepsTaken) {
     }
 }
 
+/// Where constants are free, iterations solve another system than factors do.
+TEST(Constraints, IterationsGiveTheSameAsFactors) {
+  for (const std::string method : {"cn", "heun"}) {
+    SCOPED_TRACE(method);
+    const std::string prefix = method == "cn" ? "-step_" : "-constraint_";
+    const std::string text = torus + "time: {method: " + method + ", step: 0.02, to: 0.2}\n";
+    Session direct(test::text_case(text), test::world(), Sensitivities::adjoint);
+    Session iterative(test::text_case(text + "petsc: \"" + prefix + "ksp_type bcgsl " + prefix + "pc_type bjacobi\"\n"),
+                      test::world(), Sensitivities::adjoint_and_tangent);
+    const Evaluation expected = direct.gradient({}), found = iterative.gradient({});
+    EXPECT_NEAR(found.objective, expected.objective, 1e-10 * std::fabs(expected.objective));
+    EXPECT_LE(iterative.relative_difference(found.gradient, expected.gradient), 1e-9);
+    test::expect_right_gradient(iterative, 1e-2, 1e-9);
+  }
+}
+
+/// In space a pinned cell would hardly hold the constant of so many.
+TEST(Constraints, ConstantsAreFreeInLargeSystems) {
+  const std::string text = R"yaml(
+case: large
+grid: {x: {cells: 28, to: 1, boundary: periodic}, y: {cells: 28, to: 1, boundary: periodic}, z: {cells: 28, to: 1, boundary: periodic}}
+parameters: {D: 0.1}
+state: {u: {initial: "1 + sin(2*pi*x)*cos(2*pi*y) + 0.3*sin(2*pi*z)"}, p: }
+equations:
+  dt(u): "-D*dx(p)*u"
+  zero(p): {rhs: "lap(p) + u", balance: true}
+time: {method: heun, step: 0.05, to: 0.1}
+objective: [{final: "u^2 + p^2"}]
+unknowns: {D: {}, initial(u): {}}
+)yaml";
+  Session session(test::text_case(text), test::world(), Sensitivities::adjoint_and_tangent);
+  session.gradient({});
+  test::expect_right_gradient(session, 1e-2, 1e-9);
+}
+
 TEST(Constraints, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
   int turn = 0;  // methods in pairs with problems
   for (const Method& method : methods_with_constraints()) {

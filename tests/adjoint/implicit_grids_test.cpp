@@ -166,9 +166,8 @@ TEST(ImplicitGrids, FactorsFollowTheValuesOfParameters) {
   EXPECT_NE(moved.objective({}), there.objective({}));
 }
 
-/// Large enough for iterations, from a first step so short that the preconditioner is almost exact.
-TEST(ImplicitGrids, GradientsOfLargeSystemsAreRight) {
-  const std::string large = R"yaml(
+/// Large enough for iterations.
+const std::string large = R"yaml(
 case: large
 grid: {x: {cells: 80, to: 2.5, boundary: periodic}, y: {cells: 81, to: 2.5, boundary: periodic}}
 parameters: {F: 0.024, k: 0.06}
@@ -179,6 +178,18 @@ equations:
 objective: [{final: "(u - 0.5)^2"}]
 unknowns: {F: {}, k: {}, initial(v): {}}
 )yaml";
+
+/// PETSc asks for memory amid what ranks do together: where one of them has none left, all are told.
+TEST(ImplicitGrids, MemoryThatIsLackingIsSaidOnAllRanks) {
+  Session session(test::text_case(large + "time: {method: sdirk2, step: 0.5, to: 2}\n"), test::world(),
+                  Sensitivities::none);
+  MemoryAccount& account = *session.simulation().memory();
+  if (test::world().is_root()) account.set_limit(account.used() + 1000);
+  EXPECT_THROW(session.objective({}), ResourceError);
+}
+
+/// From a first step so short that the preconditioner is almost exact.
+TEST(ImplicitGrids, GradientsOfLargeSystemsAreRight) {
   for (const std::string method : {"esdirk4", "rodas4"}) {
     const std::string text = large + "time: {method: " + method + ", tolerance: 1e-3, step: 1e-6, to: 2}\n";
     SCOPED_TRACE(method);

@@ -35,7 +35,9 @@ class JumpingStepper final : public Stepper {
   }
 
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
-  void warm_up(Tables& tables, StepTime time, double* state) override { method_->warm_up(tables, time, state); }
+  void warm_up(Tables& tables, StepTime at, std::span<const double> lengths, double* state) override {
+    method_->warm_up(tables, at, lengths, state);
+  }
   std::int64_t passing_bytes() const override { return method_->passing_bytes(); }
   double solved_to() const override { return method_->solved_to(); }
   std::string uncounted() const override { return method_->uncounted(); }

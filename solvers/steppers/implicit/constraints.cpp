@@ -33,7 +33,8 @@ void Constraints::prepare(const Grid& grid, Tables& tables, const std::vector<Se
 }
 
 void Constraints::warm_up(Tables& tables, StepTime at, double* state) {
-  systems_->warm_up(tables, operators_.series(), at, 1.0, state, weights_.data(), product_.data(), true);
+  constexpr double a = 1.0;
+  systems_->warm_up(tables, operators_.series(), at, {&a, 1}, state, weights_.data(), product_.data(), true);
 }
 
 /// Of z, by its place in a block.

@@ -63,12 +63,13 @@ void ImplicitStepper::prepare(const Grid& grid, Tables& tables, const std::vecto
   if (constraints_) constraints_->prepare(grid, tables, series, places_);
 }
 
-void ImplicitStepper::warm_up(Tables& tables, StepTime time, double* state) {
+void ImplicitStepper::warm_up(Tables& tables, StepTime at, std::span<const double> lengths, double* state) {
   const bool differentiates = wants_.adjoint || wants_.tangent;
+  std::vector<double> shares;
+  for (const double length : lengths) shares.push_back(implicit_share() * length);
   if (systems_)
-    systems_->warm_up(tables, series(), time.stage(0.0), implicit_share() * time.h, state, scratch(0), scratch(1),
-                      differentiates);
-  if (constraints_) constraints_->warm_up(tables, time.stage(0.0), state);
+    systems_->warm_up(tables, series(), at.stage(0.0), shares, state, scratch(0), scratch(1), differentiates);
+  if (constraints_) constraints_->warm_up(tables, at.stage(0.0), state);
 }
 
 std::int64_t ImplicitStepper::passing_bytes() const {

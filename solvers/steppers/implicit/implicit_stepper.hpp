@@ -28,7 +28,7 @@ class ImplicitStepper : public Stepper {
   StateShape state(const Grid& grid) const override { return shape_of_fields(grid, model_.fields.size()); }
 
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
-  void warm_up(Tables& tables, StepTime time, double* state) override;
+  void warm_up(Tables& tables, StepTime at, std::span<const double> lengths, double* state) override;
   std::int64_t passing_bytes() const override;
   double solved_to() const override;
   std::string uncounted() const override;

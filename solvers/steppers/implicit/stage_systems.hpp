@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,9 @@ class StageSystems {
   /// NumericsError, on all ranks, of the transpose, where that is a failure of a solver and not of the matrix.
   virtual void solve(double* x) = 0;
   virtual void solve_transposed(double* x) = 0;
-  /// See Stepper: with linear systems, as they are at a state. @param x, slope scratch.
-  virtual void warm_up(Tables& /*tables*/, const SeriesData& /*series*/, StepTime /*at*/, double /*a*/, double* /*u*/,
-                       double* /*x*/, double* /*slope*/, bool /*transposed*/) {}
+  /// See Stepper: with linear systems, as they are at a state. @param a those that may be met. @param x, slope scratch.
+  virtual void warm_up(Tables& /*tables*/, const SeriesData& /*series*/, StepTime /*at*/, std::span<const double> /*a*/,
+                       double* /*u*/, double* /*x*/, double* /*slope*/, bool /*transposed*/) {}
   virtual std::int64_t passing_bytes() const { return 0; }
   virtual double solved_to() const { return 0.0; }
   virtual std::string uncounted() const { return ""; }

@@ -30,6 +30,7 @@ void FreeConstants::destroy_vectors() {
     for (Vec& vector : *vectors) VecDestroy(&vector);
     vectors->clear();
   }
+  projected_.destroy();
   VecDestroy(&part_);
   VecDestroy(&image_);
 }
@@ -40,23 +41,24 @@ void FreeConstants::prepare(const Grid& grid, const GridMatrix& matrix) {
 }
 
 /// For the variables that are pinned, when these are known first or others than before.
-void FreeConstants::make_vectors() {
-  if (made_for_ == matrix_->pinned()) return;
+void FreeConstants::follow(bool by_iterations) {
+  if (made_for_ == matrix_->pinned() && by_iterations_ == by_iterations) return;
   destroy_vectors();
   made_for_ = matrix_->pinned();
+  by_iterations_ = by_iterations;
+  if (!is_any()) return;
   check_petsc(MatCreateVecs(matrix_->get(), &part_, &image_), "make vectors");
   for (const int variable : made_for_) {
     check_petsc(VecDuplicate(part_, &ones_.emplace_back(nullptr)), "make vectors");
-    check_petsc(VecDuplicate(part_, &answers_.emplace_back(nullptr)), "make vectors");
+    if (!by_iterations) check_petsc(VecDuplicate(part_, &answers_.emplace_back(nullptr)), "make vectors");
     matrix_->fill(ones_.back(), variable);
   }
+  if (by_iterations) projected_.make(*matrix_, ones_);
 }
 
 void FreeConstants::update(const Solve& solve) {
-  if (!is_any()) return;
-  make_vectors();
   small_.clear();
-  for (std::size_t j = 0; j < ones_.size(); ++j) {
+  for (std::size_t j = 0; j < answers_.size(); ++j) {
     solve(ones_[j], answers_[j]);
     const std::vector<double> column = at_pins(answers_[j]);
     small_.insert(small_.end(), column.begin(), column.end());
@@ -85,7 +87,15 @@ void FreeConstants::solve_small(std::vector<double>& x, bool is_transposed) cons
     solve(n, factors.data(), pivots.data(), x.data());
 }
 
-std::vector<double> FreeConstants::balance(Vec x) {
+std::vector<double> FreeConstants::balance(Vec b, Vec x) {
+  if (by_iterations_) {
+    centre(x);
+    projected_.multiply(x, image_);
+    VecAYPX(image_, -1.0, b);
+    std::vector<double> mu = means(image_);
+    for (std::size_t j = 0; j < mu.size(); ++j) mu[j] += excess_[j];
+    return mu;
+  }
   std::vector<double> mu = at_pins(x);
   solve_small(mu, false);
   for (std::size_t j = 0; j < mu.size(); ++j) VecAXPY(x, -mu[j], answers_[j]);
@@ -93,8 +103,21 @@ std::vector<double> FreeConstants::balance(Vec x) {
   return mu;
 }
 
+void FreeConstants::project(Vec b) {
+  excess_ = means(b);
+  for (std::size_t j = 0; j < ones_.size(); ++j) VecAXPY(b, -excess_[j], ones_[j]);
+}
+
+/// Of the rows of each pinned variable.
+std::vector<double> FreeConstants::means(Vec x) {
+  std::vector<double> means;
+  for (const Vec one : ones_) means.push_back(sum(one, x) / static_cast<double>(grid_->total_cells()));
+  return means;
+}
+
 void FreeConstants::balance_transposed(Vec b) {
   centre(b);
+  if (by_iterations_) return;
   std::vector<double> sums;
   for (const Vec answer : answers_) sums.push_back(sum(answer, b));
   solve_small(sums, true);
@@ -104,7 +127,8 @@ void FreeConstants::balance_transposed(Vec b) {
 }
 
 void FreeConstants::centre(Vec x) {
-  for (const Vec one : ones_) VecAXPY(x, -sum(one, x) / static_cast<double>(grid_->total_cells()), one);
+  const std::vector<double> means_of = means(x);
+  for (std::size_t j = 0; j < ones_.size(); ++j) VecAXPY(x, -means_of[j], ones_[j]);
 }
 
 /// Row by row in global order: the same on any number of ranks.

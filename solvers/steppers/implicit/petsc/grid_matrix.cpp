@@ -123,6 +123,7 @@ void GridMatrix::assemble(double a) {
   is_finite_ = !comm_->any(!std::ranges::all_of(values_, [](double v) { return std::isfinite(v); }));
   check_petsc(MatSetValuesCOO(matrix_, values_.data(), INSERT_VALUES), "assemble a matrix");
   pinned_.clear();
+  pins_.clear();
   if (ones_ == nullptr) return;
   for (int v = 0; v < static_cast<int>(entries_.variables().size()); ++v)
     if (entries_.variables()[static_cast<std::size_t>(v)].mass == 0.0 && knows_differences_alone(v, a))
@@ -190,6 +191,7 @@ void GridMatrix::pin(int variable, double a) {
     const PetscInt row = variable;
     if (diagonal == 0.0) diagonal = a;
     check_petsc(MatSetValues(matrix_, 1, &row, 1, &row, &diagonal, ADD_VALUES), "assemble a matrix");
+    pins_.emplace_back(row, diagonal);
   }
   check_petsc(MatAssemblyBegin(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");
   check_petsc(MatAssemblyEnd(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");

@@ -3,6 +3,7 @@
 
 #include <petscmat.h>
 
+#include <utility>
 #include <vector>
 
 #include "runtime/memory.hpp"
@@ -31,6 +32,8 @@ class GridMatrix {
   void assemble(double a);
   /// Variables that are pinned, in order.
   const std::vector<int>& pinned() const { return pinned_; }
+  /// Rows of this rank whose diagonals have something added to, and that.
+  const std::vector<std::pair<PetscInt, double>>& pins() const { return pins_; }
   /// 1 for a variable in all cells, 0 for the others.
   void fill(Vec vector, int variable) const;
   Mat get() const { return matrix_; }
@@ -61,6 +64,7 @@ class GridMatrix {
   bool is_finite_ = true;
   Vec ones_ = nullptr, sums_ = nullptr;  // where there are constrained variables
   std::vector<int> pinned_;
+  std::vector<std::pair<PetscInt, double>> pins_;
   CountedVector<double> values_;         // of the entries, one after another, each for all cells; then of M
   CountedVector<std::int64_t> flipped_;  // which of them change their sign at walls
   CountedVector<Folded> folded_;

@@ -85,6 +85,7 @@ void GridSystems::make_solvers(const Grid& grid) {
               "make a solver");  // others see the largest field alone
   check_petsc(SNESSetLagPreconditionerPersists(snes_, PETSC_FALSE), "make a solver");
   check_petsc(SNESGetKSP(snes_, &ksp_), "make a solver");
+  check_petsc(KSPSetPreSolve(ksp_, project, this), "make a solver");
   check_petsc(KSPSetPostSolve(ksp_, balance, this), "make a solver");
   PC pc = nullptr;
   check_petsc(KSPGetPC(ksp_, &pc), "make a solver");
@@ -181,15 +182,23 @@ void GridSystems::assemble(const Stage& stage, bool needs_slope) {
   matrix_.assemble(stage.a);
   is_proved_ = {};
   if (!is_chosen_) choose_linear_solver();
-  check_petsc(KSPSetOperators(ksp_, matrix_.get(), matrix_.get()), "set a matrix");
   a_ = stage.a;
   is_current_ = true;
   is_balancing_ = false;
+  free_.follow(tolerance() > 0.0);
+  set_operator();
   free_.update([this](Vec b, Vec x) {  // of a matrix that is not finite, no number: steps tell what made it so
     const std::string failure = solve_linear(b, x, false);
     if (!failure.empty() && matrix_.is_finite()) throw NumericsError(failure);
   });
   is_balancing_ = true;
+}
+
+/// What the linear solver multiplies with, beside the matrix that it takes its preconditioner from.
+void GridSystems::set_operator() {
+  Mat const seen = free_.projected() != nullptr ? free_.projected() : matrix_.get();
+  check_petsc(KSPSetOperators(ksp_, seen, matrix_.get()), "set a matrix");
+  check_petsc(SNESSetJacobian(snes_, seen, matrix_.get(), jacobian, this), "set a matrix");
 }
 
 void GridSystems::linearise(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* slope,
@@ -223,7 +232,7 @@ void GridSystems::correct(const Stage& stage) {
   assemble(stage, true);
   find_rest(stage, 1.0, rest_);
   std::string failure = solve_linear(rest_, x_, false);
-  if (free_.is_any()) excess_ = free_.balance(x_);
+  if (free_.is_any()) excess_ = free_.balance(rest_, x_);
   const double* change = nullptr;
   VecGetArrayRead(x_, &change);
   at_every_row([&](std::size_t row, std::int64_t i, double) { stage.y[i] += change[row]; });
@@ -243,6 +252,7 @@ SNESConvergedReason GridSystems::iterate_newton(const Stage& stage) {
   const PetscErrorCode code = SNESSolve(snes_, nullptr, x_);
   if (thrown_) std::rethrow_exception(thrown_);
   errors.check(code, "solve a stage");
+  require_budget();
   if (!std::exchange(is_used_, true)) require_used_options();
   take(x_, stage.y);
   stage_ = nullptr;
@@ -321,11 +331,18 @@ PetscErrorCode GridSystems::without_throwing(Work work) {
   }
 }
 
+/// Before each linear solve.
+PetscErrorCode GridSystems::project(KSP /*ksp*/, Vec b, Vec /*x*/, void* self) {
+  auto& systems = *static_cast<GridSystems*>(self);
+  if (systems.free_.projected() == nullptr) return 0;
+  return systems.without_throwing([&] { systems.free_.project(b); });
+}
+
 /// After each linear solve of SNES.
-PetscErrorCode GridSystems::balance(KSP /*ksp*/, Vec /*b*/, Vec x, void* self) {
+PetscErrorCode GridSystems::balance(KSP /*ksp*/, Vec b, Vec x, void* self) {
   auto& systems = *static_cast<GridSystems*>(self);
   if (systems.stage_ == nullptr || !systems.is_balancing_ || !systems.free_.is_any()) return 0;
-  return systems.without_throwing([&] { systems.excess_ = systems.free_.balance(x); });
+  return systems.without_throwing([&] { systems.excess_ = systems.free_.balance(b, x); });
 }
 
 /// f = M (y - base) - a F(y)
@@ -420,6 +437,7 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
   KSPSetReusePreconditioner(ksp_, PETSC_FALSE);
   change_tolerance(newton_tolerance, linear_tolerance);
   errors.check(is_transposed ? KSPSolveTranspose(ksp_, b, x) : KSPSolve(ksp_, b, x), "solve a linear system");
+  require_budget();
   solved_to_ = tolerance();
   change_tolerance(linear_tolerance, newton_tolerance);
   if (!std::exchange(is_used_, true)) require_used_options();
@@ -437,8 +455,9 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
   if (is_proved && !iteration_) return "";
   PetscReal all = 0.0, left = 0.0;
   VecNorm(b, NORM_2, &all);
-  check_petsc(is_transposed ? MatMultTranspose(matrix_.get(), x, left_) : MatMult(matrix_.get(), x, left_),
-              "look at a solution");
+  Mat seen = nullptr;
+  KSPGetOperators(ksp_, &seen, nullptr);
+  check_petsc(is_transposed ? MatMultTranspose(seen, x, left_) : MatMult(seen, x, left_), "look at a solution");
   VecAXPY(left_, -1.0, b);
   VecNorm(left_, NORM_2, &left);
   const double allowed = std::max(most_left, most_beside_tolerance * solved_to_);
@@ -460,32 +479,40 @@ std::string GridSystems::worst_of(Vec b, Vec x) const {
 }
 
 /// The second time nothing is made that stays.
-void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* x,
-                          double* slope, bool transposed) {
+void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at, std::span<const double> a, double* u,
+                          double* x, double* slope, bool transposed) {
   constexpr double little = 1e-6;  // of a step, so that Newton's method ends soon
+  constexpr std::int64_t share_in_reserve = 16;
   const CountMemory counted(account_);
+  const std::int64_t before = account_ ? account_->used() : 0;
   const std::int64_t stride = grid_->layout().field_stride, all = stride * std::ssize(model_.fields);
   const auto start = [&] {
     for (const std::int64_t place : *places_)
       for (std::int64_t i = place; i < place + all; i += stride) x[i] = u[i];
   };
-  for (int time = 0; time < 2; ++time) {
-    if (account_ && time > 0) account_->restart_peak();
+  const auto solve_all = [&](double length) {
     is_current_ = false;
     try {
       start();
-      if (!entries_.is_linear()) solve_stage(tables, series, at, little * a, u, x, slope);
-      linearise(tables, series, at, a, u, slope, false);
+      if (!entries_.is_linear()) solve_stage(tables, series, at, little * length, u, x, slope);
+      linearise(tables, series, at, length, u, slope, false);
       start();
       solve(x);
       start();
       if (transposed) solve_transposed(x);
     } catch (const NumericsError&) {  // steps will tell, if it is one for them
     }
-    if (time == 0) count_others();
-  }
+  };
+  std::ranges::for_each(a, solve_all);
+  count_others();
+  if (account_) account_->restart_peak();
+  std::ranges::for_each(a, solve_all);
   begin();
-  if (account_) passing_bytes_ = account_->peak() - account_->used();
+  if (!account_) return;
+  passing_bytes_ = account_->peak() - account_->used();
+  // What multigrid makes follows from the values of the matrix.
+  if (iteration_ && !(entries_.is_fixed() && a.size() == 1))
+    passing_bytes_ += (account_->peak() - before) / share_in_reserve;
 }
 
 /// Packages that take memory past PETSc.
@@ -498,11 +525,22 @@ void GridSystems::count_others() {
   uncounted_ = join(others.uncounted);
 }
 
+/// PETSc's memory is not refused while ranks work together. @throws ResourceError, on all ranks.
+void GridSystems::require_budget() const {
+  const std::int64_t lacking = comm().max(account_ ? account_->overdrawn() : 0);
+  if (lacking > 0)
+    throw ResourceError(
+        fmt::format("PETSc's solvers took {:.2f} MiB more than the budget of host memory leaves them (what they "
+                    "need depends on the length of steps): give checkpoints.host more, or bound "
+                    "steps by time.most",
+                    static_cast<double>(lacking) / (1 << 20)));
+}
+
 void GridSystems::solve(double* x) {
   const CountMemory counted(account_);
   give(x, rest_);
   std::string failure = solve_linear(rest_, x_, false);
-  if (free_.is_any()) free_.balance(x_);
+  if (free_.is_any()) free_.balance(rest_, x_);
   take(x_, x);
   if (!failure.empty()) fail(std::move(failure), x);
 }

@@ -49,8 +49,8 @@ class GridSystems final : public StageSystems {
                  bool needs_slope) override;
   void solve(double* x) override;
   void solve_transposed(double* x) override;
-  void warm_up(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* x, double* slope,
-               bool transposed) override;
+  void warm_up(Tables& tables, const SeriesData& series, StepTime at, std::span<const double> a, double* u, double* x,
+               double* slope, bool transposed) override;
   std::int64_t passing_bytes() const override { return passing_bytes_; }
   double solved_to() const override { return solved_to_; }
   std::string uncounted() const override { return uncounted_; }
@@ -68,6 +68,7 @@ class GridSystems final : public StageSystems {
   };
   static PetscErrorCode residual(SNES snes, Vec x, Vec f, void* self);
   static PetscErrorCode jacobian(SNES snes, Vec x, Mat a, Mat p, void* self);
+  static PetscErrorCode project(KSP ksp, Vec b, Vec x, void* self);
   static PetscErrorCode balance(KSP ksp, Vec b, Vec x, void* self);
   static PetscErrorCode judge(SNES snes, PetscInt iteration, PetscReal x, PetscReal change, PetscReal rest,
                               SNESConvergedReason* reason, void* self);
@@ -93,6 +94,8 @@ class GridSystems final : public StageSystems {
   std::string failure_of_newton(SNESConvergedReason reason) const;
   std::string worst_of(Vec b, Vec x) const;
   void count_others();
+  void set_operator();
+  void require_budget() const;
   void fail(std::string why, double* y);
   template <class Work>
   PetscErrorCode without_throwing(Work work);

@@ -20,9 +20,10 @@ constexpr double most_without_fill = 1.1, most_with_fill = 2.5;
 /// Of the largest rows.
 struct RowSums {
   double all = 0.0, others_over_diagonal = 0.0;
+  bool has_positive_diagonal = true;
 };
 
-/// Adds the absolute values of a process's rows. @param diagonal gets them where that part of the rows has one.
+/// Adds the absolute values of a process's rows. @param diagonal gets the diagonal where that part of the rows has it.
 void add_rows(Mat part, std::vector<double>& sums, std::vector<double>* diagonal) {
   PetscInt rows = 0;
   const PetscInt *begin = nullptr, *column = nullptr;
@@ -33,7 +34,7 @@ void add_rows(Mat part, std::vector<double>& sums, std::vector<double>* diagonal
   for (PetscInt row = 0; row < rows; ++row)
     for (PetscInt i = begin[row]; i < begin[row + 1]; ++i) {
       sums[static_cast<std::size_t>(row)] += std::fabs(value[i]);
-      if (diagonal != nullptr && column[i] == row) (*diagonal)[static_cast<std::size_t>(row)] = std::fabs(value[i]);
+      if (diagonal != nullptr && column[i] == row) (*diagonal)[static_cast<std::size_t>(row)] = value[i];
     }
   check_petsc(MatSeqAIJRestoreArrayRead(part, &value), "look at a matrix");
   check_petsc(MatRestoreRowIJ(part, 0, PETSC_FALSE, PETSC_FALSE, &rows, &begin, &column, &is_done), "look at a matrix");
@@ -51,15 +52,17 @@ RowSums largest_rows(Mat matrix) {
     check_petsc(MatMPIAIJGetSeqAIJ(matrix, &own, &of_others, nullptr), "look at a matrix");
   add_rows(own, sums, &diagonal);
   if (of_others != nullptr) add_rows(of_others, sums, nullptr);
-  std::array<double, 2> largest{};
+  std::array<double, 3> largest{0.0, 0.0, -std::numeric_limits<double>::infinity()};
   for (std::size_t row = 0; row < sums.size(); ++row) {
+    const double of_row = std::fabs(diagonal[row]);
     largest[0] = std::max(largest[0], sums[row]);
-    largest[1] = std::max(largest[1], diagonal[row] > 0.0 ? (sums[row] - diagonal[row]) / diagonal[row]
-                                                          : std::numeric_limits<double>::infinity());
+    largest[1] =
+        std::max(largest[1], of_row > 0.0 ? (sums[row] - of_row) / of_row : std::numeric_limits<double>::infinity());
+    largest[2] = std::max(largest[2], -diagonal[row]);
   }
-  MPI_Allreduce(MPI_IN_PLACE, largest.data(), 2, MPI_DOUBLE, MPI_MAX,
+  MPI_Allreduce(MPI_IN_PLACE, largest.data(), 3, MPI_DOUBLE, MPI_MAX,
                 PetscObjectComm(reinterpret_cast<PetscObject>(matrix)));
-  return {largest[0], largest[1]};
+  return {largest[0], largest[1], largest[2] < 0.0};
 }
 
 Preconditioning preconditioning_for(const RowSums& rows) {
@@ -111,9 +114,11 @@ bool is_symmetric(Mat matrix) {
 }
 
 LinearIteration iteration_for(Mat matrix, bool may_be_symmetric, bool has_constraints) {
+  constexpr double rounding = 1e-12;
   RowSums rows = largest_rows(matrix);
+  const bool is_definite = rows.has_positive_diagonal && rows.others_over_diagonal <= 1.0 + rounding;
   if (has_constraints) rows.all = std::numeric_limits<double>::infinity();
-  return {may_be_symmetric && is_symmetric(matrix), preconditioning_for(rows)};
+  return {may_be_symmetric && is_definite && is_symmetric(matrix), preconditioning_for(rows)};
 }
 
 void set_iteration(KSP solver, const LinearIteration& iteration) {
