@@ -40,7 +40,8 @@ std::vector<double> read_absolutes(Value absolute, const std::vector<EquationTex
   std::vector<std::string> fields;
   for (const StateText& field : state) fields.push_back(field.name);
   const auto is_constrained = [&](const std::string& name) {
-    return std::ranges::find(equations, name, &EquationText::field)->is_constraint;
+    const auto equation = std::ranges::find(equations, name, &EquationText::field);
+    return equation != equations.end() && equation->is_constraint;
   };
   for (const std::string& name : absolute.keys()) {
     if (std::ranges::find(fields, name) == fields.end())

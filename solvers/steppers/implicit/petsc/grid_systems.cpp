@@ -455,10 +455,7 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
   if (is_proved && !iteration_) return "";
   PetscReal all = 0.0, left = 0.0;
   VecNorm(b, NORM_2, &all);
-  Mat seen = nullptr;
-  KSPGetOperators(ksp_, &seen, nullptr);
-  check_petsc(is_transposed ? MatMultTranspose(seen, x, left_) : MatMult(seen, x, left_), "look at a solution");
-  VecAXPY(left_, -1.0, b);
+  look_at(b, x, is_transposed);
   VecNorm(left_, NORM_2, &left);
   const double allowed = std::max(most_left, most_beside_tolerance * solved_to_);
   if (!std::isfinite(left)) return "";  // that shows itself
@@ -470,10 +467,17 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
                      advice_on(ksp_, prefix_));
 }
 
-/// Where a solution leaves most, for messages.
-std::string GridSystems::worst_of(Vec b, Vec x) const {
-  check_petsc(MatMult(matrix_.get(), x, left_), "look at a solution");
+/// What a solution leaves.
+void GridSystems::look_at(Vec b, Vec x, bool is_transposed) const {
+  Mat seen = nullptr;
+  KSPGetOperators(ksp_, &seen, nullptr);
+  check_petsc(is_transposed ? MatMultTranspose(seen, x, left_) : MatMult(seen, x, left_), "look at a solution");
   VecAXPY(left_, -1.0, b);
+}
+
+/// Where it leaves most, for messages.
+std::string GridSystems::worst_of(Vec b, Vec x) const {
+  look_at(b, x, false);
   const std::string worst = worst_row(rows(), left_, x);
   return worst.empty() ? "" : ", most in " + worst;
 }

@@ -92,6 +92,7 @@ class GridSystems final : public StageSystems {
   const Communicator& comm() const { return grid_->communicator(); }
   SystemRows rows() const { return {model_, entries_, *grid_, *places_, a_}; }
   std::string failure_of_newton(SNESConvergedReason reason) const;
+  void look_at(Vec b, Vec x, bool is_transposed) const;
   std::string worst_of(Vec b, Vec x) const;
   void count_others();
   void set_operator();
