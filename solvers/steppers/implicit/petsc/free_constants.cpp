@@ -144,9 +144,12 @@ double FreeConstants::sum(Vec a, Vec b) {
 
 double FreeConstants::size(std::size_t i, Vec x) {
   check_petsc(VecPointwiseMult(part_, x, ones_[i]), "look at a solution");
-  check_petsc(MatMult(matrix_->get(), part_, image_), "look at a solution");
+  if (by_iterations_)
+    projected_.multiply(part_, image_);
+  else
+    check_petsc(MatMult(matrix_->get(), part_, image_), "look at a solution");
   check_petsc(VecPointwiseMult(image_, image_, ones_[i]), "look at a solution");
-  if (grid_->communicator().rank() == 0) {
+  if (!by_iterations_ && grid_->communicator().rank() == 0) {
     Entries entries(image_);
     entries[static_cast<std::size_t>(matrix_->pinned()[i])] = 0.0;
   }

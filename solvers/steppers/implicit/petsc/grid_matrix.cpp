@@ -57,6 +57,8 @@ void GridMatrix::prepare(const Grid& grid, const CountedVector<std::int64_t>& pl
   start_petsc();
   places_ = &places;
   comm_ = &grid.communicator();
+  for (const std::int64_t cells : grid.global_cells())
+    longest_axis_ = std::max(longest_axis_, static_cast<double>(cells));
   const auto variables = std::ssize(entries_.variables());
   if (grid.total_cells() * variables > std::numeric_limits<PetscInt>::max())
     throw ResourceError("the matrix of an implicit step has more rows than PETSc's integers can number");
@@ -123,12 +125,24 @@ void GridMatrix::assemble(double a) {
   is_finite_ = !comm_->any(!std::ranges::all_of(values_, [](double v) { return std::isfinite(v); }));
   check_petsc(MatSetValuesCOO(matrix_, values_.data(), INSERT_VALUES), "assemble a matrix");
   pinned_.clear();
-  pins_.clear();
   if (ones_ == nullptr) return;
   for (int v = 0; v < static_cast<int>(entries_.variables().size()); ++v)
     if (entries_.variables()[static_cast<std::size_t>(v)].mass == 0.0 && knows_differences_alone(v, a))
       pinned_.push_back(v);
-  for (const int variable : pinned_) pin(variable, a);
+  a_ = a;
+}
+
+void GridMatrix::hold_constants(bool by_iterations) {
+  pins_.clear();
+  for (const int variable : pinned_) by_iterations ? shift(variable) : pin(variable);
+  for (const auto& [row, value] : pins_) {
+    PetscInt first = 0;
+    check_petsc(MatGetOwnershipRange(matrix_, &first, nullptr), "assemble a matrix");
+    check_petsc(MatSetValue(matrix_, first + row, first + row, value, ADD_VALUES), "assemble a matrix");
+  }
+  if (pinned_.empty()) return;
+  check_petsc(MatAssemblyBegin(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");
+  check_petsc(MatAssemblyEnd(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");
 }
 
 void GridMatrix::fill(Vec vector, int variable) const {
@@ -181,20 +195,28 @@ bool GridMatrix::knows_differences_alone(int variable, double a) {
   return true;
 }
 
+/// In the first cell of this rank.
+double GridMatrix::diagonal_of(int variable) const {
+  double diagonal = 0.0;
+  for (const JacobianEntries::Entry& entry : entries_.all())
+    if (entry.row == variable && entry.column == variable && entry.offset == Offset{0, 0, 0})
+      diagonal = -a_ * entry.at(places_->front());
+  return diagonal;
+}
+
 /// The diagonal in the first cell is doubled.
-void GridMatrix::pin(int variable, double a) {
-  if (comm_->rank() == 0) {
-    double diagonal = 0.0;
-    for (const JacobianEntries::Entry& entry : entries_.all())
-      if (entry.row == variable && entry.column == variable && entry.offset == Offset{0, 0, 0})
-        diagonal = -a * entry.at(places_->front());
-    const PetscInt row = variable;
-    if (diagonal == 0.0) diagonal = a;
-    check_petsc(MatSetValues(matrix_, 1, &row, 1, &row, &diagonal, ADD_VALUES), "assemble a matrix");
-    pins_.emplace_back(row, diagonal);
-  }
-  check_petsc(MatAssemblyBegin(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");
-  check_petsc(MatAssemblyEnd(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");
+void GridMatrix::pin(int variable) {
+  if (comm_->rank() != 0) return;
+  const double diagonal = diagonal_of(variable);
+  pins_.emplace_back(variable, diagonal == 0.0 ? a_ : diagonal);
+}
+
+/// The diagonal grows by somewhat less than the first eigenvalue that is not zero.
+void GridMatrix::shift(int variable) {
+  const double sign = comm_->any(comm_->rank() == 0 && diagonal_of(variable) < 0.0) ? -1.0 : 1.0;
+  const double value = sign * std::fabs(a_) * size_of(variable, variable) / (longest_axis_ * longest_axis_);
+  const auto variables = static_cast<PetscInt>(entries_.variables().size());
+  for (PetscInt row = variable; row < rows_; row += variables) pins_.emplace_back(row, value);
 }
 
 }  // namespace hindsight

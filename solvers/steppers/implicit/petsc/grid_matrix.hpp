@@ -14,8 +14,9 @@ namespace hindsight {
 /// M - a J (StageSystems) as a distributed sparse matrix (AIJ) whose pattern is known before it is first assembled.
 /// Rows and columns are numbered cell by cell, x fastest, ranks one after another, variables of a cell together. What a
 /// cell reads beyond a wall is what the wall's rule makes of the cells inside (boundary.hpp). A constrained variable
-/// that the matrix knows by differences alone is pinned in the first cell: the diagonal is doubled there
-/// (FreeConstants).
+/// that the matrix knows by differences alone is pinned (FreeConstants): for factors the diagonal is doubled in the
+/// first cell, for the preconditioners of iterations it grows a little in all cells, as in space one cell hardly holds
+/// the constant of many.
 class GridMatrix {
  public:
   /// @param model, entries outlive it.
@@ -30,6 +31,8 @@ class GridMatrix {
   /// With the entries as they are. Collective. @throws InputError where an equation reads a constant that the
   /// constraint of its field leaves open.
   void assemble(double a);
+  /// Of an assembled matrix. Collective.
+  void hold_constants(bool by_iterations);
   /// Variables that are pinned, in order.
   const std::vector<int>& pinned() const { return pinned_; }
   /// Rows of this rank whose diagonals have something added to, and that.
@@ -50,7 +53,9 @@ class GridMatrix {
   };
   void fold(Pattern& pattern);
   bool knows_differences_alone(int variable, double a);
-  void pin(int variable, double a);
+  double diagonal_of(int variable) const;
+  void pin(int variable);
+  void shift(int variable);
   std::vector<double> sums_of(int variable);
   double size_of(int row, int column) const;
   void number(const Grid& grid, const CountedVector<std::int64_t>& places, Pattern& pattern);
@@ -60,6 +65,7 @@ class GridMatrix {
   const CountedVector<std::int64_t>* places_ = nullptr;
   const Communicator* comm_ = nullptr;
   PetscInt rows_ = 0;
+  double a_ = 0.0, longest_axis_ = 1.0;
   Mat matrix_ = nullptr;
   bool is_finite_ = true;
   Vec ones_ = nullptr, sums_ = nullptr;  // where there are constrained variables

@@ -11,8 +11,8 @@ namespace hindsight {
 
 /// P A P, without being assembled: A is a GridMatrix without its pins, and P takes the means of the pinned variables
 /// away. It has the constants of these as its null space, and as that of its transpose, so that PETSc's iterations keep
-/// them out of solutions. Three dimensions hardly feel a pinned cell: of 28^3 cells the pinned
-/// matrix has a condition beyond 1e7, which iterations do not get past.
+/// them out of solutions. The preconditioner is that of the GridMatrix with its pins, whose answer to
+/// a constant is a constant.
 class ProjectedMatrix {
  public:
   ProjectedMatrix() = default;
