@@ -1,6 +1,5 @@
 #include "runtime/communicator.hpp"
 
-#include <limits>
 #include <new>
 
 #include "runtime/error.hpp"
@@ -59,50 +58,20 @@ void Communicator::agree(const std::string& message, int code) const {
   throw_error(static_cast<ExitCode>(code), text);
 }
 
-namespace {
-
-/// What a rank's work threw.
-struct Failure {
-  std::string message;
+void Communicator::together(const std::function<void()>& work) const {
+  std::string failure;
   ExitCode code = ExitCode::resource;
-};
-
-Failure failure_of(const std::function<void()>& work) {
   try {
     work();
   } catch (const Error& error) {
-    return {error.what(), error.code()};
+    failure = error.what();
+    code = error.code();
   } catch (const std::bad_alloc&) {
-    return {"out of memory"};
+    failure = "out of memory";
   } catch (const std::exception& error) {
-    return {error.what()};
+    failure = error.what();
   }
-  return {};
-}
-
-}  // namespace
-
-void Communicator::together(const std::function<void()>& work) const {
-  const Failure failure = failure_of(work);
-  agree(failure.message, static_cast<int>(failure.code));
-}
-
-void Communicator::together_or_alone(const std::function<void()>& work) const {
-  constexpr double patience = 2.0, forever = std::numeric_limits<double>::infinity();
-  const Failure failure = failure_of(work);
-  const bool has_failed = !failure.message.empty();
-  if (!all_come_within(has_failed ? patience : forever)) throw_error(failure.code, failure.message);
-  agree(failure.message, static_cast<int>(failure.code));
-}
-
-bool Communicator::all_come_within(double seconds) const {
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Ibarrier(comm_, &request);
-  int is_done = 0;
-  const double start = MPI_Wtime();
-  do MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
-  while (is_done == 0 && MPI_Wtime() - start < seconds);
-  return is_done != 0;
+  agree(failure, static_cast<int>(code));
 }
 
 void Communicator::on_root(const std::function<void()>& work) const {

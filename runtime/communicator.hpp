@@ -31,15 +31,10 @@ class Communicator {
   void agree(const std::string& message, int code) const;
   /// Every rank works; what one throws, all throw. No rank returns before all have worked. Collective.
   void together(const std::function<void()>& work) const;
-  /// The same for work that takes long: a rank that throws does not wait for it. When the others do not come within two
-  /// seconds it throws alone, and its process has to end.
-  void together_or_alone(const std::function<void()>& work) const;
   /// Rank 0 works; what it throws, every rank throws (other exceptions than Error: ResourceError). Collective.
   void on_root(const std::function<void()>& work) const;
   /// Rank 0 works, then the others, which may find what it made; what one throws, all throw. Collective.
   void root_first(const std::function<void()>& work) const;
-  /// Whether all ranks come here within so many seconds; the others must not go on without it. Collective.
-  bool all_come_within(double seconds) const;
   /// The text of the lowest rank whose text is not empty, on every rank. Collective.
   std::string first_text(const std::string& text) const;
   /// Element-wise sum over ranks. Collective. Independent of the number of ranks only when at most one rank holds a

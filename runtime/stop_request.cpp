@@ -5,6 +5,7 @@
 #include <atomic>
 #include <csignal>
 #include <ctime>
+#include <vector>
 
 #include "runtime/error.hpp"
 
@@ -96,6 +97,26 @@ void stop_if_asked() {
 void stop_if_asked(const Communicator& comm) {
   if (!comm.any(received != 0)) return;
   throw_stopped("stopped by " + comm.first_text(stop_signal()) + " " + told());
+}
+
+/// By messages of its own: ranks that have stopped go on to a barrier.
+void wait_for_all(const Communicator& comm) {
+  constexpr int tag = 7301;
+  const auto finish = [&](std::vector<MPI_Request>& requests) {
+    int is_done = 0;
+    while (MPI_Testall(static_cast<int>(requests.size()), requests.data(), &is_done, MPI_STATUSES_IGNORE), is_done == 0)
+      stop_if_asked();
+  };
+  static char token = 0;  // messages may be on their way when this rank has stopped
+  std::vector<MPI_Request> in, out;
+  const int first = comm.is_root() ? 1 : 0, end = comm.is_root() ? comm.size() : 1;
+  for (int other = first; other < end; ++other)
+    MPI_Irecv(&token, 1, MPI_CHAR, other, tag, comm.handle(), &in.emplace_back(MPI_REQUEST_NULL));
+  if (comm.is_root()) finish(in);
+  for (int other = first; other < end; ++other)
+    MPI_Isend(&token, 1, MPI_CHAR, other, tag, comm.handle(), &out.emplace_back(MPI_REQUEST_NULL));
+  finish(out);
+  if (!comm.is_root()) finish(in);
 }
 
 void throw_stopped(const std::string& message) {

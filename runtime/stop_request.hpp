@@ -40,6 +40,9 @@ void say_when_stopped(const std::string& what);
 void stop_if_asked();
 /// The same on all ranks when one was asked. Collective.
 void stop_if_asked(const Communicator& comm);
+/// Waits until all ranks are here, after work amid which each of them looks by itself: one that is done before a signal
+/// comes looks on, as the others may not come. Collective. @throws Stopped when this rank was asked.
+void wait_for_all(const Communicator& comm);
 /// Throws Stopped, here or on behalf of another rank.
 [[noreturn]] void throw_stopped(const std::string& message);
 /// Whether one of these has thrown.

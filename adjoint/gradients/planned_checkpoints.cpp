@@ -8,6 +8,7 @@
 #include "adjoint/store/memory_tier.hpp"
 #include "runtime/durations.hpp"
 #include "runtime/error.hpp"
+#include "runtime/stop_request.hpp"
 #include "runtime/stopwatch.hpp"
 
 namespace hindsight {
@@ -220,8 +221,8 @@ CheckpointPlan PlannedCheckpoints::plan_alone() {
   const auto plan_here = [this] {
     require_working_memory();
     const CountMemory counted(simulation_.memory());
-    CheckpointPlan plan;
-    comm_.together_or_alone([&] { plan = hindsight::make_plan(inputs()); });
+    CheckpointPlan plan = hindsight::make_plan(inputs());
+    wait_for_all(comm_);
     return plan;
   };
   try {
