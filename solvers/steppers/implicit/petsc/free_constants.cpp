@@ -104,8 +104,7 @@ std::vector<double> FreeConstants::balance(Vec b, Vec x) {
 }
 
 void FreeConstants::project(Vec b) {
-  excess_ = means(b);
-  for (std::size_t j = 0; j < ones_.size(); ++j) VecAXPY(b, -excess_[j], ones_[j]);
+  excess_ = centre(b);
 }
 
 /// Of the rows of each pinned variable.
@@ -126,9 +125,10 @@ void FreeConstants::balance_transposed(Vec b) {
   for (std::size_t j = 0; j < sums.size(); ++j) entries[static_cast<std::size_t>(matrix_->pinned()[j])] -= sums[j];
 }
 
-void FreeConstants::centre(Vec x) {
-  const std::vector<double> means_of = means(x);
-  for (std::size_t j = 0; j < ones_.size(); ++j) VecAXPY(x, -means_of[j], ones_[j]);
+std::vector<double> FreeConstants::centre(Vec x) {
+  const std::vector<double> taken = means(x);
+  for (std::size_t j = 0; j < ones_.size(); ++j) VecAXPY(x, -taken[j], ones_[j]);
+  return taken;
 }
 
 /// Row by row in global order: the same on any number of ranks.

@@ -44,8 +44,8 @@ class FreeConstants {
   std::vector<double> balance(Vec b, Vec x);
   /// From the right-hand side of the transposed system to that of the one which is solved.
   void balance_transposed(Vec b);
-  /// Takes the means of the fields away.
-  void centre(Vec x);
+  /// Takes the means of the fields away. @returns them.
+  std::vector<double> centre(Vec x);
   /// The largest change that a cell's constraint sees of a field: of variable i, what A makes of its values alone.
   double size(std::size_t i, Vec x);
 

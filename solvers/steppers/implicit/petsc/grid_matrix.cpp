@@ -135,12 +135,11 @@ void GridMatrix::assemble(double a) {
 void GridMatrix::hold_constants(bool by_iterations) {
   pins_.clear();
   for (const int variable : pinned_) by_iterations ? shift(variable) : pin(variable);
-  for (const auto& [row, value] : pins_) {
-    PetscInt first = 0;
-    check_petsc(MatGetOwnershipRange(matrix_, &first, nullptr), "assemble a matrix");
-    check_petsc(MatSetValue(matrix_, first + row, first + row, value, ADD_VALUES), "assemble a matrix");
-  }
   if (pinned_.empty()) return;
+  PetscInt first = 0;
+  check_petsc(MatGetOwnershipRange(matrix_, &first, nullptr), "assemble a matrix");
+  for (const auto& [row, value] : pins_)
+    check_petsc(MatSetValue(matrix_, first + row, first + row, value, ADD_VALUES), "assemble a matrix");
   check_petsc(MatAssemblyBegin(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");
   check_petsc(MatAssemblyEnd(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");
 }

@@ -185,8 +185,9 @@ void GridSystems::assemble(const Stage& stage, bool needs_slope) {
   a_ = stage.a;
   is_current_ = true;
   is_balancing_ = false;
-  matrix_.hold_constants(tolerance() > 0.0);
-  free_.follow(tolerance() > 0.0);
+  const bool by_iterations = tolerance() > 0.0;
+  matrix_.hold_constants(by_iterations);
+  free_.follow(by_iterations);
   set_operator();
   free_.update([this](Vec b, Vec x) {  // of a matrix that is not finite, no number: steps tell what made it so
     const std::string failure = solve_linear(b, x, false);
