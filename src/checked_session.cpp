@@ -58,6 +58,7 @@ CheckedProgram checked_program(Session& session) {
   };
   CheckedProgram program;
   program.solved_to = session.simulation().stepper().solved_to();
+  program.loosen_solvers = [&session](double factor) { session.simulation().loosen_solvers(factor); };
   program.objective = [at](const UnknownValues& values) { return at(values).objective({}); };
   program.tangent = [at](const UnknownValues& values, const UnknownValues& direction) {
     return at(values).tangent(direction).second;

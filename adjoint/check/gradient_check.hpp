@@ -25,6 +25,8 @@ struct CheckedProgram {
   std::function<double(const UnknownValues& a, const UnknownValues& b)> dot;
   std::int64_t steps = 1;  ///< of a run
   double solved_to = 0.0;  ///< what a step's solvers leave of their equations, relative; 0: rounding
+  /// Lets them leave this many times as much from now on; nothing where they leave rounding.
+  std::function<void(double factor)> loosen_solvers;
 };
 
 enum class Verdict {
@@ -58,7 +60,9 @@ struct DirectionCheck {
 /// more is seen, round-off is sampled: the difference at three more points, 1e-9 of the unknowns' sizes away, in
 /// directions that are scaled. There every rounding is another one, while a mistake stays what it is. By as much as
 /// these samples lie apart, times 4 sqrt(steps), the two may differ: what adds up to sqrt(steps) where signs are random
-/// may add up to steps where they are not.
+/// may add up to steps where they are not. What solvers leave is no rounding, it changes smoothly with the unknowns: it
+/// is sampled with solvers that leave 100 and 1000 times as much. It grows with that while a mistake stays, and 30
+/// times what grows, per such a factor, is allowed.
 ///
 /// **Differences against adjoint.** Extrapolated differences of the objective come with a bound (quotients.hpp).
 ///
@@ -100,6 +104,7 @@ class GradientCheck {
   Comparison compare_with_tangent(Place& place, const UnknownValues& direction, double slope, double tangent) const;
   const std::vector<Sample>& samples(Place& place) const;
   double sampled_round_off(Place& place, const UnknownValues& direction, double difference) const;
+  double sampled_rest_of_solvers(const Place& place, const UnknownValues& direction, double difference) const;
   void compare_with_differences(const Place& place, const UnknownValues& direction, Look& look) const;
 
   CheckedProgram program_;

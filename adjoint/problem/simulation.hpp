@@ -53,6 +53,8 @@ class Simulation {
   const Grid& grid() const { return problem_->grid(); }
   const TimeLine& time() const { return problem_->time(); }
   const Stepper& stepper() const { return problem_->stepper(); }
+  /// For the evaluations that follow; see Stepper.
+  void loosen_solvers(double factor) { problem_->stepper().loosen_solvers(factor); }
   const Objective& objective() const { return problem_->objective(); }
   /// Where fields and states are and kernels run.
   Machine& machine() const { return problem_->machine(); }

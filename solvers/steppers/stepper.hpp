@@ -72,6 +72,8 @@ class Stepper {
   virtual std::int64_t passing_bytes() const { return 0; }
   /// What solvers leave of linear systems, relative to their right-hand sides; 0: rounding. Once they are warm.
   virtual double solved_to() const { return 0.0; }
+  /// Lets solvers leave this many times as much, in all that follows; 1: as they were made.
+  virtual void loosen_solvers(double /*factor*/) {}
   /// Solvers whose memory nobody counts, in words, once they are warm; empty: none.
   virtual std::string uncounted() const { return ""; }
   /// Says where derivatives with respect to a series go: knots x local rows, one array per active series.

@@ -19,6 +19,8 @@ struct Toy {
   std::function<Point(const Point&)> gradient;
   double adjoint_error = 0.0, common_error = 0.0;  ///< relative
   double round_off = 0.0;  ///< of the tangent model, relative; another at every point and in every direction
+  double left = 0.0;       ///< what solvers make of the adjoint, of about a direction's size: the same nearby
+  double looser = 1.0;     ///< they leave this many times as much
   std::int64_t steps = 100;
   int objectives = 0, tangents = 0, gradients = 0;  ///< that were asked for
 
@@ -43,6 +45,8 @@ struct Toy {
     };
     p.dot = [](const UnknownValues& a, const UnknownValues& b) { return dot(a[0], b[0]); };
     p.steps = steps;
+    p.solved_to = left > 0.0 ? 1e-12 : 0.0;
+    p.loosen_solvers = [this](double factor) { looser = factor; };
     return p;
   }
 
@@ -57,7 +61,7 @@ struct Toy {
  private:
   Point adjoint(const Point& at) const {
     Point all = gradient(at);
-    for (double& value : all) value *= (1 + common_error) * (1 + adjoint_error);
+    for (double& value : all) value = value * (1 + common_error) * (1 + adjoint_error) + left * looser;
     return all;
   }
   static double dot(const Point& a, const Point& b) {
@@ -128,6 +132,29 @@ TEST(GradientCheck, MistakesOfTheAdjointAreSeenAboveRoundOff) {
       EXPECT_LT(check.with_tangent.allowed, 1e-7);
     }
   }
+}
+
+/// What solvers leave is the same at all points nearby; that it grows with their tolerance tells it from a mistake.
+TEST(GradientCheck, WhatSolversLeaveIsToldFromMistakes) {
+  for (const double left : {1e-11, 1e-9}) {
+    Toy toy = smooth();
+    toy.left = left;
+    EXPECT_EQ(toy.check(here, there).verdict(), Verdict::right) << left;
+    for (const double error : {1e-6, -1e-3}) {
+      toy.adjoint_error = error;
+      const DirectionCheck check = toy.check(here, there);
+      EXPECT_EQ(check.with_tangent.verdict, Verdict::wrong) << left << " " << error;
+      EXPECT_LT(check.with_tangent.allowed, 1e-7);
+    }
+  }
+}
+
+TEST(GradientCheck, SolversThatHideAllAreSaid) {
+  Toy toy = smooth();
+  toy.left = 1e-6;
+  const DirectionCheck check = toy.check(here, there);
+  EXPECT_EQ(check.with_tangent.verdict, Verdict::hidden);
+  EXPECT_GT(check.with_tangent.allowed, 1e-6);
 }
 
 /// What both models have in common only differences show.

@@ -28,6 +28,7 @@ class Constraints {
   void warm_up(Tables& tables, StepTime at, double* state);
   std::int64_t passing_bytes() const { return systems_->passing_bytes(); }
   double solved_to() const { return systems_->solved_to(); }
+  void loosen(double factor) { systems_->loosen(factor); }
   std::string uncounted() const { return systems_->uncounted(); }
   void parameters_changed() { systems_->parameters_changed(); }
 

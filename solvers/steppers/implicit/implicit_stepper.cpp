@@ -80,6 +80,11 @@ double ImplicitStepper::solved_to() const {
   return std::max(systems_ ? systems_->solved_to() : 0.0, constraints_ ? constraints_->solved_to() : 0.0);
 }
 
+void ImplicitStepper::loosen_solvers(double factor) {
+  if (systems_) systems_->loosen(factor);
+  if (constraints_) constraints_->loosen(factor);
+}
+
 std::string ImplicitStepper::uncounted() const {
   const std::string of_systems = systems_ ? systems_->uncounted() : "";
   return of_systems.empty() && constraints_ ? constraints_->uncounted() : of_systems;

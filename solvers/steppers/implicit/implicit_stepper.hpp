@@ -31,6 +31,7 @@ class ImplicitStepper : public Stepper {
   void warm_up(Tables& tables, StepTime at, std::span<const double> lengths, double* state) override;
   std::int64_t passing_bytes() const override;
   double solved_to() const override;
+  void loosen_solvers(double factor) override;
   std::string uncounted() const override;
   void bind_series_sums(std::size_t active_series, double* knots) override;
   void set_series(std::size_t series, const std::vector<double>& values) override;

@@ -46,6 +46,7 @@ class StageSystems {
                        double* /*u*/, double* /*x*/, double* /*slope*/, bool /*transposed*/) {}
   virtual std::int64_t passing_bytes() const { return 0; }
   virtual double solved_to() const { return 0.0; }
+  virtual void loosen(double /*factor*/) {}
   virtual std::string uncounted() const { return ""; }
   /// States that hold the factors of all cells; 0: they are not worth it, or cannot be kept so.
   virtual int factor_states() const { return 0; }

@@ -28,6 +28,7 @@ constexpr double never_diverged = 1e300;
 /// Of the right-hand side, what may be left of a linear system: at least, and times the tolerance, which preconditioned
 /// norms are held to.
 constexpr double most_left = 1e-9, most_beside_tolerance = 1e3;
+constexpr double loosest = 0.5;  // a tolerance that still solves something
 
 }  // namespace
 
@@ -438,9 +439,12 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
   const PetscErrors errors;
   KSPSetReusePreconditioner(ksp_, PETSC_FALSE);
   change_tolerance(newton_tolerance, linear_tolerance);
+  const double usual = tolerance();
+  if (looser_ != 1.0) change_tolerance(usual, std::min(looser_ * usual, loosest));
   errors.check(is_transposed ? KSPSolveTranspose(ksp_, b, x) : KSPSolve(ksp_, b, x), "solve a linear system");
   require_budget();
   solved_to_ = tolerance();
+  if (looser_ != 1.0) change_tolerance(solved_to_, usual);
   change_tolerance(linear_tolerance, newton_tolerance);
   if (!std::exchange(is_used_, true)) require_used_options();
   KSPConvergedReason reason = KSP_CONVERGED_ITERATING;

@@ -53,6 +53,7 @@ class GridSystems final : public StageSystems {
                double* slope, bool transposed) override;
   std::int64_t passing_bytes() const override { return passing_bytes_; }
   double solved_to() const override { return solved_to_; }
+  void loosen(double factor) override { looser_ = factor; }
   std::string uncounted() const override { return uncounted_; }
   StepFailure failure() const override { return {failure_, true}; }
 
@@ -125,6 +126,7 @@ class GridSystems final : public StageSystems {
   std::optional<CountedBytes> of_others_;   // what a package that PETSc calls has taken
   std::int64_t passing_bytes_ = 0;
   double solved_to_ = 0.0;  // of the last linear system that was solved precisely
+  double looser_ = 1.0;
   std::string uncounted_;
   bool is_chosen_ = false;                     // the linear solver, when there is a matrix, for all matrices to come
   std::optional<bool> has_symmetric_factors_;  // which they are, where it has any
