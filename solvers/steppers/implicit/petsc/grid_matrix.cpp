@@ -12,11 +12,12 @@
 
 namespace hindsight {
 
-/// Rows and columns of the values.
+/// Where values belong.
 struct GridMatrix::Pattern {
   std::vector<double> cells;                // the number of each cell, ghosts those of the cells that they stand for
   std::vector<std::vector<double>> shares;  // by variable: what a ghost has of the cell that it stands for: 1 or -1
-  std::vector<PetscInt> rows, columns;
+  std::vector<PetscInt> rows, columns;      // of the values: cell by cell, of all terms
+  std::vector<std::int64_t> flipped;        // values that change their sign at walls
 };
 
 GridMatrix::~GridMatrix() {
@@ -69,61 +70,142 @@ void GridMatrix::prepare(const Grid& grid, const CountedVector<std::int64_t>& pl
     return static_cast<PetscInt>(pattern.cells[static_cast<std::size_t>(place)]);
   };
   const auto bs = static_cast<PetscInt>(variables);
+  make_terms();
   const Layout& layout = grid.layout();
-  for (const JacobianEntries::Entry& entry : entries_.all())
-    for (const std::int64_t place : places) {
+  for (const std::int64_t place : places)
+    for (const Term& term : terms_) {
       const std::int64_t other =
-          place + entry.offset[0] + layout.stride_y * entry.offset[1] + layout.stride_z * entry.offset[2];
-      pattern.rows.push_back(cell_at(place) * bs + entry.row);
-      pattern.columns.push_back(cell_at(other) * bs + entry.column);
-      const double share = pattern.shares[static_cast<std::size_t>(entry.column)][static_cast<std::size_t>(other)];
-      if (share < 0) flipped_.push_back(std::ssize(pattern.rows) - 1);
+          place + term.offset[0] + layout.stride_y * term.offset[1] + layout.stride_z * term.offset[2];
+      pattern.rows.push_back(cell_at(place) * bs + term.row);
+      pattern.columns.push_back(cell_at(other) * bs + term.column);
+      const double share = pattern.shares[static_cast<std::size_t>(term.column)][static_cast<std::size_t>(other)];
+      if (share < 0) pattern.flipped.push_back(std::ssize(pattern.rows) - 1);
     }
-  values_.assign(pattern.rows.size(), 0.0);
-  for (PetscInt v = 0; v < bs; ++v)
-    for (const std::int64_t place : places) {
-      pattern.rows.push_back(cell_at(place) * bs + v);
-      pattern.columns.push_back(cell_at(place) * bs + v);
-      values_.push_back(entries_.variables()[static_cast<std::size_t>(v)].mass);
-    }
-  fold(pattern);
   check_petsc(MatCreate(grid.communicator().handle(), &matrix_), "make a matrix");
   check_petsc(MatSetSizes(matrix_, rows_, rows_, PETSC_DETERMINE, PETSC_DETERMINE), "make a matrix");
   check_petsc(MatSetBlockSize(matrix_, bs), "make a matrix");
   check_petsc(MatSetType(matrix_, MATAIJ), "make a matrix");
-  check_petsc(MatSetPreallocationCOO(matrix_, static_cast<PetscCount>(pattern.rows.size()), pattern.rows.data(),
-                                     pattern.columns.data()),
-              "make a matrix");
+  allocate(pattern);
+  check_petsc(MatSetOption(matrix_, MAT_NO_OFF_PROC_ENTRIES, PETSC_TRUE), "make a matrix");
   if (std::ranges::any_of(entries_.variables(), [](const SystemVariable& v) { return v.mass == 0.0; }))
     check_petsc(MatCreateVecs(matrix_, &ones_, &sums_), "make vectors");
 }
 
-/// Leaves the first value of each place to PETSc, which passes over negative rows.
-void GridMatrix::fold(Pattern& pattern) {
+/// The entries, and diagonals, also of variables that their own equations do not read.
+void GridMatrix::make_terms() {
+  std::vector<bool> has_diagonal(entries_.variables().size(), false);
+  const auto mass = [&](int v) { return entries_.variables()[static_cast<std::size_t>(v)].mass; };
+  for (std::size_t e = 0; e < entries_.all().size(); ++e) {
+    const JacobianEntries::Entry& entry = entries_.all()[e];
+    const bool is_diagonal = entry.row == entry.column && entry.offset == Offset{0, 0, 0};
+    if (is_diagonal) has_diagonal[static_cast<std::size_t>(entry.row)] = true;
+    terms_.push_back({entry.row, entry.column, entry.offset, is_diagonal ? mass(entry.row) : 0.0, e});
+  }
+  for (int v = 0; v < static_cast<int>(has_diagonal.size()); ++v)
+    if (!has_diagonal[static_cast<std::size_t>(v)]) terms_.push_back({v, v, {0, 0, 0}, mass(v), {}});
+}
+
+/// Gives the matrix its pattern, and each value its position.
+void GridMatrix::allocate(const Pattern& pattern) {
   std::vector<std::int64_t> order(pattern.rows.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
   const auto place = [&](std::int64_t i) {
     return std::pair(pattern.rows[static_cast<std::size_t>(i)], pattern.columns[static_cast<std::size_t>(i)]);
   };
   std::ranges::stable_sort(order, {}, place);
-  for (std::size_t i = 1, first = 0; i < order.size(); ++i) {
-    if (place(order[i]) == place(order[first]))
-      folded_.push_back({order[i], order[first]});
-    else
-      first = i;
+  PetscInt first_row = 0;
+  check_petsc(MatGetOwnershipRange(matrix_, &first_row, nullptr), "make a matrix");
+  std::vector<PetscInt> begins(static_cast<std::size_t>(rows_) + 1, 0), columns;
+  PetscInt others = 0;  // in columns of other ranks
+  positions_.assign(order.size(), 0);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto [row, column] = place(order[i]);
+    const bool is_own = column >= first_row && column < first_row + rows_;
+    if (i == 0 || place(order[i]) != place(order[i - 1])) {
+      columns.push_back(column);
+      begins[static_cast<std::size_t>(row - first_row) + 1] = static_cast<PetscInt>(columns.size());
+      if (!is_own) ++others;
+    } else {
+      folded_.push_back({order[i]});
+    }
+    const auto nonzeros = static_cast<PetscInt>(columns.size());
+    positions_[static_cast<std::size_t>(order[i])] = is_own ? nonzeros - others - 1 : -others;
   }
-  for (const Folded& folded : folded_) pattern.rows[static_cast<std::size_t>(folded.value)] = -1;
+  for (Folded& folded : folded_)
+    folded.position = std::exchange(positions_[static_cast<std::size_t>(folded.value)], not_alone);
+  std::ranges::sort(folded_, {}, &Folded::value);
+  for (const std::int64_t value : pattern.flipped) {
+    const auto folded = std::ranges::lower_bound(folded_, value, {}, &Folded::value);
+    if (folded != folded_.end() && folded->value == value)
+      folded->sign = -1.0;
+    else
+      flipped_.push_back(positions_[static_cast<std::size_t>(value)]);
+  }
+  check_petsc(MatSeqAIJSetPreallocationCSR(matrix_, begins.data(), columns.data(), nullptr), "make a matrix");
+  check_petsc(MatMPIAIJSetPreallocationCSR(matrix_, begins.data(), columns.data(), nullptr), "make a matrix");
+}
+
+/// The values of one rank, by their positions: from 0 those in its own columns, below 0 the others backwards.
+class GridMatrix::Values {
+ public:
+  explicit Values(Mat matrix) : own_(matrix) {
+    PetscBool is_distributed = PETSC_FALSE;
+    PetscObjectTypeCompare(reinterpret_cast<PetscObject>(matrix), MATMPIAIJ, &is_distributed);
+    if (is_distributed == PETSC_TRUE)
+      check_petsc(MatMPIAIJGetSeqAIJ(matrix, &own_, &others_, nullptr), "fill a matrix");
+    check_petsc(MatSeqAIJGetArray(own_, &in_own_), "fill a matrix");
+    if (others_ != nullptr) check_petsc(MatSeqAIJGetArray(others_, &in_others_), "fill a matrix");
+  }
+  ~Values() {
+    MatSeqAIJRestoreArray(own_, &in_own_);
+    if (others_ != nullptr) MatSeqAIJRestoreArray(others_, &in_others_);
+  }
+  Values(const Values&) = delete;
+  Values& operator=(const Values&) = delete;
+  double& operator[](PetscInt position) { return position >= 0 ? in_own_[position] : in_others_[-position - 1]; }
+
+ private:
+  Mat own_, others_ = nullptr;
+  double *in_own_ = nullptr, *in_others_ = nullptr;
+};
+
+/// Some cells at a time, whose values stay in the cache from term to term. @returns whether all are finite.
+bool GridMatrix::evaluate(double a, Values& values) const {
+  constexpr std::size_t at_a_time = 64;
+  constexpr double largest = std::numeric_limits<double>::max();
+  bool is_infinite = false;
+  const std::size_t terms = terms_.size();
+  const std::int64_t* const places = places_->data();
+  const auto value_of = [&](const Term& term, std::int64_t place) {
+    return term.entry ? term.mass - a * entries_.all()[*term.entry].at(place) : term.mass;
+  };
+  for (std::size_t first = 0; first < places_->size(); first += at_a_time) {
+    const std::size_t last = std::min(first + at_a_time, places_->size());
+    for (std::size_t i = 0; i < terms; ++i) {
+      const Term& term = terms_[i];
+      const PetscInt* position = positions_.data() + first * terms + i;
+      for (std::size_t c = first; c < last; ++c, position += terms) {
+        const double value = value_of(term, places[c]);
+        is_infinite |= !(std::fabs(value) <= largest);
+        if (*position != not_alone) values[*position] = value;
+      }
+    }
+  }
+  for (const PetscInt position : flipped_) values[position] *= -1.0;
+  for (const Folded& folded : folded_) {
+    const auto value = static_cast<std::size_t>(folded.value);
+    values[folded.position] += folded.sign * value_of(terms_[value % terms], places[value / terms]);
+  }
+  return !is_infinite;
 }
 
 void GridMatrix::assemble(double a) {
-  double* value = values_.data();
-  for (const JacobianEntries::Entry& entry : entries_.all())
-    for (const std::int64_t place : *places_) *value++ = -a * entry.at(place);
-  for (const std::int64_t i : flipped_) values_[static_cast<std::size_t>(i)] *= -1.0;
-  for (const Folded& folded : folded_)
-    values_[static_cast<std::size_t>(folded.into)] += values_[static_cast<std::size_t>(folded.value)];
-  is_finite_ = !comm_->any(!std::ranges::all_of(values_, [](double v) { return std::isfinite(v); }));
-  check_petsc(MatSetValuesCOO(matrix_, values_.data(), INSERT_VALUES), "assemble a matrix");
+  {
+    Values values(matrix_);
+    is_finite_ = !comm_->any(!evaluate(a, values));
+  }
+  check_petsc(MatAssemblyBegin(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");
+  check_petsc(MatAssemblyEnd(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");
   pinned_.clear();
   if (ones_ == nullptr) return;
   for (int v = 0; v < static_cast<int>(entries_.variables().size()); ++v)

@@ -3,6 +3,10 @@
 
 #include <petscmat.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -47,11 +51,24 @@ class GridMatrix {
 
  private:
   struct Pattern;
-  /// Two values of one place in the matrix: they are added up here, in the same order on any number of ranks.
-  struct Folded {
-    std::int64_t value = 0, into = 0;
+  class Values;
+  /// What a row has in one column: mass - a entry.
+  struct Term {
+    int row = 0, column = 0;
+    Offset offset{0, 0, 0};
+    double mass = 0.0;
+    std::optional<std::size_t> entry;  // of entries_
   };
-  void fold(Pattern& pattern);
+  /// A second value of a place in the matrix: it is added to the first, in the same order on any number of ranks.
+  struct Folded {
+    std::int64_t value = 0;  // its number: cell by cell, of all terms
+    PetscInt position = 0;
+    double sign = 1.0;
+  };
+  static constexpr PetscInt not_alone = std::numeric_limits<PetscInt>::min();
+  void make_terms();
+  void allocate(const Pattern& pattern);
+  bool evaluate(double a, Values& values) const;
   bool knows_differences_alone(int variable, double a);
   double diagonal_of(int variable) const;
   void pin(int variable);
@@ -71,8 +88,9 @@ class GridMatrix {
   Vec ones_ = nullptr, sums_ = nullptr;  // where there are constrained variables
   std::vector<int> pinned_;
   std::vector<std::pair<PetscInt, double>> pins_;
-  CountedVector<double> values_;         // of the entries, one after another, each for all cells; then of M
-  CountedVector<std::int64_t> flipped_;  // which of them change their sign at walls
+  std::vector<Term> terms_;
+  CountedVector<PetscInt> positions_;  // of the values (Values); not_alone: it is folded
+  CountedVector<PetscInt> flipped_;    // those whose values change their sign at walls
   CountedVector<Folded> folded_;
 };
 
