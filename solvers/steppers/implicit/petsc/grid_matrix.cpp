@@ -113,8 +113,7 @@ void GridMatrix::allocate(const Pattern& pattern) {
     return std::pair(pattern.rows[static_cast<std::size_t>(i)], pattern.columns[static_cast<std::size_t>(i)]);
   };
   std::ranges::stable_sort(order, {}, place);
-  PetscInt first_row = 0;
-  check_petsc(MatGetOwnershipRange(matrix_, &first_row, nullptr), "make a matrix");
+  const PetscInt first_row = order.empty() ? 0 : pattern.rows[static_cast<std::size_t>(order.front())];
   std::vector<PetscInt> begins(static_cast<std::size_t>(rows_) + 1, 0), columns;
   PetscInt others = 0;  // in columns of other ranks
   positions_.assign(order.size(), 0);
