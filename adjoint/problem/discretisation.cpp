@@ -163,10 +163,13 @@ void Discretisation::set_series(std::size_t series, const std::vector<double>& v
   if (stop_) stop_->set_series(series, values);
 }
 
-void Discretisation::look_for_end(std::int64_t k, double* state) {
+bool Discretisation::ends_with(std::int64_t k, double* state) {
   tables_->bind_state(symbols_.between, state);
+  const std::int64_t steps = time_->steps();
+  time_->end_at(k);
   const Moment moment = time_->moment(k);
-  if (stop_->is_met(moment.is_switch ? moment.before_break() : moment)) time_->end_at(k);
+  time_->end_at(steps);
+  return stop_->is_met(moment.is_switch ? moment.before_break() : moment);
 }
 
 std::vector<const KernelLibrary*> Discretisation::libraries() const {

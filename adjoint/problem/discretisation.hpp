@@ -62,8 +62,8 @@ class Discretisation {
   /// Decides what follows state k, which is reached for the first time: the next step, or the end. @param trial where
   /// steps are tried (TimeLine). Collective.
   void reach(std::int64_t k, double* state, StepTrial* trial) {
+    if (stop_ && k > 0 && ends_with(k, state)) return time_->end_at(k);
     time_->reach(k, {*grid_, state, trial});
-    if (stop_ && k > 0) look_for_end(k, state);
   }
   /// Whether a condition on the state ends the run.
   bool has_end_condition() const { return stop_.has_value(); }
@@ -75,7 +75,8 @@ class Discretisation {
   void make_jumps();
   /// For steps that errors decide. @throws InputError without.
   void require_estimates() const;
-  void look_for_end(std::int64_t k, double* state);
+  /// Whether the condition is met by a state. As if the run ended with it: no step that follows is known.
+  bool ends_with(std::int64_t k, double* state);
 
   SimulationSpec& spec_;
   Communicator comm_;

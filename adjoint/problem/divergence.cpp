@@ -15,19 +15,6 @@
 
 namespace hindsight {
 
-BadValue find_bad_value(const Grid& grid, const std::vector<double*>& cells) {
-  const Box box = grid.interior();
-  for (std::size_t f = 0; f < cells.size(); ++f) {
-    if (grid.operations().are_finite(box.extent(), grid.block(box, cells[f]))) continue;
-    std::vector<double> values(static_cast<std::size_t>(box.cells()));
-    pack_cells(grid, cells[f], values.data());
-    const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
-    const std::int64_t at = bad - values.begin(), nx = grid.cells()[0], ny = grid.cells()[1];
-    return {static_cast<int>(f), {at % nx, at / nx % ny, at / nx / ny}};
-  }
-  return {};
-}
-
 double DivergenceFinder::value(const double* cells, const Index3& cell, const Offset& offset) const {
   const Layout& layout = grid_.layout();
   const std::int64_t i = cell[0] + offset[0], j = cell[1] + offset[1], k = cell[2] + offset[2];
@@ -104,23 +91,60 @@ std::string DivergenceFinder::initial(const BadValue& bad) const {
                      cause.empty() ? "" : ": " + cause);
 }
 
+std::vector<double> DivergenceFinder::values_at(double* state, const Index3& cell) const {
+  const Layout& layout = grid_.layout();
+  std::vector<double> values;
+  for (std::size_t f = 0; f < model_.fields.size(); ++f)
+    values.push_back(value(state + layout.origin + layout.field_stride * static_cast<std::int64_t>(f), cell, {}));
+  return values;
+}
+
+/// Of the equations, where they read these values of the fields; empty where all have values.
+std::string DivergenceFinder::cause_at(const std::vector<double>& values, double t, double h,
+                                       const Index3& cell) const {
+  const Stage stage{t, h, [&](std::size_t f, const Index3&, const Offset&) { return values[f]; }};
+  for (std::size_t f = 0; f < values.size(); ++f)
+    if (std::string cause = cause_in(model_.right_hand_sides[f], spec_.names.equations[f], stage, cell); !cause.empty())
+      return cause;
+  return "";
+}
+
 /// The evaluations one after another at one cell, whose inputs depend on that cell alone.
 std::string DivergenceFinder::cause_at_cell(StepTime time, double* before, const Index3& cell) const {
-  const Layout& layout = grid_.layout();
-  std::vector<double> start;
-  for (std::size_t f = 0; f < model_.fields.size(); ++f)
-    start.push_back(value(before + layout.origin + layout.field_stride * static_cast<std::int64_t>(f), cell, {}));
+  const std::vector<double> start = values_at(before, cell);
   std::vector<std::vector<double>> slopes;
   for (const Stepper::Evaluation& evaluation : stepper_.evaluations(time)) {
     const std::vector<double> input = stepper_.input_at_cell(slopes.size(), time, start, slopes);
+    if (std::string cause = cause_at(input, evaluation.t, time.h, cell); !cause.empty()) return cause;
     const Stage stage{evaluation.t, time.h, [&](std::size_t f, const Index3&, const Offset&) { return input[f]; }};
-    for (std::size_t f = 0; f < input.size(); ++f)
-      if (std::string cause = cause_in(model_.right_hand_sides[f], spec_.names.equations[f], stage, cell);
-          !cause.empty())
-        return cause;
     slopes.push_back(interpret(model_.right_hand_sides, bindings(stage, cell)));
   }
   return "";
+}
+
+/// The operation of an event that has no value; jumps of one time follow each other.
+std::string DivergenceFinder::cause_in_jump(StepTime time, double* before, const BadValue& bad) const {
+  std::vector<double> values = values_at(before, bad.cell);
+  for (const Jump& jump : spec_.jumps) {
+    if (std::ranges::none_of(jump.times, [&](double t) { return std::fabs(t - time.t) <= 1e-9 * time.h; })) continue;
+    const std::vector<double> from = values;
+    const Stage stage{time.t, time.h, [&](std::size_t f, const Index3&, const Offset&) { return from[f]; }};
+    for (const Jump::Assignment& assignment : jump.set) {
+      const std::string where = "the event" + (jump.place.text().empty() ? "" : " (" + jump.place.text() + ")");
+      if (std::string cause = cause_in(assignment.value, where, stage, bad.cell); !cause.empty()) return cause;
+      values[assignment.field] = interpret({assignment.value}, bindings(stage, bad.cell)).front();
+    }
+  }
+  return "";
+}
+
+/// What the method says, with the operation that has no value where that is why.
+std::string DivergenceFinder::cause_of_failure(const StepFailure& failure, StepTime time, double* before,
+                                               const Index3& cell) const {
+  const std::string operation = failure.is_of_jump && failure.bad.field >= 0 ? cause_in_jump(time, before, failure.bad)
+                                : failure.at.empty()                         ? ""
+                                                     : cause_at(failure.at, failure.t, time.h, cell);
+  return failure.why + (failure.why.empty() || operation.empty() ? "" : ": ") + operation;
 }
 
 /// Of the slopes that the bad value followed from, which were evaluated on inputs that are finite.
@@ -139,7 +163,17 @@ std::string DivergenceFinder::cause_in_evaluations(StepTime time, std::size_t co
   return "";
 }
 
-std::string DivergenceFinder::step(StepTime time, double* before, double end, const BadValue& bad) const {
+std::optional<DivergenceFinder::Trouble> DivergenceFinder::trouble(StepTime time, double* before,
+                                                                   const BadValue& bad) const {
+  const auto in_field = [&](int field, const Index3& cell, std::string why) {
+    return Trouble{"field '" + model_.fields[static_cast<std::size_t>(field)] + "'", place_text(grid_, cell), why};
+  };
+  const StepFailure failure = stepper_.failure();
+  if (grid_.communicator().any(failure.is_of_jump)) {  // what follows from it says nothing
+    if (!failure.is_of_jump) return std::nullopt;
+    if (failure.bad.field < 0) return Trouble{"the state", "", failure.why};
+    return in_field(failure.bad.field, failure.bad.cell, cause_of_failure(failure, time, before, failure.bad.cell));
+  }
   const std::vector<Stepper::Evaluation> all = stepper_.evaluations(time);
   const bool keeps_inputs = !all.empty() && !all.front().input.empty();
   BadValue first = bad;
@@ -152,18 +186,41 @@ std::string DivergenceFinder::step(StepTime time, double* before, double end, co
     first = of_input;
     count = i;
   }
-  if (first.field < 0) return "";
-  const StepFailure failure = stepper_.failure();
-  if (failure.is_of_all_cells && failure.is_known())
-    return fmt::format("diverged: the state is not finite after step {} (t = {:.6g}): {}", time.index + 1, end,
-                       failure.why);
-  const std::string cause = failure.is_known() ? failure.why
+  if (first.field < 0) return std::nullopt;
+  if (failure.is_of_all_cells && failure.is_known()) return Trouble{"the state", "", failure.why};
+  if (failure.bad.field >= 0) first = failure.bad;
+  const std::string cause = failure.is_known() ? cause_of_failure(failure, time, before, first.cell)
                             : keeps_inputs     ? cause_in_evaluations(time, count, first)
                                                : cause_at_cell(time, before, first.cell);
-  return fmt::format("diverged: field '{}' is not finite after step {} (t = {:.6g}){}: {}",
-                     model_.fields[static_cast<std::size_t>(first.field)], time.index + 1, end,
-                     place_text(grid_, first.cell),
-                     cause.empty() ? "its values overflowed" + methods().find(spec_.method).advice : cause);
+  return in_field(first.field, first.cell,
+                  cause.empty() ? "its values overflowed" + methods().find(spec_.method).advice : cause);
+}
+
+std::string DivergenceFinder::step(StepTime time, double* before, double end, const BadValue& bad) const {
+  const std::optional<Trouble> found = trouble(time, before, bad);
+  if (!found) return "";
+  return fmt::format("diverged: {} is not finite after step {} (t = {:.6g}){}: {}", found->what, time.index + 1, end,
+                     found->place, found->why);
+}
+
+std::string DivergenceFinder::tried(StepTime time, double* before, double* next) const {
+  const Layout& layout = grid_.layout();
+  std::vector<double*> cells;
+  for (std::size_t f = 0; f < model_.fields.size(); ++f)
+    cells.push_back(next + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+  if (const auto found = trouble(time, before, find_bad_value(grid_, cells)))
+    return found->what + " is not finite" + found->place + ": " + found->why;
+  const Stepper::WorstError worst = stepper_.worst_error(tables_);
+  if (std::isfinite(worst.ratio)) return "";
+  const Stage end{time.at(1.0), time.h, [&](std::size_t f, const Index3& cell, const Offset& offset) {
+                    return value(cells[f], cell, offset);
+                  }};
+  for (std::size_t f = 0; f < cells.size(); ++f)
+    if (std::string cause = cause_in(model_.right_hand_sides[f], spec_.names.equations[f], end, worst.cell);
+        !cause.empty())
+      return "dt(" + model_.fields[f] + ") is not finite at the end of the step" + place_text(grid_, worst.cell) +
+             ": " + cause;
+  return "";
 }
 
 DivergenceFinder DivergenceWatch::finder() const {
@@ -182,6 +239,7 @@ void DivergenceWatch::require_finite(std::int64_t k, const Buffer& state) {
 
 void DivergenceWatch::report(std::int64_t k) {
   const TimeLine& time = problem_.time();
+  problem_.stepper().watch_slopes(true);
   Buffer before = good_;
   for (std::int64_t step = good_step_; before && step < k; ++step) {
     Buffer next = states_.acquire();

@@ -2,24 +2,17 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "adjoint/problem/states.hpp"
 #include "solvers/equations/interpret.hpp"
+#include "solvers/grid/bad_value.hpp"
 #include "solvers/steppers/stepper.hpp"
 #include "solvers/steppers/tables.hpp"
 
 namespace hindsight {
-
-/// The first owned value that is not finite, field by field; field is -1 when all are.
-struct BadValue {
-  int field = -1;
-  Index3 cell{0, 0, 0};
-};
-
-/// @param cells local cell (0,0,0) of each field.
-BadValue find_bad_value(const Grid& grid, const std::vector<double*>& cells);
 
 /// Evaluates the case's expressions again, at one cell, by the interpreter.
 class DivergenceFinder {
@@ -33,6 +26,9 @@ class DivergenceFinder {
   /// tables. @param before the state that it was taken from. @param end time after it. Empty on ranks where the new
   /// state is finite; at least one has a sentence. Collective.
   std::string step(StepTime time, double* before, double end, const BadValue& bad) const;
+  /// The same of a step that was tried and has no finite error: what is not finite, where and why. @param next the
+  /// state after it, as far as there is one. Empty on ranks that do not know. Collective.
+  std::string tried(StepTime time, double* before, double* next) const;
 
  private:
   /// Values of the states' fields as a stage has them, at a cell and an offset from it.
@@ -47,6 +43,15 @@ class DivergenceFinder {
   std::string cause_beyond_wall(std::size_t field, const Offset& offset, const Stage& stage, const Index3& cell) const;
   std::string cause_in_evaluations(StepTime time, std::size_t count, const BadValue& bad) const;
   std::string cause_at_cell(StepTime time, double* before, const Index3& cell) const;
+  std::string cause_at(const std::vector<double>& values, double t, double h, const Index3& cell) const;
+  std::string cause_in_jump(StepTime time, double* before, const BadValue& bad) const;
+  std::string cause_of_failure(const StepFailure& failure, StepTime time, double* before, const Index3& cell) const;
+  std::vector<double> values_at(double* state, const Index3& cell) const;
+  /// What is not finite, " at x = 0.5", and why.
+  struct Trouble {
+    std::string what, place, why;
+  };
+  std::optional<Trouble> trouble(StepTime time, double* before, const BadValue& bad) const;
   double value(const double* cells, const Index3& cell, const Offset& offset) const;
 
   const SimulationSpec& spec_;

@@ -1,6 +1,7 @@
 // The step that was tried last: where it is accepted it need not be taken again.
 #pragma once
 
+#include "adjoint/problem/divergence.hpp"
 #include "adjoint/problem/states.hpp"
 #include "solvers/steppers/methods.hpp"
 
@@ -13,9 +14,11 @@ class TriedStep final : public StepTrial {
 
   /// Steps are tried from this state from now on. @param keeps_record whether the step, if it is taken, is recorded.
   void begin(const Buffer& from, bool keeps_record);
+  /// @throws NumericsError where the step begins with a jump that is not finite.
   double error(StepTime step) override;
   int order() const override { return problem_.stepper().error_order(); }
   std::string failure() const override { return problem_.stepper().failure().why; }
+  std::string cause() override;
   std::string advice() const override { return methods().find(problem_.spec().method).advice_on_many_steps; }
 
   /// Whether it is step k from this state, as the time line has it.
@@ -28,6 +31,9 @@ class TriedStep final : public StepTrial {
   void forget();
 
  private:
+  double try_step();
+  DivergenceFinder finder() const;
+
   Discretisation& problem_;
   States& states_;
   StepTime step_{0.0, 0.0, -1};

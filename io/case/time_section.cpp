@@ -1,4 +1,6 @@
 // The section `time` of a case.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -103,28 +105,51 @@ void read_rules(Value time, TimeText& t) {
   if (t.rules.most > 0 && t.rules.least > t.rules.most) time.fail("time.least is larger than time.most");
 }
 
-void read_end_by_condition(Value& until, Value time, TimeText& t) {
-  t.until = until.expression();
-  Value most = time.at("at most");
+/// The first step that is tried.
+void require_within_bounds(const Value& step, const TimeText& t) {
+  if (t.step < t.rules.least) step.fail("time.step is shorter than time.least allows");
+  if (t.rules.most > 0 && t.step > t.rules.most) step.fail("time.step is longer than time.most allows");
+}
+
+std::int64_t read_most_steps(const Value& most) {
   const std::int64_t steps = most.integer();
   if (steps < 1) most.fail("time.at most: at least 1 step is needed");
-  t.rules.at_most = steps;
-  if (t.steps == "adaptive") {
-    t.to = time.at("to").number();
-    return;
-  }
-  if (time.find("to")) until.fail("time.until and time.to cannot both be given; 'at most' bounds the steps");
-  t.to = t.from + static_cast<double>(steps) * t.step;
+  return steps;
 }
 
 void read_end(Value time, TimeText& t) {
-  if (auto until = time.find("until")) return read_end_by_condition(*until, time, t);
-  if (auto most = time.find("at most")) {
-    if (t.steps != "adaptive") most->fail("time.at most belongs to time.until, which is missing");
-    t.rules.at_most = most->integer();
-    if (t.rules.at_most < 1) most->fail("time.at most: at least 1 step is needed");
+  auto until = time.find("until");
+  if (until) t.until = until->expression();
+  auto most = time.find("at most");
+  const bool is_adaptive = t.steps == "adaptive", is_table = t.steps == "table";
+  if (most && is_table) most->fail("time.at most: a table has as many steps as it has (time.times)");
+  if (most && !is_adaptive && !until) most->fail("time.at most belongs to time.until, which is missing");
+  if (most) t.rules.at_most = read_most_steps(*most);
+  if (!until || is_adaptive || is_table) {
+    t.to = time.at("to").number();
+    return;
   }
-  t.to = time.at("to").number();
+  if (!most) t.rules.at_most = read_most_steps(time.at("at most"));
+  if (time.find("to")) until->fail("time.until and time.to cannot both be given; 'at most' bounds the steps");
+  t.to = t.from + static_cast<double>(t.rules.at_most) * t.step;
+}
+
+/// A table of another unit, or of another run, shall not go unnoticed.
+void require_fitting_table(const Value& file, const TimeText& t) {
+  std::vector<double> inside{t.from};
+  for (const double time : t.rules.times)
+    if (time > t.from && time <= t.to) inside.push_back(time);
+  if (inside.size() == 1)
+    file.fail(fmt::format("{}: none of its times, from {:.6g} to {:.6g}, lies in the run, from {:.6g} to {:.6g}",
+                          t.table, t.rules.times.front(), t.rules.times.back(), t.from, t.to));
+  double longest = 0.0;
+  for (std::size_t i = 1; i < inside.size(); ++i) longest = std::max(longest, inside[i] - inside[i - 1]);
+  const double left = t.to - inside.back();
+  if (left > longest * (1 + 1e-6))
+    file.fail(
+        fmt::format("{} ends at t = {:.6g}, and the step that is left to time.to, {:.6g}, would be longer than all "
+                    "others: {:.6g}",
+                    t.table, inside.back(), t.to, left));
 }
 
 /// Who decides the steps, if the case does not say.
@@ -192,10 +217,14 @@ void read_time(Value time, Case& result) {
   }
   read_rules(time, t);
   const std::optional<Value> switches = time.find("switches");
-  const bool needs_step = t.steps != "adaptive" && t.steps != "table";
+  const bool is_table = t.steps == "table", needs_step = t.steps != "adaptive" && !is_table;
+  if (auto step = time.find("step"); step && is_table)
+    step->fail("time.step: the steps are those of the table (time.times)");
   if (needs_step || time.has("step")) t.step = read_positive(time.at("step"));
+  if (t.steps == "adaptive" && time.has("step")) require_within_bounds(time.at("step"), t);
   read_end(time, t);
   time.finish();
+  if (is_table && t.to > t.from) require_fitting_table(time.at("times"), t);
   if (!(t.to > t.from)) time.at(time.has("to") ? "to" : "until").fail("time.to must be later than time.from");
   const double span = t.to - t.from;
   if (t.step == 0.0) t.step = t.steps == "adaptive" ? 1e-6 * span : span;

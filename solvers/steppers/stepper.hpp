@@ -103,6 +103,19 @@ class Stepper {
                           double* const* /*stages*/) {
     return 0.0;
   }
+  // For messages on steps that fail.
+  /// From now on failure() tells of evaluations within a step that are not finite, where the method does not keep what
+  /// evaluations() needs.
+  virtual void watch_slopes(bool /*wanted*/) {}
+  /// try_step() looks at the error of one field alone from now on, or of all again.
+  virtual void judge_by(Tables& /*tables*/, std::optional<std::size_t> /*field*/) {}
+  /// What try_step() found on this rank last.
+  struct WorstError {
+    double ratio = 0.0;  ///< the largest, squared; not finite where one is not
+    Index3 cell{0, 0, 0};
+  };
+  virtual WorstError worst_error(const Tables& /*tables*/) const { return {}; }
+
   /// The adjoint of the recorded step. Reads `lambda`, of the new state (its ghosts are scratch), and writes all owned
   /// cells of all arrays of `lambda_next`, of the old one, which comes with values of no meaning. Adds to the sums.
   virtual void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,

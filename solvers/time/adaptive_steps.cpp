@@ -39,7 +39,7 @@ class AdaptiveSteps final : public StepSource {
     bool was_rejected = false;
     double ratio = try_step(line, to, reached);
     while (!(ratio <= 1.0)) {
-      if (asked <= least(line, t)) fail_of_length(k, t, to - t, ratio);
+      if (asked <= least(line, t)) fail_of_length(k, t, to - t, ratio, reached.trial->cause());
       asked = bounded(line, t, (to - t) * factor_after_rejection(ratio, reached.trial->order()));
       to = target(line, t, asked);
       was_rejected = true;
@@ -123,20 +123,29 @@ class AdaptiveSteps final : public StepSource {
     state_.ratio_before = std::max(ratio, 1e-4);
   }
 
-  [[noreturn]] void fail_of_length(std::int64_t k, double t, double h, double ratio) const {
-    const std::string error = std::isfinite(ratio)
-                                  ? fmt::format("{:.3g} times what the tolerance allows{}", ratio, failures())
-                                  : "not finite" + (failed_.why.empty() ? "" : ": " + failed_.why);
+  /// @param cause see StepTrial.
+  [[noreturn]] void fail_of_length(std::int64_t k, double t, double h, double ratio, const std::string& cause) const {
+    constexpr double about = 1.01;
+    const std::string times = ratio < about ? "slightly more than" : fmt::format("{:.3g} times", ratio);
+    const std::string error = std::isfinite(ratio) ? times + " what the tolerance allows" +
+                                                         (cause.empty() ? "" : ", largest in " + cause) + failures()
+                                                   : "not finite" + (cause.empty() ? "" : ": " + cause);
+    const std::string bound = rules_.least > 0 && h <= about * rules_.least
+                                  ? fmt::format(", and time.least allows none below {:.3g}", rules_.least)
+                                  : "";
     throw NumericsError(
         fmt::format("step {} at t = {:.10g} cannot be made short enough: with a length of {:.3g} its "
-                    "estimated error is {}",
-                    k, t, h, error));
+                    "estimated error is {}{}",
+                    k, t, h, error, bound));
   }
   [[noreturn]] void fail_of_many(const TimeLine& line, double t, const std::string& advice) const {
+    const bool is_bounded = rules_.most > 0 && state_.proposed >= rules_.most;
     throw NumericsError(fmt::format(
         "{} steps (time.at most) end at t = {:.10g}, before the run does at t = {:.10g}; the next one would be {:.3g} "
-        "long{}. Allow more, or loosen time.tolerance{}",
-        rules_.at_most, t, line.landings().back(), state_.proposed, failures(), advice));
+        "long{}{}. Allow more, or {}",
+        rules_.at_most, t, line.landings().back(), bounded(line, t, state_.proposed),
+        is_bounded ? ", as time.most has it" : "", failures(),
+        is_bounded ? "longer ones (time.most)" : "loosen time.tolerance" + advice));
   }
   /// "; 12 of the steps that were tried had no finite error, the last ..."; empty where all had one.
   std::string failures() const {

@@ -36,6 +36,9 @@ class StepTrial {
   virtual int order() const = 0;
   /// Why the last one was not finite, where the method knows, in words; "" on ranks that do not.
   virtual std::string failure() const { return ""; }
+  /// Of the last one, whose error was too large: what is not finite, where and why, or the field and the place of the
+  /// largest error; "" where that is not known. Collective, the same on all ranks. It may try the step again.
+  virtual std::string cause() { return ""; }
   /// What else may help where steps are too short, to be added to a sentence; "" where there is nothing.
   virtual std::string advice() const { return ""; }
 };

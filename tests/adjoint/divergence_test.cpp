@@ -47,6 +47,53 @@ TEST(Divergence, OfOdesNamesTheOperation) {
   expect_parts(message_of(ode("v^a/v")), {"division by zero in 'v^a/v'"});
 }
 
+std::string with_time(const std::string& time) {
+  return "case: ode\nstate: {u: {initial: 1}, v: {initial: 1}}\nequations:\n  dt(u): \"-1\"\n  dt(v): \"log(u)\"\n"
+         "time: {" +
+         time + ", to: 2}\n";
+}
+
+/// Whichever field comes first, and whether a stage is solved for or not.
+TEST(Divergence, OfImplicitStepsNamesTheOperation) {
+  for (const char* method : {"beuler", "cn", "bdf2", "sdirk3", "esdirk4", "ros3p", "rodas4"})
+    expect_parts(message_of(with_time("method: " + std::string(method) + ", step: 0.05")),
+                 {"field 'v' is not finite after step 2", "logarithm of a negative number (-",
+                  "in 'log(u)' of dt(v) (test.yaml:5:11)"});
+}
+
+TEST(Divergence, OfStepsThatErrorsDecideNamesTheOperation) {
+  for (const char* method : {"bs3", "dopri5", "rodas4", "esdirk4", "bdf2"})
+    expect_parts(message_of(with_time("method: " + std::string(method) + ", tolerance: 1e-5")),
+                 {"cannot be made short enough: with a length of ", "its estimated error is not finite: ",
+                  "logarithm of a negative number (-", "in 'log(u)' of dt(v) (test.yaml:5:11)"});
+}
+
+TEST(Divergence, OfErrorsThatAreTooLargeNamesTheField) {
+  for (const char* method : {"dopri5", "rodas4"}) {
+    expect_parts(message_of(with_time("method: " + std::string(method) + ", tolerance: 1e-6, least: 0.9")),
+                 {"times what the tolerance allows, largest in 'v', and time.least allows none below 0.9"});
+    const std::string line =
+        "case: line\ngrid: {x: {cells: 10, to: 1}}\nstate: {w: {initial: 1}, u: {initial: x}}\n"
+        "equations: {dt(w): 0, dt(u): \"-u + 0.1*dx(u) + 0*w\"}\ntime: {method: " +
+        std::string(method) + ", tolerance: 1e-9, least: 0.9, to: 10}\n";
+    expect_parts(message_of(line), {"largest in 'u' at x = 0."});
+  }
+}
+
+TEST(Divergence, OfEventsNamesTheOperation) {
+  const std::string text =
+      "case: event\ngrid: {x: {cells: 10, to: 1}}\nstate: {u: {initial: x}}\n"
+      "equations: {dt(u): \"-u\"}\nevents: [{at: 2, set: {u: \"log(u - 0.03)\"}}]\ntime: {";
+  for (const char* time : {"step: 0.1", "method: dopri5, tolerance: 1e-6", "method: sdirk3, step: 0.1"})
+    for (const bool on_device : {false, true}) {
+      if (on_device && std::string(time).find("sdirk3") != std::string::npos) continue;
+      expect_parts(message_of(text + time + ", to: 10}\n", on_device),
+                   {"at x = 0.05: the event at t = 2 gives 'u' a value that is not finite: logarithm of a negative "
+                    "number (-0.02323",
+                    "in 'log(u - 0.03)' of the event (test.yaml:5"});
+    }
+}
+
 /// A branch that is not taken is not to blame.
 TEST(Divergence, FollowsTheBranchThatIsTaken) {
   expect_parts(message_of(ode("where(v < 0.55, 0, sqrt(a - v)) + where(v > 100, 1/0, 0)")),

@@ -71,6 +71,22 @@ TEST(Until, EndsAtTheLatestAndFollowsTheParameters) {
   EXPECT_EQ(bounded.simulation().time().steps(), 17);
 }
 
+/// The end is seen before a step is tried that follows it: no bound on steps, and no event there, matters any more.
+TEST(Until, EndsBeforeTheNextStepIsTried) {
+  const std::string text = heat + "events: [{at: 0.3, set: {u: \"log(u - 5)\"}}]\n" +
+                           "time: {method: dopri5, tolerance: 1e-5, to: 10, until: \"norm(t + 0*u) > 0.29999\"}\n";
+  const auto run = [](const Case& c) {
+    Session session(c, test::world(), Sensitivities::adjoint);
+    const Evaluation evaluation = session.gradient({});
+    return std::pair(session.simulation().time().steps(), evaluation.gradient);
+  };
+  const auto [steps, gradient] = run(test::text_case(text));
+  EXPECT_GT(steps, 5);
+  const auto [bounded, same] = run(test::text_case(text, {"time.at most=" + std::to_string(steps)}));
+  EXPECT_EQ(bounded, steps);
+  EXPECT_EQ(same, gradient);
+}
+
 /// However many steps there may be: all slots are touched before the first one.
 TEST(Until, TakesLittleMemoryUnlessTold) {
   const std::string time = "time: {step: 0.004, until: \"norm(u) < 0.5\", at most: 100000000}\n";

@@ -121,6 +121,14 @@ TEST(Emulation, StepsThatErrorsDecide) {
       {forwards});
 }
 
+TEST(Emulation, Events) {
+  const std::string events = "events: [{at: [0.001, 0.004], set: {u: \"u + b*x\"}}]\n";
+  for (const std::vector<std::string>& set :
+       {std::vector<std::string>{}, {"time.method=dopri5", "time.tolerance=1e-5", "time.to=0.02"}})
+    expect_the_same(test::text_case(text("x: {cells: 13, to: 1}, y: {cells: 9, to: 1}", one_field) + events, set),
+                    {forwards});
+}
+
 TEST(Emulation, LongRows) {
   expect_the_same(test::text_case(text("x: {cells: 521, to: 150}, y: {cells: 67, to: 20}", two_fields)));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "runtime/error.hpp"
@@ -38,10 +39,14 @@ void JumpingStepper::set_series_directions(std::vector<Series> directions) {
 
 double* JumpingStepper::after(Tables& tables, StepTime time, double* u) {
   jumps_.apply(tables, time, u, after_.data());
-  if (grid_->machine().is_host()) look_at_jump(time);
+  look_at_jump(time);
   method_->begin(tables, time.stage(0.0), after_.data());
-  if (const StepFailure failure = method_->failure(); !bad_jump_.is_known() && failure.is_known())
-    bad_jump_ = {fmt::format("after the event at t = {:.10g}: {}", time.t, failure.why), failure.is_of_all_cells};
+  if (StepFailure failure = method_->failure(); !bad_jump_.is_known() && failure.is_known()) {
+    bad_jump_ = std::move(failure);
+    bad_jump_.why = fmt::format("after the event at t = {:.10g}: {}", time.t,
+                                bad_jump_.why.empty() ? "the equations have no value there" : bad_jump_.why);
+    bad_jump_.is_of_jump = true;
+  }
   return after_.data();
 }
 
@@ -57,14 +62,16 @@ double* JumpingStepper::start(Tables& tables, StepTime time, double* u) {
 }
 
 void JumpingStepper::look_at_jump(StepTime time) {
-  const Box box = grid_->interior();
   const Layout& layout = grid_->layout();
-  for (std::size_t f = 0; f < model_.fields.size() && !bad_jump_.is_known(); ++f) {
-    double* const field = after_.data() + layout.origin + layout.field_stride * static_cast<std::int64_t>(f);
-    if (!grid_->operations().are_finite(box.extent(), grid_->block(box, field)))
-      bad_jump_ = {
-          fmt::format("the event at t = {:.10g} gives '{}' a value that is not finite", time.t, model_.fields[f])};
-  }
+  std::vector<double*> fields;
+  for (std::size_t f = 0; f < model_.fields.size(); ++f)
+    fields.push_back(after_.data() + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+  const BadValue bad = find_bad_value(*grid_, fields);
+  if (bad.field < 0) return;
+  bad_jump_.why = fmt::format("the event at t = {:.10g} gives '{}' a value that is not finite", time.t,
+                              model_.fields[static_cast<std::size_t>(bad.field)]);
+  bad_jump_.is_of_jump = true;
+  bad_jump_.bad = bad;
 }
 
 void JumpingStepper::step(Tables& tables, StepTime time, double* u, double* next) {
@@ -77,8 +84,7 @@ void JumpingStepper::record(Tables& tables, StepTime time, double* u, double* ne
 
 double JumpingStepper::try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
   double* const from = start(tables, time, u);
-  if (from != u)  // it jumped: no shorter step would help
-    grid_->communicator().agree(bad_jump_.why, static_cast<int>(ExitCode::numerics));
+  if (from != u && grid_->communicator().any(bad_jump_.is_known())) return std::numeric_limits<double>::quiet_NaN();
   return method_->try_step(tables, time, from, next, stages);
 }
 

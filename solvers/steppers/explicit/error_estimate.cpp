@@ -1,6 +1,8 @@
 #include "solvers/steppers/explicit/error_estimate.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace hindsight {
 
@@ -24,11 +26,24 @@ ErrorEstimate::ErrorEstimate(const Model& model, const Active& active, const Run
 void ErrorEstimate::prepare(const Grid& grid, Tables& tables) {
   grid.communicator().together([&] { tables.allocate({ratio_}); });
   kernels_.prepare(grid, tables, {}, KernelSet::Libraries::one);
-  Graph& graph = *model_.graph;
-  const auto set = [&](const std::string& name, double value) { tables.scalar(graph.scalar_index(name)) = value; };
-  set(RungeKuttaNames::relative(), tolerances_.relative);
+  tables.scalar(model_.graph->scalar_index(RungeKuttaNames::relative())) = tolerances_.relative;
+  judge_by(tables, std::nullopt);
+}
+
+/// Of the other fields any error is allowed.
+void ErrorEstimate::judge_by(Tables& tables, std::optional<std::size_t> field) const {
   for (std::size_t f = 0; f < model_.fields.size(); ++f)
-    set(RungeKuttaNames::absolute(model_.fields[f]), tolerances_.absolute[f]);
+    tables.scalar(model_.graph->scalar_index(RungeKuttaNames::absolute(model_.fields[f]))) =
+        field && f != *field ? std::numeric_limits<double>::infinity() : tolerances_.absolute[f];
+}
+
+Stepper::WorstError ErrorEstimate::worst(const Tables& tables) const {
+  const Grid& grid = tables.grid();
+  std::vector<double> ratios(static_cast<std::size_t>(grid.interior().cells()));
+  pack_cells(grid, tables.field(ratio_), ratios.data());
+  const auto is_less = [](double a, double b) { return std::isfinite(a) && !(b <= a); };
+  const auto worst = std::ranges::max_element(ratios, is_less);
+  return {*worst, owned_cell(grid, worst - ratios.begin())};
 }
 
 double ErrorEstimate::ratio(Tables& tables, const SeriesData& series, StepTime time, double* u, double* next) {

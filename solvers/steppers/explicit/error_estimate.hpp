@@ -24,6 +24,9 @@ class ErrorEstimate {
   /// @param u, next as of Stepper::try_step(); the stages' arrays and the step's length are bound. Sets the time of its
   /// own evaluation, at the end of the step. Collective.
   double ratio(Tables& tables, const SeriesData& series, StepTime time, double* u, double* next);
+  /// See Stepper.
+  void judge_by(Tables& tables, std::optional<std::size_t> field) const;
+  Stepper::WorstError worst(const Tables& tables) const;
   std::vector<const KernelLibrary*> libraries() const { return kernels_.libraries(); }
   std::vector<Stepper::Described> describe() const { return kernels_.describe(); }
 

@@ -292,6 +292,14 @@ double RungeKutta::try_step(Tables& tables, StepTime time, double* u, double* ne
   return p.estimate->ratio(tables, p.series, time, u, next);
 }
 
+void RungeKutta::judge_by(Tables& tables, std::optional<std::size_t> field) {
+  parts_->estimate->judge_by(tables, field);
+}
+
+Stepper::WorstError RungeKutta::worst_error(const Tables& tables) const {
+  return parts_->estimate->worst(tables);
+}
+
 void RungeKutta::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
                          double* lambda_next) {
   Parts& p = *parts_;

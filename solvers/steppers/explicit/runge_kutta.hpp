@@ -52,6 +52,8 @@ class RungeKutta final : public Stepper, private SpanStepper {
   SpanStepper* spans() override;
   int error_order() const override { return tableau_.error.empty() ? 0 : tableau_.embedded_order + 1; }
   double try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  void judge_by(Tables& tables, std::optional<std::size_t> field) override;
+  WorstError worst_error(const Tables& tables) const override;
   void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
                double* lambda_next) override;
   void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;

@@ -69,10 +69,10 @@ void AdditiveRungeKutta::solve_stage(Tables& tables, StepTime time, int i, const
 
 /// The slopes of Y_i that are not found with it.
 void AdditiveRungeKutta::evaluate(Tables& tables, StepTime time, int i, double* y) {
-  explicit_operators().rhs(tables, at_stage(time, i), y, explicit_slope(i));
+  find_slope(explicit_operators(), tables, at_stage(time, i), y, explicit_slope(i));
   clear_constrained(explicit_slope(i));
   if (!is_split() || i > 0) return;
-  operators_.rhs(tables, at_stage(time, i), y, implicit_slope(i));
+  find_slope(tables, at_stage(time, i), y, implicit_slope(i));
   clear_constrained(implicit_slope(i));
 }
 
@@ -112,7 +112,7 @@ double AdditiveRungeKutta::try_step(Tables& tables, StepTime time, double* u, do
     if (is_split()) add(error, {{weight, implicit_slope(i)}});
   }
   if (std::ssize(weights) > this->stages()) {
-    explicit_operators().rhs(tables, time.stage(1.0), next, work(product));
+    find_slope(explicit_operators(), tables, time.stage(1.0), next, work(product));
     add(error, {{time.h * weights.back(), work(product)}});
   }
   return error_ratio(error, u, next);

@@ -87,7 +87,7 @@ double Bdf2::try_step(Tables& tables, StepTime time, double* u, double* next, do
     const double share = r / (1.0 + r);
     combine(error, {{share, next}, {-share * (1.0 + r), u}, {share * r, fields_before(u)}});
   } else {
-    operators_.rhs(tables, time.stage(0.0), u, scratch(slope));
+    find_slope(tables, time.stage(0.0), u, scratch(slope));
     combine(error, {{0.5, next}, {-0.5, u}, {-0.5 * time.h, scratch(slope)}});
   }
   return error_ratio(error, u, next);

@@ -86,7 +86,7 @@ void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, doubl
   double* const bases = scratch(s + base);
   if (first == 1 && has_slope(u, time.h)) copy(slope_of(u), scratch(0));
   if (first == 1 && !has_slope(u, time.h)) {
-    operators_.rhs(tables, at_stage(time, 0), u, scratch(0));
+    find_slope(tables, at_stage(time, 0), u, scratch(0));
     clear_constrained(scratch(0));
   }
   for (int i = first; i < s; ++i) {

@@ -103,6 +103,7 @@ void ImplicitStepper::set_series_directions(std::vector<Series> directions) {
 }
 
 void ImplicitStepper::begin_step() {
+  bad_slope_ = {};
   if (systems_) systems_->begin();
   if (constraints_) constraints_->begin();
 }
@@ -142,8 +143,38 @@ void ImplicitStepper::add_sums(std::vector<double>& scalars, std::vector<std::ve
 }
 
 StepFailure ImplicitStepper::failure() const {
-  const StepFailure of_stage = systems_ ? systems_->failure() : StepFailure{};
-  return !of_stage.is_known() && constraints_ ? constraints_->failure() : of_stage;
+  StepFailure found = systems_ ? systems_->failure() : StepFailure{};
+  if (!found.is_known() && constraints_) found = constraints_->failure();
+  return found.is_known() ? found : bad_slope_;
+}
+
+void ImplicitStepper::find_slope(ModelOperators& operators, Tables& tables, StepTime at, double* y, double* slope) {
+  operators.rhs(tables, at, y, slope);
+  if (watches_slopes_) look_at_slope(at, y, slope);
+}
+
+/// The first one of a step that is not finite, where what it follows from is.
+void ImplicitStepper::look_at_slope(StepTime at, const double* y, const double* slope) {
+  const std::int64_t stride = grid_->layout().field_stride;
+  const int fields = static_cast<int>(model_.fields.size());
+  for (std::size_t c = 0; c < places_.size() && !bad_slope_.is_known(); ++c) {
+    StepFailure failure;
+    bool is_finite = true;
+    for (int f = 0; f < fields; ++f) {
+      const std::int64_t i = places_[c] + f * stride;
+      failure.at.push_back(y[i]);
+      is_finite = is_finite && std::isfinite(y[i]);
+      if (!model_.is_constrained(static_cast<std::size_t>(f)) && !std::isfinite(slope[i]) && failure.bad.field < 0)
+        failure.bad = {f, owned_cell(*grid_, static_cast<std::int64_t>(c))};
+    }
+    if (!is_finite || failure.bad.field < 0) continue;
+    failure.t = at.t;
+    if (halo() != std::array{0, 0, 0}) {  // it follows from neighbours too
+      failure.at.clear();
+      failure.why = "the equations have no finite value there within the step";
+    }
+    bad_slope_ = failure;
+  }
 }
 
 std::vector<Stepper::Described> ImplicitStepper::describe() const {
@@ -177,20 +208,27 @@ double ImplicitStepper::error_ratio(const double* error, const double* u, const 
   const std::int64_t stride = grid_->layout().field_stride;
   const int fields = static_cast<int>(model_.fields.size());
   const auto counted = fields - static_cast<int>(std::ranges::count(model_.constrained, true));
-  double largest = 0.0;
-  for (const std::int64_t place : places_) {
+  largest_ = 0.0;
+  for (std::size_t c = 0; c < places_.size(); ++c) {
+    const std::int64_t place = places_[c];
     double sum = 0.0;
     for (int f = 0; f < fields; ++f) {
-      if (model_.is_constrained(static_cast<std::size_t>(f))) continue;
+      if (model_.is_constrained(static_cast<std::size_t>(f)) || (judged_ && f != static_cast<int>(*judged_))) continue;
       const std::int64_t i = place + f * stride;
       const double ratio = error[i] / (allowed.absolute[static_cast<std::size_t>(f)] +
                                        allowed.relative * std::max(std::fabs(u[i]), std::fabs(next[i])));
       sum += ratio * ratio;
     }
     if (!std::isfinite(sum)) sum = std::numeric_limits<double>::infinity();
-    largest = std::max(largest, sum);
+    if (!(sum > largest_)) continue;
+    largest_ = sum;
+    worst_ = c;
   }
-  return std::sqrt(grid_->communicator().max(largest) / counted);
+  return std::sqrt(grid_->communicator().max(largest_) / counted);
+}
+
+Stepper::WorstError ImplicitStepper::worst_error(const Tables& /*tables*/) const {
+  return {largest_, owned_cell(*grid_, static_cast<std::int64_t>(worst_))};
 }
 
 }  // namespace hindsight

@@ -50,6 +50,9 @@ class ImplicitStepper : public Stepper {
   std::vector<Described> describe() const override;
   std::vector<const KernelLibrary*> libraries() const override;
   StepFailure failure() const override;
+  void watch_slopes(bool wanted) override { watches_slopes_ = wanted; }
+  void judge_by(Tables& /*tables*/, std::optional<std::size_t> field) override { judged_ = field; }
+  WorstError worst_error(const Tables& tables) const override;
 
  protected:
   /// Whose systems a method solves beside those of constraints: none; those of stages; linear ones in steps forward,
@@ -80,6 +83,13 @@ class ImplicitStepper : public Stepper {
   }
   /// Forgets failures.
   void begin_step();
+  /// F(y), by the operators of this or of another part of the equations; it is looked at where that is wanted.
+  void find_slope(ModelOperators& operators, Tables& tables, StepTime at, double* y, double* slope);
+  void find_slope(Tables& tables, StepTime at, double* y, double* slope) {
+    find_slope(operators_, tables, at, y, slope);
+  }
+  bool watches_slopes() const { return watches_slopes_; }
+  void look_at_slope(StepTime at, const double* y, const double* slope);
   /// See Stepper::try_step(). Collective.
   double error_ratio(const double* error, const double* u, const double* next) const;
   /// Offsets of the owned cells in the array of a field.
@@ -107,6 +117,11 @@ class ImplicitStepper : public Stepper {
 
   int scratch_states_;
   bool factors_;
+  bool watches_slopes_ = false;
+  StepFailure bad_slope_;
+  std::optional<std::size_t> judged_;  // the field that error_ratio() looks at alone
+  mutable std::size_t worst_ = 0;      // the cell that it found, on this rank, and what
+  mutable double largest_ = 0.0;
   std::vector<ModelOperators*> all_operators_;
   std::vector<KernelSet*> kernel_sets_;
   const Grid* grid_ = nullptr;

@@ -73,6 +73,7 @@ void Rosenbrock::forward(Tables& tables, StepTime time, double* u, double* next,
   double* const slope = scratch(2 * s + free_block);
   begin_step();
   factorise(tables, time, u, stages == own_stages() ? nullptr : stages, true);
+  if (watches_slopes()) look_at_slope(at_stage(time, 0), u, slope);
   if (product_.depends_on_time()) {
     combine(y, {{0.0, u}});
     product_.value(tables, series(), {at_stage(time, 0), u, y, 1.0}, in_time);
@@ -81,7 +82,7 @@ void Rosenbrock::forward(Tables& tables, StepTime time, double* u, double* next,
   for (int i = 0; i < s; ++i) {
     if (i > 0) {
       add_up_input(i, u, stages, y);
-      operators_.rhs(tables, at_stage(time, i), y, slope);
+      find_slope(tables, at_stage(time, i), y, slope);
     }
     double* const stage = stages[i];
     combine(stage, {{0.0, u}});
@@ -124,7 +125,7 @@ void Rosenbrock::find_error(Tables& tables, StepTime time, double* u, double* ne
   double* const slope = scratch(2 * this->stages() + free_block);
   combine(error, {{1.0, next}, {-1.0, u}});
   for (const auto& [part, state] : {std::pair(0.0, u), {1.0, next}}) {
-    operators_.rhs(tables, time.stage(part), state, slope);
+    find_slope(tables, time.stage(part), state, slope);
     add(error, {{-0.5 * time.h, slope}});
   }
   systems_->solve(error);

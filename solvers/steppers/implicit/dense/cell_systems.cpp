@@ -15,8 +15,9 @@ CellSystems::CellSystems(const Model& model, const JacobianEntries& entries)
 
 void CellSystems::prepare(const Grid& grid, const CountedVector<std::int64_t>& places, bool factors) {
   places_ = &places;
+  field_stride_ = grid.layout().field_stride;
   for (const SystemVariable& variable : entries_.variables())
-    offsets_.push_back(grid.layout().field_stride * static_cast<std::int64_t>(variable.field));
+    offsets_.push_back(field_stride_ * static_cast<std::int64_t>(variable.field));
   grid.communicator().together([&] {
     const auto n = static_cast<std::size_t>(size_);
     if (!factors) return;
@@ -32,6 +33,12 @@ void CellSystems::matrix(std::int64_t place, double a, double* out) const {
   for (std::size_t i = 0; i < n; ++i) out[i * (n + 1)] = entries_.variables()[i].mass;
   for (const JacobianEntries::Entry& entry : entries_.all())
     out[static_cast<std::size_t>(entry.row) + n * static_cast<std::size_t>(entry.column)] -= a * entry.at(place);
+}
+
+std::vector<double> CellSystems::values_at(std::int64_t place, const double* block) const {
+  std::vector<double> values;
+  for (std::int64_t f = 0; f < std::ssize(model_.fields); ++f) values.push_back(block[place + f * field_stride_]);
+  return values;
 }
 
 void CellSystems::factorise(double a) {

@@ -26,6 +26,8 @@ class CellSystems {
   const CountedVector<std::int64_t>& places() const { return *places_; }
   /// From the first field of a block to that of a variable.
   std::int64_t offset(int variable) const { return offsets_[static_cast<std::size_t>(variable)]; }
+  /// Of all fields of the model, from a block, at a cell.
+  std::vector<double> values_at(std::int64_t place, const double* block) const;
   double mass(int variable) const { return entries_.variables()[static_cast<std::size_t>(variable)].mass; }
   /// M - a J at a cell.
   void matrix(std::int64_t place, double a, double* out) const;
@@ -53,6 +55,7 @@ class CellSystems {
   int size_;
   std::vector<std::int64_t> offsets_;
   const CountedVector<std::int64_t>* places_ = nullptr;
+  std::int64_t field_stride_ = 0;
   CountedVector<double> factors_;
   CountedVector<int> pivots_;
   std::vector<double> column_;

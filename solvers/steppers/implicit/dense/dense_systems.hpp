@@ -43,8 +43,8 @@ class DenseSystems final : public StageSystems {
   void save_factors(double* const* states) const override { systems_.save_factors(states); }
   void load_factors(double* const* states) override { systems_.load_factors(states); }
   StepFailure failure() const override {
-    const std::string of_stage = solver_.failure(model_.fields);
-    return {of_stage.empty() ? systems_.failure() : of_stage};
+    StepFailure of_stage = solver_.failure(model_.fields);
+    return of_stage.is_known() ? of_stage : StepFailure{systems_.failure()};
   }
 
  private:

@@ -13,6 +13,7 @@
 namespace hindsight {
 
 void StageSolver::prepare(const Grid& grid) {
+  grid_ = &grid;
   const auto n = static_cast<std::size_t>(systems_.size());
   matrix_.resize(n * n);
   change_.resize(n);
@@ -27,6 +28,7 @@ void StageSolver::solve(Tables& tables, const SeriesData& series, StepTime at, d
                         double* slope) {
   pending_.resize(systems_.places().size());
   std::iota(pending_.begin(), pending_.end(), std::size_t{0});
+  t_ = at.t;
   for (iteration_ = 1; !pending_.empty(); ++iteration_) {
     entries_.evaluate(tables, series, at, y, slope);
     std::size_t left = 0;
@@ -51,6 +53,7 @@ StageSolver::Rest StageSolver::find_rest(std::int64_t place, double a, const dou
     for (int c = 0; c < n; ++c)
       size += std::fabs(matrix_[static_cast<std::size_t>(f + c * n)] * y[place + systems_.offset(c)]);
     change_[static_cast<std::size_t>(f)] = left;
+    if (!std::isfinite(left) && rest.bad < 0) rest.bad = f;
     rest.is_zero = rest.is_zero && left == 0.0;
     rest.is_rounding = rest.is_rounding && std::fabs(left) <= 8 * eps * size;
   }
@@ -64,8 +67,11 @@ StageSolver::Change StageSolver::change(std::int64_t place, const double* base, 
     const std::int64_t i = place + systems_.offset(f);
     const double d = change_[static_cast<std::size_t>(f)];
     y[i] += d;
-    result.is_finite = result.is_finite && std::isfinite(y[i]);
     const double own = std::max(std::fabs(y[i]), std::fabs(base[i]));
+    if (!std::isfinite(y[i])) {
+      if (result.is_finite) result = {std::numeric_limits<double>::infinity(), f, false};
+      continue;
+    }
     if (!(std::fabs(d) > result.relative * own)) continue;
     result.relative = std::fabs(d) / own;
     result.field = f;
@@ -78,6 +84,8 @@ StageSolver::Outcome StageSolver::improve(std::size_t cell, double a, const doub
                                           const double* slope) {
   const std::int64_t place = systems_.places()[cell];
   const Rest rest = find_rest(place, a, base, y, slope);
+  bad_.reset();
+  if (rest.bad >= 0) bad_ = {systems_.values_at(place, y), t_};
   const bool has_factors = factorise(systems_.size(), matrix_.data(), pivots_.data());
   if (has_factors) hindsight::solve(systems_.size(), matrix_.data(), pivots_.data(), change_.data());
   const Change change = this->change(place, base, y);
@@ -90,7 +98,7 @@ StageSolver::Outcome StageSolver::improve(std::size_t cell, double a, const doub
     outcome = Outcome::found;
   else if (change.is_finite && iteration_ < most_iterations)
     outcome = Outcome::goes_on;
-  if (outcome == Outcome::failed) fail(cell, y, change.field);
+  if (outcome == Outcome::failed) fail(cell, y, rest.bad >= 0 ? rest.bad : change.field);
   return outcome;
 }
 
@@ -114,19 +122,31 @@ void StageSolver::fail(std::size_t cell, double* y, int field) {
   failed_cell_ = cell;
   failed_field_ = field;
   failed_history_.assign(history(cell), history(cell) + iteration_);
+  failed_at_ = bad_.value_or(Bad{});
 }
 
-std::string StageSolver::failure(const std::vector<std::string>& fields) const {
-  if (failed_cell_ == none) return "";
+StepFailure StageSolver::failure(const std::vector<std::string>& fields) const {
+  if (failed_cell_ == none) return {};
+  StepFailure failure;
+  failure.bad = {static_cast<int>(entries_.variables()[static_cast<std::size_t>(failed_field_)].field),
+                 owned_cell(*grid_, static_cast<std::int64_t>(failed_cell_))};
+  failure.at = failed_at_.at;
+  failure.t = failed_at_.t;
   std::vector<std::string> changes;
   for (const float change : failed_history_) {
+    if (std::isinf(change)) break;
     changes.push_back(std::isnan(change) ? "none (no finite, regular Jacobian)" : fmt::format("{:.1e}", change));
     if (std::isnan(change)) break;  // so are the others
   }
-  return fmt::format(
-      "Newton's method found no solution; the relative changes of its iterations, the last one largest in "
-      "'{}': {}",
-      fields[entries_.variables()[static_cast<std::size_t>(failed_field_)].field], join_few(changes));
+  const bool is_finite = failure.at.empty() && !std::isinf(failed_history_.back());
+  const std::string last =
+      is_finite ? fmt::format(", the last one largest in '{}'", fields[static_cast<std::size_t>(failure.bad.field)])
+                : "";
+  failure.why = "Newton's method found no solution";
+  if (!changes.empty())
+    failure.why += fmt::format("; the relative changes of its iterations{}: {}", last, join_few(changes));
+  if (!is_finite) failure.why += changes.empty() ? "" : ", and then one that is not finite";
+  return failure;
 }
 
 }  // namespace hindsight

@@ -29,16 +29,17 @@ class StageSolver {
 
   /// Forgets failures.
   void begin() { failed_cell_ = none; }
-  /// Why a solution was not found since begin() at the first such cell of this rank, in words; empty: all were found.
-  std::string failure(const std::vector<std::string>& fields) const;
+  /// Why a solution was not found since begin() at the first such cell of this rank; not known: all were found.
+  StepFailure failure(const std::vector<std::string>& fields) const;
 
  private:
   enum class Outcome { goes_on, found, failed };
   /// A system's rest: what is left of its equations.
   struct Rest {
     bool is_zero = true, is_rounding = true;
+    int bad = -1;  ///< the first variable whose equation leaves what is not finite
   };
-  /// The largest change of a field, relative to its own size.
+  /// The largest change of a field, relative to its own size; one that is not finite is larger than all.
   struct Change {
     double relative = 0.0;
     int field = 0;
@@ -49,12 +50,18 @@ class StageSolver {
   Change change(std::int64_t place, const double* base, double* y) const;
   Outcome judge(std::size_t cell, double change, bool is_rounding) const;
   void fail(std::size_t cell, double* y, int field);
+  /// What was tried where the equations have no value.
+  struct Bad {
+    std::vector<double> at;
+    double t = 0.0;
+  };
   float* history(std::size_t cell) { return history_.data() + cell * most_iterations; }
   const float* history(std::size_t cell) const { return history_.data() + cell * most_iterations; }
 
   static constexpr int most_iterations = 20;
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
+  const Grid* grid_ = nullptr;
   JacobianEntries& entries_;
   CellSystems& systems_;
   CountedVector<std::size_t> pending_;  // cells, in order
@@ -63,9 +70,12 @@ class StageSolver {
   std::vector<double> matrix_, change_;
   std::vector<int> pivots_;
   int iteration_ = 0;
+  double t_ = 0.0;
+  std::optional<Bad> bad_;  // of the cell that is being improved
   std::size_t failed_cell_ = none;
   std::vector<float> failed_history_;
   int failed_field_ = -1;
+  Bad failed_at_;
 };
 
 }  // namespace hindsight
