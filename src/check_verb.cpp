@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "src/checked_session.hpp"
 #include "src/report.hpp"
@@ -153,13 +154,62 @@ void break_gradient(Simulation& simulation, const std::string& text) {
   simulation.break_gradient(text.substr(0, colon), size);
 }
 
+/// A gradient of steps that errors decide is that of these steps. How much they say of the problem shows beside those
+/// of a tenth of the tolerance: where errors of single steps follow the unknowns fast (a jump that moves through the
+/// steps), derivatives of these errors may be larger than all else.
+struct TighterSteps {
+  std::vector<double> away;  ///< by unknown, relative: how far the derivatives lie apart
+  std::string failure;       ///< why there are none; empty: there are
+};
+
+TighterSteps compare_with_tighter(const Options& options, Case source, const Communicator& comm,
+                                  const CheckedPoint& point, const std::vector<CheckedUnknown>& rows) {
+  constexpr double tighter = 0.1, least = 1e-14;
+  constexpr std::int64_t more_steps = 3;
+  Tolerances& tolerances = *source.time.tolerances;
+  tolerances.relative = std::max(tighter * tolerances.relative, least);
+  for (double& absolute : tolerances.absolute) absolute *= tighter;
+  source.time.rules.at_most *= more_steps;
+  try {
+    Session session(source, comm, Sensitivities::adjoint, session_options(options, source, comm));
+    session.simulation().set_values(point.values);
+    const std::vector<double> slopes = checked_slopes(session, point, session.gradient({}).gradient);
+    TighterSteps found;
+    for (std::size_t i = 0; i < slopes.size(); ++i) {
+      const double apart = std::fabs(slopes[i] - rows[i].check.slope);
+      found.away.push_back(apart == 0.0 ? 0.0 : apart / std::fabs(slopes[i]));
+    }
+    return found;
+  } catch (const NumericsError& error) {
+    return {{}, error.what()};
+  } catch (const ResourceError& error) {
+    return {{}, error.what()};
+  }
+}
+
+std::string tighter_text(const TighterSteps& tighter, const std::vector<CheckedUnknown>& rows) {
+  constexpr double far = 0.1;
+  if (!tighter.failure.empty())
+    return "beside a tenth of time.tolerance nothing can be told: " + tighter.failure + "\n";
+  std::string text = "beside the steps of a tenth of time.tolerance, relative:";
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    text += fmt::format("{} {} {:.1e}", i == 0 ? "" : ",", rows[i].label, tighter.away[i]);
+  if (std::ranges::any_of(tighter.away, [](double away) { return away > far; }))
+    text +=
+        "\nthese derivatives are those of the steps that were taken, and say little of the problem: errors of steps "
+        "follow the unknowns faster than the solution does. Tighten time.tolerance until both agree";
+  return text + "\n";
+}
+
 }  // namespace
 
 ExitCode check_verb(const Options& options, const Communicator& comm) {
   const Case source = read_same_case(options, comm);
   if (source.unknowns.empty()) throw InputError({options.target, 0, 0}, "nothing to check: the case has no unknowns");
   RunJournal journal(options, source, comm);
-  Session session(source, comm, Sensitivities::adjoint_and_tangent, session_options(options, source, comm, &journal));
+  auto kept = std::make_unique<Session>(source, comm, Sensitivities::adjoint_and_tangent,
+                                        session_options(options, source, comm, &journal));
+  Session& session = *kept;
   journal.begin(source, session.epoch_bytes());
   if (!options.developer.break_gradient.empty()) break_gradient(session.simulation(), options.developer.break_gradient);
   const CheckedPoint point{session.simulation().values(),
@@ -175,10 +225,18 @@ ExitCode check_verb(const Options& options, const Communicator& comm) {
   Json json{{"case", session.source().name}, {"objective", point.evaluation.objective}};
   for (const CheckedUnknown& row : rows) json["unknowns"].push_back(row_result(row));
   json["passed"] = passed;
+  std::string beside_tighter;
+  if (source.time.tolerances) {
+    kept.reset();  // gives its memory back
+    const TighterSteps tighter = compare_with_tighter(options, source, comm, point, rows);
+    beside_tighter = tighter_text(tighter, rows);
+    json["beside_a_tenth_of_the_tolerance"] =
+        tighter.failure.empty() ? Json(tighter.away) : Json({{"failed", tighter.failure}});
+  }
   journal.folder().write_text("check.json", json.dump(2) + "\n");
   journal.finish();
   write_json(options, comm, json);
-  if (talks) print(comm, summary(rows));
+  if (talks) print(comm, summary(rows) + beside_tighter);
   return passed ? ExitCode::done : ExitCode::check_failed;
 }
 

@@ -51,6 +51,13 @@ UnknownValues uphill(const UnknownValues& sizes, const UnknownValues& gradient, 
   return all;
 }
 
+constexpr std::uint64_t seed_of_sizes = 20261120;
+
+/// Unknowns that are checked: each alone, then all together where there are several.
+std::size_t checks_of(std::size_t unknowns) {
+  return unknowns == 1 ? 1 : unknowns + 1;
+}
+
 CheckedProgram checked_program(Session& session) {
   const auto at = [&session](const UnknownValues& values) -> Session& {
     session.simulation().set_values(values);
@@ -76,20 +83,28 @@ CheckedProgram checked_program(Session& session) {
 
 std::vector<CheckedUnknown> check_gradient(Session& session, const CheckedPoint& point,
                                            const std::function<void(const CheckedUnknown&)>& checked) {
-  constexpr std::uint64_t seed = 20261120, seed_around = 20261121;
+  constexpr std::uint64_t seed_around = 20261121;
   session.simulation().set_values(point.values);
-  const UnknownValues sizes = own_sizes(session, seed);
+  const UnknownValues sizes = own_sizes(session, seed_of_sizes);
   GradientCheck check(checked_program(session), point.values, point.evaluation.objective, point.evaluation.gradient,
                       own_sizes(session, seed_around));
   const std::size_t count = point.values.size();
   std::vector<CheckedUnknown> all;
-  for (std::size_t i = 0; i < (count == 1 ? 1 : count + 1); ++i) {
+  for (std::size_t i = 0; i < checks_of(count); ++i) {
     const std::string label = i == count ? "all together" : session.source().unknowns[i].label();
     all.push_back({label, check.check(uphill(sizes, point.evaluation.gradient, i))});
     if (checked) checked(all.back());
   }
   session.simulation().set_values(point.values);
   return all;
+}
+
+std::vector<double> checked_slopes(const Session& session, const CheckedPoint& point, const UnknownValues& gradient) {
+  const UnknownValues sizes = own_sizes(session, seed_of_sizes);
+  std::vector<double> slopes;
+  for (std::size_t i = 0; i < checks_of(gradient.size()); ++i)
+    slopes.push_back(session.dot(gradient, uphill(sizes, point.evaluation.gradient, i)));
+  return slopes;
 }
 
 }  // namespace hindsight

@@ -27,4 +27,7 @@ struct CheckedPoint {
 std::vector<CheckedUnknown> check_gradient(Session& session, const CheckedPoint& point,
                                            const std::function<void(const CheckedUnknown&)>& checked = {});
 
+/// Of another gradient at that point the derivatives in the same directions, one per unknown that is checked.
+std::vector<double> checked_slopes(const Session& session, const CheckedPoint& point, const UnknownValues& gradient);
+
 }  // namespace hindsight

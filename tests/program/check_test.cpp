@@ -51,6 +51,28 @@ nlohmann::json row(const std::string& unknown) {
   return {};
 }
 
+/// The gradient is exactly that of the steps, and yet none of the problem: its jumps move through the steps.
+TEST(Check, SaysWhereStepsAreTooLongForTheirDerivatives) {
+  const std::string oscillator = written("relaxation",
+                                         "case: relaxation\nparameters: {mu: 10}\n"
+                                         "state: {u: {initial: 2}, v: {initial: 0}}\n"
+                                         "equations: {dt(u): v, dt(v): \"mu*(1 - u^2)*v - u\"}\n"
+                                         "time: {method: dopri5, tolerance: 1e-4, to: 60}\n"
+                                         "objective: [{final: u}]\nunknowns: {mu: {}}\n");
+  const auto away = [] {
+    const nlohmann::json all = nlohmann::json::parse(contents(folder() + "/run/check.json"));
+    return all["beside_a_tenth_of_the_tolerance"][0].get<double>();
+  };
+  EXPECT_EQ(check(oscillator), 0) << output();
+  EXPECT_TRUE(says("the gradient is right")) << output();
+  EXPECT_TRUE(says("say little of the problem")) << output();
+  EXPECT_GT(away(), 1.0);
+  EXPECT_EQ(check(oscillator + " --set time.method=rodas4 time.tolerance=1e-6", 2), 0) << output();
+  EXPECT_TRUE(says("beside the steps of a tenth of time.tolerance, relative: mu ")) << output();
+  EXPECT_FALSE(says("say little of the problem")) << output();
+  EXPECT_LT(away(), 1e-2);
+}
+
 TEST(Check, SaysWhatIsBrokenAndBy) {
   EXPECT_EQ(check(burgers + " --break-gradient nu:1e-6"), 4) << output();
   EXPECT_TRUE(says("the gradient is WRONG")) << output();
