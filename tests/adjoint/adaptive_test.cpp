@@ -122,6 +122,29 @@ TEST(Adaptive, StepsFollowTheParametersAndOutputs) {
   EXPECT_EQ(landed, 25);
 }
 
+std::string refusal(const std::string& checkpoints, const std::string& time) {
+  try {
+    Session session(test::text_case(ode + "time: {method: dopri5, tolerance: 1e-4, to: 3" + time + "}\n" +
+                                    "checkpoints: {" + checkpoints + "}\n"),
+                    test::world(), Sensitivities::adjoint);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// What decides the number of steps, and what it costs that it may be large.
+TEST(Adaptive, RefusalsNameTheCause) {
+  const auto expect = [](const std::string& message, const std::string& part) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  expect(refusal("schedule: store-all", ""), "the number of steps, and it follows from time.tolerance: use 'online'");
+  expect(refusal("host: 1 MiB", ""), "of it for the times of as many steps as time.at most allows, 100000)");
+  EXPECT_EQ(refusal("host: 1 MiB", ", at most: 100"), "no error");
+  EXPECT_EQ(refusal("host: 100 B", ", at most: 100").find("time.at most"), std::string::npos);
+  expect(refusal("host: 1 MiB", ", at most: 1000000000000"), "time.at most: the times of 1000000000000 steps take");
+}
+
 TEST(Adaptive, BadInputIsNamed) {
   const auto message = [](const std::string& time, const std::string& text = ode) {
     try {

@@ -193,6 +193,14 @@ TEST(Program, ExitCodes) {
   EXPECT_EQ(run("explain " + source + "/cases/burgers.yaml"), 0) << output();
 }
 
+TEST(Program, RefusesPicturesThatWouldShowNothing) {
+  const std::string plan = "plan " + source + "/cases/van-der-pol.yaml --picture " + folder() + "/p.svg ";
+  EXPECT_EQ(run(plan), 2);
+  EXPECT_NE(output().find("a picture of 100000 steps, as many as time.at most allows, would"), std::string::npos)
+      << output();
+  EXPECT_EQ(run(plan + "--set 'time.at most=2000'"), 0) << output();
+}
+
 /// Two ranks run one command, a third another. @returns the exit code of them all.
 int run_apart(const std::string& two, const std::string& third) {
   const std::string command = clean_environment + "timeout 60 mpirun --oversubscribe -n 2 " + two + " : -n 1 " + third +
