@@ -122,6 +122,18 @@ TEST(Adaptive, StepsFollowTheParametersAndOutputs) {
   EXPECT_EQ(landed, 25);
 }
 
+/// Of initial values and parameter fields: each cell has one number, whatever the steps.
+TEST(Adaptive, StartsFromRandomNumbers) {
+  Session session(
+      test::text_case(waves + time_of("dopri5", 1e-5, 0.5),
+                      {"state.w.initial=0.1*noise(1, 0)", "parameters.k={field: \"0.02 + 0.01*uniform(2, 0)\"}",
+                       "unknowns={c: {}, k: {}, initial(u): {}}"}),
+      test::world(), Sensitivities::adjoint_and_tangent);
+  session.gradient({});
+  session.simulation().fix_end();
+  test::expect_right_gradient(session, 2.5e-4, 1e-10);
+}
+
 std::string refusal(const std::string& checkpoints, const std::string& time) {
   try {
     Session session(test::text_case(ode + "time: {method: dopri5, tolerance: 1e-4, to: 3" + time + "}\n" +
@@ -175,8 +187,16 @@ state: {u: {initial: "1"}}
 equations: {dt(u): "-u + 0.1*noise(1, 0)"}
 objective: [{final: "u"}]
 )yaml";
-  EXPECT_NE(message("method: dopri5, tolerance: 1e-3, to: 1", noisy).find("steps of a fixed length"), std::string::npos)
-      << message("method: dopri5, tolerance: 1e-3, to: 1", noisy);
+  const std::string term = R"yaml(
+case: noisy
+state: {u: {initial: "noise(1, 0)"}}
+equations: {dt(u): "-u"}
+objective: [{integral: "u*noise(1, 0)"}]
+)yaml";
+  for (const std::string& text : {noisy, term})
+    EXPECT_NE(message("method: dopri5, tolerance: 1e-3, to: 1", text).find("steps of a fixed length"),
+              std::string::npos)
+        << message("method: dopri5, tolerance: 1e-3, to: 1", text);
 }
 
 }  // namespace
