@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "runtime/backends.hpp"
 #include "solvers/equations/emit_device.hpp"
 #include "solvers/equations/print.hpp"
@@ -34,45 +37,116 @@ Json kernel_json(const Stepper::Described& described) {
           {"bytes_written", 8 * writes}};
 }
 
+std::string times_text(const Jump& jump) {
+  return fmt::format("at t = {:.10g}", fmt::join(jump.times, ", "));
+}
+
+/// What is differentiated, and against what.
+struct Directions {
+  std::vector<std::string> fields, scalars;  ///< the states first, then parameter fields; parameters and series
+  std::vector<Seed> seeds;
+  std::vector<Expr> lambdas;  ///< one per state
+};
+
+Directions directions(const Model& model, const Active& active) {
+  Directions all{model.fields, active.scalars, {}, {}};
+  std::ranges::copy(active.parameter_fields, std::back_inserter(all.fields));
+  std::ranges::copy(active.series, std::back_inserter(all.scalars));
+  for (const std::string& name : all.fields) all.seeds.push_back({true, name, "d_" + name});
+  for (const std::string& name : all.scalars) all.seeds.push_back({false, name, "d_" + name});
+  for (const std::string& name : model.fields) all.lambdas.push_back(model.graph->field("lambda_" + name));
+  return all;
+}
+
+/// Of a jump, with multipliers of the state after it.
+Adjoint adjoint_of(const Jump& jump, const Model& model, const Directions& all) {
+  std::vector<Expr> after;
+  for (const std::string& name : model.fields) after.push_back(model.graph->field(name));
+  for (const Jump::Assignment& assignment : jump.set) after[assignment.field] = assignment.value;
+  return adjoint(after, all.lambdas, all.fields, all.scalars);
+}
+
+std::string jumps_text(const std::vector<Jump>& jumps, const Model& model) {
+  std::string text;
+  for (const Jump& jump : jumps)
+    for (const Jump::Assignment& assignment : jump.set)
+      text +=
+          fmt::format("  {}: {} = {}\n", times_text(jump), model.fields[assignment.field], to_text(assignment.value));
+  return text;
+}
+
+std::string tangents_text(const std::vector<Jump>& jumps, const Model& model, const Directions& all) {
+  std::string text;
+  for (const Jump& jump : jumps)
+    for (const Jump::Assignment& assignment : jump.set)
+      text += fmt::format("  {}: d_{} = {}\n", times_text(jump), model.fields[assignment.field],
+                          to_text(tangent({assignment.value}, all.seeds).front()));
+  return text;
+}
+
+/// Multipliers that a jump changes. The last of one time is the first to be reversed.
+std::string adjoints_text(const std::vector<Jump>& jumps, const Model& model, const Directions& all) {
+  std::string text;
+  for (auto jump = jumps.rbegin(); jump != jumps.rend(); ++jump) {
+    const Adjoint own = adjoint_of(*jump, model, all);
+    for (std::size_t f = 0; f < model.fields.size(); ++f)
+      if (!own.fields[f].same_as(all.lambdas[f]))
+        text += fmt::format("  {}: lambda_{} = {}\n", times_text(*jump), model.fields[f], to_text(own.fields[f]));
+  }
+  return text;
+}
+
+/// One derivative: what equations and jumps give to it. @param share of a jump's adjoint.
+template <class Share>
+std::string derivative_text(const std::string& name, const std::string& sum, Expr of_equations,
+                            const std::vector<std::pair<std::string, Adjoint>>& jumps, const std::string& sum_of_jumps,
+                            Share share) {
+  std::vector<std::string> parts;
+  for (const auto& [times, own] : jumps)
+    if (const Expr found = share(own); !found.is_constant(0))
+      parts.push_back(fmt::format("{} {} of {}", sum_of_jumps, times, to_text(found)));
+  if (parts.empty() || !of_equations.is_constant(0))
+    parts.insert(parts.begin(), fmt::format("{} of {}", sum, to_text(of_equations)));
+  return fmt::format("  dJ/d{} = {}\n", name, fmt::join(parts, ", and "));
+}
+
+std::string derivatives_text(const std::vector<Jump>& jumps, const Model& model, const Directions& all,
+                             const Adjoint& own) {
+  std::vector<std::pair<std::string, Adjoint>> of_jumps;
+  for (const Jump& jump : jumps) of_jumps.emplace_back(times_text(jump), adjoint_of(jump, model, all));
+  std::string text;
+  for (std::size_t k = model.fields.size(); k < all.fields.size(); ++k)
+    text += derivative_text(all.fields[k], "integral over time", own.fields[k], of_jumps, "values",
+                            [k](const Adjoint& jump) { return jump.fields[k]; });
+  for (std::size_t p = 0; p < all.scalars.size(); ++p)
+    text += derivative_text(all.scalars[p], "sum over cells and time", own.scalars[p], of_jumps, "sum over cells",
+                            [p](const Adjoint& jump) { return jump.scalars[p]; });
+  return text;
+}
+
 std::string equations_text(const SimulationSpec& spec, const Active& active) {
   const Model& model = spec.model;
-  Graph& graph = *model.graph;
+  std::vector<Jump> jumps = spec.jumps;
+  std::erase_if(jumps, [](const Jump& jump) { return jump.set.empty(); });
+  const Directions all = directions(model, active);
+  const auto left = [&](std::size_t f, const char* rate, const char* prefix) {
+    return model.is_constrained(f) ? "0" : fmt::format("{}({}{})/dt", rate, prefix, model.fields[f]);
+  };
   std::string text = "Equations, discretised (u[x+1] is the neighbour above in x)\n";
-  std::vector<Expr> lambdas;
-  std::vector<Seed> seeds;
-  for (std::size_t f = 0; f < model.fields.size(); ++f) {
-    const std::string left = model.is_constrained(f) ? "0" : "d(" + model.fields[f] + ")/dt";
-    text += fmt::format("  {} = {}\n", left, to_text(model.right_hand_sides[f]));
-    lambdas.push_back(graph.field("lambda_" + model.fields[f]));
-    seeds.push_back({true, model.fields[f], "d_" + model.fields[f]});
-  }
-  for (const Jump& jump : spec.jumps)
-    for (const Jump::Assignment& assignment : jump.set)
-      text += fmt::format("  at t = {:.10g}: {} = {}\n", fmt::join(jump.times, ", "), model.fields[assignment.field],
-                          to_text(assignment.value));
-  std::vector<std::string> fields = model.fields;
-  for (const std::string& name : active.parameter_fields) {
-    fields.push_back(name);
-    seeds.push_back({true, name, "d_" + name});
-  }
-  std::vector<std::string> scalars = active.scalars;
-  scalars.insert(scalars.end(), active.series.begin(), active.series.end());
-  for (const std::string& name : scalars) seeds.push_back({false, name, "d_" + name});
-  const std::vector<Expr> tangents = tangent(model.right_hand_sides, seeds);
-  const Adjoint own = adjoint(model.right_hand_sides, lambdas, fields, scalars);
+  for (std::size_t f = 0; f < model.fields.size(); ++f)
+    text += fmt::format("  {} = {}\n", left(f, "d", ""), to_text(model.right_hand_sides[f]));
+  text += jumps_text(jumps, model);
+  const std::vector<Expr> tangents = tangent(model.right_hand_sides, all.seeds);
+  const Adjoint own = adjoint(model.right_hand_sides, all.lambdas, all.fields, all.scalars);
   text += "\nTangent (d_ marks a direction)\n";
   for (std::size_t f = 0; f < model.fields.size(); ++f)
-    text += fmt::format("  {} = {}\n", model.is_constrained(f) ? "0" : "d(d_" + model.fields[f] + ")/dt",
-                        to_text(tangents[f]));
-  text += "\nAdjoint, as gathers (lambda_ marks a multiplier)\n";
+    text += fmt::format("  {} = {}\n", left(f, "d", "d_"), to_text(tangents[f]));
+  text += tangents_text(jumps, model, all);
+  text += fmt::format("\nAdjoint, as gathers (lambda_ marks a multiplier{})\n",
+                      jumps.empty() ? "" : "; at events, right-hand sides read states before and multipliers after");
   for (std::size_t f = 0; f < model.fields.size(); ++f)
-    text += fmt::format("  {} = {}\n", model.is_constrained(f) ? "0" : "-d(lambda_" + model.fields[f] + ")/dt",
-                        to_text(own.fields[f]));
-  for (std::size_t k = model.fields.size(); k < fields.size(); ++k)
-    text += fmt::format("  dJ/d{} = integral over time of {}\n", fields[k], to_text(own.fields[k]));
-  for (std::size_t p = 0; p < scalars.size(); ++p)
-    text += fmt::format("  dJ/d{} = sum over cells and time of {}\n", scalars[p], to_text(own.scalars[p]));
-  return text;
+    text += fmt::format("  {} = {}\n", left(f, "-d", "lambda_"), to_text(own.fields[f]));
+  return text + adjoints_text(jumps, model, all) + derivatives_text(jumps, model, all, own);
 }
 
 std::string noise_text(const Graph& graph) {

@@ -89,12 +89,13 @@ double tick(double range) {
 
 }  // namespace
 
-std::string schedule_picture(const std::string& title, const ScheduleKind& kind, const Schedule& schedule,
-                             const ScheduleRequest& request, const ScheduleCosts& costs, const std::string& time_unit) {
+std::string schedule_picture(const PictureText& text, const ScheduleKind& kind, const Schedule& schedule,
+                             const ScheduleRequest& request, const ScheduleCosts& costs) {
   const std::int64_t n = request.steps == unknown_steps ? request.at_most : request.steps;
   if (n > most_steps)
-    throw InputError("a picture of " + std::to_string(n) + " steps would show nothing; draw at most " +
-                     std::to_string(most_steps) + " (fewer steps with the same slots look alike)");
+    throw InputError(fmt::format(
+        "a picture of {} steps{} would show nothing; draw at most {} (fewer steps with the same slots look alike)", n,
+        request.steps == unknown_steps ? ", as many as " + text.bound + " allows," : "", most_steps));
   Drawing drawing(costs);
   ActionStream stream = schedule.actions();
   std::int64_t forward_steps = 0, live = 0;
@@ -116,7 +117,7 @@ std::string schedule_picture(const std::string& title, const ScheduleKind& kind,
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
       "font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
       width, height);
-  svg += fmt::format("<text x=\"{}\" y=\"24\" font-size=\"17\">{}</text>\n", left, title);
+  svg += fmt::format("<text x=\"{}\" y=\"24\" font-size=\"17\">{}</text>\n", left, text.title);
   svg += fmt::format(
       "<text x=\"{}\" y=\"44\" fill=\"#555\">{} forward steps in all, each of the {} steps is taken {:.2f} "
       "times on average</text>\n",
@@ -133,7 +134,8 @@ std::string schedule_picture(const std::string& title, const ScheduleKind& kind,
   svg += fmt::format(
       "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">time{}</text>\n"
       "<text x=\"18\" y=\"{:.1f}\" text-anchor=\"middle\" transform=\"rotate(-90 18 {:.1f})\">step</text>\n",
-      (left + width - right) / 2, height - 12, time_unit, (top + height - bottom) / 2, (top + height - bottom) / 2);
+      (left + width - right) / 2, height - 12, text.time_unit, (top + height - bottom) / 2,
+      (top + height - bottom) / 2);
 
   const double thickness = std::clamp(0.5 * sy, 0.8, 7.0);
   std::array<std::string, tier_count> bars;

@@ -256,12 +256,11 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
   return json;
 }
 
-void write_picture(const Options& options, const Communicator& comm, const std::string& title, const ScheduleKind& kind,
-                   const Schedule& schedule, const ScheduleRequest& request, const ScheduleCosts& costs,
-                   const std::string& time_unit) {
+void write_picture(const Options& options, const Communicator& comm, const PictureText& text, const ScheduleKind& kind,
+                   const Schedule& schedule, const ScheduleRequest& request, const ScheduleCosts& costs) {
   if (options.picture.empty()) return;
   comm.on_root([&] {
-    const std::string picture = schedule_picture(title, kind, schedule, request, costs, time_unit);
+    const std::string picture = schedule_picture(text, kind, schedule, request, costs);
     std::ofstream file(options.picture);
     file << picture;
     if (!file.flush()) throw ResourceError("cannot write the picture " + options.picture);
@@ -342,8 +341,8 @@ ExitCode plan_verb(const Options& options, const Communicator& comm) {
   write_json(options, comm, plan_json(options, session, output, all));
   const OperationSeconds& s = session.plan_inputs().seconds;
   const ScheduleCosts costs{s.forward, s.record_last + s.reverse, s.write, s.read};
-  write_picture(options, comm, session.source().name + ", " + plan.kind->name, *plan.kind, plan.schedule, plan.request,
-                costs, " in seconds");
+  write_picture(options, comm, {session.source().name + ", " + plan.kind->name, " in seconds", "time.at most"},
+                *plan.kind, plan.schedule, plan.request, costs);
   if (options.json != "-") print(comm, plan_text(options, session, output, all));
   return ExitCode::done;
 }
@@ -363,7 +362,7 @@ ExitCode schedule_verb(const Options& options, const Communicator& comm) {
   const bool is_executed = can_be_simulated(options.schedule.steps, schedule);
   const ScheduleCounts counts = is_executed ? simulate(kind, request) : predicted_counts(kind, schedule);
   const std::string title = fmt::format("{}, {} steps", kind.name, options.schedule.steps);
-  write_picture(options, comm, title, kind, schedule, request, request.costs, "");
+  write_picture(options, comm, {title, "", "--steps"}, kind, schedule, request, request.costs);
   request.steps = options.schedule.steps;
   if (!options.json.empty()) {
     Json json = Json::parse(counts_json(kind.name, request, counts, request.costs));

@@ -115,6 +115,13 @@ Json inversion_json(const InversionResult& result) {
           {"reason", result.reason}};
 }
 
+/// What may make an objective rough.
+std::string roughness(const Session& session) {
+  return session.simulation().time().tries_steps()
+             ? "steps follow time.tolerance, and their errors change from point to point; a smaller one helps"
+             : "";
+}
+
 std::string table_line(const InversionIteration& now) {
   return fmt::format("{:>9} {:>18.10g} {:>13.4e} {:>11.3e} {:>12}\n", now.iteration, now.objective, now.gradient_norm,
                      now.step, now.evaluations);
@@ -358,8 +365,10 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
     if (run.talks()) print(comm, table_line(now));
   };
   const InversionResult result = run.journal.with_failures_told([&] {
-    return invert(problem, {settings.method, settings.iterations, settings.gradient, settings.relative, options.petsc},
-                  comm, tell);
+    return invert(
+        problem,
+        {settings.method, settings.iterations, settings.gradient, settings.relative, options.petsc, roughness(session)},
+        comm, tell);
   });
   const double seconds = watch.seconds();
   const UnknownValues estimate = variables.to_unknowns(result.variables);

@@ -58,12 +58,20 @@ void PlannedCheckpoints::take_steps(bool spans, bool factors) {
   const std::int64_t n = simulation_.sweep_steps();
   inputs.steps = simulation_.spec().until || !time.is_known() ? unknown_steps : n;
   inputs.at_most = time.tries_steps() ? n - 1 : n;  // with the last one beyond it fails
+  inputs.open_because = simulation_.spec().until ? "the run ends by a condition (time.until)"
+                        : time.tries_steps()     ? "it follows from time.tolerance"
+                                                 : "'" + simulation_.spec().steps + "' (time.steps) decides it";
   inputs.record_units = simulation_.record_units();
   inputs.state_bytes = simulation_.checkpoint_bytes();
   const WorkingBytes working = simulation_.working_bytes();
   means_.own_working[index_of(inputs.memory())] = working.machine;
   means_.own_working[index_of(Tier::host)] = working.host;
   inputs.working_bytes = means_.own_working;
+  inputs.working_note = "";
+  const std::int64_t times = time.is_known() ? 0 : recorded_bytes(n);
+  if (2 * times > working.host)
+    inputs.working_note = fmt::format(" ({} of it for the times of as many steps as time.at most allows, {})",
+                                      bytes_text(times), inputs.at_most);
 }
 
 /// Spans where nothing is asked for but that gradients be fast, and the states of all of them fit, in a memory given in
@@ -182,7 +190,8 @@ void PlannedCheckpoints::require_working_memory() const {
     throw InputError(fmt::format("checkpoints.{}: {}{} is too little: a gradient needs {} of working memory{}",
                                  to_text(tier), bytes_text(means_.budgets[index_of(tier)]),
                                  tier == Tier::host && !host_source_.empty() ? " (" + host_source_ + ")" : "",
-                                 enough_text(comm_.max(means_.inputs.working(tier))), and_more));
+                                 enough_text(comm_.max(means_.inputs.working(tier))),
+                                 (tier == Tier::host ? inputs().working_note : "") + and_more));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <petsctao.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 
 #include "runtime/error.hpp"
@@ -48,6 +49,44 @@ std::vector<double> values_of(Vec vec) {
   return values;
 }
 
+/// Counts iterations that come to nothing: neither the objective nor the gradient falls, and the point hardly moves.
+/// The first and the last are tests U1 and U2 of Gill, Murray and Wright, Practical Optimization (1981), 8.2.3.2, which
+/// let the point move by the root of what the objective may: near a minimum that is all that the objective tells.
+class Stall {
+ public:
+  /// Whether so many in a row came to nothing. @param now of an iteration behind the one before. Collective.
+  bool at(const InversionIteration& now, Vec x) {
+    const bool is_first = x_ == nullptr;
+    if (is_first) check_petsc(VecDuplicate(x, &x_), "make a vector");
+    PetscReal moved = 0.0, size = 0.0;
+    if (!is_first) {
+      VecAXPY(x_, -1.0, x);
+      VecNorm(x_, NORM_2, &moved);
+      VecNorm(x, NORM_2, &size);
+    }
+    VecCopy(x, x_);
+    const bool falls = is_first || objective_ - now.objective > round_off * std::abs(now.objective);
+    const bool is_flatter = is_first || now.gradient_norm < noticeable * gradient_norm_;
+    objective_ = now.objective;
+    if (is_flatter) gradient_norm_ = now.gradient_norm;
+    in_a_row_ = falls || is_flatter || moved > std::sqrt(round_off) * (1.0 + size) ? 0 : in_a_row_ + 1;
+    return in_a_row_ == most;
+  }
+  Stall() = default;
+  ~Stall() { VecDestroy(&x_); }
+  Stall(const Stall&) = delete;
+  Stall& operator=(const Stall&) = delete;
+
+ private:
+  static constexpr double round_off = 1e-15;  // of an objective, relative
+  static constexpr double noticeable = 0.99;  // factor by which a gradient falls
+  static constexpr int most = 3;
+
+  Vec x_ = nullptr;  // of the iteration before
+  double objective_ = 0.0, gradient_norm_ = 0.0;
+  int in_a_row_ = 0;
+};
+
 /// What TAO's callbacks need; exceptions wait here until C code is left.
 struct Context {
   const InversionProblem& problem;
@@ -55,6 +94,7 @@ struct Context {
   InversionResult result;
   std::vector<double> gradient;
   double worst = 0.0;  // the largest objective seen: what a failed trial must exceed
+  Stall stall;
   std::exception_ptr error;
 };
 
@@ -94,7 +134,25 @@ PetscErrorCode report(Tao tao, void* pointer) {
   return 0;
 }
 
-std::string reason_text(TaoConvergedReason reason) {
+/// TAO's own test, and an end where iterations come to nothing: its line search calls some of these found.
+PetscErrorCode test_end(Tao tao, void* pointer) {
+  auto& context = *static_cast<Context*>(pointer);
+  if (const PetscErrorCode code = TaoDefaultConvergenceTest(tao, nullptr)) return code;
+  TaoConvergedReason reason = TAO_CONTINUE_ITERATING;
+  TaoGetConvergedReason(tao, &reason);
+  if (reason != TAO_CONTINUE_ITERATING || context.result.history.empty()) return 0;
+  try {
+    Vec x = nullptr;
+    TaoGetSolution(tao, &x);
+    if (context.stall.at(context.result.history.back(), x)) TaoSetConvergedReason(tao, TAO_DIVERGED_LS_FAILURE);
+    return 0;
+  } catch (...) {
+    context.error = std::current_exception();
+    return PETSC_ERR_USER;
+  }
+}
+
+std::string reason_text(TaoConvergedReason reason, const std::string& roughness) {
   switch (reason) {
     case TAO_CONVERGED_GATOL:
       return "the gradient is small enough";
@@ -115,7 +173,8 @@ std::string reason_text(TaoConvergedReason reason) {
     case TAO_DIVERGED_MAXFCN:
       return "the number of evaluations is used up";
     case TAO_DIVERGED_LS_FAILURE:
-      return "the line search found no better point (round-off, or a rough objective)";
+      return "the line search found no better point (round-off, or a rough objective" +
+             (roughness.empty() ? "" : ": " + roughness) + ")";
     case TAO_DIVERGED_TR_REDUCTION:
       return "the trust region has become too small";
     default:
@@ -136,7 +195,7 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   const std::string& options = settings.petsc_options;
   const GivenOptions given(options, "--petsc:");
   const PetscErrors errors;
-  Context context{problem, monitor, {}, std::vector<double>(problem.start.size(), 0.0), 0.0, nullptr};
+  Context context{problem, monitor, {}, std::vector<double>(problem.start.size(), 0.0), 0.0, {}, nullptr};
   const PetscVector x(comm, problem.start), lower(comm, as_petsc(problem.lower)), upper(comm, as_petsc(problem.upper));
   TaoHandle handle;
   Tao& tao = handle.tao;
@@ -147,6 +206,7 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   check_petsc(TaoSetVariableBounds(tao, lower.get(), upper.get()), "set the bounds");
   check_petsc(TaoSetObjectiveAndGradient(tao, nullptr, evaluate, &context), "set the objective");
   check_petsc(TaoSetMonitor(tao, report, &context, nullptr), "set the monitor");
+  check_petsc(TaoSetConvergenceTest(tao, test_end, &context), "set the test of the end");
   check_petsc(TaoSetTolerances(tao, settings.gradient, 0.0, settings.relative), "set the tolerances");
   check_petsc(TaoSetMaximumIterations(tao, static_cast<PetscInt>(settings.iterations)), "limit the iterations");
   errors.check_options(TaoSetFromOptions(tao), "--petsc:", options);
@@ -159,7 +219,7 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   context.result.variables = values_of(x.get());
   context.result.converged = reason > 0;
   context.result.gave_up = reason <= 0 && reason != TAO_DIVERGED_MAXITS && reason != TAO_DIVERGED_MAXFCN;
-  context.result.reason = reason_text(reason);
+  context.result.reason = reason_text(reason, settings.roughness);
   return context.result;
 }
 

@@ -24,7 +24,8 @@ struct InversionSettings {
   std::string method = "lbfgs";  ///< lbfgs, blmvm: TAO's blmvm; bqnls; bncg
   std::int64_t iterations = 100;
   double gradient = 1e-6, relative = 0.0;
-  std::string petsc_options;  ///< as on PETSc's command line
+  std::string petsc_options;   ///< as on PETSc's command line
+  std::string roughness = {};  ///< what may make the objective rough, and what helps, for InversionResult::reason
 };
 
 struct InversionIteration {
@@ -43,7 +44,9 @@ struct InversionResult {
   std::vector<std::string> unused_options;  ///< of settings.petsc_options
 };
 
-/// Collective. @param monitor called after every iteration. Rethrows what evaluate throws.
+/// Collective. Gives up where several iterations in a row come to nothing: neither the objective nor the gradient falls
+/// by more than round-off, and the variables hardly move. @param monitor called after every iteration. Rethrows what
+/// evaluate throws.
 InversionResult invert(const InversionProblem& problem, const InversionSettings& settings, const Communicator& comm,
                        const std::function<void(const InversionIteration&)>& monitor);
 

@@ -199,8 +199,17 @@ void refuse_coded_records(const CheckpointPlan& plan, const PlanInputs& inputs) 
                    "choose another schedule");
 }
 
+/// Schedules that must know the number of steps are told apart by what they are, before they are asked.
+void refuse_open_end(const CheckpointPlan& plan, const PlanInputs& inputs) {
+  if (inputs.steps != unknown_steps || plan.kind->is_online || inputs.open_because.empty()) return;
+  throw InputError(fmt::format(
+      "schedule {}: it needs to know the number of steps, and {}: use 'online' or 'auto' (checkpoints.schedule)",
+      plan.kind->name, inputs.open_because));
+}
+
 /// @throws InputError when it cannot be met.
 void meet_request(CheckpointPlan& plan, const PlanInputs& inputs) {
+  refuse_open_end(plan, inputs);
   plan.schedule = make_schedule(*plan.kind, plan.request);
   refuse_coded_records(plan, inputs);
   plan.request.capacities.slots = plan.schedule.predicted.peak;
@@ -444,10 +453,11 @@ namespace {
                                 ? std::max<std::int64_t>(0, inputs.host_unit_bytes - taken_bytes(tier, inputs))
                                 : 0;
   const std::int64_t needed = least_checkpoint_bytes(tier, inputs) + more;
-  throw InputError(fmt::format(
-      "checkpoints.{}: too little memory: a gradient needs {} of working memory and {}{}, together {}", to_text(tier),
-      bytes_text(working), has_checkpoint ? "at least one checkpoint of " : "for its schedule ", bytes_text(needed),
-      enough_text(working + needed)));
+  throw InputError(
+      fmt::format("checkpoints.{}: too little memory: a gradient needs {} of working memory{} and {}{}, together {}",
+                  to_text(tier), bytes_text(working), tier == Tier::host ? inputs.working_note : "",
+                  has_checkpoint ? "at least one checkpoint of " : "for its schedule ", bytes_text(needed),
+                  enough_text(working + needed)));
 }
 
 }  // namespace

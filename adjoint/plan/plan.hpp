@@ -20,6 +20,8 @@ struct PlanInputs {
   std::int64_t steps = 1;             ///< or unknown_steps
   std::int64_t at_most = 0;           ///< unknown_steps: the latest end
   std::int64_t likely_steps = 0;      ///< unknown_steps: as many as a run before had; 0: nobody knows
+  std::string open_because = {};      ///< unknown_steps: in words, what decides how many there will be
+  std::string working_note = {};      ///< what takes most of the working memory, to be added to a sentence
   Capacities units;                   ///< per tier, of one state, working memory not included
   std::int64_t record_units = 1;      ///< that a stage record takes
   std::int64_t state_bytes = 0;       ///< of one unit in memory, on this rank

@@ -1,5 +1,7 @@
 #include "adjoint/problem/discretisation.hpp"
 
+#include <algorithm>
+
 #include "runtime/nearest_name.hpp"
 #include "solvers/steppers/methods.hpp"
 #include "solvers/steppers/reads.hpp"
@@ -124,10 +126,10 @@ void Discretisation::require_estimates() const {
   if (stepper_->error_order() == 0)
     fail("a method that estimates its errors, and time.method '" + spec_.method + "' does not; " +
          join(methods_that([](const Method& m) { return m.estimates_errors; })) + " do");
-  if (!spec_.model.graph->noises().empty())
+  if (std::ranges::any_of(spec_.model.graph->noises(), &Noise::changes_with_step))
     fail(
-        "steps that may be tried again, and noise(...) has other numbers in each: take steps of a fixed length "
-        "(time.step without time.tolerance)");
+        "steps that may be tried again, and noise(...) has other numbers in each (but for initial values and parameter "
+        "fields): take steps of a fixed length (time.step without time.tolerance)");
 }
 
 void Discretisation::make_symbols() {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "adjoint/plan/plan.hpp"
 #include "runtime/error.hpp"
 #include "runtime/host_memory.hpp"
+#include "solvers/time/step_sources.hpp"
 
 namespace hindsight {
 namespace {
@@ -14,6 +16,10 @@ namespace {
 /// Grids may have more cells than can be counted.
 std::string amount_text(double bytes) {
   return bytes_text(static_cast<std::int64_t>(std::min(bytes, 9e18)));
+}
+
+std::string source_text(const NodeMemory& node) {
+  return node.ranks == 1 ? node.room.source : fmt::format("for each of {} ranks ({})", node.ranks, node.room.source);
 }
 
 std::string grid_text(const std::vector<Axis>& axes) {
@@ -44,9 +50,22 @@ void require_memory(const LeastMemory& least, const std::vector<Axis>& axes, con
         "there are {} {}",
         grid_text(axes), comm.size() == 1 ? "it" : fmt::format("each of {} ranks", comm.size()),
         amount_text(states + others), least.states, amount_text(state), amount_text(others), bytes_text(room),
-        !is_host          ? "free on the device"
-        : node.ranks == 1 ? node.room.source
-                          : fmt::format("for each of {} ranks ({})", node.ranks, node.room.source));
+        is_host ? source_text(node) : "free on the device");
+  comm.agree(failure, static_cast<int>(ExitCode::resource));
+}
+
+std::int64_t recorded_bytes(std::int64_t steps) {
+  constexpr std::int64_t each = 2 * sizeof(double) + sizeof(std::int64_t);  // its time, length and number
+  return each * std::min(steps, std::numeric_limits<std::int64_t>::max() / each);
+}
+
+void require_memory_of_steps(const std::string& steps, const StepRules& rules, const Communicator& comm) {
+  if (step_sources().find(steps).make(rules)->knows_all()) return;
+  const NodeMemory node = node_memory(comm);
+  std::string failure;
+  if (const std::int64_t needed = recorded_bytes(rules.at_most); needed > node.share())
+    failure = fmt::format("time.at most: the times of {} steps take {} of memory, and there are {} {}; allow fewer",
+                          rules.at_most, bytes_text(needed), bytes_text(node.share()), source_text(node));
   comm.agree(failure, static_cast<int>(ExitCode::resource));
 }
 

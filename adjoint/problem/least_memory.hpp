@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "solvers/grid/grid.hpp"
+#include "solvers/time/step_rules.hpp"
 
 namespace hindsight {
 
@@ -19,5 +21,12 @@ struct LeastMemory {
 /// Collective.
 void require_memory(const LeastMemory& least, const std::vector<Axis>& axes, const Communicator& comm,
                     const Machine& machine);
+
+/// Bytes in which a time line records so many steps that are decided one by one: it reserves them at once.
+std::int64_t recorded_bytes(std::int64_t steps);
+
+/// @throws ResourceError, on all ranks, when a rank's machine cannot hold the record of as many steps as the rules
+/// allow, where they are decided one by one. Collective.
+void require_memory_of_steps(const std::string& steps, const StepRules& rules, const Communicator& comm);
 
 }  // namespace hindsight

@@ -12,6 +12,7 @@ namespace hindsight {
 
 Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants wants) : spec_(std::move(spec)) {
   const CountMemory counted(memory_);
+  require_memory_of_steps(spec_.steps, spec_.rules, comm);
   problem_ =
       std::make_unique<Discretisation>(spec_, comm, Stepper::Wants{wants.adjoint, wants.tangent}, *wants.machine);
   parameters_ = std::make_unique<Parameters>(*problem_);

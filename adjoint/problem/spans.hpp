@@ -1,6 +1,7 @@
 // The steps of a run, divided into spans that are taken in one call each.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/memory.hpp"
@@ -9,7 +10,8 @@
 namespace hindsight {
 
 /// Spans of at most so many steps; at every landing time one begins, so that within one no state is looked at. Those
-/// between two landings are equally long, but for a step. Memory grows with the landings; it counts.
+/// between two landings are equally long, but for a step: the longer ones come first. Memory grows with the landings;
+/// it counts.
 class Spans {
  public:
   struct Span {
@@ -25,8 +27,8 @@ class Spans {
   Span at(std::int64_t i) const {
     const std::size_t s = first_span_.size() == 2 ? 0 : stretch(i);
     const std::int64_t parts = first_span_[s + 1] - first_span_[s], steps = first_step_[s + 1] - first_step_[s];
-    const std::int64_t part = i - first_span_[s], begin = part * steps / parts;
-    return {first_step_[s] + begin, (part + 1) * steps / parts - begin};
+    const std::int64_t part = i - first_span_[s], each = steps / parts, longer = steps % parts;
+    return {first_step_[s] + part * each + std::min(part, longer), part < longer ? each + 1 : each};
   }
 
  private:

@@ -18,8 +18,8 @@ Registry<ScheduleKind>& schedules() {
 
 void require_known_steps(const std::string& schedule, const ScheduleRequest& request) {
   if (request.steps == unknown_steps)
-    throw InputError("schedule " + schedule + ": it needs to know the number of steps; for a run that ends by a " +
-                     "condition use 'online' or 'auto'");
+    throw InputError("schedule " + schedule +
+                     ": it needs to know the number of steps; where that is open use 'online'");
   if (request.steps < 1) {
     throw InputError("schedule " + schedule + ": the number of steps is " + std::to_string(request.steps) +
                      ", at least 1 is needed");

@@ -294,7 +294,7 @@ Case parse_case(const std::string& path, const std::string& given, const std::ve
   if (auto functions = root.find("functions")) read_functions(*functions, result, names);
   read_equations(root.at("equations"), result);
   read_time(root.at("time"), result);
-  if (auto events = root.find("events")) result.events = read_events(*events);
+  if (auto events = root.find("events")) result.events = read_events(*events, result.parameters);
   if (auto objective = root.find("objective"))
     for (const Value& item : objective->items()) result.objective.push_back(read_term(item, result));
   if (auto unknowns = root.find("unknowns")) read_unknowns(*unknowns, result);

@@ -12,8 +12,8 @@ GridText read_grid(Value grid);
 ParameterText read_parameter(Value parameter, const std::string& name, const std::string& case_path);
 /// Into a case whose state and equations are known.
 void read_time(Value time, Case& into);
-/// Of a case whose state and time are known.
-std::vector<EventText> read_events(const Value& events);
+/// @param parameters of the case.
+std::vector<EventText> read_events(const Value& events, const std::vector<ParameterText>& parameters);
 /// @param so_far grid, state and time are read already.
 TermText read_term(Value term, const Case& so_far);
 Assumptions read_assumptions(Value entry);

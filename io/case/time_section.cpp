@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "io/case/csv.hpp"
 #include "io/case/sections.hpp"
@@ -158,16 +157,16 @@ std::string source_meant(Value time) {
 }
 
 /// Of an event: one time or several.
-std::vector<double> read_event_times(const Value& at) {
+std::vector<double> read_event_times(const Value& at, const std::vector<ParameterText>& parameters) {
   std::vector<double> times;
   const auto read = [&](const Value& time) {
     try {
       times.push_back(time.number());
     } catch (const InputError&) {
-      if (!time.is_scalar() || !std::isalpha(static_cast<unsigned char>(time.text().front()))) throw;
-      time.fail(
-          "the times of events are numbers, which runs land on: an unknown cannot be one, for derivatives with "
-          "respect to them are not taken");
+      if (!time.is_scalar() || std::ranges::find(parameters, time.text(), &ParameterText::name) == parameters.end())
+        throw;
+      time.fail("the times of events are numbers, which runs land on, and '" + time.text() +
+                "' is a parameter: write its value; derivatives with respect to these times are not taken");
     }
   };
   if (at.is_scalar()) {
@@ -181,12 +180,12 @@ std::vector<double> read_event_times(const Value& at) {
 
 }  // namespace
 
-std::vector<EventText> read_events(const Value& events) {
+std::vector<EventText> read_events(const Value& events, const std::vector<ParameterText>& parameters) {
   std::vector<EventText> all;
   for (Value item : events.items()) {
     EventText event;
     event.place = item.place();
-    event.at = read_event_times(item.at("at"));
+    event.at = read_event_times(item.at("at"), parameters);
     Value set = item.at("set");
     for (const std::string& field : set.keys())
       event.set.push_back({field, set.at(field).expression(), set.key_place(field)});

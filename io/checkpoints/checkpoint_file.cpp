@@ -140,9 +140,9 @@ void CheckpointFile::make_file() {
   const Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "create properties for", path);
   H5Pset_alignment(access, transfer_block, transfer_block);
   H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
-  Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access), "create", path);
+  Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_EXCL, timeless(H5P_FILE_CREATE, path), access), "create", path);
   const bool encoded = !settings_.codec.empty();
-  const Hdf5Properties how(H5Pcreate(H5P_DATASET_CREATE), "create properties for", path);
+  const Hdf5Properties how = timeless(H5P_DATASET_CREATE, path);
   lay_in_place(how, path);
   const auto make = [&](const char* name, hid_t type, const std::vector<hsize_t>& sizes) {
     return make_dataset(file, name, type, space_of(sizes, path), how, path);

@@ -54,6 +54,12 @@ Hdf5Dataset make_dataset(hid_t file, const std::string& name, hid_t stored, cons
           "create dataset " + name + " in", path};
 }
 
+Hdf5Properties timeless(hid_t kind, const std::string& file) {
+  Hdf5Properties how(H5Pcreate(kind), "prepare", file);
+  check_hdf5(H5Pset_obj_track_times(how, false), "prepare", file);
+  return how;
+}
+
 void lay_in_place(const Hdf5Properties& how, const std::string& file) {
   check_hdf5(H5Pset_layout(how, H5D_CONTIGUOUS), "prepare", file);
   check_hdf5(H5Pset_alloc_time(how, H5D_ALLOC_TIME_EARLY), "prepare", file);

@@ -58,6 +58,9 @@ Hdf5Dataset open_dataset(hid_t file, const std::string& name, const std::string&
 /// @param how as lay_in_place() or others prepared it.
 Hdf5Dataset make_dataset(hid_t file, const std::string& name, hid_t stored, const Hdf5Space& space, hid_t how,
                          const std::string& path);
+/// To create a file, a group or a dataset (H5P_FILE_CREATE and the like) without the times of creation and change:
+/// equal runs leave equal files.
+Hdf5Properties timeless(hid_t kind, const std::string& file);
 /// Datasets that are made so are contiguous, have their place in the file at once, and are never filled.
 void lay_in_place(const Hdf5Properties& how, const std::string& file);
 void write_all(hid_t dataset, hid_t native, const void* values, const std::string& file);

@@ -75,7 +75,8 @@ std::vector<double> cell_centres(const Axis& axis) {
 FieldFile::FieldFile(const RunFolder& folder, const std::string& name, const Grid& grid)
     : folder_(&folder), name_(name), path_(folder.partial(name)), grid_(&grid) {
   const Hdf5Properties access = parallel_access(folder.communicator().handle(), path_);
-  folder.hold([&] { file_ = Hdf5File(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), "create", path_); });
+  const Hdf5Properties how = timeless(H5P_FILE_CREATE, path_);
+  folder.hold([&] { file_ = Hdf5File(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, how, access), "create", path_); });
   for (const Axis& axis : grid.axes()) write_numbers("/" + axis.name, cell_centres(axis));
 }
 
@@ -91,7 +92,7 @@ FieldFile::FieldFile(const RunFolder& folder, const std::string& name, const Gri
 Hdf5Dataset FieldFile::create(const std::string& path, const Part& part, hid_t stored) {
   Hdf5Properties links(H5Pcreate(H5P_LINK_CREATE), "prepare", path_);
   check_hdf5(H5Pset_create_intermediate_group(links, 1), "prepare", path_);
-  return {H5Dcreate2(file_, path.c_str(), stored, part.stored, links, H5P_DEFAULT, H5P_DEFAULT),
+  return {H5Dcreate2(file_, path.c_str(), stored, part.stored, links, timeless(H5P_DATASET_CREATE, path_), H5P_DEFAULT),
           "create dataset " + path + " in", path_};
 }
 

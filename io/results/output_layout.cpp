@@ -23,13 +23,6 @@ Hdf5Properties access_to(const std::string& path) {
   return access;
 }
 
-/// Without the times of creation and change: equal runs leave equal files.
-Hdf5Properties timeless(hid_t kind, const std::string& path) {
-  Hdf5Properties how(H5Pcreate(kind), "prepare", path);
-  check_hdf5(H5Pset_obj_track_times(how, false), "prepare", path);
-  return how;
-}
-
 Hdf5Properties in_place(const std::string& path) {
   Hdf5Properties how = timeless(H5P_DATASET_CREATE, path);
   lay_in_place(how, path);

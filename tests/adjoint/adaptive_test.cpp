@@ -122,6 +122,41 @@ TEST(Adaptive, StepsFollowTheParametersAndOutputs) {
   EXPECT_EQ(landed, 25);
 }
 
+/// Of initial values and parameter fields: each cell has one number, whatever the steps.
+TEST(Adaptive, StartsFromRandomNumbers) {
+  Session session(
+      test::text_case(waves + time_of("dopri5", 1e-5, 0.5),
+                      {"state.w.initial=0.1*noise(1, 0)", "parameters.k={field: \"0.02 + 0.01*uniform(2, 0)\"}",
+                       "unknowns={c: {}, k: {}, initial(u): {}}"}),
+      test::world(), Sensitivities::adjoint_and_tangent);
+  session.gradient({});
+  session.simulation().fix_end();
+  test::expect_right_gradient(session, 2.5e-4, 1e-10);
+}
+
+std::string refusal(const std::string& checkpoints, const std::string& time) {
+  try {
+    Session session(test::text_case(ode + "time: {method: dopri5, tolerance: 1e-4, to: 3" + time + "}\n" +
+                                    "checkpoints: {" + checkpoints + "}\n"),
+                    test::world(), Sensitivities::adjoint);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// What decides the number of steps, and what it costs that it may be large.
+TEST(Adaptive, RefusalsNameTheCause) {
+  const auto expect = [](const std::string& message, const std::string& part) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  expect(refusal("schedule: store-all", ""), "the number of steps, and it follows from time.tolerance: use 'online'");
+  expect(refusal("host: 1 MiB", ""), "of it for the times of as many steps as time.at most allows, 100000)");
+  EXPECT_EQ(refusal("host: 1 MiB", ", at most: 100"), "no error");
+  EXPECT_EQ(refusal("host: 100 B", ", at most: 100").find("time.at most"), std::string::npos);
+  expect(refusal("host: 1 MiB", ", at most: 1000000000000"), "time.at most: the times of 1000000000000 steps take");
+}
+
 TEST(Adaptive, BadInputIsNamed) {
   const auto message = [](const std::string& time, const std::string& text = ode) {
     try {
@@ -152,8 +187,16 @@ state: {u: {initial: "1"}}
 equations: {dt(u): "-u + 0.1*noise(1, 0)"}
 objective: [{final: "u"}]
 )yaml";
-  EXPECT_NE(message("method: dopri5, tolerance: 1e-3, to: 1", noisy).find("steps of a fixed length"), std::string::npos)
-      << message("method: dopri5, tolerance: 1e-3, to: 1", noisy);
+  const std::string term = R"yaml(
+case: noisy
+state: {u: {initial: "noise(1, 0)"}}
+equations: {dt(u): "-u"}
+objective: [{integral: "u*noise(1, 0)"}]
+)yaml";
+  for (const std::string& text : {noisy, term})
+    EXPECT_NE(message("method: dopri5, tolerance: 1e-3, to: 1", text).find("steps of a fixed length"),
+              std::string::npos)
+        << message("method: dopri5, tolerance: 1e-3, to: 1", text);
 }
 
 }  // namespace

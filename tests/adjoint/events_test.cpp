@@ -238,7 +238,11 @@ TEST(Events, BadInputIsNamed) {
   expect(message("[{at: -0.1, set: {gut: 2}}]"), "outside of the run");
   expect(message("[{at: 0.99999999999999, set: {gut: 2}}]"), "so close to the end of the run");
   expect(message("[{at: 0.5, set: {gutt: 2}}]"), "did you mean 'gut'");
-  expect(message("[{at: when, set: {gut: 2}}]"), "an unknown cannot be one");
+  expect(message("[{at: when, set: {gut: 2}}]"), "'when' is a parameter: write its value");
+  expect(message("[{at: [0.5, whn], set: {gut: 2}}]"), "must be a number, not 'whn': unknown name 'whn'");
+  expect(message("[{at: nan, set: {gut: 2}}]"), "must be a number, not 'nan'");
+  expect(message("[{at: .nan, set: {gut: 2}}]"), "is not a number");
+  expect(message("[{at: .inf, set: {gut: 2}}]"), "must be finite");
   expect(message("[{at: [[1]], set: {gut: 2}}]"), "number");
   expect(message("[{at: [], set: {gut: 2}}]"), "names no times");
   expect(message("[{at: 0.5, set: {}}]"), "sets nothing");

@@ -52,6 +52,24 @@ TEST(Spans, BeginAtLandingsAndAreEquallyLong) {
   EXPECT_EQ(spans.count(), 3 + 1 + 4);
 }
 
+/// As many steps as a case may have, whose products with numbers of spans are more than can be counted.
+TEST(Spans, MayBeMany) {
+  for (const double steps : {3e10, 1e15}) {
+    TimeLine line({0.0, steps, 1.0, {}}, fixed_steps());
+    const Spans spans(line, 64);
+    std::int64_t next = 0;
+    for (const std::int64_t i : {std::int64_t{0}, spans.count() / 2, spans.count() - 2}) {
+      const Spans::Span span = spans.at(i), after = spans.at(i + 1);
+      EXPECT_GE(span.first, next);
+      EXPECT_GE(span.count, spans.longest() - 1);
+      EXPECT_LE(span.count, spans.longest());
+      EXPECT_EQ(after.first, span.first + span.count);
+      next = after.first + after.count;
+    }
+    EXPECT_EQ(next, line.steps());
+  }
+}
+
 TEST(Spans, HaveTheBitsOfSingleSteps) {
   for (const char* method : {"euler", "rk4", "tsit5"}) {
     const std::vector<std::string> set = {std::string("time.method=") + method};

@@ -105,7 +105,9 @@ TEST(Until, SchedulesThatNeedTheNumberOfStepsAreRefused) {
                     test::world(), Sensitivities::adjoint);
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("needs to know the number of steps"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("needs to know the number of steps, and the run ends by a condition"),
+              std::string::npos)
+        << error.what();
   }
 }
 

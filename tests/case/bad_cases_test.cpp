@@ -331,6 +331,9 @@ TEST(BadCases, Overrides) {
   EXPECT_NE(message("time.stp=1").find("--set time.stp=1: unknown key 'stp'"), std::string::npos)
       << message("time.stp=1");
   EXPECT_NE(message("time.stp=1").find("did you mean 'step'?"), std::string::npos);
+  EXPECT_NE(message("time={method: dopri5, tolerance: 1e-3, to: 1, stpe: 1}").find("did you mean 'step'?"),
+            std::string::npos)
+      << message("time={method: dopri5, tolerance: 1e-3, to: 1, stpe: 1}");
   for (const char* set :
        {"case=../x", "time.step=-1", "equations.dt(u)=kk*u", "objective.0.final=w", "parameters.D=high"})
     EXPECT_EQ(message(set).find(std::string("--set ") + set + ": "), 0U) << message(set);

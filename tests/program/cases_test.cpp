@@ -193,6 +193,14 @@ TEST(Program, ExitCodes) {
   EXPECT_EQ(run("explain " + source + "/cases/burgers.yaml"), 0) << output();
 }
 
+TEST(Program, RefusesPicturesThatWouldShowNothing) {
+  const std::string plan = "plan " + source + "/cases/van-der-pol.yaml --picture " + folder() + "/p.svg ";
+  EXPECT_EQ(run(plan), 2);
+  EXPECT_NE(output().find("a picture of 100000 steps, as many as time.at most allows, would"), std::string::npos)
+      << output();
+  EXPECT_EQ(run(plan + "--set 'time.at most=2000'"), 0) << output();
+}
+
 /// Two ranks run one command, a third another. @returns the exit code of them all.
 int run_apart(const std::string& two, const std::string& third) {
   const std::string command = clean_environment + "timeout 60 mpirun --oversubscribe -n 2 " + two + " : -n 1 " + third +
@@ -276,6 +284,28 @@ TEST(Program, EveryAnswerCanBeJson) {
   EXPECT_EQ(nlohmann::json::parse(output())["title"], "A Hindsight case");
   ASSERT_EQ(run("explain " + source + "/cases/burgers.yaml --json -"), 0);
   EXPECT_GT(nlohmann::json::parse(output())["kernels"].size(), 3U);
+}
+
+/// What events read is in the derivatives, and states jump backwards as they do forwards.
+TEST(Program, ExplainsEvents) {
+  const std::string file = folder() + "/events.yaml";
+  std::ofstream(file) << R"yaml(
+case: events
+parameters: {k: 1, d: 2}
+state: {u: {initial: 1}, w: {initial: 2}}
+equations: {dt(u): "-k*u", dt(w): u}
+events: [{at: [0.5, 1], set: {u: "u + d"}}, {at: 1, set: {u: "k*w"}}]
+objective: [{final: u}]
+unknowns: {d: {}, k: {}}
+time: {step: 0.1, to: 2}
+)yaml";
+  ASSERT_EQ(run("explain " + file), 0) << output();
+  for (const char* const line :
+       {"  at t = 0.5, 1: d_u = d_u + d_d\n", "  at t = 1: d_u = d_k*w + d_w*k\n",
+        "  at t = 1: lambda_u = 0\n  at t = 1: lambda_w = lambda_w + lambda_u*k\n  dJ/dd = ",
+        "  dJ/dd = sum over cells at t = 0.5, 1 of lambda_u\n",
+        "  dJ/dk = sum over cells and time of -lambda_u*u, and sum over cells at t = 1 of lambda_u*w\n"})
+    EXPECT_NE(output().find(line), std::string::npos) << line << output();
 }
 
 /// Every kind of unknown at once, with walls that move: one set of bits in the files on any number of ranks.

@@ -2,10 +2,12 @@
 // Run folders and HDF5 files: whole or not there, readable by others, the same on any number of ranks.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "io/results/field_writer.hpp"
 #include "io/results/progress.hpp"
@@ -65,6 +67,26 @@ TEST(Results, FieldsComeBackWithEqualBits) {
     EXPECT_THROW(read_field(run.file("nothing.h5"), "/u", grid, back.data()), InputError);
     MPI_Barrier(MPI_COMM_WORLD);
   }
+}
+
+/// Whenever it was written: no times of its making are in it.
+TEST(Results, EqualFieldsAreEqualFiles) {
+  const Grid grid(axes(2), world(), {1, 1, 1});
+  const RunFolder run(folder("equal"), world());
+  const auto written = [&] {
+    FieldFile file(run, "gradient.h5", grid);
+    file.write_field("/initial(u)", owned(grid, some_field(grid, 0.1)));
+    file.write_numbers("/group/series", {1, 2, 3});
+    file.finish();
+    MPI_Barrier(MPI_COMM_WORLD);
+    std::ifstream bytes(run.file("gradient.h5"), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(bytes), {});
+  };
+  const std::string first = written();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // times are kept in seconds
+  EXPECT_GT(first.size(), 8U * 99);
+  EXPECT_TRUE(written() == first);
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 TEST(Results, OldResultsAreRemovedAndForeignFilesKept) {
