@@ -206,6 +206,7 @@ class Run {
   bool talks() const { return !options_.quiet && options_.json != "-"; }
   /// Adds the warnings and what was resident to the result. Collective. @param seconds that the result took.
   void finish(Json result, double seconds) {
+    session.look_at_end();
     result["memory"]["resident"] = resident_result(session);
     for (const std::vector<std::string>& texts : {session.notes(), session.warnings()})
       for (const std::string& text : texts) {

@@ -65,6 +65,18 @@ std::vector<std::string> Session::warnings() const {
   return gradients_ ? gradients_->warnings() : std::vector<std::string>();
 }
 
+void Session::look_at_end() {
+  const TimeLine& time = simulation_->time();
+  const double end = time.time(time.steps());
+  if (!has_condition() || simulation_->has_met_end_condition() || end < time.landings().back()) return;
+  const std::string& steps = case_.time.steps;
+  const bool ends_at_time = steps == "adaptive" || steps == "table";
+  notes_.push_back(fmt::format(
+      "the condition of time.until was not met: the run ended at t = {:.10g}, {}", end,
+      ends_at_time ? "its latest end (time.to)" : fmt::format("after {} steps (time.at most)", time.steps())));
+  progress_.warn(notes_.back());
+}
+
 ResidentBytes Session::resident_bytes() const {
   const Resident &start = resident_at_start_, end = resident();
   const std::int64_t own = start.now - start.files - counted_at_start_;

@@ -67,6 +67,9 @@ class Session {
   /// What the case's author should know, one sentence each (notes.hpp).
   const std::vector<std::string>& notes() const { return notes_; }
 
+  /// Notes, and warns, where the last run came to its latest end and its condition was not met.
+  void look_at_end();
+
   /// Until now. Collective.
   ResidentBytes resident_bytes() const;
   /// What an epoch of this rank has, about.

@@ -9,7 +9,8 @@ EndCondition::EndCondition(const StopSpec& spec, const TermPlace& place)
 
 bool EndCondition::is_met(const Moment& moment) {
   const double norm = std::sqrt(square_.alone_at(moment));
-  return spec_.below ? norm < spec_.limit : norm > spec_.limit;
+  was_met_ = spec_.below ? norm < spec_.limit : norm > spec_.limit;
+  return was_met_;
 }
 
 }  // namespace hindsight

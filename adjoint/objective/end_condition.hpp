@@ -23,9 +23,12 @@ class EndCondition {
   std::vector<const KernelLibrary*> libraries() const { return square_.libraries(); }
   /// Whether the run ends with the state of this moment, which is bound under stage 0. Collective.
   bool is_met(const Moment& moment);
+  /// What is_met() said last.
+  bool was_met() const { return was_met_; }
 
  private:
   StopSpec spec_;
+  bool was_met_ = false;
   Integral square_;
 };
 

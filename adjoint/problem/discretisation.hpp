@@ -67,6 +67,8 @@ class Discretisation {
   }
   /// Whether a condition on the state ends the run.
   bool has_end_condition() const { return stop_.has_value(); }
+  /// Whether it did: the last one.
+  bool has_met_end_condition() const { return stop_ && stop_->was_met(); }
   /// All kernels of steps and terms.
   std::vector<const KernelLibrary*> libraries() const;
 

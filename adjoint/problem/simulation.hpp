@@ -123,6 +123,8 @@ class Simulation {
   void restore_observed(BlockReader& from);
   /// From now on every sweep ends where the last one did: derivatives are those for a fixed number of steps.
   void fix_end() { steps_->fix_end(); }
+  /// Whether a condition of the end ended the last run.
+  bool has_met_end_condition() const { return problem_->has_met_end_condition(); }
   /// Hidden developer option of `hindsight check`, so that checks must fail: gradients made from now on are wrong
   /// (BrokenAdjoint).
   void break_gradient(const std::string& what, double size) { steps_->broken().set(what, size, spec_.unknowns); }

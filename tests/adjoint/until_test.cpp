@@ -87,6 +87,30 @@ TEST(Until, EndsBeforeTheNextStepIsTried) {
   EXPECT_EQ(same, gradient);
 }
 
+/// Of a run that comes to its latest end; a condition that its last state meets is met.
+TEST(Until, ThatIsNeverMetIsNoted) {
+  const auto noted = [](const std::string& time) {
+    Session session(test::text_case(heat + "time: {" + time + "}\n"), test::world(), Sensitivities::none);
+    session.objective({});
+    session.look_at_end();
+    for (const std::string& note : session.notes())
+      if (note.find("time.until") != std::string::npos) return note;
+    return std::string();
+  };
+  const std::string condition = "step: 0.004, until: \"norm(u) < 0.5\", at most: ";
+  Session session(test::text_case(heat + "time: {" + condition + "3000}\n"), test::world(), Sensitivities::none);
+  session.objective({});
+  const std::int64_t n = session.simulation().time().steps();
+  EXPECT_EQ(noted(condition + "3000"), "");
+  EXPECT_EQ(noted(condition + std::to_string(n)), "");
+  EXPECT_EQ(noted(condition + "17"),
+            "the condition of time.until was not met: the run ended at t = 0.068, after 17 steps (time.at most)");
+  const std::string adaptive = "method: dopri5, tolerance: 1e-4, until: \"norm(u) < 0.5\", at most: 3000, to: ";
+  EXPECT_EQ(noted(adaptive + "0.1"),
+            "the condition of time.until was not met: the run ended at t = 0.1, its latest end (time.to)");
+  EXPECT_EQ(noted(adaptive + "10"), "");
+}
+
 /// However many steps there may be: all slots are touched before the first one.
 TEST(Until, TakesLittleMemoryUnlessTold) {
   const std::string time = "time: {step: 0.004, until: \"norm(u) < 0.5\", at most: 100000000}\n";

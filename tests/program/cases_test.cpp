@@ -239,6 +239,18 @@ TEST(Program, SeveralRanksSpeakOnce) {
   EXPECT_FALSE(std::filesystem::exists(out + "/result.json"));
 }
 
+/// As a line and in the result.
+TEST(Program, WarnsOfConditionsThatAreNeverMet) {
+  const std::string out = folder() + "/unmet";
+  for (const char* const verb : {"run", "gradient"}) {
+    const std::string time = " --set 'time={step: 0.001, until: \"norm(u) > 1e9\", at most: 50}' ";
+    ASSERT_EQ(run(verb + (" " + source) + "/cases/burgers.yaml --overwrite --out " + out + time), 0) << output();
+    EXPECT_EQ(times_printed("warning: the condition of time.until was not met"), 1) << output();
+    const std::string warnings = result(out)["warnings"].dump();
+    EXPECT_NE(warnings.find("after 50 steps (time.at most)"), std::string::npos) << warnings;
+  }
+}
+
 /// Failures that ranks agree on end them at once, without MPI's own words.
 TEST(Program, RanksAgreeOnFilesAndValuesThatAreRefused) {
   const std::string burgers = source + "/cases/burgers.yaml --out " + folder() + "/agreed ";
