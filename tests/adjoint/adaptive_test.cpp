@@ -91,9 +91,13 @@ TEST(Adaptive, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
       const Evaluation expected = serial.gradient({});
       const std::int64_t n = serial.simulation().time().steps();
       EXPECT_GT(n, 8);
-      for (const char* host : {"1 GiB", "7 slots", "2 slots"}) {
-        Session session(test::text_case(all + "checkpoints: {host: " + host + "}\n"), test::world(),
-                        Sensitivities::adjoint);
+      for (const char* tiers : {"host: 1 GiB", "host: 7 slots", "host: 2 slots",
+                                "schedule: twolevel, host: 3 slots, period: 6, disk: 400 slots"}) {
+        SCOPED_TRACE(tiers);
+        SessionOptions options;
+        options.disk.scratch = testing::TempDir() + "adaptive";
+        Session session(test::text_case(all + "checkpoints: {" + tiers + "}\n"), test::world(), Sensitivities::adjoint,
+                        options);
         const Evaluation mine = session.gradient({});
         EXPECT_EQ(session.simulation().time().steps(), n);
         test::expect_same_bits(session, mine, expected);
@@ -101,6 +105,32 @@ TEST(Adaptive, HaveOneHashWhateverTheCheckpointsAndTheRanks) {
         EXPECT_EQ(session.objective({}), expected.objective);
       }
     }
+}
+
+/// As in an inversion: the number of steps of the evaluation before is a forecast, which may be too small by far.
+TEST(Adaptive, RunsMayOutgrowTheirForecast) {
+  for (const char* host : {"1 GiB", "64 KiB", "12 slots"}) {
+    SCOPED_TRACE(host);
+    const std::string all = ode + time_of("dopri5", 1e-6, 3) + "checkpoints: {host: " + host + "}\n";
+    Session session(test::text_case(all), test::self(), Sensitivities::adjoint);
+    const UnknownValues slow = session.simulation().values();
+    UnknownValues fast = slow;
+    fast[0][0] *= 6;
+    session.gradient({});
+    const std::int64_t few = session.simulation().time().steps();
+    for (const UnknownValues& values : {fast, slow, fast}) {
+      session.simulation().set_values(values);
+      const Evaluation mine = session.gradient({});
+      const std::int64_t steps = session.simulation().time().steps();
+      if (values == fast) {
+        EXPECT_GT(steps, 2 * few);
+      }
+      Session alone(test::text_case(all), test::self(), Sensitivities::adjoint);
+      alone.simulation().set_values(values);
+      test::expect_same_bits(session, mine, alone.gradient({}));
+      EXPECT_EQ(mine.counts.reversed, steps);
+    }
+  }
 }
 
 TEST(Adaptive, StepsFollowTheParametersAndOutputs) {
