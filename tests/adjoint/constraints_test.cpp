@@ -226,7 +226,8 @@ TEST(Constraints, WhatCannotBeIsNamed) {
   expect(grid + "equations: {dt(u): \"-u\", zero(p): \"lap(p) - p\"}\n" + "time: {method: ark3, step: 0.1, to: 1}\n",
          "does not tell them");
   expect(grid + "equations: {dt(u): \"-u\", zero(p): \"p^2 + u\"}\n" + time,
-         "largest in 'p': none (no finite, regular");
+         "field 'p' at x = 0.125: Newton's method found no solution; the relative changes of its iterations: none (no "
+         "finite, regular");
 }
 
 TEST(Constraints, HaveNoTolerances) {
