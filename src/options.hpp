@@ -53,13 +53,13 @@ struct Options {
   std::string backend = "auto";
   std::string petsc;
   std::vector<std::string> petsc_changes;  ///< of those, what was added when the run was gone on with
-  double started = 0.0;           ///< seconds that the process had taken until it could look at these words
-  bool resume = false;            ///< go on with what is in the run folder
-  bool overwrite = false;         ///< give up what is in the run folder
-  bool take_lock = false;         ///< though it cannot be seen whether its owner lives
-  int ranks = 0;                  ///< resume: as many are meant; 0: as before
-  std::string stop_after, epoch;  ///< durations: of the process, between epochs; empty: none, measured
-  std::string scratch;            ///< resume: folder of checkpoint files from now on; empty: as before
+  double started = 0.0;                    ///< seconds that the process had taken until it could look at these words
+  bool resume = false;                     ///< go on with what is in the run folder
+  bool overwrite = false;                  ///< give up what is in the run folder
+  bool take_lock = false;                  ///< though it cannot be seen whether its owner lives
+  int ranks = 0;                           ///< resume: as many are meant; 0: as before
+  std::string stop_after, epoch;           ///< durations: of the process, between epochs; empty: none, measured
+  std::string scratch;                     ///< resume: folder of checkpoint files from now on; empty: as before
   std::string cost, picture;
   ScheduleOptions schedule;
   ClusterOptions cluster;
