@@ -239,17 +239,22 @@ void DivergenceWatch::require_finite(std::int64_t k, const Buffer& state) {
 
 void DivergenceWatch::report(std::int64_t k) {
   const TimeLine& time = problem_.time();
-  problem_.stepper().watch_slopes(true);
+  Stepper& stepper = problem_.stepper();
+  std::string found;
+  stepper.watch_slopes(true);
   Buffer before = good_;
   for (std::int64_t step = good_step_; before && step < k; ++step) {
     Buffer next = states_.acquire();
-    problem_.stepper().step(problem_.tables(), time.step(step), before.data(), next.data());
+    stepper.step(problem_.tables(), time.step(step), before.data(), next.data());
     const BadValue bad = find_bad_value(problem_.grid(), states_.fields_of(next.data()));
-    if (problem_.communicator().any(bad.field >= 0))
-      problem_.communicator().agree(finder().step(time.step(step), before.data(), time.time(step + 1), bad),
-                                    static_cast<int>(ExitCode::numerics));
+    if (problem_.communicator().any(bad.field >= 0)) {
+      found = finder().step(time.step(step), before.data(), time.time(step + 1), bad);
+      break;
+    }
     before = next;
   }
+  stepper.watch_slopes(false);  // an inversion goes on after a trial that fails
+  problem_.communicator().agree(found, static_cast<int>(ExitCode::numerics));
   throw NumericsError("diverged: the state is not finite at step " + std::to_string(k));
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "runtime/nearest_name.hpp"
 #include "solvers/steppers/implicit/dense/dense_lu.hpp"
@@ -84,8 +85,8 @@ StageSolver::Outcome StageSolver::improve(std::size_t cell, double a, const doub
                                           const double* slope) {
   const std::int64_t place = systems_.places()[cell];
   const Rest rest = find_rest(place, a, base, y, slope);
-  bad_.reset();
-  if (rest.bad >= 0) bad_ = {systems_.values_at(place, y), t_};
+  Bad bad;
+  if (rest.bad >= 0) bad = {systems_.values_at(place, y), t_};
   const bool has_factors = factorise(systems_.size(), matrix_.data(), pivots_.data());
   if (has_factors) hindsight::solve(systems_.size(), matrix_.data(), pivots_.data(), change_.data());
   const Change change = this->change(place, base, y);
@@ -98,7 +99,7 @@ StageSolver::Outcome StageSolver::improve(std::size_t cell, double a, const doub
     outcome = Outcome::found;
   else if (change.is_finite && iteration_ < most_iterations)
     outcome = Outcome::goes_on;
-  if (outcome == Outcome::failed) fail(cell, y, rest.bad >= 0 ? rest.bad : change.field);
+  if (outcome == Outcome::failed) fail(cell, y, rest.bad >= 0 ? rest.bad : change.field, std::move(bad));
   return outcome;
 }
 
@@ -115,14 +116,14 @@ StageSolver::Outcome StageSolver::judge(std::size_t cell, double change, bool is
   return iteration_ < most_iterations ? Outcome::goes_on : Outcome::failed;
 }
 
-void StageSolver::fail(std::size_t cell, double* y, int field) {
+void StageSolver::fail(std::size_t cell, double* y, int field, Bad bad) {
   for (int f = 0; f < systems_.size(); ++f)
     y[systems_.places()[cell] + systems_.offset(f)] = std::numeric_limits<double>::quiet_NaN();
   if (cell >= failed_cell_) return;  // later stages fail where one has, too
   failed_cell_ = cell;
   failed_field_ = field;
   failed_history_.assign(history(cell), history(cell) + iteration_);
-  failed_at_ = bad_.value_or(Bad{});
+  failed_at_ = std::move(bad);
 }
 
 StepFailure StageSolver::failure(const std::vector<std::string>& fields) const {

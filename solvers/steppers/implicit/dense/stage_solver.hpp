@@ -49,12 +49,12 @@ class StageSolver {
   Rest find_rest(std::int64_t place, double a, const double* base, const double* y, const double* slope);
   Change change(std::int64_t place, const double* base, double* y) const;
   Outcome judge(std::size_t cell, double change, bool is_rounding) const;
-  void fail(std::size_t cell, double* y, int field);
   /// What was tried where the equations have no value.
   struct Bad {
     std::vector<double> at;
     double t = 0.0;
   };
+  void fail(std::size_t cell, double* y, int field, Bad bad);
   float* history(std::size_t cell) { return history_.data() + cell * most_iterations; }
   const float* history(std::size_t cell) const { return history_.data() + cell * most_iterations; }
 
@@ -71,7 +71,6 @@ class StageSolver {
   std::vector<int> pivots_;
   int iteration_ = 0;
   double t_ = 0.0;
-  std::optional<Bad> bad_;  // of the cell that is being improved
   std::size_t failed_cell_ = none;
   std::vector<float> failed_history_;
   int failed_field_ = -1;
