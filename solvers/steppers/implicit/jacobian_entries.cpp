@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "solvers/equations/derive.hpp"
+#include "solvers/equations/interpret.hpp"
 #include "solvers/equations/parser.hpp"
 #include "solvers/steppers/stage_names.hpp"
 
@@ -25,6 +26,19 @@ std::set<Offset> offsets_of(const Graph& graph, const std::vector<NodeId>& nodes
   for (const NodeId id : nodes)
     if (const Node& node = graph[id]; node.op == Op::field && node.symbol == symbol) offsets.insert(node.offset);
   return offsets;
+}
+
+bool is_among(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool depends_on_scalar_parameters_alone(const Model& model, Expr value) {
+  const Graph& graph = *model.graph;
+  return std::ranges::all_of(reachable({value}), [&](NodeId id) {
+    const Node& node = graph[id];
+    if (node.op == Op::scalar) return is_among(model.scalars, graph.scalars()[static_cast<std::size_t>(node.symbol)]);
+    return arity(node.op) > 0 || node.op == Op::constant;
+  });
 }
 
 }  // namespace
@@ -61,9 +75,10 @@ JacobianEntries::JacobianEntries(const Model& model, const Active& active, std::
   request.expressions = at_stage(model, equations, std::to_string(stage));
   for (const std::string& field : model.fields) request.states.push_back(StageNames::stage(field, stage));
   request.ghosts = StateGhosts::at_every_pass;
-  const std::vector<Expr> partials = derive(request, prefix);
-  find_dependence(request.expressions, partials);
-  request.expressions.insert(request.expressions.end(), partials.begin(), partials.end());
+  derive(request, prefix);
+  find_parameters();
+  find_dependence(request.expressions);
+  request.expressions.insert(request.expressions.end(), written_.begin(), written_.end());
   for (const Entry& entry : entries_)
     if (entry.symbol >= 0) arrays.push_back(entry.symbol);
   request.epilogue.values = [&graph, arrays](KernelSpec& kernel, const std::vector<Expr>& values) {
@@ -76,39 +91,61 @@ JacobianEntries::JacobianEntries(const Model& model, const Active& active, std::
   length_ = graph.scalar_index(step_length);
 }
 
-/// @returns the entries that are not constant.
-std::vector<Expr> JacobianEntries::derive(const KernelRequest& request, const std::string& prefix) {
-  Graph& graph = *model_.graph;
+void JacobianEntries::derive(const KernelRequest& request, const std::string& prefix) {
   Partials slopes(request.expressions);
   const std::vector<NodeId> nodes = reachable(request.expressions);
-  std::vector<Expr> partials;
   for (int c = 0; c < static_cast<int>(variables_.size()); ++c) {
     const std::size_t field = variables_[static_cast<std::size_t>(c)].field;
-    for (const Offset& offset : offsets_of(graph, nodes, state_[field])) {
+    for (const Offset& offset : offsets_of(*model_.graph, nodes, state_[field])) {
       const std::string& state = request.states[field];
       const std::vector<Expr> column = slopes.with_respect_to(state, offset, StageNames::dot(state));
       for (int r = 0; r < static_cast<int>(column.size()); ++r) {
         const Expr partial = column[static_cast<std::size_t>(r)];
-        if (partial.is_constant(0.0)) continue;
-        Entry entry{r, c, offset};
-        if (partial.is_constant()) {
-          entry.constant = partial.node().value;
-        } else {
-          entry.symbol =
-              graph.field(fmt::format("{}jacobian({},{},{},{},{})", prefix, r, c, offset[0], offset[1], offset[2]))
-                  .node()
-                  .symbol;
-          partials.push_back(partial);
-        }
-        entries_.push_back(entry);
+        if (!partial.is_constant(0.0)) add({r, c, offset}, partial, prefix);
       }
     }
   }
-  return partials;
 }
 
-/// @param slopes may be different sides of a threshold, with partials that are the same on both.
-void JacobianEntries::find_dependence(const std::vector<Expr>& slopes, const std::vector<Expr>& partials) {
+void JacobianEntries::add(Entry entry, Expr partial, const std::string& prefix) {
+  Graph& graph = *model_.graph;
+  if (partial.is_constant()) {
+    entry.everywhere = partial.node().value;
+  } else if (depends_on_scalar_parameters_alone(model_, partial)) {
+    uniform_.push_back({entries_.size(), partial});
+  } else {
+    const auto& [x, y, z] = entry.offset;
+    entry.symbol =
+        graph.field(fmt::format("{}jacobian({},{},{},{},{})", prefix, entry.row, entry.column, x, y, z)).node().symbol;
+    written_.push_back(partial);
+  }
+  entries_.push_back(entry);
+}
+
+void JacobianEntries::find_parameters() {
+  std::vector<Expr> values;
+  for (const Uniform& uniform : uniform_) values.push_back(uniform.value);
+  for (const NodeId id : reachable(values))
+    if (const Node& node = (*model_.graph)[id]; node.op == Op::scalar) parameters_.push_back(node.symbol);
+}
+
+/// Where parameters are as they were, nothing is done.
+void JacobianEntries::evaluate_uniform(Tables& tables) {
+  std::vector<double>& known = parameter_values_;
+  const auto is_known = [&](std::size_t i) { return known[i] == tables.scalar(parameters_[i]); };
+  bool are_known = known.size() == parameters_.size();
+  for (std::size_t i = 0; i < parameters_.size() && are_known; ++i) are_known = is_known(i);
+  if (are_known) return;
+  known.clear();
+  for (const int symbol : parameters_) known.push_back(tables.scalar(symbol));
+  std::vector<Expr> values;
+  for (const Uniform& uniform : uniform_) values.push_back(uniform.value);
+  const std::vector<double> found = interpret(values, {[&](int symbol) { return tables.scalar(symbol); }, {}, {}});
+  for (std::size_t i = 0; i < uniform_.size(); ++i) entries_[uniform_[i].entry].everywhere = found[i];
+}
+
+/// @param slopes may be different sides of a threshold, with entries that are the same on both.
+void JacobianEntries::find_dependence(const std::vector<Expr>& slopes) {
   const Graph& graph = *model_.graph;
   std::vector<int> unknown;
   for (const SystemVariable& variable : variables_) unknown.push_back(state_[variable.field]);
@@ -124,16 +161,13 @@ void JacobianEntries::find_dependence(const std::vector<Expr>& slopes, const std
     const bool compares = node.op == Op::less || node.op == Op::less_equal || node.op == Op::equal;
     is_linear_ = is_linear_ && !(compares && reads_state[id]);
   }
-  const auto is_read = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-  };
-  for (const NodeId id : reachable(partials)) {
+  for (const NodeId id : reachable(written_)) {
     const Node& node = graph[id];
     if (node.op == Op::field) {
       is_linear_ = is_linear_ && !is_unknown(node);
-      is_fixed_ = is_fixed_ && is_read(model_.parameter_fields, graph.fields()[static_cast<std::size_t>(node.symbol)]);
+      is_fixed_ = is_fixed_ && is_among(model_.parameter_fields, graph.fields()[static_cast<std::size_t>(node.symbol)]);
     } else if (node.op == Op::scalar) {
-      is_fixed_ = is_fixed_ && is_read(model_.scalars, graph.scalars()[static_cast<std::size_t>(node.symbol)]);
+      is_fixed_ = is_fixed_ && is_among(model_.scalars, graph.scalars()[static_cast<std::size_t>(node.symbol)]);
     }
   }
 }
@@ -152,6 +186,7 @@ void JacobianEntries::evaluate(Tables& tables, const SeriesData& series, StepTim
   if (length_ >= 0) tables.scalar(length_) = at.h;
   time_->set(tables, series, at.t);
   tables.fill_noise(kernels_.noise(Direction::forward), at.index);
+  evaluate_uniform(tables);
   kernels_.evaluate_walls(tables);
   tables.bind_state(state_, u);
   tables.bind_state(slope_, slope);

@@ -28,19 +28,19 @@ std::vector<SystemVariable> all_variables(const Model& model);
 std::vector<SystemVariable> constrained_variables(const Model& model);
 
 /// J = dF/du, derived from the model's graph: entry by entry, what the equation of a variable depends on of a variable
-/// in a cell or in a neighbour of it. One kernel writes F and all entries but constants. Memory per cell: an array per
-/// such entry.
+/// in a cell or in a neighbour of it. One kernel writes F and all entries but those that are the same everywhere, as
+/// constants and scalar parameters make them. Memory per cell: an array per entry that the kernel writes.
 class JacobianEntries {
  public:
   /// d(equation of variable `row`)/d(variable `column` of the cell at `offset`).
   struct Entry {
     int row = 0, column = 0;
     Offset offset{0, 0, 0};
-    int symbol = -1;  ///< of its array; -1: it is constant
-    double constant = 0.0;
+    int symbol = -1;         ///< of its array; -1: it is the same everywhere
+    double everywhere = 0.0;  ///< its value where it has no array
     const double* cells = nullptr;  ///< its array, from the begin of its layout
     /// At an owned cell, by its offset in the array of a field.
-    double at(std::int64_t place) const { return cells != nullptr ? cells[place] : constant; }
+    double at(std::int64_t place) const { return cells != nullptr ? cells[place] : everywhere; }
   };
 
   /// @param model, active outlive it. @param prefix distinguishes its arrays from those of others.
@@ -62,8 +62,16 @@ class JacobianEntries {
   void evaluate(Tables& tables, const SeriesData& series, StepTime at, double* u, double* slope);
 
  private:
-  std::vector<Expr> derive(const KernelRequest& request, const std::string& prefix);
-  void find_dependence(const std::vector<Expr>& slopes, const std::vector<Expr>& partials);
+  /// An entry that scalar parameters alone change.
+  struct Uniform {
+    std::size_t entry = 0;
+    Expr value;
+  };
+  void derive(const KernelRequest& request, const std::string& prefix);
+  void add(Entry entry, Expr partial, const std::string& prefix);
+  void find_parameters();
+  void evaluate_uniform(Tables& tables);
+  void find_dependence(const std::vector<Expr>& slopes);
 
   const Model& model_;
   std::vector<SystemVariable> variables_;
@@ -73,6 +81,10 @@ class JacobianEntries {
   std::vector<int> state_, slope_;  // symbols
   int length_ = -1;
   std::vector<Entry> entries_;
+  std::vector<Expr> written_;  // values of those that have arrays
+  std::vector<Uniform> uniform_;
+  std::vector<int> parameters_;  // that uniform ones read, and their values when they were evaluated last
+  std::vector<double> parameter_values_;
 };
 
 }  // namespace hindsight

@@ -117,29 +117,26 @@ void GridMatrix::allocate(const Pattern& pattern) {
   std::vector<PetscInt> begins(static_cast<std::size_t>(rows_) + 1, 0), columns;
   PetscInt others = 0;  // in columns of other ranks
   positions_.assign(order.size(), 0);
+  const auto is_same = [&](std::size_t i, std::size_t j) {
+    return j < order.size() && place(order[i]) == place(order[j]);
+  };
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto [row, column] = place(order[i]);
     const bool is_own = column >= first_row && column < first_row + rows_;
-    if (i == 0 || place(order[i]) != place(order[i - 1])) {
+    const bool is_first = i == 0 || !is_same(i, i - 1);
+    if (is_first) {
       columns.push_back(column);
       begins[static_cast<std::size_t>(row - first_row) + 1] = static_cast<PetscInt>(columns.size());
       if (!is_own) ++others;
-    } else {
-      folded_.push_back({order[i]});
     }
     const auto nonzeros = static_cast<PetscInt>(columns.size());
-    positions_[static_cast<std::size_t>(order[i])] = is_own ? nonzeros - others - 1 : -others;
+    const PetscInt position = is_own ? nonzeros - others - 1 : -others;
+    const bool is_flipped = std::ranges::binary_search(pattern.flipped, order[i]);
+    const bool is_simple = is_first && !is_same(i, i + 1) && !is_flipped;
+    positions_[static_cast<std::size_t>(order[i])] = is_simple ? position : is_folded;
+    if (!is_simple) folded_.push_back({order[i], position, is_flipped ? -1.0 : 1.0, is_first});
   }
-  for (Folded& folded : folded_)
-    folded.position = std::exchange(positions_[static_cast<std::size_t>(folded.value)], not_alone);
   std::ranges::sort(folded_, {}, &Folded::value);
-  for (const std::int64_t value : pattern.flipped) {
-    const auto folded = std::ranges::lower_bound(folded_, value, {}, &Folded::value);
-    if (folded != folded_.end() && folded->value == value)
-      folded->sign = -1.0;
-    else
-      flipped_.push_back(positions_[static_cast<std::size_t>(value)]);
-  }
   check_petsc(MatSeqAIJSetPreallocationCSR(matrix_, begins.data(), columns.data(), nullptr), "make a matrix");
   check_petsc(MatMPIAIJSetPreallocationCSR(matrix_, begins.data(), columns.data(), nullptr), "make a matrix");
 }
@@ -168,32 +165,51 @@ class GridMatrix::Values {
   double *in_own_ = nullptr, *in_others_ = nullptr;
 };
 
+bool GridMatrix::has_array(const Term& term) const {
+  return term.entry && entries_.all()[*term.entry].cells != nullptr;
+}
+
+double GridMatrix::value_of(const Term& term, double a, std::int64_t place) const {
+  return term.entry ? term.mass - a * entries_.all()[*term.entry].at(place) : term.mass;
+}
+
+/// Terms that have another value than the matrix somewhere.
+std::vector<std::size_t> GridMatrix::changed_terms(double a) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  written_.resize(terms_.size(), none);
+  std::vector<std::size_t> changed;
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    const double value = has_array(terms_[i]) ? none : value_of(terms_[i], a, 0);
+    if (value != written_[i]) changed.push_back(i);
+    written_[i] = value;
+  }
+  return changed;
+}
+
 /// Some cells at a time, whose values stay in the cache from term to term. @returns whether all are finite.
-bool GridMatrix::evaluate(double a, Values& values) const {
+bool GridMatrix::evaluate(double a, Values& values) {
   constexpr std::size_t at_a_time = 64;
   constexpr double largest = std::numeric_limits<double>::max();
-  bool is_infinite = false;
   const std::size_t terms = terms_.size();
   const std::int64_t* const places = places_->data();
-  const auto value_of = [&](const Term& term, std::int64_t place) {
-    return term.entry ? term.mass - a * entries_.all()[*term.entry].at(place) : term.mass;
-  };
+  const std::vector<std::size_t> changed = changed_terms(a);
+  bool is_infinite = std::ranges::any_of(written_, [](double value) { return std::isinf(value); });
   for (std::size_t first = 0; first < places_->size(); first += at_a_time) {
     const std::size_t last = std::min(first + at_a_time, places_->size());
-    for (std::size_t i = 0; i < terms; ++i) {
-      const Term& term = terms_[i];
+    for (const std::size_t i : changed) {
       const PetscInt* position = positions_.data() + first * terms + i;
       for (std::size_t c = first; c < last; ++c, position += terms) {
-        const double value = value_of(term, places[c]);
+        const double value = value_of(terms_[i], a, places[c]);
         is_infinite |= !(std::fabs(value) <= largest);
-        if (*position != not_alone) values[*position] = value;
+        if (*position != is_folded) values[*position] = value;
       }
     }
   }
-  for (const PetscInt position : flipped_) values[position] *= -1.0;
   for (const Folded& folded : folded_) {
-    const auto value = static_cast<std::size_t>(folded.value);
-    values[folded.position] += folded.sign * value_of(terms_[value % terms], places[value / terms]);
+    const auto number = static_cast<std::size_t>(folded.value);
+    const double value = folded.sign * value_of(terms_[number % terms], a, places[number / terms]);
+    double& sum = values[folded.position];
+    sum = folded.is_first ? value : sum + value;
   }
   return !is_infinite;
 }
@@ -217,6 +233,7 @@ void GridMatrix::hold_constants(bool by_iterations) {
   pins_.clear();
   for (const int variable : pinned_) by_iterations ? shift(variable) : pin(variable);
   if (pinned_.empty()) return;
+  written_.clear();  // diagonals are others
   PetscInt first = 0;
   check_petsc(MatGetOwnershipRange(matrix_, &first, nullptr), "assemble a matrix");
   for (const auto& [row, value] : pins_)

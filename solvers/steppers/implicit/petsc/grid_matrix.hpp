@@ -59,16 +59,21 @@ class GridMatrix {
     double mass = 0.0;
     std::optional<std::size_t> entry;  // of entries_
   };
-  /// A second value of a place in the matrix: it is added to the first, in the same order on any number of ranks.
+  /// A value that is not simply written to its place in the matrix: at walls, where values change their sign or several
+  /// have one place. They are added in the same order on any number of ranks.
   struct Folded {
     std::int64_t value = 0;  // its number: cell by cell, of all terms
     PetscInt position = 0;
     double sign = 1.0;
+    bool is_first = true;  // of its place
   };
-  static constexpr PetscInt not_alone = std::numeric_limits<PetscInt>::min();
+  static constexpr PetscInt is_folded = std::numeric_limits<PetscInt>::min();
   void make_terms();
   void allocate(const Pattern& pattern);
-  bool evaluate(double a, Values& values) const;
+  bool evaluate(double a, Values& values);
+  std::vector<std::size_t> changed_terms(double a);
+  double value_of(const Term& term, double a, std::int64_t place) const;
+  bool has_array(const Term& term) const;
   bool knows_differences_alone(int variable, double a);
   double diagonal_of(int variable) const;
   void pin(int variable);
@@ -89,9 +94,9 @@ class GridMatrix {
   std::vector<int> pinned_;
   std::vector<std::pair<PetscInt, double>> pins_;
   std::vector<Term> terms_;
-  CountedVector<PetscInt> positions_;  // of the values (Values); not_alone: it is folded
-  CountedVector<PetscInt> flipped_;    // those whose values change their sign at walls
-  CountedVector<Folded> folded_;
+  std::vector<double> written_;        // of terms that are the same everywhere, what the matrix has
+  CountedVector<PetscInt> positions_;  // of the values (Values); is_folded: it is one of those
+  CountedVector<Folded> folded_;       // in the order of their numbers
 };
 
 }  // namespace hindsight

@@ -136,13 +136,12 @@ bool GridSystems::choose_iteration() {
   iteration_ = iteration;
   check_petsc(KSPSetTolerances(ksp_, newton_tolerance, 1e-300, never_diverged, 1000), "choose a linear solver");
   set_iteration(ksp_, iteration);
-  // Multigrid takes long to set up: the iterations of a stage share the first one's.
+  // A preconditioner takes long to set up, and serves the iterations of a stage almost as well as their own would.
   constexpr PetscInt whole_stage = 1000;
   PetscBool is_given = PETSC_FALSE;
   PetscOptionsHasName(nullptr, prefix_.c_str() + 1, "-snes_lag_preconditioner", &is_given);
   if (is_given == PETSC_FALSE)
-    check_petsc(SNESSetLagPreconditioner(snes_, iteration.by == Preconditioning::multigrid ? whole_stage : 1),
-                "choose a linear solver");
+    check_petsc(SNESSetLagPreconditioner(snes_, whole_stage), "choose a linear solver");
   return true;
 }
 
@@ -172,6 +171,13 @@ void GridSystems::take(Vec from, double* block) const {
   VecRestoreArrayRead(from, &x);
 }
 
+/// Of an iterate before.
+bool GridSystems::has_preconditioner() const {
+  PetscInt iteration = 0;
+  if (stage_ != nullptr) SNESGetIterationNumber(snes_, &iteration);
+  return iteration > 0;
+}
+
 /// With J at stage.y.
 void GridSystems::assemble(const Stage& stage, bool needs_slope) {
   const bool is_known = is_current_ && entries_.is_fixed();
@@ -182,7 +188,7 @@ void GridSystems::assemble(const Stage& stage, bool needs_slope) {
   if (is_known && stage.a == a_) return;
   matrix_.assemble(stage.a);
   is_proved_ = {};
-  if (!is_chosen_) choose_linear_solver();
+  if (!is_chosen_ && !has_preconditioner()) choose_linear_solver();
   a_ = stage.a;
   is_current_ = true;
   is_balancing_ = false;

@@ -27,7 +27,7 @@ namespace hindsight {
 /// as well, of up to some hundred thousand rows on few ranks: on several, each factors all of it for itself, so that
 /// their number does not show where one axis alone is divided. Others are solved by iterations that suit the matrix
 /// (linear_iteration.hpp), to 1e-12, and loosely within Newton's method, which goes on until that is made up for. What
-/// a stage's first iteration needed to set multigrid up serves the others of that stage, and nothing else. What is left
+/// a stage's first iteration set up as a preconditioner serves the others of that stage, and nothing else. What is left
 /// of a solution that was found is looked at: some preconditioners have no transpose. Options for all of that have
 /// a prefix (-step_ksp_type cg).
 ///
@@ -80,6 +80,7 @@ class GridSystems final : public StageSystems {
   bool choose_factors();
   bool choose_iteration();
   DefaultOptions::Options options_of_iteration() const;
+  bool has_preconditioner() const;
   double tolerance() const;
   void change_tolerance(double from, double to);
   void assemble(const Stage& stage, bool needs_slope);

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "runtime/petsc.hpp"
 
@@ -23,42 +22,60 @@ struct RowSums {
   bool has_positive_diagonal = true;
 };
 
-/// Adds the absolute values of a process's rows. @param diagonal gets the diagonal where that part of the rows has it.
-void add_rows(Mat part, std::vector<double>& sums, std::vector<double>* diagonal) {
-  PetscInt rows = 0;
-  const PetscInt *begin = nullptr, *column = nullptr;
-  const PetscScalar* value = nullptr;
-  PetscBool is_done = PETSC_FALSE;
-  check_petsc(MatGetRowIJ(part, 0, PETSC_FALSE, PETSC_FALSE, &rows, &begin, &column, &is_done), "look at a matrix");
-  check_petsc(MatSeqAIJGetArrayRead(part, &value), "look at a matrix");
-  for (PetscInt row = 0; row < rows; ++row)
-    for (PetscInt i = begin[row]; i < begin[row + 1]; ++i) {
-      sums[static_cast<std::size_t>(row)] += std::fabs(value[i]);
-      if (diagonal != nullptr && column[i] == row) (*diagonal)[static_cast<std::size_t>(row)] = value[i];
-    }
-  check_petsc(MatSeqAIJRestoreArrayRead(part, &value), "look at a matrix");
-  check_petsc(MatRestoreRowIJ(part, 0, PETSC_FALSE, PETSC_FALSE, &rows, &begin, &column, &is_done), "look at a matrix");
-}
+/// A process's rows of a matrix, in its own columns or in those of others.
+class Rows {
+ public:
+  explicit Rows(Mat part) : part_(part) {
+    if (part_ == nullptr) return;
+    PetscBool is_done = PETSC_FALSE;
+    check_petsc(MatGetRowIJ(part_, 0, PETSC_FALSE, PETSC_FALSE, &count_, &begin_, &column_, &is_done),
+                "look at a matrix");
+    check_petsc(MatSeqAIJGetArrayRead(part_, &value_), "look at a matrix");
+  }
+  ~Rows() {
+    if (part_ == nullptr) return;
+    PetscBool is_done = PETSC_FALSE;
+    MatSeqAIJRestoreArrayRead(part_, &value_);
+    MatRestoreRowIJ(part_, 0, PETSC_FALSE, PETSC_FALSE, &count_, &begin_, &column_, &is_done);
+  }
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+
+  PetscInt count() const { return count_; }
+  /// Of absolute values.
+  double sum(PetscInt row) const {
+    double all = 0.0;
+    if (part_ != nullptr)
+      for (PetscInt i = begin_[row]; i < begin_[row + 1]; ++i) all += std::fabs(value_[i]);
+    return all;
+  }
+  double diagonal(PetscInt row) const {
+    const PetscInt* const end = column_ + begin_[row + 1];
+    const PetscInt* const found = std::find(column_ + begin_[row], end, row);
+    return found == end ? 0.0 : value_[found - column_];
+  }
+
+ private:
+  Mat part_;
+  PetscInt count_ = 0;
+  const PetscInt *begin_ = nullptr, *column_ = nullptr;
+  const PetscScalar* value_ = nullptr;
+};
 
 RowSums largest_rows(Mat matrix) {
-  PetscInt rows = 0;
-  check_petsc(MatGetLocalSize(matrix, &rows, nullptr), "look at a matrix");
-  std::vector<double> sums(static_cast<std::size_t>(rows), 0.0), diagonal(sums);
   PetscBool is_distributed = PETSC_FALSE;
   check_petsc(PetscObjectTypeCompare(reinterpret_cast<PetscObject>(matrix), MATMPIAIJ, &is_distributed),
               "look at a matrix");
-  Mat own = matrix, of_others = nullptr;
+  Mat own_part = matrix, other_part = nullptr;
   if (is_distributed == PETSC_TRUE)
-    check_petsc(MatMPIAIJGetSeqAIJ(matrix, &own, &of_others, nullptr), "look at a matrix");
-  add_rows(own, sums, &diagonal);
-  if (of_others != nullptr) add_rows(of_others, sums, nullptr);
+    check_petsc(MatMPIAIJGetSeqAIJ(matrix, &own_part, &other_part, nullptr), "look at a matrix");
+  const Rows own(own_part), others(other_part);
   std::array<double, 3> largest{0.0, 0.0, -std::numeric_limits<double>::infinity()};
-  for (std::size_t row = 0; row < sums.size(); ++row) {
-    const double of_row = std::fabs(diagonal[row]);
-    largest[0] = std::max(largest[0], sums[row]);
-    largest[1] =
-        std::max(largest[1], of_row > 0.0 ? (sums[row] - of_row) / of_row : std::numeric_limits<double>::infinity());
-    largest[2] = std::max(largest[2], -diagonal[row]);
+  for (PetscInt row = 0; row < own.count(); ++row) {
+    const double sum = own.sum(row) + others.sum(row), diagonal = own.diagonal(row), size = std::fabs(diagonal);
+    largest[0] = std::max(largest[0], sum);
+    largest[1] = std::max(largest[1], size > 0.0 ? (sum - size) / size : std::numeric_limits<double>::infinity());
+    largest[2] = std::max(largest[2], -diagonal);
   }
   MPI_Allreduce(MPI_IN_PLACE, largest.data(), 3, MPI_DOUBLE, MPI_MAX,
                 PetscObjectComm(reinterpret_cast<PetscObject>(matrix)));

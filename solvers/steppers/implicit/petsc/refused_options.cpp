@@ -11,6 +11,7 @@ namespace {
 
 void refuse_by_name(const PetscOptions& options, const std::string& prefix) {
   const char* const judged = "Newton's method is judged by its changes, until they are rounding";
+  const char* const kept = "solvers are to leave the matrix as it is";
   const char* const replayed = "a step is to be repeated bit for bit from its state alone";
   const std::pair<const char*, const char*> refused[] = {
       {"snes_mf", "the derivatives are assembled"},
@@ -21,6 +22,8 @@ void refuse_by_name(const PetscOptions& options, const std::string& prefix) {
       {"snes_stol", judged},
       {"snes_lag_jacobian_persists", replayed},
       {"snes_lag_preconditioner_persists", replayed},
+      {"ksp_diagonal_scale", kept},
+      {"pc_factor_in_place", kept},
   };
   for (const auto& [name, why] : refused) {
     const std::string option = prefix + name;
