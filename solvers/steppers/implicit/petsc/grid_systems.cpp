@@ -12,25 +12,9 @@
 #include "solvers/steppers/implicit/petsc/other_packages.hpp"
 #include "solvers/steppers/implicit/petsc/refused_options.hpp"
 #include "solvers/steppers/implicit/petsc/solver_advice.hpp"
+#include "solvers/steppers/implicit/petsc/term_sizes.hpp"
 
 namespace hindsight {
-namespace {
-
-/// Rows that are solved by factors: per rank, where every iteration makes them; of all ranks together, each with
-/// factors of its own, where they are made once.
-constexpr double most_refactored = 4000, most_factored = 600'000, most_factored_3d = 20'000;
-/// What iterations leave of a linear system: of one that is to be solved, and of one of Newton's, whose next iteration
-/// goes on from there.
-constexpr double linear_tolerance = 1e-12, newton_tolerance = 1e-5;
-/// Times the right-hand side, what an iteration may have left on its way: with a preconditioner that is almost exact
-/// (a tiny step), BiCGStab's first guess may be bad before its second is right.
-constexpr double never_diverged = 1e300;
-/// Of the right-hand side, what may be left of a linear system: at least, and times the tolerance, which preconditioned
-/// norms are held to.
-constexpr double most_left = 1e-9, most_beside_tolerance = 1e3;
-constexpr double loosest = 0.5;  // a tolerance that still solves something
-
-}  // namespace
 
 GridSystems::GridSystems(const Model& model, const Active& active, ModelOperators& operators, SystemWants wants)
     : model_(model),
@@ -38,13 +22,13 @@ GridSystems::GridSystems(const Model& model, const Active& active, ModelOperator
       options_(std::move(wants.petsc)),
       prefix_("-" + wants.prefix),
       entries_(model, active, std::move(wants.variables), wants.prefix),
-      matrix_(model, entries_) {}
+      matrix_(model, entries_),
+      linear_(options_, prefix_, matrix_, entries_) {}
 
 GridSystems::~GridSystems() {
-  SNESDestroy(&snes_);
+  if (!is_broken()) SNESDestroy(&snes_);
   VecDestroy(&x_);
   VecDestroy(&rest_);
-  VecDestroy(&left_);
 }
 
 void GridSystems::prepare(const Grid& grid, Tables& tables, const CountedVector<std::int64_t>& places,
@@ -62,19 +46,26 @@ void GridSystems::prepare(const Grid& grid, Tables& tables, const CountedVector<
   make_solvers(grid);
 }
 
-/// Misspelt ones, or of other solvers.
+/// Misspelt ones, or of other solvers. Where the preconditioner follows from the matrix, those of its parts may be read
+/// in other steps, or on other numbers of ranks.
 void GridSystems::require_used_options() const {
+  PetscBool has_given = PETSC_FALSE;
+  PetscOptionsHasName(nullptr, prefix_.c_str() + 1, "-pc_type", &has_given);
+  const auto is_of_part = [&](const std::string& name) {
+    return has_given == PETSC_FALSE && std::ranges::any_of(parts_of_preconditioners(), [&](const std::string& part) {
+             return name.starts_with(prefix_ + part);
+           });
+  };
   std::vector<std::string> unused;
   for (const std::string& name : unused_options(options_.text()))
-    if (name.starts_with(prefix_)) unused.push_back(name);
+    if (name.starts_with(prefix_) && !is_of_part(name)) unused.push_back(name);
   if (!unused.empty())
     throw InputError(options_.origin(unused.front()) + " no solver of implicit steps reads " + join(unused) + "; " +
-                     prefix_ + "snes_view shows which solvers there are");
+                     prefix_ + (entries_.is_linear() ? "ksp_view" : "snes_view") + " shows which solvers there are");
 }
 
 void GridSystems::make_solvers(const Grid& grid) {
   check_petsc(MatCreateVecs(matrix_.get(), &x_, &rest_), "make vectors");
-  check_petsc(VecDuplicate(rest_, &left_), "make vectors");
   check_petsc(SNESCreate(grid.communicator().handle(), &snes_), "make a solver");
   check_petsc(SNESSetOptionsPrefix(snes_, prefix_.c_str() + 1), "make a solver");
   check_petsc(SNESSetFunction(snes_, rest_, residual, this), "make a solver");
@@ -85,68 +76,23 @@ void GridSystems::make_solvers(const Grid& grid) {
   check_petsc(SNESLineSearchSetType(search, SNESLINESEARCHBASIC),
               "make a solver");  // others see the largest field alone
   check_petsc(SNESSetLagPreconditionerPersists(snes_, PETSC_FALSE), "make a solver");
-  check_petsc(SNESGetKSP(snes_, &ksp_), "make a solver");
-  check_petsc(KSPSetPreSolve(ksp_, project, this), "make a solver");
-  check_petsc(KSPSetPostSolve(ksp_, balance, this), "make a solver");
-  PC pc = nullptr;
-  check_petsc(KSPGetPC(ksp_, &pc), "make a solver");
-  check_petsc(PCSetType(pc, comm().size() > 1 ? PCREDUNDANT : PCLU), "make a solver");  // until the matrix is known
+  KSP ksp = nullptr;
+  check_petsc(SNESGetKSP(snes_, &ksp), "make a solver");
+  check_petsc(KSPSetPreSolve(ksp, project, this), "make a solver");
+  check_petsc(KSPSetPostSolve(ksp, balance, this), "make a solver");
+  linear_.prepare(ksp, comm(), model_.dimensions);
   const PetscErrors errors;
   errors.check_options(SNESSetFromOptions(snes_), options_.origin(),
                        options_.text());  // here alone: it may make another line search
 }
 
-/// From the equations and the matrix alone: a process that goes on chooses the same.
-void GridSystems::choose_linear_solver() {
-  const double ranks = comm().size(), rows = comm().max(static_cast<double>(matrix_.rows()));
-  const double most = model_.dimensions == 3 ? most_factored_3d : most_factored;
-  const bool is_direct = rows <= most_refactored || (entries_.is_fixed() && rows * ranks * ranks <= most);
-  if (is_direct ? !choose_factors() : !choose_iteration()) return;
-  const PetscErrors errors;
-  errors.check_options(KSPSetFromOptions(ksp_), options_.origin(), options_.text());
-  is_chosen_ = is_direct && !entries_.is_fixed();  // others are symmetric or not by parameters' values
-}
-
-/// On several ranks each of them factors the whole system, as one alone does. @returns whether they are others than
-/// before.
-bool GridSystems::choose_factors() {
-  const bool are_symmetric = entries_.is_fixed() && is_symmetric(matrix_.get());
-  if (has_symmetric_factors_ == are_symmetric) return false;
-  has_symmetric_factors_ = are_symmetric;
-  PC pc = nullptr;
-  check_petsc(KSPSetTolerances(ksp_, linear_tolerance, 1e-300, never_diverged, 1000), "choose a linear solver");
-  check_petsc(KSPSetType(ksp_, KSPPREONLY), "choose a linear solver");
-  check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
-  if (comm().size() > 1) {
-    KSP whole = nullptr;
-    check_petsc(PCSetType(pc, PCREDUNDANT), "choose a linear solver");
-    check_petsc(PCRedundantGetKSP(pc, &whole), "choose a linear solver");
-    check_petsc(KSPGetPC(whole, &pc), "choose a linear solver");
-  }
-  check_petsc(PCSetType(pc, are_symmetric ? PCCHOLESKY : PCLU), "choose a linear solver");
-  return true;
-}
-
-/// @returns whether that is another than before.
-bool GridSystems::choose_iteration() {
-  const bool has_constraints =
-      std::ranges::any_of(entries_.variables(), [](const SystemVariable& v) { return v.mass == 0.0; });
-  const LinearIteration iteration = iteration_for(matrix_.get(), entries_.is_fixed(), has_constraints);
-  if (iteration_ == iteration) return false;
-  iteration_ = iteration;
-  check_petsc(KSPSetTolerances(ksp_, newton_tolerance, 1e-300, never_diverged, 1000), "choose a linear solver");
-  set_iteration(ksp_, iteration);
-  // A preconditioner takes long to set up, and serves the iterations of a stage almost as well as their own would.
+/// A preconditioner takes long to set up, and serves the iterations of a stage almost as well as their own would.
+void GridSystems::share_preconditioner() {
   constexpr PetscInt whole_stage = 1000;
   PetscBool is_given = PETSC_FALSE;
   PetscOptionsHasName(nullptr, prefix_.c_str() + 1, "-snes_lag_preconditioner", &is_given);
   if (is_given == PETSC_FALSE)
-    check_petsc(SNESSetLagPreconditioner(snes_, whole_stage), "choose a linear solver");
-  return true;
-}
-
-DefaultOptions::Options GridSystems::options_of_iteration() const {
-  return iteration_ ? options_of(*iteration_, prefix_.substr(1), comm().size()) : DefaultOptions::Options{};
+    check_petsc(SNESSetLagPreconditioner(snes_, linear_.is_iteration() ? whole_stage : 1), "choose a linear solver");
 }
 
 /// Calls visit(row, place in a block, mass).
@@ -186,19 +132,28 @@ void GridSystems::assemble(const Stage& stage, bool needs_slope) {
   else if (needs_slope)
     operators_.rhs(stage.tables, stage.at, stage.y, stage.slope);
   if (is_known && stage.a == a_) return;
+  is_current_ = false;
   matrix_.assemble(stage.a);
-  is_proved_ = {};
-  if (!is_chosen_ && !has_preconditioner()) choose_linear_solver();
   a_ = stage.a;
+  linear_.matrix_changed();
+  if (!has_preconditioner()) {
+    linear_.choose();
+    share_preconditioner();
+  }
+  hold_constants();
   is_current_ = true;
-  is_balancing_ = false;
-  const bool by_iterations = tolerance() > 0.0;
+}
+
+/// Of a matrix that is not finite, no number: steps tell what made it so.
+void GridSystems::hold_constants() {
+  const bool by_iterations = linear_.tolerance() > 0.0;
   matrix_.hold_constants(by_iterations);
   free_.follow(by_iterations);
   set_operator();
-  free_.update([this](Vec b, Vec x) {  // of a matrix that is not finite, no number: steps tell what made it so
-    const std::string failure = solve_linear(b, x, false);
-    if (!failure.empty() && matrix_.is_finite()) throw NumericsError(failure);
+  of_constants_.clear();
+  is_balancing_ = false;
+  free_.update([this](Vec b, Vec x) {
+    if (of_constants_.empty()) of_constants_ = solve_linear(b, x, false);
   });
   is_balancing_ = true;
 }
@@ -206,7 +161,7 @@ void GridSystems::assemble(const Stage& stage, bool needs_slope) {
 /// What the linear solver multiplies with, beside the matrix that it takes its preconditioner from.
 void GridSystems::set_operator() {
   Mat const seen = free_.projected() != nullptr ? free_.projected() : matrix_.get();
-  check_petsc(KSPSetOperators(ksp_, seen, matrix_.get()), "set a matrix");
+  check_petsc(KSPSetOperators(linear_.get(), seen, matrix_.get()), "set a matrix");
   check_petsc(SNESSetJacobian(snes_, seen, matrix_.get(), jacobian, this), "set a matrix");
 }
 
@@ -252,19 +207,20 @@ void GridSystems::correct(const Stage& stage) {
 
 /// From stage.y.
 SNESConvergedReason GridSystems::iterate_newton(const Stage& stage) {
-  stage_ = &stage;
   give(stage.y, x_);
   rests_.clear();
   thrown_ = nullptr;
-  const DefaultOptions defaults(options_of_iteration());
+  stage_ = &stage;
+  linear_.begin();
   const PetscErrors errors;
   const PetscErrorCode code = SNESSolve(snes_, nullptr, x_);
-  if (thrown_) std::rethrow_exception(thrown_);
-  errors.check(code, "solve a stage");
-  require_budget();
-  if (!std::exchange(is_used_, true)) require_used_options();
-  take(x_, stage.y);
+  linear_.end();
   stage_ = nullptr;
+  is_broken_ = is_broken_ || code != 0;
+  if (thrown_) std::rethrow_exception(thrown_);
+  require_success(errors, code, "solve a stage", options_);
+  require_budget();
+  take(x_, stage.y);
   SNESConvergedReason reason = SNES_CONVERGED_ITERATING;
   SNESGetConvergedReason(snes_, &reason);
   return reason;
@@ -292,9 +248,9 @@ std::string GridSystems::failure_of_newton(SNESConvergedReason reason) const {
   std::string why = SNESConvergedReasons[reason], advice = advice_on(snes_, prefix_);
   if (reason == SNES_DIVERGED_LINEAR_SOLVE) {
     KSPConvergedReason of_linear = KSP_CONVERGED_ITERATING;
-    KSPGetConvergedReason(ksp_, &of_linear);
+    KSPGetConvergedReason(linear_.get(), &of_linear);
     why += fmt::format(": {}", KSPConvergedReasons[of_linear]);
-    advice = advice_on(ksp_, prefix_);
+    advice = advice_on(linear_.get(), prefix_);
   }
   return fmt::format(
       "Newton's method (SNES) found no solution ({}); what its iterations left of the equations: {}{}{}; {}", why,
@@ -314,10 +270,9 @@ void GridSystems::finish(const Stage& stage, std::string failure) {
 
 /// Why there is no solution but one of equations that were changed.
 std::string GridSystems::imbalance(const Stage& stage) {
-  constexpr double little = 1e-6;
   for (std::size_t i = 0; i < excess_.size(); ++i) {
     const std::size_t field = entries_.variables()[static_cast<std::size_t>(matrix_.pinned()[i])].field;
-    if (model_.is_balanced(field) || !(std::fabs(excess_[i]) > little * free_.size(i, x_))) continue;
+    if (model_.is_balanced(field) || is_rounding(i, field, stage)) continue;
     const std::string& name = model_.fields[field];
     return fmt::format(
         "zero({0}) knows '{0}' by its differences alone (its sides are periodic or have slopes), so that "
@@ -326,6 +281,18 @@ std::string GridSystems::imbalance(const Stage& stage) {
         name, excess_[i] / stage.a * grid_->cell_volume() * static_cast<double>(grid_->total_cells()));
   }
   return "";
+}
+
+/// What a constraint has too much, beside what it is made of: now, or when it was made of more, for what has decayed
+/// leaves rounding of the size that it had.
+bool GridSystems::is_rounding(std::size_t i, std::size_t field, const Stage& stage) {
+  constexpr double little = 1e-6, rounding = 1e-10;
+  sizes_.resize(model_.fields.size(), 0.0);
+  const double a = std::fabs(stage.a), excess = std::fabs(excess_[i]) / a;
+  double now = free_.size(i, x_) / a;
+  if (excess > little * now) now = std::max(now, size_of_terms(model_, field, *grid_, *places_, stage.tables, stage.y));
+  sizes_[field] = std::max(sizes_[field], now);
+  return excess <= little * now || excess <= rounding * sizes_[field];
 }
 
 /// Runs what PETSc calls, through which exceptions may not pass.
@@ -410,88 +377,29 @@ PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/
   SNESGetSolution(snes, &x);
   SNESGetSolutionUpdate(snes, &step);
   const double now = systems.largest_change(x, step), ratio = now / std::exchange(systems.change_before_, now);
-  const double left = systems.iteration_ ? 0.1 * std::max(ratio, newton_tolerance) * now : 10.0 * ratio * ratio * now;
+  const double left = systems.linear_.is_iteration() ? 0.1 * std::max(ratio, systems.linear_.tolerance()) * now
+                                                     : 10.0 * ratio * ratio * now;
   const bool is_found =
       now <= 2 * eps || (iteration > 1 && ((now < 1e-4 && left <= eps) || (now < 1e-9 && ratio > 0.1)));
   if (is_found) *reason = SNES_CONVERGED_SNORM_RELATIVE;
   return 0;
 }
 
-/// Of the linear solver; 0 where it does not iterate.
-double GridSystems::tolerance() const {
-  KSPType type = nullptr;
-  PetscReal relative = 0.0;
-  KSPGetType(ksp_, &type);
-  KSPGetTolerances(ksp_, &relative, nullptr, nullptr, nullptr);
-  return std::string(type) == KSPPREONLY ? 0.0 : relative;
-}
-
-/// Of iterations; what options say stays.
-void GridSystems::change_tolerance(double from, double to) {
-  PetscReal now = 0.0;
-  KSPGetTolerances(ksp_, &now, nullptr, nullptr, nullptr);
-  if (iteration_ && now == from) KSPSetTolerances(ksp_, to, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT);
-}
-
 /// Solves for x with the right-hand side b, precisely. @returns why that failed; empty: it did not.
 std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
-  if (!matrix_.is_finite()) {  // factors would make zeros of it
+  const bool is_finite = matrix_.is_finite();  // factors would make zeros of it
+  std::string failure = is_finite ? of_constants_ : "";
+  if (!is_finite && !is_transposed)
+    failure = !failure_.empty() ? failure_
+                                : "the matrix of the step, made of the equations' derivatives, is not finite: " +
+                                      bad_derivative(rows());
+  if (is_finite && failure.empty()) {
+    failure = linear_.solve(b, x, is_transposed, rows());
+    require_budget();
+  } else {
     VecSet(x, std::numeric_limits<double>::quiet_NaN());
-    if (is_transposed) return "";
-    if (!failure_.empty()) return failure_;
-    return "the matrix of the step, made of the equations' derivatives, is not finite: " + bad_derivative(rows());
   }
-  const DefaultOptions defaults(options_of_iteration());
-  const PetscErrors errors;
-  KSPSetReusePreconditioner(ksp_, PETSC_FALSE);
-  change_tolerance(newton_tolerance, linear_tolerance);
-  const double usual = tolerance();
-  if (looser_ != 1.0) change_tolerance(usual, std::min(looser_ * usual, loosest));
-  errors.check(is_transposed ? KSPSolveTranspose(ksp_, b, x) : KSPSolve(ksp_, b, x), "solve a linear system");
-  require_budget();
-  solved_to_ = tolerance();
-  if (looser_ != 1.0) change_tolerance(solved_to_, usual);
-  change_tolerance(linear_tolerance, newton_tolerance);
-  if (!std::exchange(is_used_, true)) require_used_options();
-  KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
-  PetscInt iterations = 0;
-  KSPGetConvergedReason(ksp_, &reason);
-  KSPGetIterationNumber(ksp_, &iterations);
-  const char* const which = is_transposed ? "the transposed linear system" : "the linear system";
-  if (reason < 0 && reason != KSP_DIVERGED_NANORINF)
-    return fmt::format("PETSc's linear solver (KSP) gave up after {} iterations of {}: {}{}; {}", iterations, which,
-                       KSPConvergedReasons[reason],
-                       is_transposed || reason == KSP_DIVERGED_PC_FAILED ? "" : worst_of(b, x),
-                       advice_on(ksp_, prefix_));
-  bool& is_proved = is_proved_[is_transposed ? 1 : 0];
-  if (is_proved && !iteration_) return "";
-  PetscReal all = 0.0, left = 0.0;
-  VecNorm(b, NORM_2, &all);
-  look_at(b, x, is_transposed);
-  VecNorm(left_, NORM_2, &left);
-  const double allowed = std::max(most_left, most_beside_tolerance * solved_to_);
-  if (!std::isfinite(left)) return "";  // that shows itself
-  is_proved = left <= allowed * all && all > 0.0;
-  if (left <= allowed * all) return "";
-  return fmt::format("PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}{}: {}; {}",
-                     which, left / all, allowed, is_transposed ? "" : worst_of(b, x),
-                     is_transposed ? "the preconditioner may have no transpose" : "the system is nearly singular",
-                     advice_on(ksp_, prefix_));
-}
-
-/// What a solution leaves.
-void GridSystems::look_at(Vec b, Vec x, bool is_transposed) const {
-  Mat seen = nullptr;
-  KSPGetOperators(ksp_, &seen, nullptr);
-  check_petsc(is_transposed ? MatMultTranspose(seen, x, left_) : MatMult(seen, x, left_), "look at a solution");
-  VecAXPY(left_, -1.0, b);
-}
-
-/// Where it leaves most, for messages.
-std::string GridSystems::worst_of(Vec b, Vec x) const {
-  look_at(b, x, false);
-  const std::string worst = worst_row(rows(), left_, x);
-  return worst.empty() ? "" : ", most in " + worst;
+  return failure;
 }
 
 /// The second time nothing is made that stays.
@@ -510,16 +418,18 @@ void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at,
     is_current_ = false;
     try {
       start();
-      if (!entries_.is_linear()) solve_stage(tables, series, at, little * length, u, x, slope);
+      if (!entries_.is_linear() || free_.is_any()) solve_stage(tables, series, at, little * length, u, x, slope);
       linearise(tables, series, at, length, u, slope, false);
       start();
       solve(x);
       start();
       if (transposed) solve_transposed(x);
     } catch (const NumericsError&) {  // steps will tell, if it is one for them
+      if (is_broken()) throw;
     }
   };
   std::ranges::for_each(a, solve_all);
+  require_used_options();
   count_others();
   if (account_) account_->restart_peak();
   std::ranges::for_each(a, solve_all);
@@ -527,14 +437,14 @@ void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at,
   if (!account_) return;
   passing_bytes_ = account_->peak() - account_->used();
   // What multigrid makes follows from the values of the matrix.
-  if (iteration_ && !(entries_.is_fixed() && a.size() == 1))
+  if (linear_.is_iteration() && !(entries_.is_fixed() && a.size() == 1))
     passing_bytes_ += (account_->peak() - before) / share_in_reserve;
 }
 
 /// Packages that take memory past PETSc.
 void GridSystems::count_others() {
   PC pc = nullptr;
-  KSPGetPC(ksp_, &pc);
+  KSPGetPC(linear_.get(), &pc);
   const OtherPackages others = other_packages(pc);
   of_others_.reset();
   if (others.bytes > 0) of_others_.emplace(others.bytes);

@@ -3,7 +3,6 @@
 
 #include <petscsnes.h>
 
-#include <array>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -13,7 +12,7 @@
 #include "solvers/steppers/implicit/jacobian_entries.hpp"
 #include "solvers/steppers/implicit/petsc/free_constants.hpp"
 #include "solvers/steppers/implicit/petsc/grid_matrix.hpp"
-#include "solvers/steppers/implicit/petsc/linear_iteration.hpp"
+#include "solvers/steppers/implicit/petsc/linear_solver.hpp"
 #include "solvers/steppers/implicit/petsc/worst_row.hpp"
 #include "solvers/steppers/implicit/stage_systems.hpp"
 
@@ -23,13 +22,8 @@ namespace hindsight {
 /// is left is rounding; one linear solve where F is linear. Where J depends on nothing that changes with time, it is
 /// assembled and factored when the length of the step changes.
 ///
-/// Linear systems (KSP) with some thousand rows per rank are solved by factors; where those are made once, larger ones
-/// as well, of up to some hundred thousand rows on few ranks: on several, each factors all of it for itself, so that
-/// their number does not show where one axis alone is divided. Others are solved by iterations that suit the matrix
-/// (linear_iteration.hpp), to 1e-12, and loosely within Newton's method, which goes on until that is made up for. What
-/// a stage's first iteration set up as a preconditioner serves the others of that stage, and nothing else. What is left
-/// of a solution that was found is looked at: some preconditioners have no transpose. Options for all of that have
-/// a prefix (-step_ksp_type cg).
+/// Linear systems (KSP) are LinearSolver's. What a stage's first iteration set up as a preconditioner serves the others
+/// of that stage, and nothing else. Options for all of that have a prefix (-step_ksp_type cg).
 ///
 /// Fields that constraints know by their differences alone have a mean of zero. Where a constraint is not balanced
 /// (Model::balanced) its right-hand side must have an integral of zero.
@@ -52,8 +46,8 @@ class GridSystems final : public StageSystems {
   void warm_up(Tables& tables, const SeriesData& series, StepTime at, std::span<const double> a, double* u, double* x,
                double* slope, bool transposed) override;
   std::int64_t passing_bytes() const override { return passing_bytes_; }
-  double solved_to() const override { return solved_to_; }
-  void loosen(double factor) override { looser_ = factor; }
+  double solved_to() const override { return linear_.solved_to(); }
+  void loosen(double factor) override { linear_.loosen(factor); }
   std::string uncounted() const override { return uncounted_; }
   StepFailure failure() const override { return {failure_, true}; }
 
@@ -76,26 +70,22 @@ class GridSystems final : public StageSystems {
   double largest_change(Vec x, Vec step) const;
   void make_solvers(const Grid& grid);
   void require_used_options() const;
-  void choose_linear_solver();
-  bool choose_factors();
-  bool choose_iteration();
-  DefaultOptions::Options options_of_iteration() const;
+  void share_preconditioner();
   bool has_preconditioner() const;
-  double tolerance() const;
-  void change_tolerance(double from, double to);
+  bool is_broken() const { return is_broken_ || linear_.is_broken(); }
+  void hold_constants();
   void assemble(const Stage& stage, bool needs_slope);
   void correct(const Stage& stage);
   SNESConvergedReason iterate_newton(const Stage& stage);
   void iterate(const Stage& stage);
   void finish(const Stage& stage, std::string failure);
   std::string imbalance(const Stage& stage);
+  bool is_rounding(std::size_t i, std::size_t field, const Stage& stage);
   void find_rest(const Stage& stage, double sign, Vec rest) const;
   std::string solve_linear(Vec b, Vec x, bool is_transposed);
   const Communicator& comm() const { return grid_->communicator(); }
   SystemRows rows() const { return {model_, entries_, *grid_, *places_, a_}; }
   std::string failure_of_newton(SNESConvergedReason reason) const;
-  void look_at(Vec b, Vec x, bool is_transposed) const;
-  std::string worst_of(Vec b, Vec x) const;
   void count_others();
   void set_operator();
   void require_budget() const;
@@ -115,30 +105,26 @@ class GridSystems final : public StageSystems {
   std::optional<GivenOptions> given_;  // by options_
   JacobianEntries entries_;
   GridMatrix matrix_;
+  LinearSolver linear_;
   FreeConstants free_;
   std::vector<double> excess_;  // what the constraints of free constants had too much of in the last solve
+  std::vector<double> sizes_;   // by field, what its constraint has been made of at most
   const CountedVector<std::int64_t>* places_ = nullptr;
   std::vector<std::int64_t> offsets_;  // of the variables' fields in a block
   SNES snes_ = nullptr;
-  KSP ksp_ = nullptr;  // of snes_
-  Vec x_ = nullptr, rest_ = nullptr, left_ = nullptr;
+  Vec x_ = nullptr, rest_ = nullptr;
   const Grid* grid_ = nullptr;
   std::shared_ptr<MemoryAccount> account_;  // of what PETSc makes
   std::optional<CountedBytes> of_others_;   // what a package that PETSc calls has taken
   std::int64_t passing_bytes_ = 0;
-  double solved_to_ = 0.0;  // of the last linear system that was solved precisely
-  double looser_ = 1.0;
   std::string uncounted_;
-  bool is_chosen_ = false;                     // the linear solver, when there is a matrix, for all matrices to come
-  std::optional<bool> has_symmetric_factors_;  // which they are, where it has any
-  std::optional<LinearIteration> iteration_;   // which it is, where it is one
-  bool is_used_ = false;                       // it has solved something
-  const Stage* stage_ = nullptr;               // while SNES works
-  bool is_balancing_ = true;                   // but while FreeConstants solves
-  double a_ = 0.0;                             // of the matrix
-  bool is_current_ = false;          // the matrix is that of a_ and the parameters, where nothing else matters
-  std::array<bool, 2> is_proved_{};  // the matrix, and its transpose, were seen to be solved
-  std::exception_ptr thrown_;        // by what PETSc called
+  bool is_broken_ = false;        // PETSc has failed in SNES, and left it in a state in which it must not be destroyed
+  std::string of_constants_;      // why free_ has not the solutions that it needs
+  const Stage* stage_ = nullptr;  // while SNES works
+  bool is_balancing_ = true;      // but while FreeConstants solves
+  double a_ = 0.0;                // of the matrix
+  bool is_current_ = false;       // the matrix is that of a_ and the parameters, where nothing else matters
+  std::exception_ptr thrown_;     // by what PETSc called
   // Of Newton's iterations.
   double change_before_ = 0.0;
   std::vector<double> rests_;

@@ -165,4 +165,10 @@ DefaultOptions::Options options_of(const LinearIteration& iteration, const std::
   return {};
 }
 
+const std::vector<std::string>& parts_of_preconditioners() {
+  static const std::vector<std::string> parts = {"mg_",     "pc_mg_",     "pc_gamg_",  "sub_",
+                                                 "pc_asm_", "pc_factor_", "redundant_"};
+  return parts;
+}
+
 }  // namespace hindsight

@@ -4,6 +4,7 @@
 #include <petscksp.h>
 
 #include <string>
+#include <vector>
 
 #include "runtime/petsc.hpp"
 
@@ -32,5 +33,8 @@ bool is_symmetric(Mat matrix);
 void set_iteration(KSP solver, const LinearIteration& iteration);
 /// What PETSc has to find among its options while a solver with this prefix ("step_") sets such an iteration up.
 DefaultOptions::Options options_of(const LinearIteration& iteration, const std::string& prefix, int ranks);
+
+/// What options of the solvers within those begin with, and of factors.
+const std::vector<std::string>& parts_of_preconditioners();
 
 }  // namespace hindsight

@@ -1,0 +1,263 @@
+#include "solvers/steppers/implicit/petsc/linear_solver.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "runtime/error.hpp"
+#include "solvers/steppers/implicit/petsc/solver_advice.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Rows that are solved by factors: per rank, where every iteration makes them; of all ranks together, each with
+/// factors of its own, where they are made once.
+constexpr double most_refactored = 4000, most_factored = 600'000, most_factored_3d = 20'000;
+/// What iterations leave of a linear system: of one that is to be solved, and of one of Newton's, whose next iteration
+/// goes on from there.
+constexpr double linear_tolerance = 1e-12, newton_tolerance = 1e-5;
+/// Times the right-hand side, what an iteration may have left on its way: with a preconditioner that is almost exact
+/// (a tiny step), BiCGStab's first guess may be bad before its second is right.
+constexpr double never_diverged = 1e300;
+/// Of the right-hand side, what may be left of a linear system: at least, and times the tolerance, which preconditioned
+/// norms are held to.
+constexpr double most_left = 1e-9, most_beside_tolerance = 1e3;
+constexpr double loosest = 0.5;  // a tolerance that still solves something
+
+/// A matrix with its entries' absolute values, while it lives.
+class AbsoluteMatrix {
+ public:
+  explicit AbsoluteMatrix(Mat of) {
+    check_petsc(MatDuplicate(of, MAT_COPY_VALUES, &matrix_), "look at a solution");
+    PetscBool is_distributed = PETSC_FALSE;
+    PetscObjectTypeCompare(reinterpret_cast<PetscObject>(matrix_), MATMPIAIJ, &is_distributed);
+    Mat own = matrix_, others = nullptr;
+    if (is_distributed == PETSC_TRUE)
+      check_petsc(MatMPIAIJGetSeqAIJ(matrix_, &own, &others, nullptr), "look at a solution");
+    for (Mat part : {own, others})
+      if (part != nullptr) take_absolute_values(part);
+  }
+  ~AbsoluteMatrix() { MatDestroy(&matrix_); }
+  AbsoluteMatrix(const AbsoluteMatrix&) = delete;
+  AbsoluteMatrix& operator=(const AbsoluteMatrix&) = delete;
+  Mat get() const { return matrix_; }
+
+ private:
+  static void take_absolute_values(Mat part) {
+    MatInfo info;
+    double* values = nullptr;
+    check_petsc(MatGetInfo(part, MAT_LOCAL, &info), "look at a solution");
+    check_petsc(MatSeqAIJGetArray(part, &values), "look at a solution");
+    for (auto i = static_cast<std::int64_t>(info.nz_used) - 1; i >= 0; --i) values[i] = std::fabs(values[i]);
+    MatSeqAIJRestoreArray(part, &values);
+  }
+
+  Mat matrix_ = nullptr;
+};
+
+}  // namespace
+
+void require_success(const PetscErrors& errors, PetscErrorCode code, const char* what, const PetscOptions& options) {
+  if (code == 0) return;
+  if (code == PETSC_ERR_MEM || options.empty()) errors.check(code, what);
+  errors.check_options(code, options.origin(), options.text());
+}
+
+LinearSolver::~LinearSolver() {
+  VecDestroy(&left_);
+}
+
+void LinearSolver::prepare(KSP ksp, const Communicator& comm, int dimensions) {
+  ksp_ = ksp;
+  comm_ = &comm;
+  dimensions_ = dimensions;
+  check_petsc(MatCreateVecs(matrix_.get(), nullptr, &left_), "make vectors");
+  PC pc = nullptr;
+  check_petsc(KSPGetPC(ksp_, &pc), "make a solver");
+  check_petsc(PCSetType(pc, comm.size() > 1 ? PCREDUNDANT : PCLU), "make a solver");  // until the matrix is known
+  PetscBool is_given = PETSC_FALSE;
+  PetscOptionsHasName(nullptr, prefix_.c_str() + 1, "-ksp_rtol", &is_given);
+  has_given_tolerance_ = is_given == PETSC_TRUE;
+}
+
+void LinearSolver::choose() {
+  if (is_chosen_) return;
+  const double ranks = comm_->size(), rows = comm_->max(static_cast<double>(matrix_.rows()));
+  const double most = dimensions_ == 3 ? most_factored_3d : most_factored;
+  const bool is_direct = rows <= most_refactored || (entries_.is_fixed() && rows * ranks * ranks <= most);
+  if (is_direct ? !choose_factors() : !choose_iteration()) return;
+  const PetscErrors errors;
+  errors.check_options(KSPSetFromOptions(ksp_), options_.origin(), options_.text());
+  is_chosen_ = is_direct && !entries_.is_fixed();  // others are symmetric or not by parameters' values
+}
+
+/// On several ranks each of them factors the whole system, as one alone does. @returns whether they are others than
+/// before.
+bool LinearSolver::choose_factors() {
+  const bool are_symmetric = entries_.is_fixed() && hindsight::is_symmetric(matrix_.get());
+  if (has_symmetric_factors_ == are_symmetric) return false;
+  has_symmetric_factors_ = are_symmetric;
+  PC pc = nullptr;
+  check_petsc(KSPSetTolerances(ksp_, linear_tolerance, 1e-300, never_diverged, 1000), "choose a linear solver");
+  check_petsc(KSPSetType(ksp_, KSPPREONLY), "choose a linear solver");
+  check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
+  if (comm_->size() > 1) {
+    KSP whole = nullptr;
+    check_petsc(PCSetType(pc, PCREDUNDANT), "choose a linear solver");
+    check_petsc(PCRedundantGetKSP(pc, &whole), "choose a linear solver");
+    check_petsc(KSPGetPC(whole, &pc), "choose a linear solver");
+  }
+  check_petsc(PCSetType(pc, are_symmetric ? PCCHOLESKY : PCLU), "choose a linear solver");
+  return true;
+}
+
+/// @returns whether that is another than before.
+bool LinearSolver::choose_iteration() {
+  const bool has_constraints =
+      std::ranges::any_of(entries_.variables(), [](const SystemVariable& v) { return v.mass == 0.0; });
+  const LinearIteration iteration = iteration_for(matrix_.get(), entries_.is_fixed(), has_constraints);
+  if (iteration_ == iteration) return false;
+  iteration_ = iteration;
+  check_petsc(KSPSetTolerances(ksp_, newton_tolerance, 1e-300, never_diverged, 1000), "choose a linear solver");
+  set_iteration(ksp_, iteration);
+  if (defaults_) begin();  // PETSc may be about to set it up
+  return true;
+}
+
+DefaultOptions::Options LinearSolver::defaults() const {
+  return iteration_ ? options_of(*iteration_, prefix_.substr(1), comm_->size()) : DefaultOptions::Options{};
+}
+
+bool LinearSolver::is_symmetric() const {
+  return has_symmetric_factors_.value_or(false) || (iteration_ && iteration_->is_symmetric);
+}
+
+double LinearSolver::tolerance() const {
+  KSPType type = nullptr;
+  PetscReal relative = 0.0;
+  KSPGetType(ksp_, &type);
+  KSPGetTolerances(ksp_, &relative, nullptr, nullptr, nullptr);
+  return std::string(type) == KSPPREONLY ? 0.0 : relative;
+}
+
+void LinearSolver::set_tolerance(double relative) {
+  KSPSetTolerances(ksp_, relative, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT);
+}
+
+std::string LinearSolver::solve(Vec b, Vec x, bool is_transposed, const SystemRows& rows) {
+  run(b, x, is_transposed && !is_symmetric());
+  std::string failure = judge(is_transposed, b, x, rows);
+  const bool is_known = is_proved_[is_transposed ? 1 : 0] && !iteration_;
+  return failure.empty() && !is_known ? prove(is_transposed, b, x, rows) : failure;
+}
+
+/// In general PETSc would say so in the middle of a solve, which its solvers do not survive.
+void LinearSolver::require_transpose() const {
+  PC pc = nullptr;
+  PetscBool has_transpose = PETSC_TRUE;
+  check_petsc(KSPGetPC(ksp_, &pc), "look at a solver");
+  check_petsc(PCApplyTransposeExists(pc, &has_transpose), "look at a solver");
+  if (has_transpose == PETSC_FALSE)
+    throw InputError(
+        fmt::format("{} \"{}\": the preconditioner '{}' has no transpose in PETSc, and gradients need that; {}",
+                    options_.origin(), options_.text(), type_of(pc), advice_on(ksp_, prefix_)));
+}
+
+void LinearSolver::run(Vec b, Vec x, bool is_transposed) {
+  const bool is_within_newton = defaults_.has_value();
+  if (!is_within_newton) begin();
+  if (is_transposed) require_transpose();
+  const PetscErrors errors;
+  KSPSetReusePreconditioner(ksp_, PETSC_FALSE);
+  const double usual = tolerance(), precise = has_given_tolerance_ ? usual : linear_tolerance;
+  const bool changes = iteration_ && usual > 0.0;
+  if (changes) set_tolerance(looser_ == 1.0 ? precise : std::min(looser_ * precise, loosest));
+  solved_to_ = tolerance();
+  const PetscErrorCode code = is_transposed ? KSPSolveTranspose(ksp_, b, x) : KSPSolve(ksp_, b, x);
+  is_broken_ = is_broken_ || code != 0;
+  require_success(errors, code, "solve a linear system", options_);
+  if (changes) set_tolerance(usual);
+  if (!is_within_newton) end();
+}
+
+/// By what the solver says of itself.
+std::string LinearSolver::judge(bool is_transposed, Vec b, Vec x, const SystemRows& rows) const {
+  KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
+  PetscInt iterations = 0;
+  KSPGetConvergedReason(ksp_, &reason);
+  KSPGetIterationNumber(ksp_, &iterations);
+  if (reason >= 0 || reason == KSP_DIVERGED_NANORINF) return "";
+  const char* const which = is_transposed ? "the transposed linear system" : "the linear system";
+  if (reason == KSP_DIVERGED_PC_FAILED)
+    return fmt::format("{} is not solved: {}; {}", which,
+                       makes_factors(preconditioner_of(ksp_))
+                           ? "the matrix of the step is singular (a pivot of its factors is zero)"
+                           : "its preconditioner cannot be made",
+                       advice_on(ksp_, prefix_));
+  return fmt::format("PETSc's linear solver (KSP) gave up after {} iterations of {}: {}{}; {}", iterations, which,
+                     KSPConvergedReasons[reason], is_transposed ? "" : worst_of(b, x, rows), advice_on(ksp_, prefix_));
+}
+
+/// By what is left.
+std::string LinearSolver::prove(bool is_transposed, Vec b, Vec x, const SystemRows& rows) {
+  PetscReal all = 0.0, left = 0.0;
+  VecNorm(b, NORM_2, &all);
+  look_at(b, x, is_transposed);
+  VecNorm(left_, NORM_2, &left);
+  const double allowed = std::max(most_left, most_beside_tolerance * solved_to_);
+  if (!std::isfinite(left)) return "";  // that shows itself
+  const bool is_solved = left <= allowed * all || is_rounding(b, x, is_transposed);
+  is_proved_[is_transposed ? 1 : 0] = is_solved && all > 0.0;
+  if (is_solved) return "";
+  return fmt::format("PETSc's solution of {} leaves {:.1e} of the right-hand side, which may be {:.0e}{}: {}; {}",
+                     is_transposed ? "the transposed linear system" : "the linear system", left / all, allowed,
+                     is_transposed ? "" : worst_of(b, x, rows),
+                     is_transposed && !is_symmetric() && left > 1e-3 * all ? "the preconditioner may have no transpose"
+                     : iteration_ || tolerance() > 0.0 ? "the iteration measures what is left by another norm"
+                                                       : "the system is nearly singular",
+                     advice_on(ksp_, prefix_));
+}
+
+/// What a solution leaves.
+void LinearSolver::look_at(Vec b, Vec x, bool is_transposed) const {
+  Mat seen = nullptr;
+  KSPGetOperators(ksp_, &seen, nullptr);
+  check_petsc(is_transposed ? MatMultTranspose(seen, x, left_) : MatMult(seen, x, left_), "look at a solution");
+  VecAXPY(left_, -1.0, b);
+}
+
+/// Whether what is left (look_at()) is no more than rounding, row by row, beside the terms that cancel there: where
+/// fields are of very different size, that may be large beside the right-hand side (Oettli and Prager, 1964).
+bool LinearSolver::is_rounding(Vec b, Vec x, bool is_transposed) const {
+  constexpr double rounding = 1e-12;
+  const AbsoluteMatrix matrix(matrix_.get());
+  Vec size = nullptr, terms = nullptr;
+  check_petsc(VecDuplicate(x, &size), "look at a solution");
+  check_petsc(VecDuplicate(b, &terms), "look at a solution");
+  VecCopy(x, size);
+  VecAbs(size);
+  check_petsc(is_transposed ? MatMultTranspose(matrix.get(), size, terms) : MatMult(matrix.get(), size, terms),
+              "look at a solution");
+  VecCopy(b, size);
+  VecAbs(size);
+  VecAXPY(terms, 1.0, size);
+  VecAbs(left_);
+  VecAXPY(left_, -rounding, terms);
+  PetscReal largest = 0.0;
+  VecMax(left_, nullptr, &largest);
+  VecDestroy(&size);
+  VecDestroy(&terms);
+  return largest <= 0.0;
+}
+
+/// Where it leaves most, for messages.
+std::string LinearSolver::worst_of(Vec b, Vec x, const SystemRows& rows) const {
+  look_at(b, x, false);
+  const std::string worst = worst_row(rows, left_, x);
+  return worst.empty() ? "" : ", most in " + worst;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,96 @@
+// The linear systems of implicit steps, as PETSc solves them.
+#pragma once
+
+#include <petscksp.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "runtime/petsc.hpp"
+#include "runtime/petsc_options.hpp"
+#include "solvers/steppers/implicit/petsc/grid_matrix.hpp"
+#include "solvers/steppers/implicit/petsc/linear_iteration.hpp"
+#include "solvers/steppers/implicit/petsc/worst_row.hpp"
+
+namespace hindsight {
+
+/// Chooses how a KSP solves with a matrix, solves with it and its transpose, and looks at what that leaves: some
+/// preconditioners have no transpose.
+///
+/// Systems with some thousand rows per rank are solved by factors; where those are made once, larger ones as well, of
+/// up to some hundred thousand rows on few ranks: on several, each factors all of it for itself, so that their number
+/// does not show where one axis alone is divided. Others are solved by iterations that suit the matrix
+/// (linear_iteration.hpp), to 1e-12, and loosely within Newton's method, which goes on until that is made up for. Where
+/// the matrix is symmetric, its transpose is solved as it is itself.
+class LinearSolver {
+ public:
+  /// @param options, matrix, entries outlive it. @param prefix of its options ("-step_").
+  LinearSolver(const PetscOptions& options, std::string prefix, const GridMatrix& matrix,
+               const JacobianEntries& entries)
+      : options_(options), prefix_(std::move(prefix)), matrix_(matrix), entries_(entries) {}
+  ~LinearSolver();
+  LinearSolver(const LinearSolver&) = delete;
+  LinearSolver& operator=(const LinearSolver&) = delete;
+
+  /// Once the matrix has its pattern. @param ksp outlives it. Collective, as all that follows.
+  void prepare(KSP ksp, const Communicator& comm, int dimensions);
+  /// For the matrix as it is, from its values and the equations alone: a process that goes on chooses the same.
+  void choose();
+  /// While PETSc may set the chosen solver up, it finds what that needs among its options.
+  void begin() { defaults_.emplace(defaults()); }
+  void end() { defaults_.reset(); }
+  /// What is solved next is another system.
+  void matrix_changed() { is_proved_ = {}; }
+  /// Whether that is what was chosen; options may have made it factors.
+  bool is_iteration() const { return iteration_.has_value(); }
+  /// 0 where it does not iterate.
+  double tolerance() const;
+  /// Solves for x with the right-hand side b, precisely. @returns why that failed; empty: it did not.
+  /// @throws InputError where options ask for what PETSc cannot do, else NumericsError.
+  std::string solve(Vec b, Vec x, bool is_transposed, const SystemRows& rows);
+  /// The tolerance of what was solved last.
+  double solved_to() const { return solved_to_; }
+  /// Solves to so many times the tolerance from now on.
+  void loosen(double factor) { looser_ = factor; }
+  /// PETSc has failed in it, and left it in a state in which it must not be destroyed.
+  bool is_broken() const { return is_broken_; }
+  KSP get() const { return ksp_; }
+
+ private:
+  DefaultOptions::Options defaults() const;
+  bool choose_factors();
+  bool choose_iteration();
+  void set_tolerance(double relative);
+  void run(Vec b, Vec x, bool is_transposed);
+  std::string judge(bool is_transposed, Vec b, Vec x, const SystemRows& rows) const;
+  std::string prove(bool is_transposed, Vec b, Vec x, const SystemRows& rows);
+  void look_at(Vec b, Vec x, bool is_transposed) const;
+  bool is_rounding(Vec b, Vec x, bool is_transposed) const;
+  std::string worst_of(Vec b, Vec x, const SystemRows& rows) const;
+  bool is_symmetric() const;
+  void require_transpose() const;
+
+  const PetscOptions& options_;
+  std::string prefix_;
+  const GridMatrix& matrix_;
+  const JacobianEntries& entries_;
+  const Communicator* comm_ = nullptr;
+  int dimensions_ = 1;
+  KSP ksp_ = nullptr;
+  Vec left_ = nullptr;
+  bool is_chosen_ = false;                     // for all matrices to come
+  std::optional<bool> has_symmetric_factors_;  // which they are, where it has any
+  std::optional<LinearIteration> iteration_;   // which it is, where it is one
+  std::array<bool, 2> is_proved_{};            // the matrix, and its transpose, were seen to be solved
+  std::optional<DefaultOptions> defaults_;
+  bool has_given_tolerance_ = false;  // by options
+  double solved_to_ = 0.0, looser_ = 1.0;
+  bool is_broken_ = false;
+};
+
+/// @throws InputError where options are given, else NumericsError; ResourceError where memory lacks.
+void require_success(const PetscErrors& errors, PetscErrorCode code, const char* what, const PetscOptions& options);
+
+}  // namespace hindsight
