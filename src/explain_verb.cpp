@@ -100,14 +100,29 @@ std::string adjoints_text(const std::vector<Jump>& jumps, const Model& model, co
 template <class Share>
 std::string derivative_text(const std::string& name, const std::string& sum, Expr of_equations,
                             const std::vector<std::pair<std::string, Adjoint>>& jumps, const std::string& sum_of_jumps,
-                            Share share) {
+                            bool is_read_by_walls, Share share) {
   std::vector<std::string> parts;
   for (const auto& [times, own] : jumps)
     if (const Expr found = share(own); !found.is_constant(0))
       parts.push_back(fmt::format("{} {} of {}", sum_of_jumps, times, to_text(found)));
+  if (is_read_by_walls) parts.push_back("what the walls that read it give");
   if (parts.empty() || !of_equations.is_constant(0))
     parts.insert(parts.begin(), fmt::format("{} of {}", sum, to_text(of_equations)));
   return fmt::format("  dJ/d{} = {}\n", name, fmt::join(parts, ", and "));
+}
+
+bool walls_read(const Model& model, const std::string& name) {
+  std::vector<Expr> values;
+  for (const auto& axes : model.walls)
+    for (const auto& sides : axes)
+      for (const auto& wall : sides)
+        if (wall.value.is_valid()) values.push_back(wall.value);
+  const Graph& graph = *model.graph;
+  return std::ranges::any_of(reachable(values), [&](NodeId id) {
+    const Node& node = graph[id];
+    return (node.op == Op::scalar && graph.scalars()[static_cast<std::size_t>(node.symbol)] == name) ||
+           (node.op == Op::field && graph.fields()[static_cast<std::size_t>(node.symbol)] == name);
+  });
 }
 
 std::string derivatives_text(const std::vector<Jump>& jumps, const Model& model, const Directions& all,
@@ -117,10 +132,10 @@ std::string derivatives_text(const std::vector<Jump>& jumps, const Model& model,
   std::string text;
   for (std::size_t k = model.fields.size(); k < all.fields.size(); ++k)
     text += derivative_text(all.fields[k], "integral over time", own.fields[k], of_jumps, "values",
-                            [k](const Adjoint& jump) { return jump.fields[k]; });
+                            walls_read(model, all.fields[k]), [k](const Adjoint& jump) { return jump.fields[k]; });
   for (std::size_t p = 0; p < all.scalars.size(); ++p)
     text += derivative_text(all.scalars[p], "sum over cells and time", own.scalars[p], of_jumps, "sum over cells",
-                            [p](const Adjoint& jump) { return jump.scalars[p]; });
+                            walls_read(model, all.scalars[p]), [p](const Adjoint& jump) { return jump.scalars[p]; });
   return text;
 }
 

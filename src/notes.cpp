@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "adjoint/problem/used_unknowns.hpp"
 #include "runtime/nearest_name.hpp"
@@ -18,10 +19,13 @@ std::string unused_text(const Case& c, const std::vector<bool>& used) {
   for (std::size_t i = 0; i < used.size(); ++i)
     if (!used[i]) unused.push_back(c.unknowns[i].label());
   if (unused.empty()) return "";
+  const bool replaces =
+      std::ranges::any_of(c.unknowns, [](const UnknownText& u) { return u.label().starts_with("initial("); });
   return fmt::format(
       "the objective does not depend on {}: no equation, event, initial state, wall or term that leads to it "
-      "reads {}, so {} zero",
+      "reads {}{}, so {} zero",
       join(unused), unused.size() == 1 ? "it" : "them",
+      replaces ? " (an unknown initial state stands in place of its expression)" : "",
       unused.size() == 1 ? "its derivative is" : "their derivatives are");
 }
 
@@ -65,11 +69,9 @@ std::vector<bool> used_unknowns(const Case& c, const SimulationSpec& spec) {
 }
 
 std::vector<std::string> notes_on(const Case& c, const Simulation& simulation) {
-  const std::string uncounted = simulation.stepper().uncounted();
-  std::vector<std::string> notes{
-      unused_text(c, used_unknowns(c, simulation.spec())), uneven_text(c, simulation),
-      uncounted.empty() ? "" : "the memory that " + uncounted + " takes for PETSc's solvers is not counted in budgets"};
+  std::vector<std::string> notes{unused_text(c, used_unknowns(c, simulation.spec())), uneven_text(c, simulation)};
   std::erase(notes, "");
+  for (std::string& note : simulation.stepper().solver_notes()) notes.push_back(std::move(note));
   return notes;
 }
 

@@ -16,9 +16,12 @@ namespace {
 
 constexpr Tier slow_tiers[] = {Tier::host, Tier::disk};
 
-/// Checkpoints of a run whose end is open, when no budget is given: all slots are touched before it is known how many
-/// steps there will be.
-constexpr std::int64_t open_end_bytes = std::int64_t{1} << 30;
+/// Bytes of checkpoints of a run whose end is open, when no budget is given: all slots are touched before it is known
+/// how many steps there will be. With some thousand slots, millions of steps are taken three times at most.
+std::int64_t open_end_bytes(std::int64_t state_bytes) {
+  constexpr std::int64_t enough = 4096, least = std::int64_t{64} << 20, most = std::int64_t{1} << 30;
+  return std::clamp(enough * state_bytes, least, most);
+}
 
 }  // namespace
 
@@ -130,10 +133,11 @@ void PlannedCheckpoints::read_budget(Tier tier) {
       throw ResourceError(fmt::format("checkpoints.device: {} are asked for, {} are free", bytes_text(budget),
                                       bytes_text(-comm_.max(-all))));
   }
-  if (given || inputs().steps != unknown_steps || budget <= inputs().working(tier) + open_end_bytes) return;
-  budget = inputs().working(tier) + open_end_bytes;
+  const std::int64_t open_end = open_end_bytes(-comm_.max(-inputs().state_bytes));
+  if (given || inputs().steps != unknown_steps || budget <= inputs().working(tier) + open_end) return;
+  budget = inputs().working(tier) + open_end;
   if (tier == Tier::host)
-    host_source_ = bytes_text(open_end_bytes) + " of checkpoints, because it is not known how many steps there will be";
+    host_source_ = bytes_text(open_end) + " of checkpoints, because it is not known how many steps there will be";
 }
 
 std::string PlannedCheckpoints::warning_of_budget() const {

@@ -93,7 +93,8 @@ struct Context {
   const std::function<void(const InversionIteration&)>& monitor;
   InversionResult result;
   std::vector<double> gradient;
-  double worst = 0.0;  // the largest objective seen: what a failed trial must exceed
+  std::string failure;  // of the run at the point that was tried last, if it failed since the last iteration
+  double worst = 0.0;   // the largest objective seen: what a failed trial must exceed
   Stall stall;
   std::exception_ptr error;
 };
@@ -106,8 +107,9 @@ PetscErrorCode evaluate(Tao, Vec x, PetscReal* f, Vec g, void* pointer) {
     try {
       *f = context.problem.evaluate(variables, context.gradient);
       context.worst = std::max(context.worst, *f);
-    } catch (const NumericsError&) {
+    } catch (const NumericsError& error) {
       if (context.result.evaluations == 1) throw;
+      context.failure = error.what();
       *f = 1e3 * (1.0 + context.worst);  // a trial step too far: the gradient of before leads back
     }
     double* to = nullptr;
@@ -128,6 +130,7 @@ PetscErrorCode report(Tao tao, void* pointer) {
   PetscReal infeasibility = 0.0;
   TaoGetSolutionStatus(tao, &iteration, &now.objective, &now.gradient_norm, &infeasibility, &now.step, nullptr);
   now.iteration = iteration;
+  context.failure.clear();
   now.evaluations = context.result.evaluations;
   context.result.history.push_back(now);
   if (context.monitor) context.monitor(now);
@@ -152,7 +155,8 @@ PetscErrorCode test_end(Tao tao, void* pointer) {
   }
 }
 
-std::string reason_text(TaoConvergedReason reason, const std::string& roughness) {
+/// @param failure of a run at a point that was tried.
+std::string reason_text(TaoConvergedReason reason, const std::string& roughness, const std::string& failure) {
   switch (reason) {
     case TAO_CONVERGED_GATOL:
       return "the gradient is small enough";
@@ -173,6 +177,8 @@ std::string reason_text(TaoConvergedReason reason, const std::string& roughness)
     case TAO_DIVERGED_MAXFCN:
       return "the number of evaluations is used up";
     case TAO_DIVERGED_LS_FAILURE:
+      if (!failure.empty())
+        return "the line search found no better point, and runs at some that it tried failed: " + failure;
       return "the line search found no better point (round-off, or a rough objective" +
              (roughness.empty() ? "" : ": " + roughness) + ")";
     case TAO_DIVERGED_TR_REDUCTION:
@@ -195,7 +201,7 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   const std::string& options = settings.petsc_options;
   const GivenOptions given(options, "--petsc:");
   const PetscErrors errors;
-  Context context{problem, monitor, {}, std::vector<double>(problem.start.size(), 0.0), 0.0, {}, nullptr};
+  Context context{problem, monitor, {}, std::vector<double>(problem.start.size(), 0.0), "", 0.0, {}, nullptr};
   const PetscVector x(comm, problem.start), lower(comm, as_petsc(problem.lower)), upper(comm, as_petsc(problem.upper));
   TaoHandle handle;
   Tao& tao = handle.tao;
@@ -219,7 +225,7 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   context.result.variables = values_of(x.get());
   context.result.converged = reason > 0;
   context.result.gave_up = reason <= 0 && reason != TAO_DIVERGED_MAXITS && reason != TAO_DIVERGED_MAXFCN;
-  context.result.reason = reason_text(reason, settings.roughness);
+  context.result.reason = reason_text(reason, settings.roughness, context.failure);
   return context.result;
 }
 

@@ -74,8 +74,8 @@ class Stepper {
   virtual double solved_to() const { return 0.0; }
   /// Lets solvers leave this many times as much, in all that follows; 1: as they were made.
   virtual void loosen_solvers(double /*factor*/) {}
-  /// Solvers whose memory nobody counts, in words, once they are warm; empty: none.
-  virtual std::string uncounted() const { return ""; }
+  /// What is to be said of its solvers, once they are warm: whose memory nobody counts, which do not repeat themselves.
+  virtual std::vector<std::string> solver_notes() const { return {}; }
   /// Says where derivatives with respect to a series go: knots x local rows, one array per active series.
   virtual void bind_series_sums(std::size_t /*active_series*/, double* /*knots*/) {}
   /// Takes new values of the knots of a series (index into model.series).

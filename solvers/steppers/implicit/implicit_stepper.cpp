@@ -85,9 +85,12 @@ void ImplicitStepper::loosen_solvers(double factor) {
   if (constraints_) constraints_->loosen(factor);
 }
 
-std::string ImplicitStepper::uncounted() const {
-  const std::string of_systems = systems_ ? systems_->uncounted() : "";
-  return of_systems.empty() && constraints_ ? constraints_->uncounted() : of_systems;
+std::vector<std::string> ImplicitStepper::solver_notes() const {
+  std::vector<std::string> notes = systems_ ? systems_->solver_notes() : std::vector<std::string>{};
+  if (constraints_)
+    for (const std::string& note : constraints_->solver_notes())
+      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+  return notes;
 }
 
 void ImplicitStepper::bind_series_sums(std::size_t active_series, double* knots) {

@@ -47,7 +47,7 @@ class StageSystems {
   virtual std::int64_t passing_bytes() const { return 0; }
   virtual double solved_to() const { return 0.0; }
   virtual void loosen(double /*factor*/) {}
-  virtual std::string uncounted() const { return ""; }
+  virtual std::vector<std::string> solver_notes() const { return {}; }
   /// States that hold the factors of all cells; 0: they are not worth it, or cannot be kept so.
   virtual int factor_states() const { return 0; }
   virtual void save_factors(double* const* /*states*/) const {}

@@ -448,7 +448,14 @@ void GridSystems::count_others() {
   const OtherPackages others = other_packages(pc);
   of_others_.reset();
   if (others.bytes > 0) of_others_.emplace(others.bytes);
-  uncounted_ = join(others.uncounted);
+  notes_.clear();
+  if (!others.uncounted.empty())
+    notes_.push_back("the memory that " + join(others.uncounted) +
+                     " takes for PETSc's solvers is not counted in budgets");
+  if (!others.unrepeatable.empty())
+    notes_.push_back(join(others.unrepeatable) +
+                     " on several ranks does not repeat itself: equal runs may differ in their last digits, and a "
+                     "gradient of one schedule from that of another");
 }
 
 /// PETSc's memory is not refused while ranks work together. @throws ResourceError, on all ranks.

@@ -48,7 +48,7 @@ class GridSystems final : public StageSystems {
   std::int64_t passing_bytes() const override { return passing_bytes_; }
   double solved_to() const override { return linear_.solved_to(); }
   void loosen(double factor) override { linear_.loosen(factor); }
-  std::string uncounted() const override { return uncounted_; }
+  std::vector<std::string> solver_notes() const override { return notes_; }
   StepFailure failure() const override { return {failure_, true}; }
 
  private:
@@ -117,7 +117,7 @@ class GridSystems final : public StageSystems {
   std::shared_ptr<MemoryAccount> account_;  // of what PETSc makes
   std::optional<CountedBytes> of_others_;   // what a package that PETSc calls has taken
   std::int64_t passing_bytes_ = 0;
-  std::string uncounted_;
+  std::vector<std::string> notes_;  // of others' packages
   bool is_broken_ = false;        // PETSc has failed in SNES, and left it in a state in which it must not be destroyed
   std::string of_constants_;      // why free_ has not the solutions that it needs
   const Stage* stage_ = nullptr;  // while SNES works

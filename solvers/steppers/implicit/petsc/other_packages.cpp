@@ -66,6 +66,10 @@ std::int64_t bytes_of_mumps(PC pc) {
   return std::int64_t{megabytes} << 20U;
 }
 
+void add_once(const std::string& package, std::vector<std::string>& to) {
+  if (std::ranges::find(to, package) == to.end()) to.push_back(package);
+}
+
 void add_own(PC pc, OtherPackages& to) {
   const std::string type = type_of(pc);
   MatSolverType by = nullptr;
@@ -73,8 +77,12 @@ void add_own(PC pc, OtherPackages& to) {
   std::string package = by != nullptr ? by : "";
   if (package == MATSOLVERMUMPS) to.bytes += bytes_of_mumps(pc);
   if (std::ranges::count(std::array<std::string, 4>{PCHYPRE, PCML, PCSPAI, PCPARMS}, type) > 0) package = type;
+  int ranks = 1;
+  MPI_Comm_size(PetscObjectComm(reinterpret_cast<PetscObject>(pc)), &ranks);
+  const bool waits_for_none = package == MATSOLVERMUMPS || package == MATSOLVERSUPERLU_DIST;
+  if (ranks > 1 && waits_for_none) add_once(package, to.unrepeatable);
   const bool is_counted = package.empty() || package == MATSOLVERPETSC || package == MATSOLVERMUMPS;
-  if (!is_counted && std::ranges::find(to.uncounted, package) == to.uncounted.end()) to.uncounted.push_back(package);
+  if (!is_counted) add_once(package, to.uncounted);
 }
 
 void add_all(PC pc, OtherPackages& to) {

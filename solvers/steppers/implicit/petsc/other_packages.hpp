@@ -10,8 +10,9 @@
 namespace hindsight {
 
 struct OtherPackages {
-  std::int64_t bytes = 0;                ///< of this process, as they say themselves
-  std::vector<std::string> uncounted{};  ///< those that do not say
+  std::int64_t bytes = 0;                   ///< of this process, as they say themselves
+  std::vector<std::string> uncounted{};     ///< those that do not say
+  std::vector<std::string> unrepeatable{};  ///< those whose results depend on when messages arrive
 };
 
 /// Of a preconditioner that has been used, with those inside it: of blocks, domains, fields, levels, and parts.
