@@ -24,8 +24,9 @@ double mean_without_extremes(std::vector<double> samples) {
   return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
 }
 
-/// Seconds of work that is not repeated.
-constexpr double very_long = 0.5;
+/// Seconds of work that is not repeated: in every run; in one of few steps, which would be over before it is planned.
+constexpr double very_long = 0.5, long_for_few = 0.02;
+constexpr std::int64_t few_steps = 50;
 
 /// Collective.
 double seconds_once(const Communicator& comm, Machine& machine, const std::function<void()>& work) {
@@ -40,7 +41,8 @@ double seconds_once(const Communicator& comm, Machine& machine, const std::funct
 /// Seconds of one call of `work`: the mean of `repeats` batches of about `enough` seconds without the fastest and the
 /// slowest, of fewer where calls take long. The first call, which touches memory for the first time, counts only where
 /// it takes so long that this does not matter. Collective.
-double seconds_of(const Communicator& comm, Machine& machine, int repeats, double enough,
+/// @param too_long seconds of a call that is not repeated.
+double seconds_of(const Communicator& comm, Machine& machine, int repeats, double enough, double too_long,
                   const std::function<void()>& work) {
   const auto seconds_of_batch = [&](std::int64_t calls) {
     return seconds_once(comm, machine, [&] {
@@ -48,7 +50,7 @@ double seconds_of(const Communicator& comm, Machine& machine, int repeats, doubl
     });
   };
   constexpr std::int64_t largest = 1 << 20;
-  if (const double first = seconds_of_batch(1); first > very_long) return first;
+  if (const double first = seconds_of_batch(1); first > too_long) return first;
   std::int64_t batch = 1;
   double seconds = seconds_of_batch(batch);
   while (seconds < enough && batch < largest) {
@@ -123,7 +125,8 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
   StepSeconds seconds;
   const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   const auto measured = [&](const std::function<void()>& work) {
-    return seconds_of(problem_.communicator(), problem_.machine(), repeats, batch, work);
+    return seconds_of(problem_.communicator(), problem_.machine(), repeats, batch,
+                      recorded() < few_steps ? long_for_few : very_long, work);
   };
   const Buffer state = steps_.initial_state();
   problem_.tables().bind_state(problem_.symbols().lambda, steps_.adjoint());

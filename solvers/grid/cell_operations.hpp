@@ -46,6 +46,8 @@ class CellOperations {
   virtual bool are_finite(const Index3& count, const CellBlock& cells) const = 0;
   /// The largest of values that are not negative; infinite where one is not finite.
   virtual double largest(const Index3& count, const CellBlock& cells) const = 0;
+  /// Makes the memory that largest() takes.
+  virtual void reserve_largest() const {}
   /// Cells one after another in memory of the host, the first axis fastest, and back.
   virtual void pack(const Index3& count, const CellBlock& cells, double* packed) const = 0;
   virtual void unpack(const Index3& count, const double* packed, const CellBlock& cells) const = 0;

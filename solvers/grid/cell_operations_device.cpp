@@ -181,9 +181,8 @@ class DeviceOperations final : public CellOperations {
   }
   /// In two launches: of many threads, then of as many as a block has.
   double largest(const Index3& count, const CellBlock& cells) const override {
-    constexpr std::int64_t most_blocks = 64;
     const std::int64_t blocks = std::min(most_blocks, blocks_for(count[0] * count[1] * count[2]));
-    grow((most_blocks + 1) * threads);
+    reserve_largest();
     double* const each = passing_.data();
     double* const few = each + most_blocks * threads;
     run(finding_largest, LargestArguments{count, cells, each, blocks * threads}, blocks * threads);
@@ -192,6 +191,7 @@ class DeviceOperations final : public CellOperations {
     const double most = std::ranges::max(machine_.values(few, threads));
     return most < std::numeric_limits<double>::max() ? most : std::numeric_limits<double>::infinity();
   }
+  void reserve_largest() const override { grow((most_blocks + 1) * threads); }
   void pack(const Index3& count, const CellBlock& cells, double* to) const override {
     const std::int64_t size = count[0] * count[1] * count[2];
     grow(size);
@@ -217,6 +217,7 @@ class DeviceOperations final : public CellOperations {
   }
 
  private:
+  static constexpr std::int64_t most_blocks = 64;  // of the first launch of largest()
   template <class Struct>
   void run(std::size_t kernel, const Struct& arguments, std::int64_t count) const {
     if (count >= (std::int64_t{1} << 32U) - threads)

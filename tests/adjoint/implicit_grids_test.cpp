@@ -410,10 +410,10 @@ TEST(ImplicitGrids, OptionsThatNothingReadsAreRefused) {
   expect(plane + time + "petsc: \"-step_ksp_max_it -5\"\n", "-step_ksp_max_it must be at least 1, and is -5");
   expect(plane + time + "petsc: \"-step_ksp_rtol 2\"\n", "-step_ksp_rtol must lie between 0 and 1, and is 2");
   expect(plane + time + "petsc: \"-step_pc_type bogus\"\n", "PETSc refuses it");
-  expect(plane + time + "petsc: \"-step_snes_mf\"\n", "-step_snes_mf cannot be given: the derivatives are assembled");
+  expect(plane + time + "petsc: \"-step_snes_mf\"\n", "-step_snes_mf cannot be given: the derivatives are those");
   expect(plane + time + "petsc: \"-step_snes_rtol 0.1\"\n", "judged by its changes");
   expect(plane + "time: {method: rk4, step: 1e-4, to: 0.1}\npetsc: \"-step_pc_type lu\"\n", "which these are not");
-  expect(plane + time + "petsc: \"-step_snes_type ksponly\"\n", "SNES");
+  expect(plane + time + "petsc: \"-step_snes_type ksponly\"\n", "must be newtonls or newtontr, and is ksponly");
 }
 
 TEST(ImplicitGrids, OptionsAreSaidToComeFromWhereTheyDo) {

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "runtime/error.hpp"
+
 namespace hindsight {
 namespace {
 
@@ -32,6 +34,19 @@ TEST(Inversion, GivesUpWhereIterationsComeToNothing) {
       EXPECT_LT(result.history.back().iteration, 20);
       EXPECT_NEAR(result.variables[0], 1.0, 0.2);
     }
+}
+
+/// Where all but one direction leads to where nothing runs.
+TEST(Inversion, SaysWhyTrialsFailed) {
+  const InversionProblem edge{{1.0}, {-1e30}, {1e30}, [](const std::vector<double>& x, std::vector<double>& g) {
+                                if (x[0] != 1.0) throw NumericsError("no run there");
+                                g = {1.0};
+                                return 1.0;
+                              }};
+  const InversionResult result = invert_here(edge, {});
+  EXPECT_TRUE(result.gave_up);
+  EXPECT_EQ(result.reason,
+            "the line search found no better point, and runs at some that it tried failed: no run there");
 }
 
 /// Behind so large a constant the objective tells nothing of the last iterations: the gradient does.

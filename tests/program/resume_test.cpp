@@ -207,6 +207,7 @@ TEST_F(Resume, QueuesAreAsDeepAsBefore) {
 /// Stopped while the codec's tolerance is sought: that begins again, with a plan of its own.
 TEST_F(Resume, CalibrationsBeginAgain) {
   write_case("checkpoints: {host: 12 slots, disk: {size: 60 slots, codec: quantised, accept: 1e-3}}\n", "400");
+  slow_down();
   ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
   const nlohmann::json exact = json("whole/result.json");
   for (const std::int64_t done : {3000, 6500}) {

@@ -24,7 +24,10 @@ ErrorEstimate::ErrorEstimate(const Model& model, const Active& active, const Run
 }
 
 void ErrorEstimate::prepare(const Grid& grid, Tables& tables) {
-  grid.communicator().together([&] { tables.allocate({ratio_}); });
+  grid.communicator().together([&] {
+    tables.allocate({ratio_});
+    grid.operations().reserve_largest();
+  });
   kernels_.prepare(grid, tables, {}, KernelSet::Libraries::one);
   tables.scalar(model_.graph->scalar_index(RungeKuttaNames::relative())) = tolerances_.relative;
   judge_by(tables, std::nullopt);

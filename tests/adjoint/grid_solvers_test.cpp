@@ -1,0 +1,218 @@
+// PETSc's solvers of implicit steps: kinds that alternate, options, failures, and fields of very different size.
+// ranks: 1 2
+#include <fmt/format.h>
+
+#include "runtime/error.hpp"
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+/// What a gradient says when it fails; empty: it does not.
+std::string failure_of(const std::string& text, Sensitivities wanted = Sensitivities::adjoint) {
+  try {
+    Session session(test::text_case(text), test::world(), wanted);
+    if (wanted == Sensitivities::none)
+      session.objective({});
+    else
+      session.gradient({});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void expect_failure(const std::string& text, const std::string& part, Sensitivities wanted = Sensitivities::adjoint) {
+  const std::string said = failure_of(text, wanted);
+  EXPECT_NE(said.find(part), std::string::npos) << said;
+}
+
+/// Diffusion that is weak in some steps and strong in others: incomplete factors, then multigrid, in turn.
+const std::string alternating = R"yaml(
+case: alternating
+grid: {x: {cells: 90, to: 1, boundary: {value: 0}}, y: {cells: 90, to: 1, boundary: {slope: 0}}}
+parameters: {k: 1.5}
+state: {T: {initial: "sin(3*x) + y"}}
+equations: {dt(T): "k*(1.05 + sin(60*t))*lap(T) - T^3"}
+time: {method: beuler, step: 0.005, to: 0.04}
+objective: [final: "T^2"]
+unknowns: {k: {}, initial(T): {}}
+)yaml";
+
+TEST(GridSolvers, StepsOfOtherKindsBeforeLeaveNoTrace) {
+  Session all(test::text_case(alternating), test::world(), Sensitivities::adjoint_and_tangent);
+  const Evaluation expected = all.gradient({});
+  test::expect_right_gradient(all, 1e-3, 1e-10);
+  for (const std::string slots : {"2", "3"}) {
+    Session few(test::text_case(alternating + "checkpoints: {host: " + slots + " slots}\n"), test::world(),
+                Sensitivities::adjoint);
+    test::expect_same_bits(few, few.gradient({}), expected);
+  }
+}
+
+TEST(GridSolvers, OptionsOfPartsMayBeForOtherSteps) {
+  EXPECT_EQ(failure_of(alternating + "petsc: \"-step_mg_levels_pc_type jacobi -step_redundant_pc_type lu\"\n",
+                       Sensitivities::none),
+            "");
+}
+
+TEST(GridSolvers, ToleranceThatIsGivenIsKept) {
+  for (const double tolerance : {1e-12, 1e-5}) {
+    Session session(test::text_case(alternating + fmt::format("petsc: \"-step_ksp_rtol {}\"\n", tolerance)),
+                    test::world(), Sensitivities::adjoint);
+    session.gradient({});
+    EXPECT_EQ(session.simulation().stepper().solved_to(), tolerance);
+  }
+}
+
+const std::string plate = R"yaml(
+case: plate
+grid: {x: {cells: 16, to: 1, boundary: {value: 1}}, y: {cells: 12, to: 1, boundary: {slope: 0}}}
+parameters: {k: {field: "1 + x"}, v: 0.3}
+state: {u: {initial: "x*y"}}
+equations: {dt(u): "div(k*grad(u)) - v*dx(u)"}
+time: {method: beuler, step: 0.01, to: 0.05}
+objective: [final: "u^2"]
+unknowns: {k: {}, v: {}}
+)yaml";
+
+std::string with(const std::string& options) {
+  return plate + "petsc: \"" + options + "\"\n";
+}
+
+TEST(GridSolvers, OptionsThatWouldNotRepeatAreRefused) {
+  for (const std::string option :
+       {"-step_ksp_guess_type fischer", "-step_ksp_initial_guess_nonzero", "-step_snes_lag_jacobian_persists"})
+    expect_failure(with(option), "cannot be given: a step is to be repeated bit for bit from its state alone");
+  expect_failure(with("-step_snes_lag_jacobian -2"), "-step_snes_lag_jacobian must be at least 1, and is -2");
+  expect_failure(with("-step_snes_lag_preconditioner -1"), "-step_snes_lag_preconditioner must be at least 1");
+  expect_failure(with("-step_snes_type qn"), "-step_snes_type must be newtonls or newtontr, and is qn");
+  expect_failure(with("-step_snes_fd"), "the derivatives are those of the equations");
+  expect_failure(with("-step_ksp_diagonal_scale"), "solvers are to leave the matrix as it is");
+  expect_failure(with("-step_pc_type mg"), "-step_pc_type cannot be mg");
+}
+
+/// PETSc's objects are of no use after an error of its own.
+TEST(GridSolvers, PreconditionersWithoutTransposesAreNamed) {
+  expect_failure(with("-step_ksp_type gmres -step_pc_type kaczmarz"),
+                 "the preconditioner 'kaczmarz' has no transpose in PETSc, and gradients need that");
+  for (const std::string by : {"sor", "eisenstat"})
+    if (test::world().size() == 1)
+      expect_failure(with("-step_ksp_type gmres -step_pc_type " + by), "Can only apply transpose of");
+  EXPECT_EQ(failure_of(with("-step_ksp_type gmres -step_pc_type kaczmarz"), Sensitivities::none), "");
+}
+
+/// Their own transposes, so that hypre serves, which has none.
+TEST(GridSolvers, SymmetricMatricesNeedNoTransposes) {
+  std::string text = with("-step_ksp_type gmres -step_pc_type hypre");
+  text.replace(text.find(" - v*dx(u)"), 10, " - v*u");
+  Session session(test::text_case(text), test::world(), Sensitivities::adjoint_and_tangent);
+  session.gradient({});
+  test::expect_right_gradient(session, 1e-2, 1e-9);
+}
+
+TEST(GridSolvers, FactorsThatDoNotRepeatThemselvesAreSaidTo) {
+  Session session(test::text_case(with("-step_pc_type lu -step_pc_factor_mat_solver_type mumps")), test::world(),
+                  Sensitivities::none);
+  session.objective({});
+  const std::string said = fmt::format("{}", fmt::join(session.simulation().stepper().solver_notes(), "; "));
+  EXPECT_EQ(said.find("mumps on several ranks does not repeat itself") != std::string::npos, test::world().size() > 1)
+      << said;
+}
+
+/// A singular step is a step that fails, whether a constant is free beside it or not; a trial of the planner's is not.
+TEST(GridSolvers, SingularStepsAreNamed) {
+  const std::string grid = R"yaml(
+case: singular
+grid: {x: {cells: 24, to: 1, boundary: periodic}}
+parameters: {c: 1}
+time: {method: beuler, step: 0.25, to: 1}
+objective: [final: "w^2"]
+unknowns: {initial(w): {}, c: {}}
+)yaml";
+  const std::string said =
+      "after step 1 (t = 0.25): the linear system is not solved: the matrix of the step is singular";
+  expect_failure(grid + R"yaml(
+state: {w: {initial: "sin(2*pi*x)"}, p: }
+equations: {dt(w): "4*w", zero(p): {rhs: "lap(p) + c*w", balance: true}}
+)yaml",
+                 said);
+  expect_failure(grid + R"yaml(
+state: {w: {initial: "1"}}
+equations: {dt(w): "c*lap(w) + 4*w"}
+)yaml",
+                 "after step 1 (t = 0.25)");
+}
+
+/// One of a million and one of 1, with a constant that is free; the adjoint's sizes are the other way around.
+TEST(GridSolvers, FieldsMayDifferInSize) {
+  const std::string torus = R"yaml(
+case: torus
+grid: {x: {cells: 16, to: 1, boundary: periodic}, y: {cells: 12, to: 1, boundary: periodic}}
+parameters: {k: {field: "1 + 0.5*sin(2*pi*x)"}}
+state: {s: {initial: "1e6*sin(2*pi*x)*cos(2*pi*y)"}, p: }
+equations: {dt(s): "0.01*lap(s) - div(s*k*grad(p))", zero(p): "div(k*grad(p)) + s/1e6"}
+time: {method: beuler, step: 0.01, to: 0.05}
+objective: [final: "(s/1e6)^2 + p^2"]
+unknowns: {k: {}, initial(s): {}}
+)yaml";
+  const std::string line = R"yaml(
+case: line
+grid: {x: {cells: 50, to: 1, boundary: {value: 0}}}
+parameters: {S: 1e10, a: 1}
+state: {u: {initial: "S*sin(pi*x)"}, v: {initial: "sin(2*pi*x)"}}
+equations: {dt(u): "lap(u) + a*S*v", dt(v): "lap(v) - a*u/S"}
+time: {method: beuler, step: 0.01, to: 0.1}
+objective: [final: "u^2/S^2 + v^2"]
+unknowns: {a: {}}
+)yaml";
+  for (const std::string& text : {torus, line}) {
+    Session session(test::text_case(text), test::world(), Sensitivities::adjoint_and_tangent);
+    session.gradient({});
+    test::expect_right_gradient(session, 1e-2, 1e-9);
+  }
+}
+
+/// What cancels in a constraint, or has decayed, leaves rounding: it is no integral that is not zero.
+TEST(GridSolvers, RoundingIsNoSource) {
+  const std::string torus =
+      "grid: {x: {cells: 16, to: 2*pi, boundary: periodic}, y: {cells: 16, to: 2*pi, boundary: periodic}}\n";
+  const std::string projection = "case: projection\n" + torus + R"yaml(
+parameters: {nu: 0.05}
+state: {u: {initial: "sin(x)*cos(y)"}, v: {initial: "-cos(x)*sin(y)"}, p: }
+equations:
+  zero(p): "lap(p) - dx(u) - dy(v)"
+  dt(u): "nu*lap(u) - dx(p)"
+  dt(v): "nu*lap(v) - dy(p)"
+objective: [final: "u^2"]
+unknowns: {nu: {}}
+)yaml";
+  const std::string decay = "case: decay\n" + torus + R"yaml(
+parameters: {nu: 1}
+state: {w: {initial: "sin(x)*cos(2*y) + 0.3*cos(x + y)"}, psi: }
+equations: {dt(w): "-dy(psi)*dx(w) + dx(psi)*dy(w) + nu*lap(w)", zero(psi): "lap(psi) + w"}
+objective: [integral: "w^2"]
+unknowns: {nu: {}}
+)yaml";
+  for (const std::string method : {"rk4", "beuler"}) {
+    EXPECT_EQ(failure_of(projection + "time: {method: " + method + ", step: 0.01, to: 0.05}\n"), "");
+    EXPECT_EQ(failure_of(decay + "time: {method: " + method + ", step: 0.04, to: 24}\n", Sensitivities::none), "");
+  }
+}
+
+TEST(GridSolvers, ConstantsOfSeveralConstraintsTogetherAreRefused) {
+  for (const std::string method : {"rk4", "beuler"})
+    expect_failure(R"yaml(
+case: joint
+grid: {x: {cells: 24, to: 1, boundary: periodic}}
+parameters: {c: 1}
+state: {w: {initial: "sin(2*pi*x)"}, p: , q: }
+equations: {dt(w): "0.01*lap(w) + dx(p) + dx(q)", zero(p): "lap(p) + p - q - c*w", zero(q): "lap(q) - c*w + q - p"}
+objective: [final: "w^2"]
+unknowns: {c: {}}
+)yaml" + ("time: {method: " + method + ", step: 0.01, to: 0.1}\n"),
+                   "leave a constant open that several fields have together");
+}
+
+}  // namespace
+}  // namespace hindsight
