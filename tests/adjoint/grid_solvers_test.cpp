@@ -46,7 +46,9 @@ TEST(GridSolvers, StepsOfOtherKindsBeforeLeaveNoTrace) {
   for (const std::string slots : {"2", "3"}) {
     Session few(test::text_case(alternating + "checkpoints: {host: " + slots + " slots}\n"), test::world(),
                 Sensitivities::adjoint);
-    test::expect_same_bits(few, few.gradient({}), expected);
+    const Evaluation mine = few.gradient({});
+    EXPECT_EQ(mine.objective, expected.objective);
+    EXPECT_EQ(mine.gradient, expected.gradient);
   }
 }
 
