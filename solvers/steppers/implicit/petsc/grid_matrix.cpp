@@ -16,8 +16,6 @@ namespace hindsight {
 struct GridMatrix::Pattern {
   std::vector<double> cells;                // the number of each cell, ghosts those of the cells that they stand for
   std::vector<std::vector<double>> shares;  // by variable: what a ghost has of the cell that it stands for: 1 or -1
-  std::vector<PetscInt> rows, columns;      // of the values: cell by cell, of all terms
-  std::vector<std::int64_t> flipped;        // values that change their sign at walls
 };
 
 GridMatrix::~GridMatrix() {
@@ -66,26 +64,13 @@ void GridMatrix::prepare(const Grid& grid, const CountedVector<std::int64_t>& pl
   rows_ = static_cast<PetscInt>(std::ssize(places) * variables);
   Pattern pattern;
   number(grid, places, pattern);
-  const auto cell_at = [&](std::int64_t place) {
-    return static_cast<PetscInt>(pattern.cells[static_cast<std::size_t>(place)]);
-  };
   const auto bs = static_cast<PetscInt>(variables);
   make_terms();
-  const Layout& layout = grid.layout();
-  for (const std::int64_t place : places)
-    for (const Term& term : terms_) {
-      const std::int64_t other =
-          place + term.offset[0] + layout.stride_y * term.offset[1] + layout.stride_z * term.offset[2];
-      pattern.rows.push_back(cell_at(place) * bs + term.row);
-      pattern.columns.push_back(cell_at(other) * bs + term.column);
-      const double share = pattern.shares[static_cast<std::size_t>(term.column)][static_cast<std::size_t>(other)];
-      if (share < 0) pattern.flipped.push_back(std::ssize(pattern.rows) - 1);
-    }
   check_petsc(MatCreate(grid.communicator().handle(), &matrix_), "make a matrix");
   check_petsc(MatSetSizes(matrix_, rows_, rows_, PETSC_DETERMINE, PETSC_DETERMINE), "make a matrix");
   check_petsc(MatSetBlockSize(matrix_, bs), "make a matrix");
   check_petsc(MatSetType(matrix_, MATAIJ), "make a matrix");
-  allocate(pattern);
+  allocate(pattern, grid.layout());
   check_petsc(MatSetOption(matrix_, MAT_NO_OFF_PROC_ENTRIES, PETSC_TRUE), "make a matrix");
   if (std::ranges::any_of(entries_.variables(), [](const SystemVariable& v) { return v.mass == 0.0; }))
     check_petsc(MatCreateVecs(matrix_, &ones_, &sums_), "make vectors");
@@ -113,38 +98,54 @@ void GridMatrix::require_countable(std::int64_t entries) {
         "more ranks have fewer each");
 }
 
-/// Gives the matrix its pattern, and each value its position.
-void GridMatrix::allocate(const Pattern& pattern) {
-  std::vector<std::int64_t> order(pattern.rows.size());
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  const auto place = [&](std::int64_t i) {
-    return std::pair(pattern.rows[static_cast<std::size_t>(i)], pattern.columns[static_cast<std::size_t>(i)]);
-  };
-  std::ranges::stable_sort(order, {}, place);
-  const PetscInt first_row = order.empty() ? 0 : pattern.rows[static_cast<std::size_t>(order.front())];
-  std::vector<PetscInt> begins(static_cast<std::size_t>(rows_) + 1, 0), columns;
-  PetscInt others = 0;  // in columns of other ranks
-  comm_->together([&] { require_countable(std::ssize(order)); });
-  positions_.assign(order.size(), 0);
-  const auto is_same = [&](std::size_t i, std::size_t j) {
-    return j < order.size() && place(order[i]) == place(order[j]);
-  };
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const auto [row, column] = place(order[i]);
-    const bool is_own = column >= first_row && column < first_row + rows_;
-    const bool is_first = i == 0 || !is_same(i, i - 1);
-    if (is_first) {
-      columns.push_back(column);
-      begins[static_cast<std::size_t>(row - first_row) + 1] = static_cast<PetscInt>(columns.size());
-      if (!is_own) ++others;
-    }
-    const auto nonzeros = static_cast<PetscInt>(columns.size());
-    const PetscInt position = is_own ? nonzeros - others - 1 : -others;
-    const bool is_flipped = std::ranges::binary_search(pattern.flipped, order[i]);
-    const bool is_simple = is_first && !is_same(i, i + 1) && !is_flipped;
-    positions_[static_cast<std::size_t>(order[i])] = is_simple ? position : is_folded;
-    if (!is_simple) folded_.push_back({order[i], position, is_flipped ? -1.0 : 1.0, is_first});
+/// Row by row, so that little is needed beside the matrix.
+std::vector<GridMatrix::Column> GridMatrix::columns_of(std::int64_t place, int row, const Pattern& pattern,
+                                                       const Layout& layout) const {
+  std::vector<Column> columns;
+  for (std::size_t t = 0; t < terms_.size(); ++t) {
+    const Term& term = terms_[t];
+    if (term.row != row) continue;
+    const auto other = static_cast<std::size_t>(place + term.offset[0] + layout.stride_y * term.offset[1] +
+                                                layout.stride_z * term.offset[2]);
+    const auto cell = static_cast<PetscInt>(pattern.cells[other]);
+    const auto bs = static_cast<PetscInt>(entries_.variables().size());
+    columns.push_back({cell * bs + term.column, t, pattern.shares[static_cast<std::size_t>(term.column)][other] < 0});
   }
+  std::ranges::stable_sort(columns, {}, &Column::number);
+  return columns;
+}
+
+/// Gives the matrix its pattern, and each value its position.
+void GridMatrix::allocate(const Pattern& pattern, const Layout& layout) {
+  const std::size_t values = places_->size() * terms_.size();
+  comm_->together([&] { require_countable(static_cast<std::int64_t>(values)); });
+  const int variables = static_cast<int>(entries_.variables().size());
+  const auto first_row =
+      places_->empty() ? 0
+                       : static_cast<PetscInt>(pattern.cells[static_cast<std::size_t>(places_->front())]) * variables;
+  std::vector<PetscInt> begins{0}, columns;
+  columns.reserve(values);
+  PetscInt others = 0;  // in columns of other ranks
+  positions_.assign(values, 0);
+  for (std::size_t c = 0; c < places_->size(); ++c)
+    for (int row = 0; row < variables; ++row) {
+      const std::vector<Column> all = columns_of((*places_)[c], row, pattern, layout);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto is_same = [&](std::size_t j) { return j < all.size() && all[j].number == all[i].number; };
+        const bool is_own = all[i].number >= first_row && all[i].number < first_row + rows_;
+        const bool is_first = i == 0 || !is_same(i - 1);
+        if (is_first) columns.push_back(all[i].number);
+        if (is_first && !is_own) ++others;
+        const auto nonzeros = static_cast<PetscInt>(columns.size());
+        const PetscInt position = is_own ? nonzeros - others - 1 : -others;
+        const bool is_simple = is_first && !is_same(i + 1) && !all[i].is_flipped;
+        const std::size_t value = c * terms_.size() + all[i].term;
+        positions_[value] = is_simple ? position : is_folded;
+        if (!is_simple)
+          folded_.push_back({static_cast<std::int64_t>(value), position, all[i].is_flipped ? -1.0 : 1.0, is_first});
+      }
+      begins.push_back(static_cast<PetscInt>(columns.size()));
+    }
   std::ranges::sort(folded_, {}, &Folded::value);
   check_petsc(MatSeqAIJSetPreallocationCSR(matrix_, begins.data(), columns.data(), nullptr), "make a matrix");
   check_petsc(MatMPIAIJSetPreallocationCSR(matrix_, begins.data(), columns.data(), nullptr), "make a matrix");

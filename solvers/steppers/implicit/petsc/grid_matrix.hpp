@@ -69,7 +69,14 @@ class GridMatrix {
   };
   static constexpr PetscInt is_folded = std::numeric_limits<PetscInt>::min();
   void make_terms();
-  void allocate(const Pattern& pattern);
+  /// Where a term's value belongs in its row.
+  struct Column {
+    PetscInt number = 0;
+    std::size_t term = 0;
+    bool is_flipped = false;  // it changes its sign at a wall
+  };
+  std::vector<Column> columns_of(std::int64_t place, int row, const Pattern& pattern, const Layout& layout) const;
+  void allocate(const Pattern& pattern, const Layout& layout);
   bool evaluate(double a, Values& values);
   std::vector<std::size_t> changed_terms(double a);
   double value_of(const Term& term, double a, std::int64_t place) const;
