@@ -56,6 +56,20 @@ inline std::vector<double> owned_part(const Grid& grid, const std::vector<double
   return part;
 }
 
+/// What a run says when it fails, or its gradient, where sensitivities are wanted; empty: it does not.
+inline std::string failure_of(const std::string& text, Sensitivities wanted = Sensitivities::none) {
+  try {
+    Session session(text_case(text), world(), wanted);
+    if (wanted == Sensitivities::none)
+      session.objective({});
+    else
+      session.gradient({});
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
 /// Objective and every derivative agree in all bits.
 inline void expect_same_bits(const Session& here, const Evaluation& mine, const Evaluation& serial) {
   EXPECT_EQ(mine.objective, serial.objective);

@@ -195,19 +195,9 @@ TEST(Constraints, MassesAreFactorsOfTheDerivative) {
   EXPECT_EQ(gradient("{mass: \"r*c\", rhs: \"lap(u)\"}"), gradient("\"lap(u)/(r*c)\""));
 }
 
-std::string failure_of(const std::string& text) {
-  try {
-    Session session(test::text_case(text), test::world(), Sensitivities::none);
-    session.objective({});
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(Constraints, WhatCannotBeIsNamed) {
   const auto expect = [](const std::string& text, const std::string& part) {
-    const std::string said = failure_of(text);
+    const std::string said = test::failure_of(text);
     EXPECT_NE(said.find(part), std::string::npos) << said;
   };
   const std::string grid =
@@ -232,7 +222,7 @@ TEST(Constraints, WhatCannotBeIsNamed) {
 
 TEST(Constraints, HaveNoTolerances) {
   const auto simulate = [](const std::string& absolute) {
-    return failure_of(
+    return test::failure_of(
         "case: errors\nstate: {u: {initial: 1}, p: }\nobjective: [{final: u}]\n"
         "equations: {dt(u): \"-p\", zero(p): \"p - u\"}\n"
         "time: {method: esdirk4, tolerance: {relative: 1e-3, absolute: {" +

@@ -2,28 +2,13 @@
 // ranks: 1 2
 #include <fmt/format.h>
 
-#include "runtime/error.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
 namespace {
 
-/// What a gradient says when it fails; empty: it does not.
-std::string failure_of(const std::string& text, Sensitivities wanted = Sensitivities::adjoint) {
-  try {
-    Session session(test::text_case(text), test::world(), wanted);
-    if (wanted == Sensitivities::none)
-      session.objective({});
-    else
-      session.gradient({});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 void expect_failure(const std::string& text, const std::string& part, Sensitivities wanted = Sensitivities::adjoint) {
-  const std::string said = failure_of(text, wanted);
+  const std::string said = test::failure_of(text, wanted);
   EXPECT_NE(said.find(part), std::string::npos) << said;
 }
 
@@ -53,8 +38,8 @@ TEST(GridSolvers, StepsOfOtherKindsBeforeLeaveNoTrace) {
 }
 
 TEST(GridSolvers, OptionsOfPartsMayBeForOtherSteps) {
-  EXPECT_EQ(failure_of(alternating + "petsc: \"-step_mg_levels_pc_type jacobi -step_redundant_pc_type lu\"\n",
-                       Sensitivities::none),
+  EXPECT_EQ(test::failure_of(alternating + "petsc: \"-step_mg_levels_pc_type jacobi -step_redundant_pc_type lu\"\n",
+                             Sensitivities::none),
             "");
 }
 
@@ -101,7 +86,7 @@ TEST(GridSolvers, PreconditionersWithoutTransposesAreNamed) {
   for (const std::string by : {"sor", "eisenstat"})
     if (test::world().size() == 1)
       expect_failure(with("-step_ksp_type gmres -step_pc_type " + by), "Can only apply transpose of");
-  EXPECT_EQ(failure_of(with("-step_ksp_type gmres -step_pc_type kaczmarz"), Sensitivities::none), "");
+  EXPECT_EQ(test::failure_of(with("-step_ksp_type gmres -step_pc_type kaczmarz"), Sensitivities::none), "");
 }
 
 /// Their own transposes, so that hypre serves, which has none.
@@ -197,8 +182,11 @@ objective: [integral: "w^2"]
 unknowns: {nu: {}}
 )yaml";
   for (const std::string method : {"rk4", "beuler"}) {
-    EXPECT_EQ(failure_of(projection + "time: {method: " + method + ", step: 0.01, to: 0.05}\n"), "");
-    EXPECT_EQ(failure_of(decay + "time: {method: " + method + ", step: 0.04, to: 24}\n", Sensitivities::none), "");
+    EXPECT_EQ(
+        test::failure_of(projection + "time: {method: " + method + ", step: 0.01, to: 0.05}\n", Sensitivities::adjoint),
+        "");
+    EXPECT_EQ(test::failure_of(decay + "time: {method: " + method + ", step: 0.04, to: 24}\n", Sensitivities::none),
+              "");
   }
 }
 

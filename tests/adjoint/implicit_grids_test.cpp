@@ -362,19 +362,6 @@ TEST(ImplicitGrids, AreWhatAnIndependentProgramFinds) {
   }
 }
 
-std::string failure_of(const std::string& text, Sensitivities wanted = Sensitivities::none) {
-  try {
-    Session session(test::text_case(text), test::world(), wanted);
-    if (wanted == Sensitivities::none)
-      session.objective({});
-    else
-      session.gradient({});
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
 /// Newton's method looks at each field by its own size, and at conditions that the Jacobian does not show.
 TEST(ImplicitGrids, EveryEquationIsSolved) {
   const auto final_of = [](const std::string& state, const std::string& equations, const std::string& of, double step) {
@@ -399,7 +386,7 @@ TEST(ImplicitGrids, EveryEquationIsSolved) {
 TEST(ImplicitGrids, OptionsThatNothingReadsAreRefused) {
   const std::string time = "time: {method: cn, step: 0.01, to: 0.1}\n";
   const auto expect = [&](const std::string& text, const std::string& part) {
-    const std::string said = failure_of(text);
+    const std::string said = test::failure_of(text);
     EXPECT_NE(said.find(part), std::string::npos) << said;
   };
   expect(plane + time + "petsc: \"-step_kps_type gmres\"\n",
@@ -465,9 +452,9 @@ TEST(ImplicitGrids, PackagesInsideOfPreconditionersAreFound) {
 
 /// Newton's method never ends: steps are cut until they are as short as they may be, or as many.
 TEST(ImplicitGrids, StepsThatAreCutForWantOfASolutionAreSaidToBe) {
-  const std::string said = failure_of(plane +
-                                      "time: {method: esdirk4, tolerance: 1e-4, to: 0.1, at most: 50}\n"
-                                      "petsc: \"-step_snes_max_it 1\"\n");
+  const std::string said = test::failure_of(plane +
+                                            "time: {method: esdirk4, tolerance: 1e-4, to: 0.1, at most: 50}\n"
+                                            "petsc: \"-step_snes_max_it 1\"\n");
   EXPECT_NE(said.find("of the steps that were tried had no finite error, the last at t = "), std::string::npos) << said;
   EXPECT_NE(said.find(": Newton's method (SNES) found no solution (DIVERGED_MAX_IT)"), std::string::npos) << said;
 }
@@ -476,10 +463,10 @@ TEST(ImplicitGrids, FailuresAreNamed) {
   const std::string grows =
       "case: grows\ngrid: {x: {cells: 16, to: 1, boundary: periodic}}\nstate: {u: {initial: 1}}\n"
       "equations: {dt(u): \"lap(u) + 900*u^2\"}\ntime: {method: beuler, step: 0.5, to: 2}\nobjective: [{final: u}]\n";
-  const std::string newton = failure_of(grows);
+  const std::string newton = test::failure_of(grows);
   EXPECT_NE(newton.find("after step 1 (t = 0.5)"), std::string::npos) << newton;
   EXPECT_NE(newton.find("Newton's method (SNES) found no solution"), std::string::npos) << newton;
-  const std::string local = failure_of(
+  const std::string local = test::failure_of(
       "case: local\ngrid: {x: {cells: 16, to: 1, boundary: periodic}}\nstate: {w: {initial: 1}, u: {initial: 1}}\n"
       "equations: {dt(w): \"lap(w)\", dt(u): \"0.001*lap(u) + where(abs(x - 0.53125) < 0.01, 900*u^2, 0)\"}\n"
       "time: {method: beuler, step: 0.5, to: 2}\nobjective: [{final: u}]\n");
@@ -487,20 +474,21 @@ TEST(ImplicitGrids, FailuresAreNamed) {
   EXPECT_NE(local.find("in the end most in dt(u) at x = 0.53125"), std::string::npos) << local;
   EXPECT_NE(local.find(" more), "), std::string::npos) << local;
   const std::string time = "time: {method: cn, step: 0.01, to: 0.1}\n";
-  EXPECT_NE(failure_of(plane + time + "petsc: \"-step_ksp_type gmres -step_pc_type jacobi -step_ksp_max_it 2\"\n")
+  EXPECT_NE(test::failure_of(plane + time + "petsc: \"-step_ksp_type gmres -step_pc_type jacobi -step_ksp_max_it 2\"\n")
                 .find("DIVERGED_LINEAR_SOLVE"),
             std::string::npos);
-  const std::string linear = failure_of(plane + "time: {method: rodas4, step: 0.01, to: 0.1}\n" +
-                                        "petsc: \"-step_ksp_type gmres -step_pc_type jacobi -step_ksp_max_it 2\"\n");
+  const std::string linear =
+      test::failure_of(plane + "time: {method: rodas4, step: 0.01, to: 0.1}\n" +
+                       "petsc: \"-step_ksp_type gmres -step_pc_type jacobi -step_ksp_max_it 2\"\n");
   EXPECT_NE(linear.find(": PETSc's linear solver (KSP) gave up after 2 iterations"), std::string::npos) << linear;
   EXPECT_EQ(linear.find("ksp_type gmres"), std::string::npos) << linear;  // which it is
-  const std::string singular = failure_of(
+  const std::string singular = test::failure_of(
       "case: singular\ngrid: {x: {cells: 8, to: 1, boundary: periodic}}\nstate: {u: {initial: 1}, p: }\nequations: "
       "{dt(u): \"-u\", zero(p): \"dx(p) + sin(2*pi*x)\"}\n" +
       time + "objective: [{final: u}]\n");
   EXPECT_NE(singular.find("pc_factor_mat_solver_type mumps"), std::string::npos) << singular;
   EXPECT_EQ(singular.find("pc_type lu"), std::string::npos) << singular;  // which has failed
-  const std::string starts = failure_of(
+  const std::string starts = test::failure_of(
       "case: root\ngrid: {x: {cells: 8, to: 1, boundary: {slope: 0}}}\nstate: {u: {initial: 0}}\nequations: {dt(u): "
       "\"lap(u) + sqrt(u) + 1\"}\ntime: {method: rodas4, step: 0.01, to: 0.1}\nobjective: [{final: u}]\n");
   EXPECT_NE(

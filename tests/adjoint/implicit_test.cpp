@@ -161,16 +161,6 @@ TEST(Implicit, EndsWithinTenTimesItsTolerance) {
     if (method.estimates_errors) test::expect_end_within_ten_tolerances(method.name, 10, 1000000);
 }
 
-std::string failure_of(const std::string& text) {
-  try {
-    Session session(test::text_case(text), test::world(), Sensitivities::none);
-    session.objective({});
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(Implicit, StartsWhereTheJacobianIsNotFinite) {
   // u' = sqrt(u) + 1 has the solution sqrt(u) - log(1 + sqrt(u)) = t/2; at 2, u = 4.60613...
   const std::string growing =
@@ -188,7 +178,7 @@ TEST(Implicit, StartsWhereTheJacobianIsNotFinite) {
       const std::string time = method.estimates_errors ? "time: {method: " + method.name + ", tolerance: 1e-6, to: 2}\n"
                                                        : "time: {method: " + method.name + ", step: 0.002, to: 2}\n";
       SCOPED_TRACE(time + text);
-      const std::string said = failure_of(text + time);
+      const std::string said = test::failure_of(text + time);
       if (method.family == "Rosenbrock") {
         EXPECT_NE(said.find("is not finite at the state before"), std::string::npos) << said;
         continue;
@@ -246,14 +236,15 @@ TEST(Implicit, FailuresAreNamed) {
   const std::string newton =
       "case: newton\nstate: {u: {initial: 1}, v: {initial: 2}}\nequations: {dt(u): \"-u\", dt(v): \"1 + v^2\"}\n"
       "time: {method: beuler, step: 0.5, to: 2}\nobjective: [{final: u}]\n";
-  const std::string said = failure_of(newton);
+  const std::string said = test::failure_of(newton);
   EXPECT_NE(said.find("after step 1 (t = 0.5): Newton's method found no solution"), std::string::npos) << said;
   EXPECT_NE(said.find("largest in 'v'"), std::string::npos) << said;
   const std::string theta =
       "case: theta\nstate: {u: {initial: 1}}\nequations: {dt(u): \"-u\"}\nobjective: [{final: u}]\ntime: {step: 0.5, "
       "to: 2, ";
-  EXPECT_NE(failure_of(theta + "method: theta, theta: 1.5}\n").find("must lie in (0, 1]"), std::string::npos);
-  EXPECT_NE(failure_of(theta + "method: cn, theta: 0.5}\n").find("belongs to time.method 'theta'"), std::string::npos);
+  EXPECT_NE(test::failure_of(theta + "method: theta, theta: 1.5}\n").find("must lie in (0, 1]"), std::string::npos);
+  EXPECT_NE(test::failure_of(theta + "method: cn, theta: 0.5}\n").find("belongs to time.method 'theta'"),
+            std::string::npos);
 }
 
 }  // namespace

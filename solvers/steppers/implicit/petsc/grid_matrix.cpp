@@ -9,6 +9,7 @@
 #include "runtime/error.hpp"
 #include "runtime/petsc.hpp"
 #include "solvers/grid/halo_exchange.hpp"
+#include "solvers/steppers/implicit/petsc/matrix_parts.hpp"
 
 namespace hindsight {
 
@@ -154,24 +155,20 @@ void GridMatrix::allocate(const Pattern& pattern, const Layout& layout) {
 /// The values of one rank, by their positions: from 0 those in its own columns, below 0 the others backwards.
 class GridMatrix::Values {
  public:
-  explicit Values(Mat matrix) : own_(matrix) {
-    PetscBool is_distributed = PETSC_FALSE;
-    PetscObjectTypeCompare(reinterpret_cast<PetscObject>(matrix), MATMPIAIJ, &is_distributed);
-    if (is_distributed == PETSC_TRUE)
-      check_petsc(MatMPIAIJGetSeqAIJ(matrix, &own_, &others_, nullptr), "fill a matrix");
-    check_petsc(MatSeqAIJGetArray(own_, &in_own_), "fill a matrix");
-    if (others_ != nullptr) check_petsc(MatSeqAIJGetArray(others_, &in_others_), "fill a matrix");
+  explicit Values(Mat matrix) : parts_(parts_of(matrix)) {
+    check_petsc(MatSeqAIJGetArray(parts_.own, &in_own_), "fill a matrix");
+    if (parts_.others != nullptr) check_petsc(MatSeqAIJGetArray(parts_.others, &in_others_), "fill a matrix");
   }
   ~Values() {
-    MatSeqAIJRestoreArray(own_, &in_own_);
-    if (others_ != nullptr) MatSeqAIJRestoreArray(others_, &in_others_);
+    MatSeqAIJRestoreArray(parts_.own, &in_own_);
+    if (parts_.others != nullptr) MatSeqAIJRestoreArray(parts_.others, &in_others_);
   }
   Values(const Values&) = delete;
   Values& operator=(const Values&) = delete;
   double& operator[](PetscInt position) { return position >= 0 ? in_own_[position] : in_others_[-position - 1]; }
 
  private:
-  Mat own_, others_ = nullptr;
+  MatrixParts parts_;
   double *in_own_ = nullptr, *in_others_ = nullptr;
 };
 

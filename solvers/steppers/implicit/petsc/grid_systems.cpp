@@ -136,10 +136,7 @@ void GridSystems::assemble(const Stage& stage, bool needs_slope) {
   matrix_.assemble(stage.a);
   a_ = stage.a;
   linear_.matrix_changed();
-  if (!has_preconditioner()) {
-    linear_.choose();
-    share_preconditioner();
-  }
+  if (!has_preconditioner() && linear_.choose()) share_preconditioner();
   hold_constants();
   is_current_ = true;
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/petsc.hpp"
+#include "solvers/steppers/implicit/petsc/matrix_parts.hpp"
 
 namespace hindsight {
 namespace {
@@ -63,13 +64,8 @@ class Rows {
 };
 
 RowSums largest_rows(Mat matrix) {
-  PetscBool is_distributed = PETSC_FALSE;
-  check_petsc(PetscObjectTypeCompare(reinterpret_cast<PetscObject>(matrix), MATMPIAIJ, &is_distributed),
-              "look at a matrix");
-  Mat own_part = matrix, other_part = nullptr;
-  if (is_distributed == PETSC_TRUE)
-    check_petsc(MatMPIAIJGetSeqAIJ(matrix, &own_part, &other_part, nullptr), "look at a matrix");
-  const Rows own(own_part), others(other_part);
+  const MatrixParts parts = parts_of(matrix);
+  const Rows own(parts.own), others(parts.others);
   std::array<double, 3> largest{0.0, 0.0, -std::numeric_limits<double>::infinity()};
   for (PetscInt row = 0; row < own.count(); ++row) {
     const double sum = own.sum(row) + others.sum(row), diagonal = own.diagonal(row), size = std::fabs(diagonal);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/error.hpp"
+#include "solvers/steppers/implicit/petsc/matrix_parts.hpp"
 #include "solvers/steppers/implicit/petsc/solver_advice.hpp"
 
 namespace hindsight {
@@ -32,12 +33,8 @@ class AbsoluteMatrix {
  public:
   explicit AbsoluteMatrix(Mat of) {
     check_petsc(MatDuplicate(of, MAT_COPY_VALUES, &matrix_), "look at a solution");
-    PetscBool is_distributed = PETSC_FALSE;
-    PetscObjectTypeCompare(reinterpret_cast<PetscObject>(matrix_), MATMPIAIJ, &is_distributed);
-    Mat own = matrix_, others = nullptr;
-    if (is_distributed == PETSC_TRUE)
-      check_petsc(MatMPIAIJGetSeqAIJ(matrix_, &own, &others, nullptr), "look at a solution");
-    for (Mat part : {own, others})
+    const MatrixParts parts = parts_of(matrix_);
+    for (Mat part : {parts.own, parts.others})
       if (part != nullptr) take_absolute_values(part);
   }
   ~AbsoluteMatrix() { MatDestroy(&matrix_); }
@@ -83,15 +80,16 @@ void LinearSolver::prepare(KSP ksp, const Communicator& comm, int dimensions) {
   has_given_tolerance_ = is_given == PETSC_TRUE;
 }
 
-void LinearSolver::choose() {
-  if (is_chosen_) return;
+bool LinearSolver::choose() {
+  if (is_chosen_) return false;
   const double ranks = comm_->size(), rows = comm_->max(static_cast<double>(matrix_.rows()));
   const double most = dimensions_ == 3 ? most_factored_3d : most_factored;
   const bool is_direct = rows <= most_refactored || (entries_.is_fixed() && rows * ranks * ranks <= most);
-  if (is_direct ? !choose_factors() : !choose_iteration()) return;
+  if (is_direct ? !choose_factors() : !choose_iteration()) return false;
   const PetscErrors errors;
   errors.check_options(KSPSetFromOptions(ksp_), options_.origin(), options_.text());
   is_chosen_ = is_direct && !entries_.is_fixed();  // others are symmetric or not by parameters' values
+  return true;
 }
 
 /// On several ranks each of them factors the whole system, as one alone does. @returns whether they are others than

@@ -37,7 +37,8 @@ class LinearSolver {
   /// Once the matrix has its pattern. @param ksp outlives it. Collective, as all that follows.
   void prepare(KSP ksp, const Communicator& comm, int dimensions);
   /// For the matrix as it is, from its values and the equations alone: a process that goes on chooses the same.
-  void choose();
+  /// @returns whether that is another than before.
+  bool choose();
   /// While PETSc may set the chosen solver up, it finds what that needs among its options.
   void begin() { defaults_.emplace(defaults()); }
   void end() { defaults_.reset(); }

@@ -1,0 +1,15 @@
+// What one process has of a matrix.
+#pragma once
+
+#include <petscmat.h>
+
+namespace hindsight {
+
+/// Of an AIJ matrix, whose they stay: a process's rows in its own columns, and in those of others; null: there are
+/// none.
+struct MatrixParts {
+  Mat own = nullptr, others = nullptr;
+};
+MatrixParts parts_of(Mat matrix);
+
+}  // namespace hindsight
