@@ -72,6 +72,8 @@ class Stall {
     in_a_row_ = falls || is_flatter || moved > std::sqrt(round_off) * (1.0 + size) ? 0 : in_a_row_ + 1;
     return in_a_row_ == most;
   }
+  /// Whether the last iteration came to something.
+  bool is_moving() const { return in_a_row_ == 0; }
   Stall() = default;
   ~Stall() { VecDestroy(&x_); }
   Stall(const Stall&) = delete;
@@ -93,7 +95,7 @@ struct Context {
   const std::function<void(const InversionIteration&)>& monitor;
   InversionResult result;
   std::vector<double> gradient;
-  std::string failure;  // of the run at the point that was tried last, if it failed since the last iteration
+  std::string failure;  // of the run at a point that was tried since the last iteration that came to something
   double worst = 0.0;   // the largest objective seen: what a failed trial must exceed
   Stall stall;
   std::exception_ptr error;
@@ -130,7 +132,6 @@ PetscErrorCode report(Tao tao, void* pointer) {
   PetscReal infeasibility = 0.0;
   TaoGetSolutionStatus(tao, &iteration, &now.objective, &now.gradient_norm, &infeasibility, &now.step, nullptr);
   now.iteration = iteration;
-  context.failure.clear();
   now.evaluations = context.result.evaluations;
   context.result.history.push_back(now);
   if (context.monitor) context.monitor(now);
@@ -148,6 +149,7 @@ PetscErrorCode test_end(Tao tao, void* pointer) {
     Vec x = nullptr;
     TaoGetSolution(tao, &x);
     if (context.stall.at(context.result.history.back(), x)) TaoSetConvergedReason(tao, TAO_DIVERGED_LS_FAILURE);
+    if (context.stall.is_moving()) context.failure.clear();
     return 0;
   } catch (...) {
     context.error = std::current_exception();

@@ -36,17 +36,20 @@ TEST(Inversion, GivesUpWhereIterationsComeToNothing) {
     }
 }
 
-/// Where all but one direction leads to where nothing runs.
+/// Where nothing runs but the start and what is next to it; there the line search calls steps found that lead nowhere.
 TEST(Inversion, SaysWhyTrialsFailed) {
-  const InversionProblem edge{{1.0}, {-1e30}, {1e30}, [](const std::vector<double>& x, std::vector<double>& g) {
-                                if (x[0] != 1.0) throw NumericsError("no run there");
-                                g = {1.0};
-                                return 1.0;
-                              }};
-  const InversionResult result = invert_here(edge, {});
-  EXPECT_TRUE(result.gave_up);
-  EXPECT_EQ(result.reason,
-            "the line search found no better point, and runs at some that it tried failed: no run there");
+  for (const double width : {0.0, 1e-15, 1e-13, 1e-11, 1e-9}) {
+    const InversionProblem edge{{1.0}, {-1e30}, {1e30}, [=](const std::vector<double>& x, std::vector<double>& g) {
+                                  if (std::abs(x[0] - 1.0) > width) throw NumericsError("no run there");
+                                  g = {1.0};
+                                  return 1.0;
+                                }};
+    const InversionResult result = invert_here(edge, {});
+    EXPECT_TRUE(result.gave_up);
+    EXPECT_EQ(result.reason,
+              "the line search found no better point, and runs at some that it tried failed: no run there")
+        << "width " << width;
+  }
 }
 
 /// Behind so large a constant the objective tells nothing of the last iterations: the gradient does.
