@@ -1,5 +1,6 @@
 // Implicit steps on a grid, and their gradients, beside PETSc's TSTheta with TSAdjoint and SUNDIALS' CVODES with its
-// backward problem. Usage: bench.implicit [JSON [CELLS [STEPS [ROUNDS]]]], on any number of ranks; CELLS along an axis.
+// backward problem. Usage: bench.implicit [JSON [CELLS [STEPS [ROUNDS [PROBLEM]]]]], on any number of ranks; CELLS
+// along an axis, PROBLEM heat or autocatalysis, else both.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -120,7 +121,6 @@ class Comparison {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     for (const Setting& setting : settings_for(problem_, ranks)) measure_theta(setting, reference);
   }
-
 
  private:
   void add(const std::string& who, const std::string& what, double value, const std::string& unit,
@@ -272,13 +272,14 @@ void measure(int argc, char** argv) {
   const Communicator world(MPI_COMM_WORLD);
   Report report(fmt::format("Implicit steps, {0} x {0} cells, {1} steps, {2} ranks", cells, steps, world.size()));
   for (const ReactionProblem& problem : {heat(cells, steps), autocatalysis(cells, steps)}) {
+    if (argc > 5 && problem.name != argv[5]) continue;
     const Outcome reference = reference_of(problem);
     Comparison euler(problem, "beuler", rounds, report), trapezoidal(problem, "cn", rounds, report);
     euler.against(reference);
     trapezoidal.against(reference);
     compare_with_cvodes(problem, reference, report);
   }
-  if (world.is_root()) report.finish(argc, argv);
+  report.finish(argc, argv);
   finish_petsc();
 }
 

@@ -1,13 +1,14 @@
 #include "bench/measure.hpp"
 
 #include <fmt/format.h>
+#include <mpi.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "runtime/resident.hpp"
 #include "solvers/steppers/tables.hpp"
@@ -87,18 +88,22 @@ Bandwidth measure_bandwidth() {
   return {2 * bytes / t[0], 3 * bytes / t[1]};
 }
 
+Report::Report(const std::string& title) : json_{{"title", title}} {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  is_first_rank_ = rank == 0;
+  if (is_first_rank_) fmt::print("{}\n", title);
+}
+
 void Report::add(const std::string& what, double value, const std::string& unit, const std::string& wanted) {
-  rows_.push_back({what, value, unit, wanted});
+  json_["rows"].push_back({{"what", what}, {"value", value}, {"unit", unit}, {"wanted", wanted}});
+  if (!is_first_rank_) return;
+  fmt::print("  {:<52} {:>10.4g} {:<14} {}\n", what, value, unit, wanted);
+  std::fflush(stdout);
 }
 
 void Report::finish(int argc, char** argv) const {
-  fmt::print("{}\n", title_);
-  nlohmann::ordered_json json = {{"title", title_}};
-  for (const Row& row : rows_) {
-    fmt::print("  {:<52} {:>10.4g} {:<14} {}\n", row.what, row.value, row.unit, row.wanted);
-    json["rows"].push_back({{"what", row.what}, {"value", row.value}, {"unit", row.unit}, {"wanted", row.wanted}});
-  }
-  if (argc > 1) std::ofstream(argv[1]) << json.dump(2) << "\n";
+  if (is_first_rank_ && argc > 1) std::ofstream(argv[1]) << json_.dump(2) << "\n";
 }
 
 }  // namespace hindsight::bench

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -51,23 +52,18 @@ struct Bandwidth {
 };
 Bandwidth measure_bandwidth();
 
-/// A printed table that is also written as JSON.
+/// A table that is printed row by row as it comes, by the first rank, and written as JSON in the end.
 class Report {
  public:
-  explicit Report(std::string title) : title_(std::move(title)) {}
+  explicit Report(const std::string& title);
   /// `wanted` in words, e.g. "at most 20"; may be empty.
   void add(const std::string& what, double value, const std::string& unit, const std::string& wanted = "");
-  /// Prints the table; writes JSON to argv[1] when given.
+  /// Writes JSON to argv[1] when given.
   void finish(int argc, char** argv) const;
 
  private:
-  struct Row {
-    std::string what;
-    double value;
-    std::string unit, wanted;
-  };
-  std::string title_;
-  std::vector<Row> rows_;
+  bool is_first_rank_;
+  nlohmann::ordered_json json_;
 };
 
 }  // namespace hindsight::bench
