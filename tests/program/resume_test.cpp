@@ -206,11 +206,11 @@ TEST_F(Resume, QueuesAreAsDeepAsBefore) {
 
 /// Stopped while the codec's tolerance is sought: that begins again, with a plan of its own.
 TEST_F(Resume, CalibrationsBeginAgain) {
-  write_case("checkpoints: {host: 12 slots, disk: {size: 60 slots, codec: quantised, accept: 1e-3}}\n", "400");
+  write_case("checkpoints: {host: 6 slots, disk: {size: 30 slots, codec: quantised, accept: 1e-3}}\n", "15");
   slow_down();
   ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
   const nlohmann::json exact = json("whole/result.json");
-  for (const std::int64_t done : {3000, 6500}) {
+  for (const std::int64_t done : {110, 245}) {
     const std::string folder = "stopped-at-" + std::to_string(done);
     EXPECT_EQ(run_and_signal("gradient case.yaml --out " + folder, 1, SIGTERM, folder, "done", done), 5) << output();
     ASSERT_EQ(run("resume " + folder), 0) << output();
