@@ -71,7 +71,7 @@ std::vector<bool> used_unknowns(const Case& c, const SimulationSpec& spec) {
 std::vector<std::string> notes_on(const Case& c, const Simulation& simulation) {
   std::vector<std::string> notes{unused_text(c, used_unknowns(c, simulation.spec())), uneven_text(c, simulation)};
   std::erase(notes, "");
-  for (std::string& note : simulation.stepper().solver_notes()) notes.push_back(std::move(note));
+  for (std::string& note : simulation.stepper().solver_report().notes) notes.push_back(std::move(note));
   return notes;
 }
 

@@ -127,6 +127,11 @@ std::string plan_text(const Options& options, const Session& session, const Outp
       bytes_text(static_cast<double>(single.state_bytes) * static_cast<double>(single.steps)),
       seconds_text(single.forward), seconds_text(single.record_last + single.reverse),
       options.cost.empty() ? "measured" : "as --cost says, the rest measured");
+  if (const auto solvers = session.simulation().stepper().solver_report().solvers; !solvers.empty()) {
+    for (const auto& [prefix, how] : solvers)
+      text += fmt::format("Systems with options {}... are solved by {}.\n", prefix, how);
+    text += "\n";
+  }
   if (inputs.are_spans)
     text += fmt::format("Steps are taken in {} spans, each in one call and kept as one checkpoint.\n\n", inputs.steps);
   text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
@@ -201,6 +206,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
                {"content", plan.request.content == Content::record ? "record" : "state"},
                {"steps", single.steps},
                {"steps_known", !plan.is_open()},
+               {"solvers", session.simulation().stepper().solver_report().solvers},
                {"slots", counts.peak[index_of(memory)]},
                {"memory",
                 {{"budget", session.budget(memory)},

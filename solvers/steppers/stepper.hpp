@@ -13,6 +13,7 @@
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/block_archive.hpp"
 #include "solvers/grid/state_shape.hpp"
+#include "solvers/steppers/solver_report.hpp"
 #include "solvers/steppers/span_stepper.hpp"
 #include "solvers/steppers/step_failure.hpp"
 #include "solvers/steppers/tables.hpp"
@@ -74,8 +75,8 @@ class Stepper {
   virtual double solved_to() const { return 0.0; }
   /// Lets solvers leave this many times as much, in all that follows; 1: as they were made.
   virtual void loosen_solvers(double /*factor*/) {}
-  /// What is to be said of its solvers, once they are warm: whose memory nobody counts, which do not repeat themselves.
-  virtual std::vector<std::string> solver_notes() const { return {}; }
+  /// Of its solvers of systems that all cells share, once they are warm.
+  virtual SolverReport solver_report() const { return {}; }
   /// Says where derivatives with respect to a series go: knots x local rows, one array per active series.
   virtual void bind_series_sums(std::size_t /*active_series*/, double* /*knots*/) {}
   /// Takes new values of the knots of a series (index into model.series).

@@ -98,11 +98,48 @@ TEST(GridSolvers, SymmetricMatricesNeedNoTransposes) {
   test::expect_right_gradient(session, 1e-2, 1e-9);
 }
 
+TEST(GridSolvers, SayHowTheySolve) {
+  const auto how = [](const std::string& text) {
+    Session session(test::text_case(text), test::world(), Sensitivities::none);
+    session.objective({});
+    return session.simulation().stepper().solver_report().solvers;
+  };
+  using Solvers = std::map<std::string, std::string>;
+  EXPECT_EQ(how(plate), (Solvers{{"-step_", "factors (lu)"}}));
+  EXPECT_EQ(how(with("-step_ksp_type gmres -step_pc_type bjacobi")),
+            (Solvers{{"-step_", "gmres, preconditioned by bjacobi of ilu, to 1e-12"}}));
+  EXPECT_EQ(how(R"yaml(
+case: stream
+grid: {x: {cells: 16, to: 1, boundary: {value: 0}}, y: {cells: 12, to: 1, boundary: {value: 0}}}
+state: {w: {initial: "x*y"}, psi: }
+equations: {dt(w): "0.01*lap(w) - w^2", zero(psi): "lap(psi) + w"}
+time: {method: rk4, step: 0.01, to: 0.05}
+objective: [final: "psi^2"]
+)yaml"),
+            (Solvers{{"-constraint_", "factors (cholesky)"}}));
+}
+
+TEST(GridSolvers, BalancesThatDoNothingAreSaidTo) {
+  Session session(test::text_case(R"yaml(
+case: stream
+grid: {x: {cells: 16, to: 1, boundary: {value: 0}}}
+state: {w: {initial: "x"}, psi: }
+equations: {dt(w): "0.01*lap(w)", zero(psi): {rhs: "lap(psi) + w", balance: true}}
+time: {method: beuler, step: 0.01, to: 0.05}
+objective: [final: "psi^2"]
+)yaml"),
+                  test::world(), Sensitivities::none);
+  session.objective({});
+  const std::vector<std::string> notes = session.simulation().stepper().solver_report().notes;
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find("balance: true of zero(psi) has no effect"), std::string::npos) << notes[0];
+}
+
 TEST(GridSolvers, FactorsThatDoNotRepeatThemselvesAreSaidTo) {
   Session session(test::text_case(with("-step_pc_type lu -step_pc_factor_mat_solver_type mumps")), test::world(),
                   Sensitivities::none);
   session.objective({});
-  const std::string said = fmt::format("{}", fmt::join(session.simulation().stepper().solver_notes(), "; "));
+  const std::string said = fmt::format("{}", fmt::join(session.simulation().stepper().solver_report().notes, "; "));
   EXPECT_EQ(said.find("mumps on several ranks does not repeat itself") != std::string::npos, test::world().size() > 1)
       << said;
 }

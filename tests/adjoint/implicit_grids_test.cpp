@@ -438,7 +438,7 @@ TEST(ImplicitGrids, PackagesInsideOfPreconditionersAreFound) {
     Session session(test::text_case(plane + "time: {method: cn, step: 0.01, to: 0.02}\npetsc: \"" + options + "\"\n"),
                     test::world(), Sensitivities::none);
     session.objective({});
-    return join(session.simulation().stepper().solver_notes());
+    return join(session.simulation().stepper().solver_report().notes);
   };
   const std::string said = "the memory that umfpack takes for PETSc's solvers is not counted in budgets";
   const std::string own = "pc_type lu -step_sub_pc_factor_mat_solver_type umfpack";

@@ -73,10 +73,14 @@ TEST_F(Kernels, WithoutAnyCompilerOnThePath) {
 
 #ifdef __x86_64__
 
+/// Without fused multiply-add in the processor, the library's takes a hundred times as long.
 TEST_F(Kernels, ForOtherProcessorsHaveTheSameBits) {
-  ASSERT_EQ(gradient("native"), 0) << output();
+  const auto short_gradient = [&](const std::string& folder, const std::string& variables = "") {
+    return run("gradient case.yaml --set time.to=10 --out " + folder, variables);
+  };
+  ASSERT_EQ(short_gradient("native"), 0) << output();
   for (const std::string march : {"x86-64-v2", "x86-64-v3"}) {
-    ASSERT_EQ(gradient(march, "HINDSIGHT_MARCH=" + march), 0) << output();
+    ASSERT_EQ(short_gradient(march, "HINDSIGHT_MARCH=" + march), 0) << output();
     EXPECT_EQ(answer(march), answer("native")) << march;
   }
 }

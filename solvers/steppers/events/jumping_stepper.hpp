@@ -41,7 +41,7 @@ class JumpingStepper final : public Stepper {
   std::int64_t passing_bytes() const override { return method_->passing_bytes(); }
   double solved_to() const override { return method_->solved_to(); }
   void loosen_solvers(double factor) override { method_->loosen_solvers(factor); }
-  std::vector<std::string> solver_notes() const override { return method_->solver_notes(); }
+  SolverReport solver_report() const override { return method_->solver_report(); }
   void bind_series_sums(std::size_t active_series, double* knots) override;
   void set_series(std::size_t series, const std::vector<double>& values) override;
   void set_series_directions(std::vector<Series> directions) override;

@@ -29,7 +29,7 @@ class Constraints {
   std::int64_t passing_bytes() const { return systems_->passing_bytes(); }
   double solved_to() const { return systems_->solved_to(); }
   void loosen(double factor) { systems_->loosen(factor); }
-  std::vector<std::string> solver_notes() const { return systems_->solver_notes(); }
+  SolverReport solver_report() const { return systems_->solver_report(); }
   void parameters_changed() { systems_->parameters_changed(); }
 
   // Collective.

@@ -85,12 +85,14 @@ void ImplicitStepper::loosen_solvers(double factor) {
   if (constraints_) constraints_->loosen(factor);
 }
 
-std::vector<std::string> ImplicitStepper::solver_notes() const {
-  std::vector<std::string> notes = systems_ ? systems_->solver_notes() : std::vector<std::string>{};
-  if (constraints_)
-    for (const std::string& note : constraints_->solver_notes())
-      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
-  return notes;
+SolverReport ImplicitStepper::solver_report() const {
+  SolverReport report = systems_ ? systems_->solver_report() : SolverReport{};
+  if (!constraints_) return report;
+  const SolverReport of_constraints = constraints_->solver_report();
+  report.solvers.insert(of_constraints.solvers.begin(), of_constraints.solvers.end());
+  for (const std::string& note : of_constraints.notes)
+    if (std::ranges::find(report.notes, note) == report.notes.end()) report.notes.push_back(note);
+  return report;
 }
 
 void ImplicitStepper::bind_series_sums(std::size_t active_series, double* knots) {

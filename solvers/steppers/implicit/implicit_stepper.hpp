@@ -32,7 +32,7 @@ class ImplicitStepper : public Stepper {
   std::int64_t passing_bytes() const override;
   double solved_to() const override;
   void loosen_solvers(double factor) override;
-  std::vector<std::string> solver_notes() const override;
+  SolverReport solver_report() const override;
   void bind_series_sums(std::size_t active_series, double* knots) override;
   void set_series(std::size_t series, const std::vector<double>& values) override;
   void set_series_directions(std::vector<Series> directions) override;

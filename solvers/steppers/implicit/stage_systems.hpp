@@ -9,6 +9,7 @@
 #include "runtime/petsc_options.hpp"
 #include "solvers/steppers/implicit/jacobian_entries.hpp"
 #include "solvers/steppers/model_operators.hpp"
+#include "solvers/steppers/solver_report.hpp"
 #include "solvers/steppers/step_failure.hpp"
 
 namespace hindsight {
@@ -47,7 +48,7 @@ class StageSystems {
   virtual std::int64_t passing_bytes() const { return 0; }
   virtual double solved_to() const { return 0.0; }
   virtual void loosen(double /*factor*/) {}
-  virtual std::vector<std::string> solver_notes() const { return {}; }
+  virtual SolverReport solver_report() const { return {}; }
   /// States that hold the factors of all cells; 0: they are not worth it, or cannot be kept so.
   virtual int factor_states() const { return 0; }
   virtual void save_factors(double* const* /*states*/) const {}

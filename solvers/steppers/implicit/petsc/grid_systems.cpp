@@ -10,6 +10,7 @@
 #include "runtime/error.hpp"
 #include "runtime/nearest_name.hpp"
 #include "solvers/steppers/implicit/petsc/other_packages.hpp"
+#include "solvers/steppers/implicit/petsc/preconditioner_parts.hpp"
 #include "solvers/steppers/implicit/petsc/refused_options.hpp"
 #include "solvers/steppers/implicit/petsc/solver_advice.hpp"
 #include "solvers/steppers/implicit/petsc/term_sizes.hpp"
@@ -427,7 +428,7 @@ void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at,
   };
   std::ranges::for_each(a, solve_all);
   require_used_options();
-  count_others();
+  look_at_solvers();
   if (account_) account_->restart_peak();
   std::ranges::for_each(a, solve_all);
   begin();
@@ -438,21 +439,35 @@ void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at,
     passing_bytes_ += (account_->peak() - before) / share_in_reserve;
 }
 
-/// Packages that take memory past PETSc.
-void GridSystems::count_others() {
+/// The solvers that were chosen, and packages that take memory past PETSc.
+void GridSystems::look_at_solvers() {
   PC pc = nullptr;
   KSPGetPC(linear_.get(), &pc);
   const OtherPackages others = other_packages(pc);
   of_others_.reset();
   if (others.bytes > 0) of_others_.emplace(others.bytes);
-  notes_.clear();
+  const std::string linear = description_of(linear_.get(), linear_.solved_to());
+  report_ = {{{prefix_, entries_.is_linear() ? linear : "Newton's method with " + linear}}};
   if (!others.uncounted.empty())
-    notes_.push_back("the memory that " + join(others.uncounted) +
-                     " takes for PETSc's solvers is not counted in budgets");
+    report_.notes.push_back("the memory that " + join(others.uncounted) +
+                            " takes for PETSc's solvers is not counted in budgets");
   if (!others.unrepeatable.empty())
-    notes_.push_back(join(others.unrepeatable) +
-                     " on several ranks does not repeat itself: equal runs may differ in their last digits, and a "
-                     "gradient of one schedule from that of another");
+    report_.notes.push_back(join(others.unrepeatable) +
+                            " on several ranks does not repeat itself: equal runs may differ in their last digits, "
+                            "and a gradient of one schedule from that of another");
+  for (const std::string& field : needlessly_balanced())
+    report_.notes.push_back(fmt::format(
+        "balance: true of zero({0}) has no effect: its constant is not free, and nothing is taken away", field));
+}
+
+std::vector<std::string> GridSystems::needlessly_balanced() const {
+  std::vector<std::string> fields;
+  for (std::size_t i = 0; i < entries_.variables().size(); ++i) {
+    const std::size_t field = entries_.variables()[i].field;
+    const bool is_pinned = std::ranges::find(matrix_.pinned(), static_cast<int>(i)) != matrix_.pinned().end();
+    if (model_.is_balanced(field) && !is_pinned) fields.push_back(model_.fields[field]);
+  }
+  return fields;
 }
 
 /// PETSc's memory is not refused while ranks work together. @throws ResourceError, on all ranks.

@@ -48,7 +48,7 @@ class GridSystems final : public StageSystems {
   std::int64_t passing_bytes() const override { return passing_bytes_; }
   double solved_to() const override { return linear_.solved_to(); }
   void loosen(double factor) override { linear_.loosen(factor); }
-  std::vector<std::string> solver_notes() const override { return notes_; }
+  SolverReport solver_report() const override { return report_; }
   StepFailure failure() const override { return {failure_, true}; }
 
  private:
@@ -86,7 +86,8 @@ class GridSystems final : public StageSystems {
   const Communicator& comm() const { return grid_->communicator(); }
   SystemRows rows() const { return {model_, entries_, *grid_, *places_, a_}; }
   std::string failure_of_newton(SNESConvergedReason reason) const;
-  void count_others();
+  void look_at_solvers();
+  std::vector<std::string> needlessly_balanced() const;
   void set_operator();
   void require_budget() const;
   void fail(std::string why, double* y);
@@ -117,7 +118,7 @@ class GridSystems final : public StageSystems {
   std::shared_ptr<MemoryAccount> account_;  // of what PETSc makes
   std::optional<CountedBytes> of_others_;   // what a package that PETSc calls has taken
   std::int64_t passing_bytes_ = 0;
-  std::vector<std::string> notes_;  // of others' packages
+  SolverReport report_;
   bool is_broken_ = false;        // PETSc has failed in SNES, and left it in a state in which it must not be destroyed
   std::string of_constants_;      // why free_ has not the solutions that it needs
   const Stage* stage_ = nullptr;  // while SNES works

@@ -9,6 +9,7 @@
 
 #include "runtime/error.hpp"
 #include "solvers/steppers/implicit/petsc/matrix_parts.hpp"
+#include "solvers/steppers/implicit/petsc/preconditioner_parts.hpp"
 #include "solvers/steppers/implicit/petsc/solver_advice.hpp"
 
 namespace hindsight {

@@ -6,57 +6,10 @@
 #include <array>
 
 #include "runtime/petsc.hpp"
-#include "solvers/steppers/implicit/petsc/solver_advice.hpp"
+#include "solvers/steppers/implicit/petsc/preconditioner_parts.hpp"
 
 namespace hindsight {
 namespace {
-
-/// Those of one solver inside.
-std::vector<KSP> single_solver(PC pc, const std::string& type) {
-  KSP solver = nullptr;
-  if (type == PCREDUNDANT) PCRedundantGetKSP(pc, &solver);
-  if (type == PCKSP) PCKSPGetKSP(pc, &solver);
-  if (type == PCTELESCOPE) PCTelescopeGetKSP(pc, &solver);
-  if (type == PCGALERKIN) PCGalerkinGetKSP(pc, &solver);
-  return solver != nullptr ? std::vector<KSP>{solver} : std::vector<KSP>{};
-}
-
-/// Those of this process, one per block, domain or field.
-std::vector<KSP> parallel_solvers(PC pc, const std::string& type) {
-  PetscInt count = 0;
-  KSP* solvers = nullptr;
-  if (type == PCBJACOBI) PCBJacobiGetSubKSP(pc, &count, nullptr, &solvers);
-  if (type == PCASM) PCASMGetSubKSP(pc, &count, nullptr, &solvers);
-  if (type == PCGASM) PCGASMGetSubKSP(pc, &count, nullptr, &solvers);
-  if (type == PCFIELDSPLIT) PCFieldSplitGetSubKSP(pc, &count, &solvers);
-  if (solvers == nullptr) return {};
-  const std::vector<KSP> all(solvers, solvers + count);
-  if (type == PCFIELDSPLIT) PetscFree(solvers);
-  return all;
-}
-
-std::vector<KSP> solvers_of_levels(PC pc, const std::string& type) {
-  PetscInt levels = 0;
-  if (type == PCMG || type == PCGAMG || type == PCHMG) PCMGGetLevels(pc, &levels);
-  std::vector<KSP> all;
-  for (PetscInt level = 0; level < levels; ++level) {
-    KSP solver = nullptr;
-    PCMGGetSmoother(pc, level, &solver);
-    if (solver != nullptr) all.push_back(solver);
-  }
-  return all;
-}
-
-std::vector<PC> inside(PC pc) {
-  const std::string type = type_of(pc);
-  std::vector<PC> all;
-  for (const auto& solvers : {single_solver(pc, type), parallel_solvers(pc, type), solvers_of_levels(pc, type)})
-    for (const KSP solver : solvers) KSPGetPC(solver, &all.emplace_back(nullptr));
-  PetscInt parts = 0;
-  if (type == PCCOMPOSITE) PCCompositeGetNumberPC(pc, &parts);
-  for (PetscInt part = 0; part < parts; ++part) PCCompositeGetPC(pc, part, &all.emplace_back(nullptr));
-  return all;
-}
 
 /// As MUMPS says.
 std::int64_t bytes_of_mumps(PC pc) {
@@ -87,7 +40,7 @@ void add_own(PC pc, OtherPackages& to) {
 
 void add_all(PC pc, OtherPackages& to) {
   add_own(pc, to);
-  for (const PC inner : inside(pc))
+  for (const PC inner : parts_of(pc))
     if (inner != nullptr) add_all(inner, to);
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/nearest_name.hpp"
+#include "solvers/steppers/implicit/petsc/preconditioner_parts.hpp"
 
 namespace hindsight {
 namespace {
@@ -37,26 +38,6 @@ std::vector<std::string> beside_factors(KSP solver) {
 }
 
 }  // namespace
-
-PC preconditioner_of(KSP solver) {
-  PC pc = outer_of(solver);
-  if (type_of(pc) != PCREDUNDANT) return pc;
-  KSP whole = nullptr;
-  PCRedundantGetKSP(pc, &whole);
-  KSPGetPC(whole, &pc);
-  return pc;
-}
-
-std::string type_of(PC preconditioner) {
-  PCType type = nullptr;
-  PCGetType(preconditioner, &type);
-  return type != nullptr ? type : "";
-}
-
-bool makes_factors(PC preconditioner) {
-  const std::string type = type_of(preconditioner);
-  return type == PCLU || type == PCCHOLESKY;
-}
 
 std::string advice_on(KSP solver, const std::string& prefix) {
   int ranks = 1;
