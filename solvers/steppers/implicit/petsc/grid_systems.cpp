@@ -16,6 +16,12 @@
 #include "solvers/steppers/implicit/petsc/term_sizes.hpp"
 
 namespace hindsight {
+namespace {
+
+/// Of stages that Newton's method finds by iterations: relative errors in the end.
+constexpr double most_left = 1e-14;
+
+}  // namespace
 
 GridSystems::GridSystems(const Model& model, const Active& active, ModelOperators& operators, SystemWants wants)
     : model_(model),
@@ -360,7 +366,7 @@ double GridSystems::largest_change(Vec x, Vec step) const {
 }
 
 /// As StageSolver judges, field by field; but where linear systems are solved by iterations, errors fall as far as
-/// those go, and no further.
+/// those go, and no further, and what is left in the end is as little as linear stages have.
 PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/, PetscReal /*change*/, PetscReal rest,
                                   SNESConvergedReason* reason, void* self) {
   constexpr double eps = std::numeric_limits<double>::epsilon();
@@ -368,6 +374,7 @@ PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/
   systems.rests_.push_back(rest);
   *reason = SNES_CONVERGED_ITERATING;
   if (!std::isfinite(rest)) *reason = SNES_DIVERGED_FNORM_NAN;
+  if (iteration == 0) systems.linear_.aim(LinearSolver::loosest_aim);
   if (iteration == 0 || !std::isfinite(rest)) return 0;
   if (!systems.matrix_.is_finite()) *reason = SNES_DIVERGED_JACOBIAN_DOMAIN;
   if (*reason < 0) return 0;
@@ -375,12 +382,25 @@ PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/
   SNESGetSolution(snes, &x);
   SNESGetSolutionUpdate(snes, &step);
   const double now = systems.largest_change(x, step), ratio = now / std::exchange(systems.change_before_, now);
-  const double left = systems.linear_.is_iteration() ? 0.1 * std::max(ratio, systems.linear_.tolerance()) * now
-                                                     : 10.0 * ratio * ratio * now;
+  double left = 10.0 * ratio * ratio * now, most = eps;
+  if (systems.linear_.is_iteration()) {
+    left = std::max(std::min(0.1 * ratio * now, left), 0.1 * systems.linear_.tolerance() * now);
+    most = most_left;
+  }
   const bool is_found =
-      now <= 2 * eps || (iteration > 1 && ((now < 1e-4 && left <= eps) || (now < 1e-9 && ratio > 0.1)));
+      now <= 2 * eps || (iteration > 1 && ((now < 1e-4 && left <= most) || (now < 1e-9 && ratio > 0.1)));
   if (is_found) *reason = SNES_CONVERGED_SNORM_RELATIVE;
+  systems.aim_at_next(now);
   return 0;
+}
+
+/// Newton's method squares what the iteration before left of the rest, and more than that, or more than is needed in
+/// the end, would be solved for nothing (Eisenstat and Walker, 1996). @param now the largest change.
+void GridSystems::aim_at_next(double now) {
+  constexpr double least = 1e-8;
+  const double left = rests_.back() / rests_[rests_.size() - 2], needed = 5.0 * most_left / (left * now);
+  const double wanted = std::max(left * left, needed);
+  linear_.aim(std::isnan(wanted) ? LinearSolver::loosest_aim : std::clamp(wanted, least, LinearSolver::loosest_aim));
 }
 
 /// Solves for x with the right-hand side b, precisely. @returns why that failed; empty: it did not.

@@ -68,6 +68,7 @@ class GridSystems final : public StageSystems {
   static PetscErrorCode judge(SNES snes, PetscInt iteration, PetscReal x, PetscReal change, PetscReal rest,
                               SNESConvergedReason* reason, void* self);
   double largest_change(Vec x, Vec step) const;
+  void aim_at_next(double now);
   void make_solvers(const Grid& grid);
   void require_used_options() const;
   void share_preconditioner();

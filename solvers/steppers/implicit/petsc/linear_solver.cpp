@@ -20,7 +20,7 @@ namespace {
 constexpr double most_refactored = 4000, most_factored = 600'000, most_factored_3d = 20'000;
 /// What iterations leave of a linear system: of one that is to be solved, and of one of Newton's, whose next iteration
 /// goes on from there.
-constexpr double linear_tolerance = 1e-12, newton_tolerance = 1e-5;
+constexpr double linear_tolerance = 1e-12;
 /// Times the right-hand side, what an iteration may have left on its way: with a preconditioner that is almost exact
 /// (a tiny step), BiCGStab's first guess may be bad before its second is right.
 constexpr double never_diverged = 1e300;
@@ -120,7 +120,7 @@ bool LinearSolver::choose_iteration() {
   const LinearIteration iteration = iteration_for(matrix_.get(), entries_.is_fixed(), has_constraints);
   if (iteration_ == iteration) return false;
   iteration_ = iteration;
-  check_petsc(KSPSetTolerances(ksp_, newton_tolerance, 1e-300, never_diverged, 1000), "choose a linear solver");
+  check_petsc(KSPSetTolerances(ksp_, loosest_aim, 1e-300, never_diverged, 1000), "choose a linear solver");
   set_iteration(ksp_, iteration);
   if (defaults_) begin();  // PETSc may be about to set it up
   return true;
@@ -140,6 +140,10 @@ double LinearSolver::tolerance() const {
   KSPGetType(ksp_, &type);
   KSPGetTolerances(ksp_, &relative, nullptr, nullptr, nullptr);
   return std::string(type) == KSPPREONLY ? 0.0 : relative;
+}
+
+void LinearSolver::aim(double relative) {
+  if (iteration_ && !has_given_tolerance_ && tolerance() > 0.0) set_tolerance(relative);
 }
 
 void LinearSolver::set_tolerance(double relative) {

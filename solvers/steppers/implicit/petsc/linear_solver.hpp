@@ -22,8 +22,8 @@ namespace hindsight {
 /// Systems with some thousand rows per rank are solved by factors; where those are made once, larger ones as well, of
 /// up to some hundred thousand rows on few ranks: on several, each factors all of it for itself, so that their number
 /// does not show where one axis alone is divided. Others are solved by iterations that suit the matrix
-/// (linear_iteration.hpp), to 1e-12, and loosely within Newton's method, which goes on until that is made up for. Where
-/// the matrix is symmetric, its transpose is solved as it is itself.
+/// (linear_iteration.hpp), to 1e-12, and within Newton's method as far as an iteration can use (aim()). Where the
+/// matrix is symmetric, its transpose is solved as it is itself.
 class LinearSolver {
  public:
   /// @param options, matrix, entries outlive it. @param prefix of its options ("-step_").
@@ -48,6 +48,10 @@ class LinearSolver {
   bool is_iteration() const { return iteration_.has_value(); }
   /// 0 where it does not iterate.
   double tolerance() const;
+  /// Within Newton's method, what the next solve may leave, where iterations were chosen and no option says that;
+  /// loosest_aim at the begin of each.
+  void aim(double relative);
+  static constexpr double loosest_aim = 1e-3;
   /// Solves for x with the right-hand side b, precisely. @returns why that failed; empty: it did not.
   /// @throws InputError where options ask for what PETSc cannot do, else NumericsError.
   std::string solve(Vec b, Vec x, bool is_transposed, const SystemRows& rows);
