@@ -43,7 +43,7 @@ Mat matrix_of(MPI_Comm comm, double a_D, double a_c) {
 }
 
 /// On so many ranks of four; others return nothing that counts.
-Counted count(int ranks, bool is_transposed, double a_D, double a_c, bool may_be_symmetric, Preconditioning expected) {
+Counted count(int ranks, bool is_transposed, double a_D, double a_c, bool is_fixed, Preconditioning expected) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm comm = MPI_COMM_NULL;
@@ -51,9 +51,9 @@ Counted count(int ranks, bool is_transposed, double a_D, double a_c, bool may_be
   Counted counted;
   if (comm != MPI_COMM_NULL) {
     Mat matrix = matrix_of(comm, a_D, a_c);
-    const LinearIteration iteration = iteration_for(matrix, may_be_symmetric, false);
+    const LinearIteration iteration = iteration_for(matrix, is_fixed, false);
     EXPECT_EQ(iteration.by, expected);
-    EXPECT_EQ(iteration.is_symmetric, may_be_symmetric);
+    EXPECT_EQ(iteration.is_symmetric, is_fixed);
     KSP solver = nullptr;
     KSPCreate(comm, &solver);
     KSPSetTolerances(solver, 1e-10, 1e-300, PETSC_DEFAULT, 1000);

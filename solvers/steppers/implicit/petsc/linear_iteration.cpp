@@ -12,8 +12,9 @@
 namespace hindsight {
 namespace {
 
-/// Of a row: above it, incomplete factors take longer than multigrid (measured with 256 x 256 and 512 x 512 cells).
-constexpr double longest_for_incomplete = 256.0;
+/// Of a row: above it, incomplete factors take longer than multigrid (measured with 256 x 256 and 512 x 512 cells),
+/// which is set up once where the matrix is fixed, else for every stage.
+constexpr double longest_for_incomplete_fixed = 256.0, longest_for_incomplete = 400.0;
 /// Of a row, the sum of the others over the diagonal: above them, factors without and with fill grow.
 constexpr double most_without_fill = 1.1, most_with_fill = 2.5;
 
@@ -78,10 +79,11 @@ RowSums largest_rows(Mat matrix) {
   return {largest[0], largest[1], largest[2] < 0.0};
 }
 
-Preconditioning preconditioning_for(const RowSums& rows) {
+Preconditioning preconditioning_for(const RowSums& rows, bool is_fixed) {
   if (rows.others_over_diagonal > most_with_fill) return Preconditioning::diagonal;
   if (rows.others_over_diagonal > most_without_fill) return Preconditioning::incomplete_filled;
-  return rows.all > longest_for_incomplete ? Preconditioning::multigrid : Preconditioning::incomplete;
+  const double longest = is_fixed ? longest_for_incomplete_fixed : longest_for_incomplete;
+  return rows.all > longest ? Preconditioning::multigrid : Preconditioning::incomplete;
 }
 
 /// Of fill.
@@ -126,12 +128,12 @@ bool is_symmetric(Mat matrix) {
   return is_its_transpose == PETSC_TRUE;
 }
 
-LinearIteration iteration_for(Mat matrix, bool may_be_symmetric, bool has_constraints) {
+LinearIteration iteration_for(Mat matrix, bool is_fixed, bool has_constraints) {
   constexpr double rounding = 1e-12;
   RowSums rows = largest_rows(matrix);
   const bool is_definite = rows.has_positive_diagonal && rows.others_over_diagonal <= 1.0 + rounding;
   if (has_constraints) rows.all = std::numeric_limits<double>::infinity();
-  return {may_be_symmetric && is_definite && is_symmetric(matrix), preconditioning_for(rows)};
+  return {is_fixed && is_definite && is_symmetric(matrix), preconditioning_for(rows, is_fixed)};
 }
 
 void set_iteration(KSP solver, const LinearIteration& iteration) {
