@@ -221,11 +221,16 @@ class Costs {
     megabytes_.push_back({error, found.megabytes});
     return error;
   }
-  double seconds_at(double error) const { return cost_at(seconds_, error); }
-  double megabytes_at(double error) const { return cost_at(megabytes_, error); }
+  double seconds_at(double error) const { return at_least_as_exact(seconds_, error); }
+  double megabytes_at(double error) const { return at_least_as_exact(megabytes_, error); }
   const std::vector<std::array<double, 2>>& seconds() const { return seconds_; }
 
  private:
+  /// Where the longest steps have smaller errors, what they cost.
+  static double at_least_as_exact(const std::vector<std::array<double, 2>>& costs, double error) {
+    return costs.front()[0] <= error ? costs.front()[1] : cost_at(costs, error);
+  }
+
   const Outcome& reference_;
   std::string who_;
   Report& report_;
