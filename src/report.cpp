@@ -165,7 +165,7 @@ Json base_result(const std::string& verb, const Session& session, double objecti
                         {"host", host},
                         {"ranks", session.communicator().size()},
                         {"kernels", host::compiler_report()}};
-  if (const auto& solvers = simulation.stepper().solver_report().solvers; !solvers.empty())
+  if (const auto solvers = simulation.stepper().solver_report().solvers; !solvers.empty())
     json["provenance"]["solvers"] = solvers;
   if (const Case& c = session.source(); !c.petsc.empty()) json["provenance"]["petsc"] = c.petsc.text();
   if (const Case& c = session.source(); !c.petsc_changes.empty())
