@@ -368,7 +368,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const InversionResult result = run.journal.with_failures_told([&] {
     return invert(
         problem,
-        {settings.method, settings.iterations, settings.gradient, settings.relative, options.petsc, roughness(session)},
+        {settings.method, settings.iterations, settings.gradient, settings.relative, source.petsc, roughness(session)},
         comm, tell);
   });
   const double seconds = watch.seconds();
@@ -390,7 +390,8 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
                             result.evaluations, seconds, estimates_text(session, start, estimate), misfit_text(session),
                             run.journal.place()));
   if (!result.unused_options.empty() && comm.is_root())
-    print_error("warning: --petsc: nothing asked for " + join(result.unused_options) + "\n");
+    print_error("warning: " + source.petsc.origin(result.unused_options.front()) + " nothing asked for " +
+                join(result.unused_options) + "\n");
   return result.gave_up ? ExitCode::numerics : ExitCode::done;
 }
 

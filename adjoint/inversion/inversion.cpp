@@ -200,8 +200,7 @@ struct TaoHandle {
 InversionResult invert(const InversionProblem& problem, const InversionSettings& settings, const Communicator& comm,
                        const std::function<void(const InversionIteration&)>& monitor) {
   start_petsc();
-  const std::string& options = settings.petsc_options;
-  const GivenOptions given(options, "--petsc:");
+  const GivenOptions given(settings.petsc.text(), settings.petsc.origin());
   const PetscErrors errors;
   Context context{problem, monitor, {}, std::vector<double>(problem.start.size(), 0.0), "", 0.0, {}, nullptr};
   const PetscVector x(comm, problem.start), lower(comm, as_petsc(problem.lower)), upper(comm, as_petsc(problem.upper));
@@ -217,13 +216,14 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   check_petsc(TaoSetConvergenceTest(tao, test_end, &context), "set the test of the end");
   check_petsc(TaoSetTolerances(tao, settings.gradient, 0.0, settings.relative), "set the tolerances");
   check_petsc(TaoSetMaximumIterations(tao, static_cast<PetscInt>(settings.iterations)), "limit the iterations");
-  errors.check_options(TaoSetFromOptions(tao), "--petsc:", options);
+  errors.check_options(TaoSetFromOptions(tao), settings.petsc.origin(), settings.petsc.text());
   const PetscErrorCode code = TaoSolve(tao);
   if (context.error) std::rethrow_exception(context.error);
   check_petsc(code, "optimise");
   TaoConvergedReason reason = TAO_CONTINUE_ITERATING;
   TaoGetConvergedReason(tao, &reason);
-  context.result.unused_options = unused_options(options);
+  for (const std::string& name : unused_options(settings.petsc.text()))
+    if (name.starts_with("-tao_")) context.result.unused_options.push_back(name);
   context.result.variables = values_of(x.get());
   context.result.converged = reason > 0;
   context.result.gave_up = reason <= 0 && reason != TAO_DIVERGED_MAXITS && reason != TAO_DIVERGED_MAXFCN;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/communicator.hpp"
+#include "runtime/petsc_options.hpp"
 
 namespace hindsight {
 
@@ -24,7 +25,7 @@ struct InversionSettings {
   std::string method = "lbfgs";  ///< lbfgs, blmvm: TAO's blmvm; bqnls; bncg
   std::int64_t iterations = 100;
   double gradient = 1e-6, relative = 0.0;
-  std::string petsc_options;   ///< as on PETSc's command line
+  PetscOptions petsc = {};     ///< of which those with -tao_ are for the optimiser
   std::string roughness = {};  ///< what may make the objective rough, and what helps, for InversionResult::reason
 };
 
@@ -41,7 +42,7 @@ struct InversionResult {
   bool converged = false;
   bool gave_up = false;                     ///< neither converged nor at the limit of iterations or evaluations
   std::string reason;                       ///< why it stopped, in words
-  std::vector<std::string> unused_options;  ///< of settings.petsc_options
+  std::vector<std::string> unused_options;  ///< of settings.petsc
 };
 
 /// Collective. Gives up where several iterations in a row come to nothing: neither the objective nor the gradient falls

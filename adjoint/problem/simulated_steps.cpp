@@ -184,6 +184,7 @@ void SimulatedSteps::save(BlockWriter& to, bool turned) const {
   to.archive().begin("sums");
   time_.save(to);
   objective_.save(to);
+  to.archive().write(stepper_.sizes_seen());
   to.archive().end();
   if (!turned) return;
   to.archive().begin("adjoint");
@@ -197,6 +198,7 @@ void SimulatedSteps::restore(BlockReader& from, bool turned) {
   from.begin("sums");
   time_.restore(from);
   objective_.restore(from);
+  stepper_.set_sizes_seen(from.get<std::vector<double>>());
   from.end();
   if (!turned) return;
   from.begin("adjoint");

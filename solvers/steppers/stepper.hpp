@@ -129,6 +129,10 @@ class Stepper {
   /// What it sums up itself, for a journal.
   virtual void save_sums(BlockWriter& /*to*/) const {}
   virtual void restore_sums(BlockReader& /*from*/) {}
+  /// How large what steps solved for was at most since clear_sums(), by which later ones are judged; the same on all
+  /// ranks.
+  virtual std::vector<double> sizes_seen() const { return {}; }
+  virtual void set_sizes_seen(const std::vector<double>& /*sizes*/) {}
   /// After a reverse sweep: adds what it has summed up itself to the derivatives of the active scalars and of series'
   /// knots; the same on every rank. Collective.
   virtual void add_sums(std::vector<double>& /*scalars*/, std::vector<std::vector<double>>& /*knots*/) const {}

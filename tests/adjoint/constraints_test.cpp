@@ -206,6 +206,9 @@ TEST(Constraints, WhatCannotBeIsNamed) {
   const std::string time = "time: {method: beuler, step: 0.1, to: 1}\n";
   expect(grid + "equations: {dt(u): \"-u\", zero(p): \"lap(p) + u\"}\n" + time, "must be zero, and it is 2");
   expect(grid + "equations: {dt(u): \"-u*dx(p)\", zero(p): \"lap(p) + u\"}\n" + time, "must be zero, and it is 2");
+  std::string grows = grid + "equations: {dt(u): \"1 - u*dx(p)\", zero(p): \"lap(p) + u\"}\n" + time;
+  grows.replace(grows.find("initial: 1"), 10, "initial: x - 1");
+  expect(grows, "must be zero, and it is 0.19");  // found by Newton's method, in the first step
   expect(grid + "equations: {dt(u): \"p\", zero(p): \"lap(p) + u - 1\"}\n" + time,
          "test.yaml:5:35: zero(p) knows 'p' by its differences alone");
   expect(grid + "equations: {dt(u): \"p\", zero(p): \"lap(p) + u - 1\"}\n" + time, "reads its constant");

@@ -24,17 +24,72 @@ objective: [final: "T^2"]
 unknowns: {k: {}, initial(T): {}}
 )yaml";
 
+/// Advection that is weak, stronger and strong: incomplete factors without and with fill, and the diagonal.
+const std::string gusts = R"yaml(
+case: gusts
+grid: {x: {cells: 90, to: 1, boundary: periodic}, y: {cells: 90, to: 1, boundary: periodic}}
+parameters: {c: 2.6}
+state: {T: {initial: "sin(2*pi*x)*cos(2*pi*y)"}}
+equations: {dt(T): "0.001*lap(T) - c*(1.02 + sin(500*t))*dx(T) - T^3"}
+time: {method: beuler, step: 0.01, to: 0.1}
+objective: [final: "T^2"]
+unknowns: {c: {}, initial(T): {}}
+)yaml";
+
 TEST(GridSolvers, StepsOfOtherKindsBeforeLeaveNoTrace) {
-  Session all(test::text_case(alternating), test::world(), Sensitivities::adjoint_and_tangent);
-  const Evaluation expected = all.gradient({});
-  test::expect_right_gradient(all, 1e-3, 1e-10);
-  for (const std::string slots : {"2", "3"}) {
-    Session few(test::text_case(alternating + "checkpoints: {host: " + slots + " slots}\n"), test::world(),
-                Sensitivities::adjoint);
-    const Evaluation mine = few.gradient({});
-    EXPECT_EQ(mine.objective, expected.objective);
-    EXPECT_EQ(mine.gradient, expected.gradient);
+  const std::string multigrid = alternating + "petsc: \"-step_pc_type gamg\"\n";
+  for (const std::string* text : {&alternating, &multigrid, &gusts}) {
+    Session all(test::text_case(*text), test::world(), Sensitivities::adjoint_and_tangent);
+    const Evaluation expected = all.gradient({});
+    if (text == &alternating) test::expect_right_gradient(all, 1e-3, 1e-10);
+    for (const std::string slots : {"2", "3"}) {
+      Session few(test::text_case(*text + "checkpoints: {host: " + slots + " slots}\n"), test::world(),
+                  Sensitivities::adjoint);
+      const Evaluation mine = few.gradient({});
+      EXPECT_EQ(mine.objective, expected.objective);
+      EXPECT_EQ(mine.gradient, expected.gradient);
+    }
   }
+}
+
+/// Options that make factors of what would have been iterations: Newton's method is what it is with them.
+TEST(GridSolvers, FactorsByOptionsAreAsExact) {
+  Session session(test::text_case(alternating + "petsc: \"-step_ksp_type preonly -step_pc_type " +
+                                  (test::world().size() > 1 ? "redundant\"\n" : "lu\"\n")),
+                  test::world(), Sensitivities::adjoint_and_tangent);
+  session.gradient({});
+  EXPECT_EQ(session.simulation().stepper().solved_to(), 0.0);
+  test::expect_right_gradient(session, 1e-3, 1e-13);
+}
+
+/// sqrt(u) has no derivative at 0, where some cells begin.
+TEST(GridSolvers, GuessesWithoutDerivativesInSomeCellsAreLeft) {
+  for (const std::string cells : {"32", "100"})
+    EXPECT_EQ(
+        test::failure_of("case: rise\ngrid: {x: {cells: " + cells + ", to: 1}, y: {cells: " + cells + R"yaml(, to: 1}}
+state: {u: {initial: "max(x - 0.5, 0)"}}
+equations: {dt(u): "0.01*lap(u) + sqrt(u) + 1"}
+time: {method: beuler, step: 0.01, to: 0.03}
+)yaml"),
+        "")
+        << cells;
+}
+
+TEST(GridSolvers, ComputeOnTheHostAlone) {
+  const std::unique_ptr<Machine> device = test::device();
+  for (const std::string method : {"beuler", "rodas4", "ark3"}) try {
+      SessionOptions options;
+      options.machine = {std::shared_ptr<void>(), device.get()};
+      Session session(test::text_case("case: plate\ngrid: {x: {cells: 16, to: 1}}\nstate: {u: {initial: x}}\n"
+                                      "equations: {dt(u): {explicit: \"-u\", implicit: \"lap(u)\"}}\ntime: {method: " +
+                                      method + ", step: 0.01, to: 0.05}\n"),
+                      test::world(), Sensitivities::none, options);
+      FAIL() << method;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("time.method '" + method + "' computes on the host alone"),
+                std::string::npos)
+          << error.what();
+    }
 }
 
 TEST(GridSolvers, OptionsOfPartsMayBeForOtherSteps) {
@@ -77,6 +132,19 @@ TEST(GridSolvers, OptionsThatWouldNotRepeatAreRefused) {
   expect_failure(with("-step_snes_fd"), "the derivatives are those of the equations");
   expect_failure(with("-step_ksp_diagonal_scale"), "solvers are to leave the matrix as it is");
   expect_failure(with("-step_pc_type mg"), "-step_pc_type cannot be mg");
+  expect_failure(with("-step_pc_type gamg -step_pc_gamg_reuse_interpolation"), "cannot be given: a step is to be");
+}
+
+TEST(GridSolvers, OptionsOfSystemsThatPetscDoesNotSolveAreRefused) {
+  const std::string grid = "case: split\ngrid: {x: {cells: 16, to: 1}}\nstate: {u: {initial: x}, p: }\n";
+  expect_failure(grid +
+                     "equations: {dt(u): {explicit: \"lap(u)\", implicit: \"-u\"}, zero(p): \"p - u\"}\n"
+                     "time: {method: ark3, step: 1e-4, to: 1e-3}\npetsc: \"-step_kps_tpye x\"\n",
+                 "the options -step_... are for systems whose equations read neighbours");
+  expect_failure(grid +
+                     "equations: {dt(u): \"lap(u)\", zero(p): \"p - u^2\"}\n"
+                     "time: {method: rk4, step: 1e-4, to: 1e-3}\npetsc: \"-constraint_foo\"\n",
+                 "the options -constraint_... are for systems whose equations read neighbours");
 }
 
 /// PETSc's objects are of no use after an error of its own.

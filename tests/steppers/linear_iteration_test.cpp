@@ -51,7 +51,7 @@ Counted count(int ranks, bool is_transposed, double a_D, double a_c, bool is_fix
   Counted counted;
   if (comm != MPI_COMM_NULL) {
     Mat matrix = matrix_of(comm, a_D, a_c);
-    const LinearIteration iteration = iteration_for(matrix, is_fixed, false);
+    const LinearIteration iteration = iteration_for(matrix, is_fixed, {false});
     EXPECT_EQ(iteration.by, expected);
     EXPECT_EQ(iteration.is_symmetric, is_fixed);
     KSP solver = nullptr;

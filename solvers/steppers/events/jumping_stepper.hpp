@@ -62,6 +62,8 @@ class JumpingStepper final : public Stepper {
   void clear_sums() override { method_->clear_sums(); }
   void save_sums(BlockWriter& to) const override { method_->save_sums(to); }
   void restore_sums(BlockReader& from) override { method_->restore_sums(from); }
+  std::vector<double> sizes_seen() const override { return method_->sizes_seen(); }
+  void set_sizes_seen(const std::vector<double>& sizes) override { method_->set_sizes_seen(sizes); }
   void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const override {
     method_->add_sums(scalars, knots);
   }

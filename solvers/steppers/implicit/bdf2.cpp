@@ -41,7 +41,7 @@ void Bdf2::forget(double* state) const {
 
 Bdf2::Formula Bdf2::formula(StepTime time, const double* u) const {
   const double most = 1.0 + std::sqrt(2.0);
-  const double before = places().empty() ? 0.0 : u[length_at(places().front())];
+  const double before = u[length_at(places().front())];
   if (before == 0.0 || time.h > most * before) return {1.0, 0.0, time.h, 0.0};
   const double r = time.h / before, all = 1.0 + 2.0 * r;
   return {(1.0 + r) * (1.0 + r) / all, r * r / all, time.h * (1.0 + r) / all, r};

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "solvers/steppers/implicit/stage_systems.hpp"
 
@@ -30,6 +32,8 @@ class Constraints {
   double solved_to() const { return systems_->solved_to(); }
   void loosen(double factor) { systems_->loosen(factor); }
   SolverReport solver_report() const { return systems_->solver_report(); }
+  std::vector<double> sizes_seen() const { return systems_->sizes_seen(); }
+  void set_sizes_seen(std::vector<double> sizes) { systems_->set_sizes_seen(std::move(sizes)); }
   void parameters_changed() { systems_->parameters_changed(); }
 
   // Collective.

@@ -11,10 +11,16 @@ namespace {
 // Blocks behind one per stage (slopes, their tangents, or beta).
 enum { base, value, free_block, count };
 
-/// Whether equations read what changes from step to step beside the state and the time: its length, or noise.
+/// Whether equations, or rules of walls, read what changes from step to step beside the state and the time: its length,
+/// or noise.
 bool depends_on_step(const Model& model) {
   const Graph& graph = *model.graph;
-  for (const NodeId id : reachable(model.right_hand_sides)) {
+  std::vector<Expr> read = model.right_hand_sides;
+  for (const auto& of_field : model.walls)
+    for (const auto& axis : of_field)
+      for (const ModelWall& wall : axis)
+        if (wall.value.is_valid()) read.push_back(wall.value);
+  for (const NodeId id : reachable(read)) {
     const Node& node = graph[id];
     if (node.op == Op::scalar && graph.scalars()[node.symbol] == step_length) return true;
     const auto is_read = [&](const Noise& noise) { return node.op == Op::field && noise.symbol == int{node.symbol}; };
@@ -59,7 +65,7 @@ void DiagonalRungeKutta::forget(double* state) const {
 
 bool DiagonalRungeKutta::has_slope(const double* state, double h) const {
   constexpr double much_longer = 16.0;
-  if (!keeps_slope_ || places().empty()) return false;
+  if (!keeps_slope_) return false;
   return h <= much_longer * state[2 * fields_doubles_ + places().front()];
 }
 

@@ -133,6 +133,22 @@ void ImplicitStepper::parameters_changed(Tables& /*tables*/, bool /*tangent*/) {
 
 void ImplicitStepper::clear_sums() {
   for (KernelSet* kernels : kernel_sets_) kernels->clear_sums();
+  set_sizes_seen(std::vector<double>(sizes_seen().size(), 0.0));
+}
+
+/// Of the systems of stages, then of constraints.
+std::vector<double> ImplicitStepper::sizes_seen() const {
+  std::vector<double> sizes = systems_ ? systems_->sizes_seen() : std::vector<double>();
+  const std::vector<double> more = constraints_ ? constraints_->sizes_seen() : std::vector<double>();
+  sizes.insert(sizes.end(), more.begin(), more.end());
+  return sizes;
+}
+
+void ImplicitStepper::set_sizes_seen(const std::vector<double>& sizes) {
+  const std::size_t first = systems_ ? systems_->sizes_seen().size() : 0;
+  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(first);
+  if (systems_) systems_->set_sizes_seen({sizes.begin(), middle});
+  if (constraints_) constraints_->set_sizes_seen({middle, sizes.end()});
 }
 
 void ImplicitStepper::save_sums(BlockWriter& to) const {
@@ -214,6 +230,8 @@ double ImplicitStepper::error_ratio(const double* error, const double* u, const 
   const int fields = static_cast<int>(model_.fields.size());
   const auto counted = fields - static_cast<int>(std::ranges::count(model_.constrained, true));
   largest_ = 0.0;
+  if (constraints_ && grid_->communicator().any(constraints_->failure().is_known()))  // of fields that none looks at
+    return std::numeric_limits<double>::infinity();
   for (std::size_t c = 0; c < places_.size(); ++c) {
     const std::int64_t place = places_[c];
     double sum = 0.0;

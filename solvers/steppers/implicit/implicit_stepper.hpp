@@ -45,6 +45,8 @@ class ImplicitStepper : public Stepper {
   void clear_sums() override;
   void save_sums(BlockWriter& to) const override;
   void restore_sums(BlockReader& from) override;
+  std::vector<double> sizes_seen() const override;
+  void set_sizes_seen(const std::vector<double>& sizes) override;
   void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const override;
 
   std::vector<Described> describe() const override;

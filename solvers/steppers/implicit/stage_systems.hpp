@@ -49,6 +49,9 @@ class StageSystems {
   virtual double solved_to() const { return 0.0; }
   virtual void loosen(double /*factor*/) {}
   virtual SolverReport solver_report() const { return {}; }
+  /// See Stepper; of each field of the model, or of none.
+  virtual std::vector<double> sizes_seen() const { return {}; }
+  virtual void set_sizes_seen(std::vector<double> /*sizes*/) {}
   /// States that hold the factors of all cells; 0: they are not worth it, or cannot be kept so.
   virtual int factor_states() const { return 0; }
   virtual void save_factors(double* const* /*states*/) const {}

@@ -40,12 +40,12 @@ void StageSolver::solve(Tables& tables, const SeriesData& series, StepTime at, d
 }
 
 /// Leaves what is left of the equations in change_, and the matrix. Rounding is measured by the terms of each equation.
-StageSolver::Rest StageSolver::find_rest(std::int64_t place, double a, const double* base, const double* y,
-                                         const double* slope) {
+StageSolver::Residual StageSolver::find_residual(std::int64_t place, double a, const double* base, const double* y,
+                                                 const double* slope) {
   constexpr double eps = std::numeric_limits<double>::epsilon();
   const int n = systems_.size();
   systems_.matrix(place, a, matrix_.data());
-  Rest rest;
+  Residual residual;
   for (int f = 0; f < n; ++f) {
     const std::int64_t i = place + systems_.offset(f);
     const double mass = systems_.mass(f);
@@ -54,11 +54,11 @@ StageSolver::Rest StageSolver::find_rest(std::int64_t place, double a, const dou
     for (int c = 0; c < n; ++c)
       size += std::fabs(matrix_[static_cast<std::size_t>(f + c * n)] * y[place + systems_.offset(c)]);
     change_[static_cast<std::size_t>(f)] = left;
-    if (!std::isfinite(left) && rest.bad < 0) rest.bad = f;
-    rest.is_zero = rest.is_zero && left == 0.0;
-    rest.is_rounding = rest.is_rounding && std::fabs(left) <= 8 * eps * size;
+    if (!std::isfinite(left) && residual.bad < 0) residual.bad = f;
+    residual.is_zero = residual.is_zero && left == 0.0;
+    residual.is_rounding = residual.is_rounding && std::fabs(left) <= 8 * eps * size;
   }
-  return rest;
+  return residual;
 }
 
 /// Adds change_ to y.
@@ -84,9 +84,9 @@ StageSolver::Change StageSolver::change(std::int64_t place, const double* base, 
 StageSolver::Outcome StageSolver::improve(std::size_t cell, double a, const double* base, double* y,
                                           const double* slope) {
   const std::int64_t place = systems_.places()[cell];
-  const Rest rest = find_rest(place, a, base, y, slope);
+  const Residual residual = find_residual(place, a, base, y, slope);
   Bad bad;
-  if (rest.bad >= 0) bad = {systems_.values_at(place, y), t_};
+  if (residual.bad >= 0) bad = {systems_.values_at(place, y), t_};
   const bool has_factors = factorise(systems_.size(), matrix_.data(), pivots_.data());
   if (has_factors) hindsight::solve(systems_.size(), matrix_.data(), pivots_.data(), change_.data());
   const Change change = this->change(place, base, y);
@@ -94,12 +94,12 @@ StageSolver::Outcome StageSolver::improve(std::size_t cell, double a, const doub
       has_factors ? static_cast<float>(change.relative) : std::numeric_limits<float>::quiet_NaN();
   Outcome outcome = Outcome::failed;
   if (change.is_finite && has_factors)
-    outcome = judge(cell, change.relative, rest.is_rounding);
-  else if (change.is_finite && rest.is_zero)
+    outcome = judge(cell, change.relative, residual.is_rounding);
+  else if (change.is_finite && residual.is_zero)
     outcome = Outcome::found;
   else if (change.is_finite && iteration_ < most_iterations)
     outcome = Outcome::goes_on;
-  if (outcome == Outcome::failed) fail(cell, y, rest.bad >= 0 ? rest.bad : change.field, std::move(bad));
+  if (outcome == Outcome::failed) fail(cell, y, residual.bad >= 0 ? residual.bad : change.field, std::move(bad));
   return outcome;
 }
 

@@ -34,8 +34,8 @@ class StageSolver {
 
  private:
   enum class Outcome { goes_on, found, failed };
-  /// A system's rest: what is left of its equations.
-  struct Rest {
+  /// What is left of a system's equations.
+  struct Residual {
     bool is_zero = true, is_rounding = true;
     int bad = -1;  ///< the first variable whose equation leaves what is not finite
   };
@@ -46,7 +46,7 @@ class StageSolver {
     bool is_finite = true;
   };
   Outcome improve(std::size_t cell, double a, const double* base, double* y, const double* slope);
-  Rest find_rest(std::int64_t place, double a, const double* base, const double* y, const double* slope);
+  Residual find_residual(std::int64_t place, double a, const double* base, const double* y, const double* slope);
   Change change(std::int64_t place, const double* base, double* y) const;
   Outcome judge(std::size_t cell, double change, bool is_rounding) const;
   /// What was tried where the equations have no value.

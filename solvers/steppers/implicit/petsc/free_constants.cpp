@@ -107,7 +107,6 @@ void FreeConstants::project(Vec b) {
   excess_ = centre(b);
 }
 
-/// Of the rows of each pinned variable.
 std::vector<double> FreeConstants::means(Vec x) {
   std::vector<double> means;
   for (const Vec one : ones_) means.push_back(sum(one, x) / static_cast<double>(grid_->total_cells()));

@@ -48,10 +48,11 @@ class FreeConstants {
   std::vector<double> centre(Vec x);
   /// The largest change that a cell's constraint sees of a field: of variable i, what A makes of its values alone.
   double size(std::size_t i, Vec x);
+  /// Of the rows of each pinned variable. Collective.
+  std::vector<double> means(Vec x);
 
  private:
   void destroy_vectors();
-  std::vector<double> means(Vec x);
   double sum(Vec a, Vec b);
   std::vector<double> at_pins(Vec x) const;
   void solve_small(std::vector<double>& x, bool is_transposed) const;

@@ -15,8 +15,8 @@ namespace hindsight {
 
 /// Where values belong.
 struct GridMatrix::Pattern {
-  std::vector<double> cells;                // the number of each cell, ghosts those of the cells that they stand for
-  std::vector<std::vector<double>> shares;  // by variable: what a ghost has of the cell that it stands for: 1 or -1
+  CountedVector<double> cells;                // the number of each cell, ghosts those of the cells they stand for
+  std::vector<CountedVector<double>> shares;  // by variable: what a ghost has of the cell that it stands for: 1 or -1
 };
 
 GridMatrix::~GridMatrix() {
@@ -37,7 +37,7 @@ void GridMatrix::number(const Grid& grid, const CountedVector<std::int64_t>& pla
   pattern.cells.assign(size, 0.0);
   for (std::int64_t c = 0; c < own; ++c)
     pattern.cells[static_cast<std::size_t>(places[static_cast<std::size_t>(c)])] = static_cast<double>(first + c);
-  const auto fill = [&](std::vector<double>& field, const FieldWalls& walls) {
+  const auto fill = [&](CountedVector<double>& field, const FieldWalls& walls) {
     HaloExchange exchange(grid, 1, depth, true);
     exchange.start({field.data() + layout.origin}, {walls});
     exchange.finish({field.data() + layout.origin}, {walls});
@@ -121,10 +121,10 @@ void GridMatrix::allocate(const Pattern& pattern, const Layout& layout) {
   const std::size_t values = places_->size() * terms_.size();
   comm_->together([&] { require_countable(static_cast<std::int64_t>(values)); });
   const int variables = static_cast<int>(entries_.variables().size());
-  const auto first_row =
-      places_->empty() ? 0
-                       : static_cast<PetscInt>(pattern.cells[static_cast<std::size_t>(places_->front())]) * variables;
-  std::vector<PetscInt> begins{0}, columns;
+  const auto first_row = static_cast<PetscInt>(pattern.cells[static_cast<std::size_t>(places_->front())]) * variables;
+  CountedVector<PetscInt> begins, columns;
+  begins.reserve(static_cast<std::size_t>(rows_) + 1);
+  begins.push_back(0);
   columns.reserve(values);
   PetscInt others = 0;  // in columns of other ranks
   positions_.assign(values, 0);
@@ -250,6 +250,12 @@ void GridMatrix::hold_constants(bool by_iterations) {
   check_petsc(MatAssemblyEnd(matrix_, MAT_FINAL_ASSEMBLY), "assemble a matrix");
 }
 
+void GridMatrix::become_identity() {
+  written_.clear();
+  check_petsc(MatZeroEntries(matrix_), "change a matrix");
+  check_petsc(MatShift(matrix_, 1.0), "change a matrix");
+}
+
 void GridMatrix::fill(Vec vector, int variable) const {
   double* data = nullptr;
   VecGetArrayWrite(vector, &data);
@@ -261,9 +267,10 @@ void GridMatrix::fill(Vec vector, int variable) const {
 /// The largest entry of a variable in an equation.
 double GridMatrix::size_of(int row, int column) const {
   double largest = 0.0;
-  for (const JacobianEntries::Entry& entry : entries_.all())
-    for (const std::int64_t place : *places_)
-      if (entry.row == row && entry.column == column) largest = std::max(largest, std::fabs(entry.at(place)));
+  for (const JacobianEntries::Entry& entry : entries_.all()) {
+    if (entry.row != row || entry.column != column) continue;
+    for (const std::int64_t place : *places_) largest = std::max(largest, std::fabs(entry.at(place)));
+  }
   return comm_->max(largest);
 }
 

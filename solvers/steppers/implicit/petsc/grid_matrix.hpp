@@ -46,6 +46,8 @@ class GridMatrix {
   Mat get() const { return matrix_; }
   /// Whether the assembled values are, on all ranks.
   bool is_finite() const { return is_finite_; }
+  /// In place of an assembled matrix that is not finite, which it still is said not to be. Collective.
+  void become_identity();
   /// On this rank.
   PetscInt rows() const { return rows_; }
 

@@ -30,12 +30,13 @@ GridSystems::GridSystems(const Model& model, const Active& active, ModelOperator
       prefix_("-" + wants.prefix),
       entries_(model, active, std::move(wants.variables), wants.prefix),
       matrix_(model, entries_),
-      linear_(options_, prefix_, matrix_, entries_) {}
+      linear_(options_, prefix_, matrix_, entries_),
+      sizes_(model.fields.size(), 0.0) {}
 
 GridSystems::~GridSystems() {
   if (!is_broken()) SNESDestroy(&snes_);
   VecDestroy(&x_);
-  VecDestroy(&rest_);
+  VecDestroy(&residual_);
 }
 
 void GridSystems::prepare(const Grid& grid, Tables& tables, const CountedVector<std::int64_t>& places,
@@ -72,10 +73,10 @@ void GridSystems::require_used_options() const {
 }
 
 void GridSystems::make_solvers(const Grid& grid) {
-  check_petsc(MatCreateVecs(matrix_.get(), &x_, &rest_), "make vectors");
+  check_petsc(MatCreateVecs(matrix_.get(), &x_, &residual_), "make vectors");
   check_petsc(SNESCreate(grid.communicator().handle(), &snes_), "make a solver");
   check_petsc(SNESSetOptionsPrefix(snes_, prefix_.c_str() + 1), "make a solver");
-  check_petsc(SNESSetFunction(snes_, rest_, residual, this), "make a solver");
+  check_petsc(SNESSetFunction(snes_, residual_, residual, this), "make a solver");
   check_petsc(SNESSetJacobian(snes_, matrix_.get(), matrix_.get(), jacobian, this), "make a solver");
   check_petsc(SNESSetConvergenceTest(snes_, judge, this, nullptr), "make a solver");
   SNESLineSearch search = nullptr;
@@ -169,15 +170,23 @@ void GridSystems::set_operator() {
   check_petsc(SNESSetJacobian(snes_, seen, matrix_.get(), jacobian, this), "set a matrix");
 }
 
+/// Who tries another step, or other values, would not find more.
+void GridSystems::require_working() const {
+  if (is_broken())
+    throw Error(ExitCode::numerics, "PETSc's solver has failed before in a way that it does not go on from");
+}
+
 void GridSystems::linearise(Tables& tables, const SeriesData& series, StepTime at, double a, double* u, double* slope,
                             bool needs_slope) {
   const CountMemory counted(account_);
+  require_working();
   assemble({tables, series, at, a, nullptr, u, slope}, needs_slope);
 }
 
 void GridSystems::solve_stage(Tables& tables, const SeriesData& series, StepTime at, double a, const double* base,
                               double* y, double* slope) {
   const CountMemory counted(account_);
+  require_working();
   const Stage stage{tables, series, at, a, base, y, slope};
   if (entries_.is_linear())
     correct(stage);
@@ -186,21 +195,21 @@ void GridSystems::solve_stage(Tables& tables, const SeriesData& series, StepTime
 }
 
 /// sign (M (base - y) + a F(y))
-void GridSystems::find_rest(const Stage& stage, double sign, Vec rest) const {
+void GridSystems::find_residual(const Stage& stage, double sign, Vec residual) const {
   double* r = nullptr;
-  VecGetArrayWrite(rest, &r);
+  VecGetArrayWrite(residual, &r);
   at_every_row([&](std::size_t row, std::int64_t i, double mass) {
     r[row] = sign * (mass * stage.base[i] + stage.a * stage.slope[i] - mass * stage.y[i]);
   });
-  VecRestoreArrayWrite(rest, &r);
+  VecRestoreArrayWrite(residual, &r);
 }
 
 /// One linear solve for what y lacks.
 void GridSystems::correct(const Stage& stage) {
   assemble(stage, true);
-  find_rest(stage, 1.0, rest_);
-  std::string failure = solve_linear(rest_, x_, false);
-  if (free_.is_any()) excess_ = free_.balance(rest_, x_);
+  find_residual(stage, 1.0, residual_);
+  std::string failure = solve_linear(residual_, x_, false);
+  if (free_.is_any()) excess_ = free_.balance(residual_, x_);
   const double* change = nullptr;
   VecGetArrayRead(x_, &change);
   at_every_row([&](std::size_t row, std::int64_t i, double) { stage.y[i] += change[row]; });
@@ -212,7 +221,7 @@ void GridSystems::correct(const Stage& stage) {
 /// From stage.y.
 SNESConvergedReason GridSystems::iterate_newton(const Stage& stage) {
   give(stage.y, x_);
-  rests_.clear();
+  residual_norms_.clear();
   thrown_ = nullptr;
   stage_ = &stage;
   linear_.begin();
@@ -222,7 +231,7 @@ SNESConvergedReason GridSystems::iterate_newton(const Stage& stage) {
   stage_ = nullptr;
   is_broken_ = is_broken_ || code != 0;
   if (thrown_) std::rethrow_exception(thrown_);
-  require_success(errors, code, "solve a stage", options_);
+  require_success(errors, code, "solve a stage", options_, linear_.is_warm());
   require_budget();
   take(x_, stage.y);
   SNESConvergedReason reason = SNES_CONVERGED_ITERATING;
@@ -233,7 +242,7 @@ SNESConvergedReason GridSystems::iterate_newton(const Stage& stage) {
 /// Where the Jacobian of the guess is not finite (sqrt(u) at 0), the iteration begins anew, from base + a F(base).
 void GridSystems::iterate(const Stage& stage) {
   SNESConvergedReason reason = iterate_newton(stage);
-  if (reason == SNES_DIVERGED_JACOBIAN_DOMAIN) {
+  if (reason < 0 && !matrix_.is_finite()) {
     at_every_row([&](std::size_t, std::int64_t i, double) { stage.y[i] = stage.base[i]; });
     operators_.rhs(stage.tables, stage.at, stage.y, stage.slope);
     at_every_row([&](std::size_t, std::int64_t i, double mass) { stage.y[i] += mass * stage.a * stage.slope[i]; });
@@ -245,10 +254,10 @@ void GridSystems::iterate(const Stage& stage) {
 
 /// Of the last iterate.
 std::string GridSystems::failure_of_newton(SNESConvergedReason reason) const {
-  std::vector<std::string> rests;
-  for (const double rest : rests_) rests.push_back(fmt::format("{:.1e}", rest));
+  std::vector<std::string> norms;
+  for (const double norm : residual_norms_) norms.push_back(fmt::format("{:.1e}", norm));
   const std::string derivative = matrix_.is_finite() ? "" : bad_derivative(rows());
-  const std::string worst = rests_.empty() || !derivative.empty() ? "" : worst_row(rows(), rest_, x_);
+  const std::string worst = residual_norms_.empty() || !derivative.empty() ? "" : worst_row(rows(), residual_, x_);
   std::string why = SNESConvergedReasons[reason], advice = advice_on(snes_, prefix_);
   if (reason == SNES_DIVERGED_LINEAR_SOLVE) {
     KSPConvergedReason of_linear = KSP_CONVERGED_ITERATING;
@@ -256,10 +265,10 @@ std::string GridSystems::failure_of_newton(SNESConvergedReason reason) const {
     why += fmt::format(": {}", KSPConvergedReasons[of_linear]);
     advice = advice_on(linear_.get(), prefix_);
   }
-  return fmt::format(
-      "Newton's method (SNES) found no solution ({}); what its iterations left of the equations: {}{}{}; {}", why,
-      rests.empty() ? "no number" : join_few(rests), worst.empty() ? "" : ", in the end most in " + worst,
-      derivative.empty() ? "" : "; a derivative is not finite, " + derivative, advice);
+  return fmt::format("Newton's method (SNES) found no solution ({}); residuals of its iterations: {}{}{}; {}", why,
+                     norms.empty() ? "no number" : join_few(norms),
+                     worst.empty() ? "" : ", in the end most in " + worst,
+                     derivative.empty() ? "" : "; a derivative is not finite, " + derivative, advice);
 }
 
 /// Where constants are free, x_ has what stage.y has.
@@ -287,11 +296,10 @@ std::string GridSystems::imbalance(const Stage& stage) {
   return "";
 }
 
-/// What a constraint has too much, beside what it is made of: now, or when it was made of more, for what has decayed
-/// leaves rounding of the size that it had.
+/// What a constraint has too much, beside what it is made of: now, or when it was made of more in this sweep, for what
+/// has decayed leaves rounding of the size that it had.
 bool GridSystems::is_rounding(std::size_t i, std::size_t field, const Stage& stage) {
   constexpr double little = 1e-6, rounding = 1e-10;
-  sizes_.resize(model_.fields.size(), 0.0);
   const double a = std::fabs(stage.a), excess = std::fabs(excess_[i]) / a;
   double now = free_.size(i, x_) / a;
   if (excess > little * now) now = std::max(now, size_of_terms(model_, field, *grid_, *places_, stage.tables, stage.y));
@@ -322,7 +330,10 @@ PetscErrorCode GridSystems::project(KSP /*ksp*/, Vec b, Vec /*x*/, void* self) {
 PetscErrorCode GridSystems::balance(KSP /*ksp*/, Vec b, Vec x, void* self) {
   auto& systems = *static_cast<GridSystems*>(self);
   if (systems.stage_ == nullptr || !systems.is_balancing_ || !systems.free_.is_any()) return 0;
-  return systems.without_throwing([&] { systems.excess_ = systems.free_.balance(b, x); });
+  return systems.without_throwing([&] {
+    systems.excess_ = systems.free_.balance(b, x);
+    for (double& excess : systems.excess_) excess = -excess;  // of -a G, which b has
+  });
 }
 
 /// f = M (y - base) - a F(y)
@@ -332,7 +343,7 @@ PetscErrorCode GridSystems::residual(SNES /*snes*/, Vec x, Vec f, void* self) {
   return systems.without_throwing([&] {
     systems.take(x, stage.y);
     systems.operators_.rhs(stage.tables, stage.at, stage.y, stage.slope);
-    systems.find_rest(stage, -1.0, f);
+    systems.find_residual(stage, -1.0, f);
   });
 }
 
@@ -341,6 +352,9 @@ PetscErrorCode GridSystems::jacobian(SNES /*snes*/, Vec x, Mat /*a*/, Mat /*p*/,
   return systems.without_throwing([&] {
     systems.take(x, systems.stage_->y);
     systems.assemble(*systems.stage_, false);
+    if (systems.matrix_.is_finite()) return;
+    systems.matrix_.become_identity();  // iterations do not survive what is not finite, and judge() is still to come
+    systems.is_current_ = false;
   });
 }
 
@@ -365,17 +379,27 @@ double GridSystems::largest_change(Vec x, Vec step) const {
   return found;
 }
 
+/// Of the norm of the residual, what is not taken away of constraints that know differences alone.
+double GridSystems::without_constants(double norm) {
+  if (!free_.is_any() || !linear_.is_iteration()) return norm;
+  Vec f = nullptr;
+  SNESGetFunction(snes_, &f, nullptr, nullptr);
+  double square = norm * norm;
+  for (const double mean : free_.means(f)) square -= static_cast<double>(grid_->total_cells()) * mean * mean;
+  return std::isnan(square) ? norm : std::sqrt(std::max(square, 0.0));
+}
+
 /// As StageSolver judges, field by field; but where linear systems are solved by iterations, errors fall as far as
 /// those go, and no further, and what is left in the end is as little as linear stages have.
-PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/, PetscReal /*change*/, PetscReal rest,
-                                  SNESConvergedReason* reason, void* self) {
+PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/, PetscReal /*change*/,
+                                  PetscReal residual, SNESConvergedReason* reason, void* self) {
   constexpr double eps = std::numeric_limits<double>::epsilon();
   auto& systems = *static_cast<GridSystems*>(self);
-  systems.rests_.push_back(rest);
+  systems.residual_norms_.push_back(systems.without_constants(residual));
   *reason = SNES_CONVERGED_ITERATING;
-  if (!std::isfinite(rest)) *reason = SNES_DIVERGED_FNORM_NAN;
+  if (!std::isfinite(residual)) *reason = SNES_DIVERGED_FNORM_NAN;
   if (iteration == 0) systems.linear_.aim(LinearSolver::loosest_aim);
-  if (iteration == 0 || !std::isfinite(rest)) return 0;
+  if (iteration == 0 || !std::isfinite(residual)) return 0;
   if (!systems.matrix_.is_finite()) *reason = SNES_DIVERGED_JACOBIAN_DOMAIN;
   if (*reason < 0) return 0;
   Vec x = nullptr, step = nullptr;
@@ -398,7 +422,8 @@ PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/
 /// the end, would be solved for nothing (Eisenstat and Walker, 1996). @param now the largest change.
 void GridSystems::aim_at_next(double now) {
   constexpr double least = 1e-8;
-  const double left = rests_.back() / rests_[rests_.size() - 2], needed = 5.0 * most_left / (left * now);
+  const double left = residual_norms_.back() / residual_norms_[residual_norms_.size() - 2],
+               needed = 5.0 * most_left / (left * now);
   const double wanted = std::max(left * left, needed);
   linear_.aim(std::isnan(wanted) ? LinearSolver::loosest_aim : std::clamp(wanted, least, LinearSolver::loosest_aim));
 }
@@ -451,6 +476,7 @@ void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at,
   look_at_solvers();
   if (account_) account_->restart_peak();
   std::ranges::for_each(a, solve_all);
+  linear_.end_warm_up();
   begin();
   if (!account_) return;
   passing_bytes_ = account_->peak() - account_->used();
@@ -503,22 +529,22 @@ void GridSystems::require_budget() const {
 
 void GridSystems::solve(double* x) {
   const CountMemory counted(account_);
-  give(x, rest_);
-  std::string failure = solve_linear(rest_, x_, false);
-  if (free_.is_any()) free_.balance(rest_, x_);
+  give(x, residual_);
+  std::string failure = solve_linear(residual_, x_, false);
+  if (free_.is_any()) free_.balance(residual_, x_);
   take(x_, x);
   if (!failure.empty()) fail(std::move(failure), x);
 }
 
 void GridSystems::solve_transposed(double* x) {
   const CountMemory counted(account_);
-  give(x, rest_);
-  if (free_.is_any()) free_.balance_transposed(rest_);
-  const std::string failure = solve_linear(rest_, x_, true);
+  give(x, residual_);
+  if (free_.is_any()) free_.balance_transposed(residual_);
+  const std::string failure = solve_linear(residual_, x_, true);
   take(x_, x);
   if (failure.empty()) return;
   PetscReal size = 0.0;
-  VecNorm(rest_, NORM_2, &size);
+  VecNorm(residual_, NORM_2, &size);
   if (std::isfinite(size)) throw NumericsError("a step backward failed: " + failure);  // else steps have failed before
 }
 

@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/petsc.hpp"
 #include "solvers/steppers/implicit/jacobian_entries.hpp"
@@ -49,6 +51,8 @@ class GridSystems final : public StageSystems {
   double solved_to() const override { return linear_.solved_to(); }
   void loosen(double factor) override { linear_.loosen(factor); }
   SolverReport solver_report() const override { return report_; }
+  std::vector<double> sizes_seen() const override { return sizes_; }
+  void set_sizes_seen(std::vector<double> sizes) override { sizes_ = std::move(sizes); }
   StepFailure failure() const override { return {failure_, true}; }
 
  private:
@@ -65,12 +69,14 @@ class GridSystems final : public StageSystems {
   static PetscErrorCode jacobian(SNES snes, Vec x, Mat a, Mat p, void* self);
   static PetscErrorCode project(KSP ksp, Vec b, Vec x, void* self);
   static PetscErrorCode balance(KSP ksp, Vec b, Vec x, void* self);
-  static PetscErrorCode judge(SNES snes, PetscInt iteration, PetscReal x, PetscReal change, PetscReal rest,
+  static PetscErrorCode judge(SNES snes, PetscInt iteration, PetscReal x, PetscReal change, PetscReal residual,
                               SNESConvergedReason* reason, void* self);
   double largest_change(Vec x, Vec step) const;
   void aim_at_next(double now);
+  double without_constants(double norm);
   void make_solvers(const Grid& grid);
   void require_used_options() const;
+  void require_working() const;
   void share_preconditioner();
   bool has_preconditioner() const;
   bool is_broken() const { return is_broken_ || linear_.is_broken(); }
@@ -82,7 +88,7 @@ class GridSystems final : public StageSystems {
   void finish(const Stage& stage, std::string failure);
   std::string imbalance(const Stage& stage);
   bool is_rounding(std::size_t i, std::size_t field, const Stage& stage);
-  void find_rest(const Stage& stage, double sign, Vec rest) const;
+  void find_residual(const Stage& stage, double sign, Vec residual) const;
   std::string solve_linear(Vec b, Vec x, bool is_transposed);
   const Communicator& comm() const { return grid_->communicator(); }
   SystemRows rows() const { return {model_, entries_, *grid_, *places_, a_}; }
@@ -114,7 +120,7 @@ class GridSystems final : public StageSystems {
   const CountedVector<std::int64_t>* places_ = nullptr;
   std::vector<std::int64_t> offsets_;  // of the variables' fields in a block
   SNES snes_ = nullptr;
-  Vec x_ = nullptr, rest_ = nullptr;
+  Vec x_ = nullptr, residual_ = nullptr;
   const Grid* grid_ = nullptr;
   std::shared_ptr<MemoryAccount> account_;  // of what PETSc makes
   std::optional<CountedBytes> of_others_;   // what a package that PETSc calls has taken
@@ -129,7 +135,7 @@ class GridSystems final : public StageSystems {
   std::exception_ptr thrown_;     // by what PETSc called
   // Of Newton's iterations.
   double change_before_ = 0.0;
-  std::vector<double> rests_;
+  std::vector<double> residual_norms_;
   std::string failure_;
 };
 

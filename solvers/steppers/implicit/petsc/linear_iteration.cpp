@@ -15,19 +15,24 @@ namespace {
 /// Of a row: above it, incomplete factors take longer than multigrid (measured with 256 x 256 and 512 x 512 cells),
 /// which is set up once where the matrix is fixed, else for every stage.
 constexpr double longest_for_incomplete_fixed = 256.0, longest_for_incomplete = 400.0;
-/// Of a row, the sum of the others over the diagonal: above them, factors without and with fill grow.
+/// Of a row, `growth` over the diagonal: above them, factors without and with fill grow.
 constexpr double most_without_fill = 1.1, most_with_fill = 2.5;
 
 /// Of the largest rows.
 struct RowSums {
   double all = 0.0, others_over_diagonal = 0.0;
+  /// What lets incomplete factors grow, over the diagonal: of the row's own variable the entries with the diagonal's
+  /// sign, twice (advection by central differences, not diffusion, also not of high order), and those of others, unless
+  /// the row is a constraint: what that follows from is no part of what it is solved by.
+  double growth_over_diagonal = 0.0;
   bool has_positive_diagonal = true;
 };
 
 /// A process's rows of a matrix, in its own columns or in those of others.
 class Rows {
  public:
-  explicit Rows(Mat part) : part_(part) {
+  /// @param numbers of the part's columns in a matrix; null: they differ from the part's by a whole number of cells.
+  explicit Rows(Mat part, const PetscInt* numbers = nullptr) : part_(part), numbers_(numbers) {
     if (part_ == nullptr) return;
     PetscBool is_done = PETSC_FALSE;
     check_petsc(MatGetRowIJ(part_, 0, PETSC_FALSE, PETSC_FALSE, &count_, &begin_, &column_, &is_done),
@@ -51,6 +56,18 @@ class Rows {
       for (PetscInt i = begin_[row]; i < begin_[row + 1]; ++i) all += std::fabs(value_[i]);
     return all;
   }
+  /// See RowSums. @param variables per cell. @param sign of the diagonal.
+  double growth(PetscInt row, PetscInt variables, bool counts_others, double sign) const {
+    double all = 0.0;
+    if (part_ == nullptr) return all;
+    for (PetscInt i = begin_[row]; i < begin_[row + 1]; ++i) {
+      const PetscInt column = numbers_ != nullptr ? numbers_[column_[i]] : column_[i];
+      const bool is_own = column % variables == row % variables, is_diagonal = numbers_ == nullptr && column == row;
+      if (is_own && !is_diagonal) all += std::fabs(value_[i]) + sign * value_[i];
+      if (!is_own && counts_others) all += std::fabs(value_[i]);
+    }
+    return all;
+  }
   double diagonal(PetscInt row) const {
     const PetscInt* const end = column_ + begin_[row + 1];
     const PetscInt* const found = std::find(column_ + begin_[row], end, row);
@@ -59,31 +76,40 @@ class Rows {
 
  private:
   Mat part_;
+  const PetscInt* numbers_;
   PetscInt count_ = 0;
   const PetscInt *begin_ = nullptr, *column_ = nullptr;
   const PetscScalar* value_ = nullptr;
 };
 
-RowSums largest_rows(Mat matrix) {
+RowSums largest_rows(Mat matrix, const std::vector<bool>& constrained) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   const MatrixParts parts = parts_of(matrix);
-  const Rows own(parts.own), others(parts.others);
-  std::array<double, 3> largest{0.0, 0.0, -std::numeric_limits<double>::infinity()};
+  const Rows own(parts.own), others(parts.others, parts.columns_of_others);
+  const auto variables = static_cast<PetscInt>(constrained.size());
+  std::array<double, 4> largest{0.0, 0.0, 0.0, -infinity};
   for (PetscInt row = 0; row < own.count(); ++row) {
     const double sum = own.sum(row) + others.sum(row), diagonal = own.diagonal(row), size = std::fabs(diagonal);
+    const bool counts_others = !constrained[static_cast<std::size_t>(row % variables)];
+    const double sign = diagonal < 0.0 ? -1.0 : 1.0;
+    const double growth =
+        own.growth(row, variables, counts_others, sign) + others.growth(row, variables, counts_others, sign);
     largest[0] = std::max(largest[0], sum);
-    largest[1] = std::max(largest[1], size > 0.0 ? (sum - size) / size : std::numeric_limits<double>::infinity());
-    largest[2] = std::max(largest[2], -diagonal);
+    largest[1] = std::max(largest[1], size > 0.0 ? (sum - size) / size : infinity);
+    largest[2] = std::max(largest[2], size > 0.0 ? growth / size : infinity);
+    largest[3] = std::max(largest[3], -diagonal);
   }
-  MPI_Allreduce(MPI_IN_PLACE, largest.data(), 3, MPI_DOUBLE, MPI_MAX,
+  MPI_Allreduce(MPI_IN_PLACE, largest.data(), 4, MPI_DOUBLE, MPI_MAX,
                 PetscObjectComm(reinterpret_cast<PetscObject>(matrix)));
-  return {largest[0], largest[1], largest[2] < 0.0};
+  return {largest[0], largest[1], largest[2], largest[3] < 0.0};
 }
 
-Preconditioning preconditioning_for(const RowSums& rows, bool is_fixed) {
-  if (rows.others_over_diagonal > most_with_fill) return Preconditioning::diagonal;
-  if (rows.others_over_diagonal > most_without_fill) return Preconditioning::incomplete_filled;
+/// Multigrid does not see through several constraints that follow from each other (a velocity from a stream function).
+Preconditioning preconditioning_for(const RowSums& rows, bool is_fixed, std::ptrdiff_t constraints) {
+  if (rows.growth_over_diagonal > most_with_fill) return Preconditioning::diagonal;
+  if (rows.growth_over_diagonal > most_without_fill || constraints > 1) return Preconditioning::incomplete_filled;
   const double longest = is_fixed ? longest_for_incomplete_fixed : longest_for_incomplete;
-  return rows.all > longest ? Preconditioning::multigrid : Preconditioning::incomplete;
+  return rows.all > longest || constraints > 0 ? Preconditioning::multigrid : Preconditioning::incomplete;
 }
 
 /// Of fill.
@@ -113,11 +139,6 @@ void set_incomplete(PC pc, const LinearIteration& iteration) {
   if (is_alone) check_petsc(PCFactorSetLevels(pc, levels_of(iteration)), "choose a preconditioner");
 }
 
-void set_multigrid(PC pc) {
-  check_petsc(PCSetType(pc, PCGAMG), "choose a preconditioner");
-  check_petsc(PCGAMGSetReuseInterpolation(pc, PETSC_FALSE), "choose a preconditioner");  // of matrices before
-}
-
 }  // namespace
 
 bool is_symmetric(Mat matrix) {
@@ -128,24 +149,26 @@ bool is_symmetric(Mat matrix) {
   return is_its_transpose == PETSC_TRUE;
 }
 
-LinearIteration iteration_for(Mat matrix, bool is_fixed, bool has_constraints) {
+LinearIteration iteration_for(Mat matrix, bool is_fixed, const std::vector<bool>& constrained) {
   constexpr double rounding = 1e-12;
-  RowSums rows = largest_rows(matrix);
+  const RowSums rows = largest_rows(matrix, constrained);
   const bool is_definite = rows.has_positive_diagonal && rows.others_over_diagonal <= 1.0 + rounding;
-  if (has_constraints) rows.all = std::numeric_limits<double>::infinity();
-  return {is_fixed && is_definite && is_symmetric(matrix), preconditioning_for(rows, is_fixed)};
+  return {is_fixed && is_definite && is_symmetric(matrix),
+          preconditioning_for(rows, is_fixed, std::ranges::count(constrained, true))};
 }
 
 void set_iteration(KSP solver, const LinearIteration& iteration) {
   PC pc = nullptr;
   check_petsc(KSPGetPC(solver, &pc), "choose a linear solver");
   check_petsc(KSPSetType(solver, iteration.is_symmetric ? KSPCG : KSPBCGSL), "choose a linear solver");
+  check_petsc(PCSetType(pc, PCNONE), "choose a preconditioner");  // one of the same type would keep what it had read
   switch (iteration.by) {
     case Preconditioning::incomplete:
     case Preconditioning::incomplete_filled:
       return set_incomplete(pc, iteration);
     case Preconditioning::multigrid:
-      return set_multigrid(pc);
+      check_petsc(PCSetType(pc, PCGAMG), "choose a preconditioner");
+      return;
     case Preconditioning::diagonal:
       check_petsc(PCSetType(pc, PCJACOBI), "choose a preconditioner");
   }

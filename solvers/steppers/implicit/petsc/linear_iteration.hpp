@@ -22,11 +22,13 @@ struct LinearIteration {
 
 /// From the matrix alone, and whether it is fixed, the same in all steps: whether it is symmetric, where it is fixed,
 /// and certainly positive definite (no row's other entries outweigh its diagonal), its largest row (1 + 8 a D / h^2 for
-/// diffusion on a plane) and whether a row's diagonal outweighs the others. Incomplete factors serve until diffusion
-/// reaches far in a step, then multigrid. Advection that outweighs the diagonal makes them grow without bounds: with
-/// one level of fill that begins later, and inverting the diagonal alone is never wrong. Diffusion in constraints
-/// reaches everywhere. Collective.
-LinearIteration iteration_for(Mat matrix, bool is_fixed, bool has_constraints);
+/// diffusion on a plane) and how far what is not diffusion outweighs a row's diagonal. Incomplete factors serve until
+/// diffusion reaches far in a step, then multigrid. Advection that outweighs the diagonal makes them grow without
+/// bounds: with one level of fill that begins later, and inverting the diagonal alone is never wrong. Diffusion in a
+/// constraint reaches everywhere; several constraints together are no diffusion. Rows of a cell follow each other.
+/// Collective.
+/// @param constrained whether a variable has a constraint, by variable.
+LinearIteration iteration_for(Mat matrix, bool is_fixed, const std::vector<bool>& constrained);
 /// Whether it is its own transpose but for rounding. Collective.
 bool is_symmetric(Mat matrix);
 

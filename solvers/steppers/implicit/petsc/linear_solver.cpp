@@ -29,43 +29,66 @@ constexpr double never_diverged = 1e300;
 constexpr double most_left = 1e-9, most_beside_tolerance = 1e3;
 constexpr double loosest = 0.5;  // a tolerance that still solves something
 
-/// A matrix with its entries' absolute values, while it lives.
-class AbsoluteMatrix {
+/// The entries of a matrix by their absolute values, while it lives; solvers do not see that they had others.
+class AbsoluteEntries {
  public:
-  explicit AbsoluteMatrix(Mat of) {
-    check_petsc(MatDuplicate(of, MAT_COPY_VALUES, &matrix_), "look at a solution");
-    const MatrixParts parts = parts_of(matrix_);
-    for (Mat part : {parts.own, parts.others})
-      if (part != nullptr) take_absolute_values(part);
+  /// @param negative room for a bit per entry; outlives it.
+  AbsoluteEntries(Mat matrix, CountedVector<std::uint64_t>& negative) : parts_(parts_of(matrix)), negative_(negative) {
+    std::ranges::fill(negative_, 0);
+    change([&](double& value, std::size_t i) {
+      if (!std::signbit(value)) return;
+      negative_[i / 64] |= std::uint64_t{1} << (i % 64);
+      value = -value;
+    });
   }
-  ~AbsoluteMatrix() { MatDestroy(&matrix_); }
-  AbsoluteMatrix(const AbsoluteMatrix&) = delete;
-  AbsoluteMatrix& operator=(const AbsoluteMatrix&) = delete;
-  Mat get() const { return matrix_; }
+  ~AbsoluteEntries() {
+    change([&](double& value, std::size_t i) {
+      if ((negative_[i / 64] >> (i % 64) & 1U) != 0) value = -value;
+    });
+  }
+  AbsoluteEntries(const AbsoluteEntries&) = delete;
+  AbsoluteEntries& operator=(const AbsoluteEntries&) = delete;
+
+  static std::size_t count(Mat matrix) {
+    const MatrixParts parts = parts_of(matrix);
+    return entries(parts.own) + entries(parts.others);
+  }
 
  private:
-  static void take_absolute_values(Mat part) {
-    MatInfo info;
-    double* values = nullptr;
-    check_petsc(MatGetInfo(part, MAT_LOCAL, &info), "look at a solution");
-    check_petsc(MatSeqAIJGetArray(part, &values), "look at a solution");
-    for (auto i = static_cast<std::int64_t>(info.nz_used) - 1; i >= 0; --i) values[i] = std::fabs(values[i]);
-    MatSeqAIJRestoreArray(part, &values);
+  static std::size_t entries(Mat part) {
+    MatInfo info{};
+    if (part != nullptr) check_petsc(MatGetInfo(part, MAT_LOCAL, &info), "look at a matrix");
+    return static_cast<std::size_t>(info.nz_used);
+  }
+  template <class Change>
+  void change(const Change& each) {
+    std::size_t first = 0;
+    for (Mat part : {parts_.own, parts_.others}) {
+      if (part == nullptr) continue;
+      const double* values = nullptr;
+      MatSeqAIJGetArrayRead(part, &values);  // with another call it would count as changed, and factors as outdated
+      const std::size_t own = entries(part);
+      for (std::size_t i = 0; i < own; ++i) each(const_cast<double&>(values[i]), first + i);
+      MatSeqAIJRestoreArrayRead(part, &values);
+      first += own;
+    }
   }
 
-  Mat matrix_ = nullptr;
+  MatrixParts parts_;
+  CountedVector<std::uint64_t>& negative_;
 };
 
 }  // namespace
 
-void require_success(const PetscErrors& errors, PetscErrorCode code, const char* what, const PetscOptions& options) {
+void require_success(const PetscErrors& errors, PetscErrorCode code, const char* what, const PetscOptions& options,
+                     bool is_warm) {
   if (code == 0) return;
-  if (code == PETSC_ERR_MEM || options.empty()) errors.check(code, what);
+  if (code == PETSC_ERR_MEM || options.empty() || is_warm) errors.check(code, what);
   errors.check_options(code, options.origin(), options.text());
 }
 
 LinearSolver::~LinearSolver() {
-  VecDestroy(&left_);
+  for (Vec* const vector : {&left_, &sizes_, &terms_}) VecDestroy(vector);
 }
 
 void LinearSolver::prepare(KSP ksp, const Communicator& comm, int dimensions) {
@@ -89,6 +112,10 @@ bool LinearSolver::choose() {
   if (is_direct ? !choose_factors() : !choose_iteration()) return false;
   const PetscErrors errors;
   errors.check_options(KSPSetFromOptions(ksp_), options_.origin(), options_.text());
+  PC pc = nullptr;
+  check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
+  check_petsc(PCGAMGSetReuseInterpolation(pc, PETSC_FALSE),
+              "choose a linear solver");           // of matrices before, if it is one
   is_chosen_ = is_direct && !entries_.is_fixed();  // others are symmetric or not by parameters' values
   return true;
 }
@@ -115,11 +142,12 @@ bool LinearSolver::choose_factors() {
 
 /// @returns whether that is another than before.
 bool LinearSolver::choose_iteration() {
-  const bool has_constraints =
-      std::ranges::any_of(entries_.variables(), [](const SystemVariable& v) { return v.mass == 0.0; });
-  const LinearIteration iteration = iteration_for(matrix_.get(), entries_.is_fixed(), has_constraints);
+  std::vector<bool> constrained;
+  for (const SystemVariable& variable : entries_.variables()) constrained.push_back(variable.mass == 0.0);
+  const LinearIteration iteration = iteration_for(matrix_.get(), entries_.is_fixed(), constrained);
   if (iteration_ == iteration) return false;
   iteration_ = iteration;
+  make_room_to_look();
   check_petsc(KSPSetTolerances(ksp_, loosest_aim, 1e-300, never_diverged, 1000), "choose a linear solver");
   set_iteration(ksp_, iteration);
   if (defaults_) begin();  // PETSc may be about to set it up
@@ -143,7 +171,7 @@ double LinearSolver::tolerance() const {
 }
 
 void LinearSolver::aim(double relative) {
-  if (iteration_ && !has_given_tolerance_ && tolerance() > 0.0) set_tolerance(relative);
+  if (is_iteration() && !has_given_tolerance_) set_tolerance(relative);
 }
 
 void LinearSolver::set_tolerance(double relative) {
@@ -176,12 +204,12 @@ void LinearSolver::run(Vec b, Vec x, bool is_transposed) {
   const PetscErrors errors;
   KSPSetReusePreconditioner(ksp_, PETSC_FALSE);
   const double usual = tolerance(), precise = has_given_tolerance_ ? usual : linear_tolerance;
-  const bool changes = iteration_ && usual > 0.0;
+  const bool changes = is_iteration();
   if (changes) set_tolerance(looser_ == 1.0 ? precise : std::min(looser_ * precise, loosest));
   solved_to_ = tolerance();
   const PetscErrorCode code = is_transposed ? KSPSolveTranspose(ksp_, b, x) : KSPSolve(ksp_, b, x);
   is_broken_ = is_broken_ || code != 0;
-  require_success(errors, code, "solve a linear system", options_);
+  require_success(errors, code, "solve a linear system", options_, is_warm_);
   if (changes) set_tolerance(usual);
   if (!is_within_newton) end();
 }
@@ -234,26 +262,33 @@ void LinearSolver::look_at(Vec b, Vec x, bool is_transposed) const {
 
 /// Whether what is left (look_at()) is no more than rounding, row by row, beside the terms that cancel there: where
 /// fields are of very different size, that may be large beside the right-hand side (Oettli and Prager, 1964).
-bool LinearSolver::is_rounding(Vec b, Vec x, bool is_transposed) const {
+bool LinearSolver::is_rounding(Vec b, Vec x, bool is_transposed) {
   constexpr double rounding = 1e-12;
-  const AbsoluteMatrix matrix(matrix_.get());
-  Vec size = nullptr, terms = nullptr;
-  check_petsc(VecDuplicate(x, &size), "look at a solution");
-  check_petsc(VecDuplicate(b, &terms), "look at a solution");
-  VecCopy(x, size);
-  VecAbs(size);
-  check_petsc(is_transposed ? MatMultTranspose(matrix.get(), size, terms) : MatMult(matrix.get(), size, terms),
-              "look at a solution");
-  VecCopy(b, size);
-  VecAbs(size);
-  VecAXPY(terms, 1.0, size);
+  make_room_to_look();
+  VecCopy(x, sizes_);
+  VecAbs(sizes_);
+  {
+    const AbsoluteEntries absolute(matrix_.get(), negative_);
+    check_petsc(
+        is_transposed ? MatMultTranspose(matrix_.get(), sizes_, terms_) : MatMult(matrix_.get(), sizes_, terms_),
+        "look at a solution");
+  }
+  VecCopy(b, sizes_);
+  VecAbs(sizes_);
+  VecAXPY(terms_, 1.0, sizes_);
   VecAbs(left_);
-  VecAXPY(left_, -rounding, terms);
+  VecAXPY(left_, -rounding, terms_);
   PetscReal largest = 0.0;
   VecMax(left_, nullptr, &largest);
-  VecDestroy(&size);
-  VecDestroy(&terms);
   return largest <= 0.0;
+}
+
+/// Once, for is_rounding().
+void LinearSolver::make_room_to_look() {
+  if (terms_ != nullptr) return;
+  check_petsc(VecDuplicate(left_, &sizes_), "look at a solution");
+  check_petsc(VecDuplicate(left_, &terms_), "look at a solution");
+  negative_.resize((AbsoluteEntries::count(matrix_.get()) + 63) / 64);
 }
 
 /// Where it leaves most, for messages.

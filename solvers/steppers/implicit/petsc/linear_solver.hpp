@@ -4,10 +4,12 @@
 #include <petscksp.h>
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "runtime/memory.hpp"
 #include "runtime/petsc.hpp"
 #include "runtime/petsc_options.hpp"
 #include "solvers/steppers/implicit/petsc/grid_matrix.hpp"
@@ -44,8 +46,8 @@ class LinearSolver {
   void end() { defaults_.reset(); }
   /// What is solved next is another system.
   void matrix_changed() { is_proved_ = {}; }
-  /// Whether that is what was chosen; options may have made it factors.
-  bool is_iteration() const { return iteration_.has_value(); }
+  /// Whether it solves up to a tolerance: iterations that were chosen, unless options have made factors of them.
+  bool is_iteration() const { return iteration_ && tolerance() > 0.0; }
   /// 0 where it does not iterate.
   double tolerance() const;
   /// Within Newton's method, what the next solve may leave, where iterations were chosen and no option says that;
@@ -59,8 +61,11 @@ class LinearSolver {
   double solved_to() const { return solved_to_; }
   /// Solves to so many times the tolerance from now on.
   void loosen(double factor) { looser_ = factor; }
-  /// PETSc has failed in it, and left it in a state in which it must not be destroyed.
+  /// PETSc has failed in it, and left it in a state in which it must not be destroyed, nor used.
   bool is_broken() const { return is_broken_; }
+  /// Options that PETSc cannot follow have shown themselves by now.
+  void end_warm_up() { is_warm_ = true; }
+  bool is_warm() const { return is_warm_; }
   KSP get() const { return ksp_; }
 
  private:
@@ -72,7 +77,8 @@ class LinearSolver {
   std::string judge(bool is_transposed, Vec b, Vec x, const SystemRows& rows) const;
   std::string prove(bool is_transposed, Vec b, Vec x, const SystemRows& rows);
   void look_at(Vec b, Vec x, bool is_transposed) const;
-  bool is_rounding(Vec b, Vec x, bool is_transposed) const;
+  bool is_rounding(Vec b, Vec x, bool is_transposed);
+  void make_room_to_look();
   std::string worst_of(Vec b, Vec x, const SystemRows& rows) const;
   bool is_symmetric() const;
   void require_transpose() const;
@@ -85,6 +91,8 @@ class LinearSolver {
   int dimensions_ = 1;
   KSP ksp_ = nullptr;
   Vec left_ = nullptr;
+  Vec sizes_ = nullptr, terms_ = nullptr;  // for is_rounding(), with the signs of the matrix's entries
+  CountedVector<std::uint64_t> negative_;
   bool is_chosen_ = false;                     // for all matrices to come
   std::optional<bool> has_symmetric_factors_;  // which they are, where it has any
   std::optional<LinearIteration> iteration_;   // which it is, where it is one
@@ -92,10 +100,12 @@ class LinearSolver {
   std::optional<DefaultOptions> defaults_;
   bool has_given_tolerance_ = false;  // by options
   double solved_to_ = 0.0, looser_ = 1.0;
-  bool is_broken_ = false;
+  bool is_broken_ = false, is_warm_ = false;
 };
 
-/// @throws InputError where options are given, else NumericsError; ResourceError where memory lacks.
-void require_success(const PetscErrors& errors, PetscErrorCode code, const char* what, const PetscOptions& options);
+/// @param is_warm whether solvers have worked with their options before. @throws InputError where these may be wrong,
+/// else NumericsError; ResourceError where memory lacks.
+void require_success(const PetscErrors& errors, PetscErrorCode code, const char* what, const PetscOptions& options,
+                     bool is_warm);
 
 }  // namespace hindsight

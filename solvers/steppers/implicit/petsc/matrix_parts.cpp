@@ -10,7 +10,7 @@ MatrixParts parts_of(Mat matrix) {
               "look at a matrix");
   MatrixParts parts{matrix};
   if (is_distributed == PETSC_TRUE)
-    check_petsc(MatMPIAIJGetSeqAIJ(matrix, &parts.own, &parts.others, nullptr), "look at a matrix");
+    check_petsc(MatMPIAIJGetSeqAIJ(matrix, &parts.own, &parts.others, &parts.columns_of_others), "look at a matrix");
   return parts;
 }
 

@@ -9,6 +9,7 @@ namespace hindsight {
 /// none.
 struct MatrixParts {
   Mat own = nullptr, others = nullptr;
+  const PetscInt* columns_of_others = nullptr;  ///< in the whole matrix
 };
 MatrixParts parts_of(Mat matrix);
 

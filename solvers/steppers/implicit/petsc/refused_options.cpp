@@ -31,6 +31,8 @@ void refuse_by_name(const PetscOptions& options, const std::string& prefix) {
       {"ksp_initial_guess_nonzero", replayed},
       {"ksp_diagonal_scale", kept},
       {"pc_factor_in_place", kept},
+      {"pc_gamg_reuse_interpolation", replayed},
+      {"pc_hmg_reuse_interpolation", replayed},
   };
   for (const auto& [name, why] : refused) {
     const std::string option = prefix + name;
@@ -43,8 +45,8 @@ void refuse_by_name(const PetscOptions& options, const std::string& prefix) {
 
 void refuse_counts(const PetscOptions& options, const std::string& prefix) {
   const PetscErrors errors;
-  for (const char* const name : {"snes_max_it", "snes_max_funcs", "snes_lag_jacobian", "snes_lag_preconditioner",
-                                 "ksp_max_it", "ksp_gmres_restart"}) {
+  for (const char* const name :
+       {"snes_max_it", "snes_max_funcs", "snes_lag_jacobian", "snes_lag_preconditioner", "ksp_max_it"}) {
     const std::string option = prefix + name;
     PetscInt count = 1;
     PetscBool is_given = PETSC_FALSE;

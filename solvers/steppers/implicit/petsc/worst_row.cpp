@@ -50,12 +50,12 @@ struct Row {
   std::size_t number = 0;
 };
 
-Row worst_of_rank(const SystemRows& rows, const double* rest, const std::vector<double>& sizes) {
+Row worst_of_rank(const SystemRows& rows, const double* residual, const std::vector<double>& sizes) {
   Row worst;
   for (std::size_t row = 0; row < rows.places.size() * sizes.size(); ++row) {
     const std::size_t v = row % sizes.size();
     const double scale = largest_entry(rows, row / sizes.size(), v) * (sizes[v] > 0.0 ? sizes[v] : 1.0);
-    double size = std::fabs(rest[row]) / (scale > 0.0 ? scale : 1.0);
+    double size = std::fabs(residual[row]) / (scale > 0.0 ? scale : 1.0);
     if (!std::isfinite(size)) size = std::numeric_limits<double>::infinity();
     if (size > worst.size) worst = {size, row};
   }
@@ -64,14 +64,14 @@ Row worst_of_rank(const SystemRows& rows, const double* rest, const std::vector<
 
 }  // namespace
 
-std::string worst_row(const SystemRows& rows, Vec rest, Vec values) {
+std::string worst_row(const SystemRows& rows, Vec residual, Vec values) {
   const double *left = nullptr, *value = nullptr;
   VecGetArrayRead(values, &value);
   const std::vector<double> sizes = largest_of(rows, value);
   VecRestoreArrayRead(values, &value);
-  VecGetArrayRead(rest, &left);
+  VecGetArrayRead(residual, &left);
   const Row own = worst_of_rank(rows, left, sizes);
-  VecRestoreArrayRead(rest, &left);
+  VecRestoreArrayRead(residual, &left);
   const Communicator& comm = rows.grid.communicator();
   const double largest = comm.max(own.size);
   const bool is_worst = own.size == largest && largest > 0.0;

@@ -22,7 +22,7 @@ struct SystemRows {
 
 /// The equation and the cell where most is left, beside the matrix's row and the largest value of the equation's field:
 /// "dt(u) at x = 0.5". Empty: nothing is left. Collective, the same on all ranks.
-std::string worst_row(const SystemRows& rows, Vec rest, Vec values);
+std::string worst_row(const SystemRows& rows, Vec residual, Vec values);
 /// The first derivative that is not finite: "that of dt(u) with respect to v at x = 0.5". Empty: all are. Collective,
 /// the same on all ranks.
 std::string bad_derivative(const SystemRows& rows);
