@@ -18,6 +18,7 @@ Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, 
       std::make_shared<Simulation>(read_problem(case_), comm,
                                    Simulation::Wants{.adjoint = has_adjoint,
                                                      .tangent = sensitivities == Sensitivities::adjoint_and_tangent,
+                                                     .values_change = options_.gradients > 1,
                                                      .machine = options_.machine.get()});
   notes_ = notes_on(case_, *simulation_);
   if (options_.journal != nullptr && options_.journal->moves() && simulation_->stepper().solved_to() > 0.0)

@@ -14,7 +14,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   const CountMemory counted(memory_);
   require_memory_of_steps(spec_.steps, spec_.rules, comm);
   problem_ =
-      std::make_unique<Discretisation>(spec_, comm, Stepper::Wants{wants.adjoint, wants.tangent}, *wants.machine);
+      std::make_unique<Discretisation>(spec_, comm, Stepper::Wants{.adjoint = wants.adjoint, .tangent = wants.tangent, .values_change = wants.values_change}, *wants.machine);
   parameters_ = std::make_unique<Parameters>(*problem_);
   require_memory(least_memory(), spec_.axes, comm, machine());
   problem_->make_grid();

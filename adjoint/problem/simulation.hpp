@@ -41,6 +41,7 @@ class Simulation {
  public:
   struct Wants {
     bool adjoint = false, tangent = false;
+    bool values_change = false;           ///< Stepper::Wants
     Machine* machine = &Machine::host();  ///< must outlive the simulation
   };
   /// Builds, compiles, allocates. Collective.

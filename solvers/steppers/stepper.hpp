@@ -37,6 +37,7 @@ class Stepper {
     std::optional<Tolerances> tolerances = {};  ///< by which try_step() measures errors
     double theta = 0.5;                         ///< the weight of the new state, where Method::has_theta
     PetscOptions petsc = {};                    ///< of PETSc's solvers, where steps are implicit
+    bool values_change = false;                 ///< unknowns will have other values than the first, as in an inversion
   };
   virtual ~Stepper() = default;
 

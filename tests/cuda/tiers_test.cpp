@@ -37,7 +37,7 @@ std::unique_ptr<Session> check(const std::vector<std::string>& set, const std::s
 }
 
 TEST(DeviceTiers, MemoryAlone) {
-  EXPECT_EQ(check({})->plan().kind->name, "store-all");
+  EXPECT_EQ(check({}, "forward=1e-3,reverse=3e-3")->plan().kind->name, "store-all");  // measured, it may be another
   const auto few = check({"checkpoints.device=6 slots", "checkpoints.host=2 slots"});
   EXPECT_LE(few->plan().schedule.predicted.peak[0], 6);
 }

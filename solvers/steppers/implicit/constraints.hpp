@@ -16,8 +16,9 @@ namespace hindsight {
 /// ModelOperators.
 class Constraints {
  public:
-  /// @param petsc see Stepper::Wants; options have the prefix -constraint_. model and active outlive it.
-  Constraints(const Model& model, const Active& active, const Derivatives& wanted, const PetscOptions& petsc);
+  /// @param petsc, values_change see Stepper::Wants; options have the prefix -constraint_. model and active outlive it.
+  Constraints(const Model& model, const Active& active, const Derivatives& wanted, const PetscOptions& petsc,
+              bool values_change);
 
   ModelOperators& operators() { return operators_; }
   const ModelOperators& operators() const { return operators_; }

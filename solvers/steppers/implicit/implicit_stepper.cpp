@@ -20,11 +20,12 @@ ImplicitStepper::ImplicitStepper(Model model, const Active& active, Wants wants,
       factors_(solves == Solves::linear_systems || wants_.adjoint || wants_.tangent) {
   add_operators(operators_);
   if (solves != Solves::nothing) {
-    systems_ = make_stage_systems(model_, active_, operators_, {all_variables(model_), "step_", wants_.petsc});
+    systems_ = make_stage_systems(model_, active_, operators_, {all_variables(model_), "step_", wants_.petsc, wants_.values_change});
     add_kernels(systems_->kernels());
   }
   if (!model_.has_constraints()) return;
-  constraints_.emplace(model_, active_, Derivatives{wants_.adjoint, wants_.tangent}, wants_.petsc);
+  constraints_.emplace(model_, active_, Derivatives{wants_.adjoint, wants_.tangent}, wants_.petsc,
+                       wants_.values_change);
   add_operators(constraints_->operators());
   add_kernels(constraints_->system_kernels());
 }

@@ -57,7 +57,7 @@ std::vector<SystemVariable> constrained_variables(const Model& model) {
 
 JacobianEntries::JacobianEntries(const Model& model, const Active& active, std::vector<SystemVariable> variables,
                                  const std::string& prefix)
-    : model_(model), variables_(std::move(variables)), kernels_(model, active, prefix + "jacobian_") {
+    : model_(model), active_(active), variables_(std::move(variables)), kernels_(model, active, prefix + "jacobian_") {
   Graph& graph = *model.graph;
   for (const std::string& field : model.fields) {
     state_.push_back(graph.field(StageNames::stage(field, stage)).node().symbol);
@@ -160,6 +160,17 @@ void JacobianEntries::find_dependence(const std::vector<Expr>& slopes) {
       reads_state[id] = reads_state[id] || reads_state[node.args[i]];
     const bool compares = node.op == Op::less || node.op == Op::less_equal || node.op == Op::equal;
     is_linear_ = is_linear_ && !(compares && reads_state[id]);
+  }
+  std::vector<Expr> all = written_;
+  for (const Uniform& uniform : uniform_) all.push_back(uniform.value);
+  for (const NodeId id : reachable(all)) {
+    const Node& node = graph[id];
+    if (node.op == Op::field || node.op == Op::scalar) {
+      const std::vector<std::string>& names = node.op == Op::field ? graph.fields() : graph.scalars();
+      const std::vector<std::string>& unknown_ones = node.op == Op::field ? active_.parameter_fields : active_.scalars;
+      depends_on_unknowns_ =
+          depends_on_unknowns_ || is_among(unknown_ones, names[static_cast<std::size_t>(node.symbol)]);
+    }
   }
   for (const NodeId id : reachable(written_)) {
     const Node& node = graph[id];

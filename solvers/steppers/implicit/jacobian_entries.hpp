@@ -53,6 +53,8 @@ class JacobianEntries {
   bool is_linear() const { return is_linear_; }
   /// Whether J depends on parameters and places alone.
   bool is_fixed() const { return is_fixed_; }
+  /// Whether it depends on any that are unknown.
+  bool depends_on_unknowns() const { return depends_on_unknowns_; }
   KernelSet& kernels() { return kernels_; }
   const KernelSet& kernels() const { return kernels_; }
 
@@ -74,8 +76,9 @@ class JacobianEntries {
   void find_dependence(const std::vector<Expr>& slopes);
 
   const Model& model_;
+  const Active& active_;
   std::vector<SystemVariable> variables_;
-  bool is_linear_ = true, is_fixed_ = true;
+  bool is_linear_ = true, is_fixed_ = true, depends_on_unknowns_ = false;
   KernelSet kernels_;
   std::optional<EvaluationTime> time_;
   std::vector<int> state_, slope_;  // symbols

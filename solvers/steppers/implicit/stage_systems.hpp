@@ -65,6 +65,7 @@ struct SystemWants {
   std::vector<SystemVariable> variables;
   std::string prefix;  ///< of its arrays, and of its options for PETSc: "-" + prefix
   PetscOptions petsc;  ///< see Stepper::Wants
+  bool values_change = false;  ///< the same
 };
 
 /// Dense systems of each cell for models that read no neighbours, else one of all cells. @param operators of the model;

@@ -28,6 +28,7 @@ GridSystems::GridSystems(const Model& model, const Active& active, ModelOperator
       operators_(operators),
       options_(std::move(wants.petsc)),
       prefix_("-" + wants.prefix),
+      values_change_(wants.values_change),
       entries_(model, active, std::move(wants.variables), wants.prefix),
       matrix_(model, entries_),
       linear_(options_, prefix_, matrix_, entries_),
@@ -449,7 +450,6 @@ std::string GridSystems::solve_linear(Vec b, Vec x, bool is_transposed) {
 void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at, std::span<const double> a, double* u,
                           double* x, double* slope, bool transposed) {
   constexpr double little = 1e-6;  // of a step, so that Newton's method ends soon
-  constexpr std::int64_t share_in_reserve = 16;
   const CountMemory counted(account_);
   const std::int64_t before = account_ ? account_->used() : 0;
   const std::int64_t stride = grid_->layout().field_stride, all = stride * std::ssize(model_.fields);
@@ -471,18 +471,35 @@ void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at,
       if (is_broken()) throw;
     }
   };
-  std::ranges::for_each(a, solve_all);
+  const auto solve_each = [&] { std::ranges::for_each(a, solve_all); };
+  solve_each();
   require_used_options();
   look_at_solvers();
   if (account_) account_->restart_peak();
-  std::ranges::for_each(a, solve_all);
+  solve_each();
   linear_.end_warm_up();
   begin();
   if (!account_) return;
   passing_bytes_ = account_->peak() - account_->used();
-  // What multigrid makes follows from the values of the matrix.
-  if (linear_.is_iteration() && !(entries_.is_fixed() && a.size() == 1))
-    passing_bytes_ += (account_->peak() - before) / share_in_reserve;
+  const bool may_change = !entries_.is_fixed() || a.size() > 1 || (values_change_ && entries_.depends_on_unknowns());
+  if (transposed && linear_.is_iteration() && may_change) passing_bytes_ += reserve_for_others(before, solve_each);
+}
+
+/// Of a matrix that may become another: multigrid may be chosen then, and what that makes follows from the values.
+std::int64_t GridSystems::reserve_for_others(std::int64_t before, const std::function<void()>& solve_all) {
+  constexpr std::int64_t share_in_reserve = 16;
+  const std::int64_t peak = account_->peak();
+  std::int64_t most = peak;
+  if (!linear_.has_multigrid()) {
+    linear_.choose_multigrid(true);
+    account_->restart_peak();
+    solve_all();
+    most = std::max(peak, account_->peak());
+    linear_.choose_multigrid(false);
+    solve_all();
+    begin();
+  }
+  return most - peak + (most - before) / share_in_reserve;
 }
 
 /// The solvers that were chosen, and packages that take memory past PETSc.

@@ -4,6 +4,7 @@
 #include <petscsnes.h>
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -74,6 +75,7 @@ class GridSystems final : public StageSystems {
   double largest_change(Vec x, Vec step) const;
   void aim_at_next(double now);
   double without_constants(double norm);
+  std::int64_t reserve_for_others(std::int64_t before, const std::function<void()>& solve_all);
   void make_solvers(const Grid& grid);
   void require_used_options() const;
   void require_working() const;
@@ -110,6 +112,7 @@ class GridSystems final : public StageSystems {
   ModelOperators& operators_;
   PetscOptions options_;
   std::string prefix_;
+  bool values_change_;
   std::optional<GivenOptions> given_;  // by options_
   JacobianEntries entries_;
   GridMatrix matrix_;

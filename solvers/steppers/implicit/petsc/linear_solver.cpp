@@ -144,7 +144,8 @@ bool LinearSolver::choose_factors() {
 bool LinearSolver::choose_iteration() {
   std::vector<bool> constrained;
   for (const SystemVariable& variable : entries_.variables()) constrained.push_back(variable.mass == 0.0);
-  const LinearIteration iteration = iteration_for(matrix_.get(), entries_.is_fixed(), constrained);
+  LinearIteration iteration = iteration_for(matrix_.get(), entries_.is_fixed(), constrained);
+  if (only_multigrid_) iteration.by = Preconditioning::multigrid;
   if (iteration_ == iteration) return false;
   iteration_ = iteration;
   make_room_to_look();

@@ -41,6 +41,9 @@ class LinearSolver {
   /// For the matrix as it is, from its values and the equations alone: a process that goes on chooses the same.
   /// @returns whether that is another than before.
   bool choose();
+  /// To see what that takes, choose() chooses multigrid wherever it iterates, until it may choose freely again.
+  void choose_multigrid(bool wanted) { only_multigrid_ = wanted; }
+  bool has_multigrid() const { return iteration_ && iteration_->by == Preconditioning::multigrid; }
   /// While PETSc may set the chosen solver up, it finds what that needs among its options.
   void begin() { defaults_.emplace(defaults()); }
   void end() { defaults_.reset(); }
@@ -93,6 +96,7 @@ class LinearSolver {
   Vec left_ = nullptr;
   Vec sizes_ = nullptr, terms_ = nullptr;  // for is_rounding(), with the signs of the matrix's entries
   CountedVector<std::uint64_t> negative_;
+  bool only_multigrid_ = false;
   bool is_chosen_ = false;                     // for all matrices to come
   std::optional<bool> has_symmetric_factors_;  // which they are, where it has any
   std::optional<LinearIteration> iteration_;   // which it is, where it is one
