@@ -143,7 +143,7 @@ std::string summary(const std::vector<CheckedUnknown>& rows) {
 }
 
 /// "steps:1e-6": a part of the adjoint, and its relative error.
-void break_gradient(Simulation& simulation, const std::string& text) {
+void break_gradient(Session& session, const std::string& text) {
   const std::size_t colon = text.rfind(':');
   double size = 0.0;
   try {
@@ -151,7 +151,7 @@ void break_gradient(Simulation& simulation, const std::string& text) {
   } catch (const std::exception&) {
     throw InputError("--break-gradient wants a part and a number, steps:1e-6, not '" + text + "'");
   }
-  simulation.break_gradient(text.substr(0, colon), size);
+  session.break_gradient(text.substr(0, colon), size);
 }
 
 /// A gradient of steps that errors decide is that of these steps. How much they say of the problem shows beside those
@@ -166,13 +166,17 @@ TighterSteps compare_with_tighter(const Options& options, Case source, const Com
                                   const CheckedPoint& point, const std::vector<CheckedUnknown>& rows) {
   constexpr double tighter = 0.1, least = 1e-14;
   constexpr std::int64_t more_steps = 3;
-  Tolerances& tolerances = *source.time.tolerances;
-  tolerances.relative = std::max(tighter * tolerances.relative, least);
-  for (double& absolute : tolerances.absolute) absolute *= tighter;
-  source.time.rules.at_most *= more_steps;
+  const auto tighten = [&](TimeText& time) {
+    if (!time.tolerances) return;
+    time.tolerances->relative = std::max(tighter * time.tolerances->relative, least);
+    for (double& absolute : time.tolerances->absolute) absolute *= tighter;
+    time.rules.at_most *= more_steps;
+  };
+  tighten(source.time);
+  for (Shot& shot : source.shots) tighten(shot.problem.time);
   try {
     Session session(source, comm, Sensitivities::adjoint, session_options(options, source, comm));
-    session.simulation().set_values(point.values);
+    session.set_values(point.values);
     const std::vector<double> slopes = checked_slopes(session, point, session.gradient({}).gradient);
     TighterSteps found;
     for (std::size_t i = 0; i < slopes.size(); ++i) {
@@ -211,10 +215,10 @@ ExitCode check_verb(const Options& options, const Communicator& comm) {
                                         session_options(options, source, comm, &journal));
   Session& session = *kept;
   journal.begin(source, session.epoch_bytes());
-  if (!options.developer.break_gradient.empty()) break_gradient(session.simulation(), options.developer.break_gradient);
+  if (!options.developer.break_gradient.empty()) break_gradient(session, options.developer.break_gradient);
   const CheckedPoint point{session.simulation().values(),
                            journal.with_failures_told([&] { return session.gradient({}); })};
-  session.simulation().fix_end();
+  session.fix_end();
   const bool talks = !options.quiet && options.json != "-";
   if (talks) print(comm, head_text(session, point.evaluation.objective));
   const std::vector<CheckedUnknown> rows = check_gradient(session, point, [&](const CheckedUnknown& row) {

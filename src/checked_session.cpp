@@ -60,12 +60,12 @@ std::size_t checks_of(std::size_t unknowns) {
 
 CheckedProgram checked_program(Session& session) {
   const auto at = [&session](const UnknownValues& values) -> Session& {
-    session.simulation().set_values(values);
+    session.set_values(values);
     return session;
   };
   CheckedProgram program;
   program.solved_to = session.simulation().stepper().solved_to();
-  program.loosen_solvers = [&session](double factor) { session.simulation().loosen_solvers(factor); };
+  program.loosen_solvers = [&session](double factor) { session.loosen_solvers(factor); };
   program.objective = [at](const UnknownValues& values) { return at(values).objective({}); };
   program.tangent = [at](const UnknownValues& values, const UnknownValues& direction) {
     return at(values).tangent(direction).second;
@@ -84,7 +84,7 @@ CheckedProgram checked_program(Session& session) {
 std::vector<CheckedUnknown> check_gradient(Session& session, const CheckedPoint& point,
                                            const std::function<void(const CheckedUnknown&)>& checked) {
   constexpr std::uint64_t seed_around = 20261121;
-  session.simulation().set_values(point.values);
+  session.set_values(point.values);
   const UnknownValues sizes = own_sizes(session, seed_of_sizes);
   GradientCheck check(checked_program(session), point.values, point.evaluation.objective, point.evaluation.gradient,
                       own_sizes(session, seed_around));
@@ -95,7 +95,7 @@ std::vector<CheckedUnknown> check_gradient(Session& session, const CheckedPoint&
     all.push_back({label, check.check(uphill(sizes, point.evaluation.gradient, i))});
     if (checked) checked(all.back());
   }
-  session.simulation().set_values(point.values);
+  session.set_values(point.values);
   return all;
 }
 

@@ -38,6 +38,7 @@ void add_case_options(CLI::App& app, Options& options) {
   app.add_option("--set", options.set, "override keys of the case: --set time.step=0.25 time.to=2*pi")
       ->take_all()
       ->allow_extra_args(false);
+  app.add_option("--shot", options.shot, "of a case with shots this one alone");
   app.add_option("--out", options.out, "run folder (default: runs/CASE/VERB)");
   app.add_option("--backend", options.backend,
                  "what computes: " + backends_text() + "auto: the " + backends().front()->name())

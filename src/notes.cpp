@@ -68,8 +68,16 @@ std::vector<bool> used_unknowns(const Case& c, const SimulationSpec& spec) {
   return used;
 }
 
-std::vector<std::string> notes_on(const Case& c, const Simulation& simulation) {
-  std::vector<std::string> notes{unused_text(c, used_unknowns(c, simulation.spec())), uneven_text(c, simulation)};
+std::vector<std::string> notes_on(const Case& c, const Experiments& experiments) {
+  const Simulation& simulation = experiments.simulation();
+  std::vector<bool> used = used_unknowns(c, simulation.spec());
+  experiments.for_each_kind([&](const Simulation& other, const Gradients*) {
+    const std::vector<bool> also = used_unknowns(c, other.spec());
+    for (std::size_t i = 0; i < used.size(); ++i) used[i] = used[i] || also[i];
+  });
+  std::vector<std::string> notes{unused_text(c, used), uneven_text(c, simulation)};
+  if (!c.shots.empty() && (c.time.land_every > 0.0 || !c.output.fields.empty()))
+    notes.emplace_back("output: fields are written by runs of one shot alone (--shot NAME)");
   std::erase(notes, "");
   for (std::string& note : simulation.stepper().solver_report().notes) notes.push_back(std::move(note));
   return notes;

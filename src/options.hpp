@@ -47,6 +47,7 @@ struct Options {
   std::string verb;    ///< empty: chosen from the case
   std::string target;  ///< case file; kind of schedule; kind of template
   std::vector<std::string> set;
+  std::string shot;  ///< the only one that counts; empty: all that the case has
   std::string out;   ///< run folder; empty: runs/CASE/VERB
   std::string json;  ///< file, or - for standard output
   bool quiet = false;

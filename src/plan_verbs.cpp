@@ -114,6 +114,17 @@ struct SingleSteps {
   double forward = 0.0, record = 0.0, record_last = 0.0, reverse = 0.0;  ///< seconds
 };
 
+/// "5 shots, of 2 kinds that are simulated apart: what follows is of the first, 'cold'."
+std::string shots_of_plan(const Session& session) {
+  if (!session.has_shots()) return "";
+  const Experiments& all = session.experiments();
+  const std::string kinds =
+      all.kinds() > 1 ? fmt::format(", of {} kinds that are simulated apart and share the budgets", all.kinds()) : "";
+  return fmt::format(
+      "{} shots, one after the other{}: what follows is of the first, '{}', but for the times in all.\n\n", all.count(),
+      kinds, all.name(all.in_use()));
+}
+
 std::string plan_text(const Options& options, const Session& session, const OutputSeconds& output,
                       const std::vector<Variant>& all) {
   const CheckpointPlan& plan = session.plan();
@@ -132,6 +143,7 @@ std::string plan_text(const Options& options, const Session& session, const Outp
       text += fmt::format("Systems with options {}... are solved by {}.\n", prefix, how);
     text += "\n";
   }
+  text += shots_of_plan(session);
   if (inputs.are_spans)
     text += fmt::format("Steps are taken in {} spans, each in one call and kept as one checkpoint.\n\n", inputs.steps);
   text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
@@ -164,8 +176,9 @@ std::string plan_text(const Options& options, const Session& session, const Outp
       "Each step is taken {:.2f} times on average; the gradient will take about {}, and {} in all: with start, "
       "planning,\n"
       "{} for making the memory of checkpoints and {} for writing the output.\n",
-      plan.recomputation(), seconds_text(plan.seconds), seconds_text(predicted_total(options, session, output)),
-      seconds_text(plan.memory_seconds), output.written ? seconds_text(*output.written) : "an unknown time");
+      plan.recomputation(), seconds_text(session.planned().seconds),
+      seconds_text(predicted_total(options, session, output)), seconds_text(plan.memory_seconds),
+      output.written ? seconds_text(*output.written) : "an unknown time");
   text +=
       fmt::format("After a kill, checkpoints in host memory are computed again, in one pass that takes {} at most.\n",
                   seconds_text(static_cast<double>(inputs.steps) * inputs.seconds.forward));
@@ -220,13 +233,15 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
                  {"record", single.record},
                  {"record_last", single.record_last},
                  {"reverse", single.reverse}}}};
+  if (session.has_shots())
+    json["shots"] = {{"count", session.experiments().count()}, {"kinds", session.experiments().kinds()}};
   if (!session.gradients().checkpoints().source_of_host_budget().empty())
     json["memory"]["budget_source"] = session.gradients().checkpoints().source_of_host_budget();
   if (!plan.is_predicted()) return json;
   json["plain"] = session.simulation().steps_of(counts.plain);
   json["recorded"] = session.simulation().steps_of(counts.recorded);
   json["recomputation"] = plan.recomputation();
-  json["seconds"] = plan.seconds;
+  json["seconds"] = session.planned().seconds;
   json["memory_seconds"] = plan.memory_seconds;
   json["output_seconds"] = output.written ? Json(*output.written) : Json();
   json["total_seconds"] = predicted_total(options, session, output);

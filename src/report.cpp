@@ -139,18 +139,40 @@ std::string command_line() {
   return words;
 }
 
+namespace {
+
+Json misfit_result(const Term::Residuals& misfit) {
+  return {{"values", misfit.count},
+          {"sum_of_squares", misfit.sum_of_squares},
+          {"rms", std::sqrt(misfit.sum_of_squares / static_cast<double>(misfit.count))},
+          {"noise", misfit.noise}};
+}
+
+/// In the order of the table.
+Json shots_result(const Session& session) {
+  Json all = Json::array();
+  for (const ShotResult& shot : session.shot_results()) {
+    Json one = {{"name", shot.name}, {"objective", shot.objective}, {"steps", shot.steps}, {"seconds", shot.seconds}};
+    if (shot.weight != 1.0) one["weight"] = shot.weight;
+    for (const Term::Residuals& misfit : shot.residuals) one["misfit"].push_back(misfit_result(misfit));
+    all.push_back(one);
+  }
+  return all;
+}
+
+}  // namespace
+
 Json base_result(const std::string& verb, const Session& session, double objective) {
   const Simulation& simulation = session.simulation();
   Json json;
   json["case"] = session.source().name;
   json["verb"] = verb;
   json["objective"] = objective;
-  for (const Term::Residuals& misfit : simulation.objective().residuals())
-    json["misfit"].push_back({{"values", misfit.count},
-                              {"sum_of_squares", misfit.sum_of_squares},
-                              {"rms", std::sqrt(misfit.sum_of_squares / static_cast<double>(misfit.count))},
-                              {"noise", misfit.noise}});
-  json["steps"]["forward"] = simulation.time().steps();
+  for (const Term::Residuals& misfit : session.residuals()) json["misfit"].push_back(misfit_result(misfit));
+  if (session.has_shots()) json["shots"] = shots_result(session);
+  for (const ExcludedShot& shot : session.excluded_shots())
+    json["excluded_shots"].push_back({{"name", shot.name}, {"reason", shot.reason}});
+  json["steps"]["forward"] = session.steps();
   if (simulation.time().tries_steps()) {
     json["steps"]["rejected"] = simulation.time().rejected();
     json["steps"]["shortest"] = simulation.time().shortest().step;
@@ -212,17 +234,15 @@ Json traffic_result(const SlotTier& tier, const DriverCounts& counts, const Comm
 
 double predicted_total(const Options& options, const Session& session, const OutputSeconds& output) {
   constexpr double end_over_start = 0.1;  // results reach the disk, MPI ends
-  const CheckpointPlan& plan = session.plan();
-  return session.gradients().checkpoints().ready_at() + plan.seconds + output.begin + output.written.value_or(0.0) +
-         end_over_start * options.started;
+  return session.gradients().checkpoints().ready_at() + session.planned().seconds + output.begin +
+         output.written.value_or(0.0) + end_over_start * options.started;
 }
 
 Json counts_result(const Options& options, const Session& session, const DriverCounts& counts, double seconds,
                    const OutputSeconds& output) {
-  const Simulation& simulation = session.simulation();
   const CheckpointPlan& plan = session.plan();
   const PlanInputs& inputs = session.plan_inputs();
-  const std::int64_t n = simulation.time().steps();
+  const std::int64_t n = session.steps();
   Json json;
   json["steps"] = {{"forward", n}, {"recomputed", counts.total() - n}, {"reversed", counts.reversed}};
   for (const Tier tier : tiers_in_use(inputs)) {
@@ -243,7 +263,7 @@ Json counts_result(const Options& options, const Session& session, const DriverC
                            {"measured", lossy->measured},
                            {"tolerance", lossy->tolerance},
                            {"gradients", lossy->gradients}};
-  const ScheduleCounts& predicted = plan.schedule.predicted;
+  const Session::Planned planned = session.planned();
   json["plan"] = {{"schedule", plan.kind->name},
                   {"content", plan.request.content == Content::record ? "record" : "state"},
                   {"actual",
@@ -252,9 +272,9 @@ Json counts_result(const Options& options, const Session& session, const DriverC
                     {"seconds", seconds},
                     {"memory_seconds", session.gradients().checkpoints().memory_seconds()}}}};
   if (plan.is_predicted())
-    json["plan"]["predicted"] = {{"plain", simulation.steps_of(predicted.plain)},
-                                 {"recorded", simulation.steps_of(predicted.recorded)},
-                                 {"seconds", plan.seconds},
+    json["plan"]["predicted"] = {{"plain", planned.plain},
+                                 {"recorded", planned.recorded},
+                                 {"seconds", planned.seconds},
                                  {"memory_seconds", plan.memory_seconds},
                                  {"peak", inputs.working(Tier::host) + plan.checkpoint_bytes(Tier::host, inputs)}};
   if (plan.is_predicted() && output.written) json["plan"]["predicted"]["output_seconds"] = *output.written;
@@ -296,9 +316,23 @@ Json resident_result(const Session& session) {
   return {{"start", resident.start}, {"peak", resident.peak}, {"growth", resident.growth}};
 }
 
+std::string shots_text(const Session& session) {
+  if (!session.has_shots()) return "";
+  constexpr std::size_t most = 24;
+  const std::vector<ShotResult>& all = session.shot_results();
+  std::string text = fmt::format("{:<16} {:>14} {:>8} {:>10} {:>9}\n", "shot", "objective", "weight", "steps", "time");
+  for (const ShotResult& shot : all) {
+    if (&shot - all.data() == most && all.size() > most + 1)
+      return text + fmt::format("... and {} more, in result.json\n", all.size() - most);
+    text += fmt::format("{:<16} {:>14.7g} {:>8.4g} {:>10} {:>9}\n", shot.name, shot.objective, shot.weight, shot.steps,
+                        seconds_text(shot.seconds));
+  }
+  return text;
+}
+
 std::string misfit_text(const Session& session) {
   std::string text;
-  const std::vector<Term::Residuals> all = session.simulation().objective().residuals();
+  const std::vector<Term::Residuals> all = session.residuals();
   double total = 0.0;
   for (const Term::Residuals& misfit : all) {
     const double squares = misfit.sum_of_squares;

@@ -79,6 +79,8 @@ Json values_result(const Session& session, const RunFolder& folder, const std::s
                    const UnknownValues& values);
 /// The `memory.resident` of result.json. Collective.
 Json resident_result(const Session& session);
+/// A table of the shots of the last evaluation; empty for a case without.
+std::string shots_text(const Session& session);
 /// "misfit of u: 21 values, sum of squares 1.23, ..." one line per misfit term.
 std::string misfit_text(const Session& session);
 /// A JSON text to --json's file or standard output, by rank 0. Collective. @throws ResourceError.

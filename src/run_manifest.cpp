@@ -154,6 +154,7 @@ std::string RunManifest::to_text() const {
   json["verb"] = options.verb;
   json["target"] = options.target;
   json["set"] = options.set;
+  json["shot"] = options.shot;
   json["out"] = options.out;
   json["petsc"] = options.petsc;
   json["petsc_changes"] = options.petsc_changes;
@@ -196,6 +197,7 @@ RunManifest RunManifest::parse(const std::string& text, const std::string& sourc
     m.options.verb = json.at("verb");
     m.options.target = json.at("target");
     m.options.set = json.at("set").get<std::vector<std::string>>();
+    m.options.shot = json.value("shot", "");
     m.options.out = json.at("out");
     m.options.petsc = json.at("petsc");
     m.options.petsc_changes = json.value("petsc_changes", std::vector<std::string>{});

@@ -166,6 +166,7 @@ bool has_output(const RunFolder& folder) {
 /// Output that goes on where the journal has it; null when it is finished. Where it cannot go on, what would write it
 /// is evaluated again.
 std::unique_ptr<OutputObserver> begin_output(const Session& session, RunJournal& journal) {
+  if (session.has_shots()) return nullptr;  // fields of a shot are those of a run of it alone
   std::optional<OutputsWritten> written;
   const bool is_kept = journal.read_attached("output", [&](ArchiveReader& from) { written = read_outputs(from); });
   if (is_kept && journal.has_next() && has_output(journal.folder())) return nullptr;
@@ -234,7 +235,9 @@ class Run {
 };
 
 /// "81 steps", of steps that errors decide with what became of them.
-std::string steps_text(const TimeLine& time, const char* steps) {
+std::string steps_text(const Session& session, const char* steps) {
+  if (session.has_shots()) return fmt::format("{} shots, {} {}", session.shot_results().size(), session.steps(), steps);
+  const TimeLine& time = session.simulation().time();
   std::string text = fmt::format("{} {}", time.steps(), steps);
   if (time.tries_steps())
     text += fmt::format(" ({:.3g} to {:.3g} long, {} more tried in vain)", time.shortest().step, time.longest().step,
@@ -277,8 +280,8 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   run.finish(json, watch.seconds());
   if (run.talks())
     print(comm, fmt::format("{}: {} in {:.3g} s, objective {:.10g}\n{}results in {}\n", session.source().name,
-                            steps_text(session.simulation().time(), "steps"), seconds, objective, misfit_text(session),
-                            run.journal.place()));
+                            steps_text(session, "steps"), seconds, objective,
+                            shots_text(session) + misfit_text(session), run.journal.place()));
   return ExitCode::done;
 }
 
@@ -314,14 +317,14 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   const CheckpointPlan& plan = session.plan();
   const Tier memory = session.plan_inputs().memory();
   const std::string predicted =
-      plan.is_predicted()
-          ? fmt::format(" (predicted: {})", seconds_text(plan.seconds + output_seconds.written.value_or(0.0)))
-          : "";
+      plan.is_predicted() ? fmt::format(" (predicted: {})",
+                                        seconds_text(session.planned().seconds + output_seconds.written.value_or(0.0)))
+                          : "";
   text += fmt::format("{}, {} recomputed, {} reversed in {}{}; schedule {}, {} of {} {} memory\n",
-                      steps_text(session.simulation().time(), "steps forward"),
-                      json["steps"]["recomputed"].get<std::int64_t>(), json["steps"]["reversed"].get<std::int64_t>(),
-                      seconds_text(evaluation.seconds), predicted, plan.kind->name,
-                      bytes_text(session.peak_bytes(memory)), bytes_text(session.budget(memory)), to_text(memory));
+                      steps_text(session, "steps forward"), json["steps"]["recomputed"].get<std::int64_t>(),
+                      json["steps"]["reversed"].get<std::int64_t>(), seconds_text(evaluation.seconds), predicted,
+                      plan.kind->name, bytes_text(session.peak_bytes(memory)), bytes_text(session.budget(memory)),
+                      to_text(memory));
   text +=
       fmt::format("{} in all{}: {} to start and plan, {} for memory\n", seconds_text(process_seconds()),
                   plan.is_predicted() && !options.resume
@@ -329,7 +332,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
                       : "",
                   seconds_text(session.gradients().checkpoints().planned_at()),
                   seconds_text(session.gradients().checkpoints().memory_seconds()));
-  print(comm, text + misfit_text(session) + "results in " + run.journal.place() + "\n");
+  print(comm, text + shots_text(session) + misfit_text(session) + "results in " + run.journal.place() + "\n");
   return ExitCode::done;
 }
 
@@ -347,7 +350,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   InversionProblem problem{variables.to_variables(start), variables.bounds(false), variables.bounds(true), {}};
   problem.evaluate = [&](const std::vector<double>& at, std::vector<double>& gradient) {
     const UnknownValues values = variables.to_unknowns(at);
-    session.simulation().set_values(values);
+    session.set_values(values);
     const Evaluation e = session.gradient({});
     gradient = variables.gradient(values, e.gradient);
     counts = e.counts;
@@ -373,7 +376,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   });
   const double seconds = watch.seconds();
   const UnknownValues estimate = variables.to_unknowns(result.variables);
-  session.simulation().set_values(estimate);
+  session.set_values(estimate);
   const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
   const double objective = run.journal.with_failures_told([&] { return session.objective(observer_of(output)); });
   finish_output(output, run.journal);
@@ -387,8 +390,8 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   run.finish(json, watch.seconds());
   if (run.talks())
     print(comm, fmt::format("stopped: {} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n", result.reason,
-                            result.evaluations, seconds, estimates_text(session, start, estimate), misfit_text(session),
-                            run.journal.place()));
+                            result.evaluations, seconds, estimates_text(session, start, estimate),
+                            shots_text(session) + misfit_text(session), run.journal.place()));
   if (!result.unused_options.empty() && comm.is_root())
     print_error("warning: " + source.petsc.origin(result.unused_options.front()) + " nothing asked for " +
                 join(result.unused_options) + "\n");

@@ -40,14 +40,21 @@ std::string digest(const std::vector<Value>& values) {
   return hash_text({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)});
 }
 
-/// Tables that were read with the case: file and digest.
-std::vector<std::pair<std::string, std::string>> tables_of(const Case& c) {
-  std::vector<std::pair<std::string, std::string>> all;
+using TableDigests = std::vector<std::pair<std::string, std::string>>;
+
+void add_tables(const ProblemText& c, TableDigests& all) {
   for (const ParameterText& p : c.parameters)
     if (p.kind == ParameterText::Kind::series) all.emplace_back(p.file, digest(p.times) + digest(p.values));
   for (const TermText& term : c.objective)
     if (!term.data.empty()) all.emplace_back(term.data, digest(term.observations));
   if (!c.time.table.empty()) all.emplace_back(c.time.table, digest(c.time.rules.times));
+}
+
+/// Tables that were read with the case: file and digest.
+TableDigests tables_of(const Case& c) {
+  TableDigests all;
+  add_tables(c, all);
+  for (const Shot& shot : c.shots) add_tables(shot.problem, all);
   return all;
 }
 
@@ -98,7 +105,7 @@ Case read_same_case(const Options& options, const Communicator& comm) {
   Case c;
   comm.together([&] {
     try {
-      c = read_case(options.target, options.set);
+      c = read_case(options.target, options.set, options.shot);
       require_known_options(c.petsc.in_case, c.petsc.origin());
       c.petsc.added = options.petsc;
       c.petsc_changes = options.petsc_changes;

@@ -3,73 +3,167 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 
 #include "runtime/backends.hpp"
 #include "runtime/error.hpp"
+#include "runtime/stopwatch.hpp"
 #include "src/notes.hpp"
 #include "src/priors.hpp"
 
 namespace hindsight {
+namespace {
+
+/// Parts of a sum over shots that may be kept at once, with the sum (TreeSum).
+std::int64_t parts_of(std::size_t shots) {
+  return shots < 2 ? 0 : static_cast<std::int64_t>(std::bit_width(shots)) + 2;
+}
+
+}  // namespace
+
 Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, SessionOptions options)
     : case_(std::move(c)), comm_(comm), options_(std::move(options)), progress_(options_.shows_progress, comm.rank()) {
   const bool has_adjoint = sensitivities != Sensitivities::none;
-  simulation_ =
-      std::make_shared<Simulation>(read_problem(case_), comm,
-                                   Simulation::Wants{.adjoint = has_adjoint,
-                                                     .tangent = sensitivities == Sensitivities::adjoint_and_tangent,
-                                                     .values_change = options_.gradients > 1,
-                                                     .machine = options_.machine.get()});
-  notes_ = notes_on(case_, *simulation_);
-  if (options_.journal != nullptr && options_.journal->moves() && simulation_->stepper().solved_to() > 0.0)
+  experiments_ =
+      std::make_unique<Experiments>(case_, comm,
+                                    Simulation::Wants{.adjoint = has_adjoint,
+                                                      .tangent = sensitivities == Sensitivities::adjoint_and_tangent,
+                                                      .machine = options_.machine.get()});
+  notes_ = notes_on(case_, *experiments_);
+  for (const ExcludedShot& shot : case_.excluded_shots)
+    notes_.push_back("shot '" + shot.name + "' is excluded: " + shot.reason);
+  shots_ = std::make_unique<SharedShots>(options_.groups, comm_, experiments_->count());
+  for (Shot& shot : case_.shots) shot.problem = {};  // the experiments have what is needed
+  if (options_.journal != nullptr && options_.journal->moves() && simulation().stepper().solved_to() > 0.0)
     notes_.push_back(
         "PETSc solves by iterations, whose sums follow the ranks: on another number of them this run "
         "ends with other bits than it would have");
   for (const std::string& note : notes_) progress_.warn(note);
   give_back_freed();  // tables that were read
   resident_at_start_ = resident();
-  counted_at_start_ = simulation_->memory()->used();
-  if (options_.journal != nullptr) options_.journal->bind(simulation_->grid());
+  experiments_->for_each_kind(
+      [&](const Simulation& one, const Gradients*) { counted_at_start_ += one.memory()->used(); });
+  if (options_.journal != nullptr) options_.journal->bind(simulation().grid());
+  std::int64_t kept = parts_of(experiments_->count()) * simulation().gradient_bytes();
   if (options_.journal != nullptr || options_.only_plan)  // it is logged too
-    simulation_->memory()->take(simulation_->kept_bytes() + 2 * simulation_->gradient_bytes());
-  if (has_adjoint) gradients_ = std::make_unique<Gradients>(simulation_, comm_, gradient_options());
+    kept += simulation().kept_bytes() + 2 * simulation().gradient_bytes();
+  if (kept > 0) simulation().memory()->take(kept);
+  if (has_adjoint) experiments_->plan([&](std::size_t kind) { return gradient_options(kind); });
 }
 
 Session::~Session() {
-  if (has_failed_ && gradients_) gradients_->discard();
+  if (!has_failed_) return;
+  experiments_->for_each_kind([](Simulation&, Gradients* gradients) {
+    if (gradients != nullptr) gradients->discard();
+  });
 }
 
-GradientOptions Session::gradient_options() {
+namespace {
+
+/// Budgets of one of several that share them.
+CheckpointOptions shared(CheckpointOptions options, std::int64_t sharers) {
+  for (std::optional<TierBudget>* budget : {&options.host, &options.device, &options.disk})
+    if (*budget) (*budget)->amount /= sharers;
+  return options;
+}
+
+}  // namespace
+
+GradientOptions Session::gradient_options(std::size_t kind) {
   GradientOptions options;
-  options.checkpoints = case_.checkpoints;
+  options.sharers = static_cast<int>(experiments_->kinds());
+  options.checkpoints = shared(case_.checkpoints, options.sharers);
   DiskOptions disk = options_.disk;
   if (!case_.checkpoint_folder.empty()) disk.scratch = scratch_folder(case_.checkpoint_folder);
+  if (kind > 0) {
+    options.name += "-" + std::to_string(kind);
+    if (!disk.tag.empty()) disk.tag += "-" + std::to_string(kind);
+  }
   options.disk = std::make_shared<CheckpointFiles>(std::move(disk), comm_);
   options.costs = options_.costs;
   options.gradients = options_.gradients;
   options.only_plan = options_.only_plan;
-  options.penalty = [this](UnknownValues& gradient) { return add_priors(case_, *simulation_, &gradient); };
   options.keeper = options_.journal;
   options.watch.begins = [this](std::int64_t steps) {
     steps_of_gradient_ = steps;
-    progress_.phase("gradient");
+    progress_.phase(named("gradient"));
   };
   options.watch.progress = [this](std::int64_t forward, std::int64_t reversed) {
-    tell_position(position_of(simulation_->time(), {has_condition(), true, steps_of_gradient_}, forward, reversed));
+    tell_position(position_of(simulation().time(), {has_condition(), true, steps_of_gradient_}, forward, reversed));
   };
   options.watch.ends = [this] { progress_.finish(); };
   options.watch.warns = [this](const std::string& text) { progress_.warn(text); };
   return options;
 }
 
+Session::Planned Session::planned() const {
+  Planned sum;
+  for (std::size_t i = 0; i < experiments_->count(); ++i) {
+    const Simulation& one = experiments_->simulation_of(i);
+    const CheckpointPlan& plan = experiments_->gradients_of(i)->plan();
+    sum.seconds += plan.seconds;
+    sum.plain += one.steps_of(plan.schedule.predicted.plain);
+    sum.recorded += one.steps_of(plan.schedule.predicted.recorded);
+  }
+  return sum;
+}
+
+std::int64_t Session::steps() const {
+  if (!has_shots()) return simulation().time().steps();
+  std::int64_t sum = 0;
+  for (const ShotResult& shot : shot_results_) sum += shot.steps;
+  return sum;
+}
+
+std::vector<Term::Residuals> Session::residuals() const {
+  if (!has_shots()) return simulation().objective().residuals();
+  std::vector<Term::Residuals> all;
+  for (const ShotResult& shot : shot_results_)
+    for (std::size_t i = 0; i < shot.residuals.size(); ++i) {
+      if (i == all.size()) all.push_back({shot.residuals[i].name, 0, 0.0, shot.residuals[i].noise});
+      all[i].count += shot.residuals[i].count;
+      all[i].sum_of_squares += shot.residuals[i].sum_of_squares;
+    }
+  return all;
+}
+
+std::int64_t Session::budget(Tier tier) const {
+  std::int64_t sum = 0;
+  experiments_->for_each_kind([&](const Simulation&, const Gradients* own) { sum += own->budget(tier); });
+  return sum;
+}
+
+std::int64_t Session::peak_bytes(Tier tier) const {
+  std::int64_t sum = 0;
+  experiments_->for_each_kind([&](const Simulation&, const Gradients* own) { sum += own->peak_bytes(tier); });
+  return sum;
+}
+
+void Session::fix_end() {
+  experiments_->for_each_kind([](Simulation& simulation, Gradients*) { simulation.fix_end(); });
+}
+
+void Session::loosen_solvers(double factor) {
+  experiments_->for_each_kind([&](Simulation& simulation, Gradients*) { simulation.loosen_solvers(factor); });
+}
+
+void Session::break_gradient(const std::string& what, double size) {
+  experiments_->for_each_kind([&](Simulation& simulation, Gradients*) { simulation.break_gradient(what, size); });
+}
+
 std::vector<std::string> Session::warnings() const {
-  return gradients_ ? gradients_->warnings() : std::vector<std::string>();
+  std::vector<std::string> all;
+  experiments_->for_each_kind([&](const Simulation&, const Gradients* own) {
+    if (own != nullptr) all.insert(all.end(), own->warnings().begin(), own->warnings().end());
+  });
+  return all;
 }
 
 void Session::look_at_end() {
-  const TimeLine& time = simulation_->time();
+  const TimeLine& time = simulation().time();
   const double end = time.time(time.steps());
-  if (!has_condition() || simulation_->has_met_end_condition() || end < time.landings().back()) return;
+  if (!has_condition() || simulation().has_met_end_condition() || end < time.landings().back()) return;
   const std::string& steps = case_.time.steps;
   const bool ends_at_time = steps == "adaptive" || steps == "table";
   notes_.push_back(fmt::format(
@@ -85,47 +179,87 @@ ResidentBytes Session::resident_bytes() const {
 }
 
 std::int64_t Session::epoch_bytes() const {
-  return simulation_->kept_bytes() + (gradients_ ? tiers().places_bytes() : 0);
+  return simulation().kept_bytes() + (has_gradients() ? tiers().places_bytes() : 0);
+}
+
+std::string Session::named(const std::string& phase) const {
+  return has_shots() ? phase + " of " + experiments_->name(experiments_->in_use()) : phase;
+}
+
+/// Over all experiments, and the terms and priors that they share.
+Session::Logged Session::sum(const std::function<Logged()>& evaluate, bool with_gradient) {
+  if (!has_shots()) {
+    Logged total = evaluate();
+    add_priors(total);
+    return total;
+  }
+  Logged shared;
+  experiments_->use(0);
+  GradientResult of_parameters = simulation().of_parameters();
+  shared.evaluation.objective = of_parameters.objective;
+  if (with_gradient) shared.evaluation.gradient = std::move(of_parameters.gradient);
+  Logged total = of_shots(evaluate);
+  total.add(shared);
+  add_priors(total);
+  return total;
+}
+
+void Session::add_priors(Logged& total) const {
+  UnknownValues& gradient = total.evaluation.gradient;
+  total.evaluation.objective += hindsight::add_priors(case_, simulation(), gradient.empty() ? nullptr : &gradient);
 }
 
 double Session::objective(const StateObserver& observer) {
-  return once("forward", known_steps(simulation_->time().steps()),
-              [&](Logged& result) {
-                progress_.phase("forward");
-                if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
-                result.evaluation.objective = simulation_->run(watched(observer));
-                progress_.finish();
-                result.evaluation.objective += add_priors(case_, *simulation_, nullptr);
-              })
+  return sum(
+             [&] {
+               return once(named("forward"), known_steps(simulation().time().steps()), [&](Logged& result) {
+                 progress_.phase(named("forward"));
+                 if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
+                 const Stopwatch watch;
+                 result.evaluation.objective = simulation().run(watched(observer));
+                 result.evaluation.seconds = watch.seconds();
+                 progress_.finish();
+               });
+             },
+             false)
       .evaluation.objective;
 }
 
 Evaluation Session::gradient(const StateObserver& observer) {
-  const std::int64_t plain = std::max<std::int64_t>(0, plan().schedule.predicted.plain);
-  return once("gradient", known_steps(simulation_->steps_of(plain) + 2 * simulation_->time().steps()),
-              [&](Logged& result) { result.evaluation = gradients_->evaluate(observer); })
-      .evaluation;
+  const auto evaluate = [&] {
+    const std::int64_t plain = std::max<std::int64_t>(0, plan().schedule.predicted.plain);
+    return once(named("gradient"), known_steps(simulation().steps_of(plain) + 2 * simulation().time().steps()),
+                [&](Logged& result) { result.evaluation = experiments_->gradients()->evaluate(observer); });
+  };
+  return sum(evaluate, true).evaluation;
 }
 
 std::pair<double, double> Session::tangent(const UnknownValues& direction) {
-  const Logged result = once("tangent", known_steps(simulation_->time().steps()), [&](Logged& now) {
-    if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
-    progress_.phase("tangent");
-    std::tie(now.evaluation.objective, now.derivative) = simulation_->tangent(direction, watched({}));
-    progress_.finish();
-    UnknownValues prior_gradient;
-    for (const auto& values : simulation_->values()) prior_gradient.emplace_back(values.size(), 0.0);
-    now.evaluation.objective += add_priors(case_, *simulation_, &prior_gradient);
-    now.derivative += dot(prior_gradient, direction);
-  });
-  return {result.evaluation.objective, result.derivative};
+  const auto evaluate = [&] {
+    return once(named("tangent"), known_steps(simulation().time().steps()), [&](Logged& now) {
+      if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
+      progress_.phase(named("tangent"));
+      std::tie(now.evaluation.objective, now.derivative) = simulation().tangent(direction, watched({}));
+      progress_.finish();
+    });
+  };
+  const Logged total = sum(evaluate, false);
+  UnknownValues of_shared;  // by what the experiments share
+  if (has_shots()) {
+    experiments_->use(0);
+    of_shared = simulation().of_parameters().gradient;
+  }
+  if (of_shared.empty())
+    for (const auto& values : simulation().values()) of_shared.emplace_back(values.size(), 0.0);
+  hindsight::add_priors(case_, simulation(), &of_shared);
+  return {total.evaluation.objective, total.derivative + dot(of_shared, direction)};
 }
 
 /// Of a sweep forward, kept by the journal if there is one.
 SweepOptions Session::watched(const StateObserver& observer) {
   RunJournal* const journal = options_.journal;
-  const ProgressObserver progress = [this, steps = simulation_->time().steps()](std::int64_t done, std::int64_t) {
-    tell_position(position_of(simulation_->time(), {has_condition(), false, steps}, done, 0));
+  const ProgressObserver progress = [this, steps = simulation().time().steps()](std::int64_t done, std::int64_t) {
+    tell_position(position_of(simulation().time(), {has_condition(), false, steps}, done, 0));
   };
   if (journal == nullptr) return {observer, progress, nullptr, nullptr};
   return {observer, progress, journal, journal->kept_sweep()};
@@ -133,7 +267,7 @@ SweepOptions Session::watched(const StateObserver& observer) {
 
 /// 0 where no number of steps is known in advance.
 std::int64_t Session::known_steps(std::int64_t steps) const {
-  return counts_in_advance(simulation_->time(), has_condition()) ? steps : 0;
+  return counts_in_advance(simulation().time(), has_condition()) ? steps : 0;
 }
 
 void Session::tell_position(const SweepPosition& position) {

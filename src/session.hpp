@@ -1,4 +1,4 @@
-// A case made ready to run: its simulation, its gradients, its priors, and the journal of what was evaluated.
+// A case made ready to run: its experiments, their gradients, its priors, and the journal of what was evaluated.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,9 @@
 #include "io/checkpoints/checkpoint_files.hpp"
 #include "io/results/progress.hpp"
 #include "runtime/resident.hpp"
+#include "src/experiments.hpp"
 #include "src/run_journal.hpp"
+#include "src/shared_shots.hpp"
 
 namespace hindsight {
 
@@ -30,7 +32,9 @@ struct SessionOptions {
   std::shared_ptr<Machine> machine{std::shared_ptr<void>(), &Machine::host()};
   DiskOptions disk = {};
   RunJournal* journal = nullptr;  ///< keeps what the session works out; must outlive it
-  bool shows_progress = false;    ///< says on a terminal how far it is, and warns there
+  /// Groups that share the shots, each with a session of its own whose ranks are the group's; null: there is one.
+  const ShotGroups* groups = nullptr;
+  bool shows_progress = false;  ///< says on a terminal how far it is, and warns there
 };
 
 /// Bytes of this program that are resident after start-up and at most; and by how much that grew which is no page of a
@@ -42,26 +46,44 @@ struct ResidentBytes {
 
 class Session {
  public:
-  /// Builds the simulation and plans its gradients. Collective. The case's log-scale and prior settings are kept with
-  /// the unknowns.
+  /// Builds the simulations and plans their gradients. Collective. The case's log-scale and prior settings are kept
+  /// with the unknowns.
   Session(Case c, const Communicator& comm, Sensitivities sensitivities, SessionOptions options = {});
   /// A tier's files stay for a process that goes on, unless the last evaluation has failed for good.
   ~Session();
 
   const Case& source() const { return case_; }
   const Communicator& communicator() const { return comm_; }
-  Simulation& simulation() { return *simulation_; }
-  const Simulation& simulation() const { return *simulation_; }
-  /// Of a session with derivatives.
-  const Gradients& gradients() const { return *gradients_; }
-  bool has_gradients() const { return gradients_ != nullptr; }
-  const CheckpointPlan& plan() const { return gradients_->plan(); }
+  /// Of the experiment in use, the first one or the last that was evaluated; values are those of all.
+  Simulation& simulation() { return experiments_->simulation(); }
+  const Simulation& simulation() const { return experiments_->simulation(); }
+  const Experiments& experiments() const { return *experiments_; }
+  bool has_shots() const { return experiments_->are_shots(); }
+  /// By the last evaluation, in their order; of a case without shots none.
+  const std::vector<ShotResult>& shot_results() const { return shot_results_; }
+  /// Shots that do not count, because they failed at the first evaluation or could not be read.
+  const std::vector<ExcludedShot>& excluded_shots() const { return case_.excluded_shots; }
+  /// What a gradient is predicted to take, over all experiments; of plans that predict.
+  struct Planned {
+    double seconds = 0.0;
+    std::int64_t plain = 0, recorded = 0;  ///< steps
+  };
+  Planned planned() const;
+  /// Forward, of the last evaluation.
+  std::int64_t steps() const;
+  /// Of the last evaluation: those of like misfits of all shots together.
+  std::vector<Term::Residuals> residuals() const;
+  /// Of a session with derivatives: of the experiment in use.
+  const Gradients& gradients() const { return *experiments_->gradients(); }
+  bool has_gradients() const { return experiments_->gradients() != nullptr; }
+  const CheckpointPlan& plan() const { return gradients().plan(); }
   /// What the plan was made from; budgets are the least of all ranks.
-  const PlanInputs& plan_inputs() const { return gradients_->checkpoints().inputs(); }
+  const PlanInputs& plan_inputs() const { return gradients().checkpoints().inputs(); }
   /// The slow tiers that are open.
-  const SlowTiers& tiers() const { return gradients_->checkpoints().tiers(); }
-  std::int64_t budget(Tier tier) const { return gradients_->budget(tier); }
-  std::int64_t peak_bytes(Tier tier) const { return gradients_->peak_bytes(tier); }
+  const SlowTiers& tiers() const { return gradients().checkpoints().tiers(); }
+  /// Of all kinds of experiments together.
+  std::int64_t budget(Tier tier) const;
+  std::int64_t peak_bytes(Tier tier) const;
   /// What went wrong and was mended since the session began, one line each.
   std::vector<std::string> warnings() const;
   /// What the case's author should know, one sentence each (notes.hpp).
@@ -75,7 +97,14 @@ class Session {
   /// What an epoch of this rank has, about.
   std::int64_t epoch_bytes() const;
 
-  /// The objective, priors included; observer as in Simulation.
+  /// Takes effect from the next evaluation on. Collective.
+  void set_values(const UnknownValues& values) { simulation().set_values(values); }
+  /// As Simulation has them, of all experiments.
+  void fix_end();
+  void loosen_solvers(double factor);
+  void break_gradient(const std::string& what, double size);
+
+  /// The sum over all experiments, priors included; observer as in Simulation, of a case without shots.
   double objective(const StateObserver& observer);
   /// With the priors of the unknowns included.
   Evaluation gradient(const StateObserver& observer);
@@ -83,9 +112,9 @@ class Session {
   std::pair<double, double> tangent(const UnknownValues& direction);
 
   /// As in unknown_sums.hpp. Collective.
-  double dot(const UnknownValues& a, const UnknownValues& b) const { return hindsight::dot(*simulation_, a, b); }
+  double dot(const UnknownValues& a, const UnknownValues& b) const { return hindsight::dot(simulation(), a, b); }
   double relative_difference(const UnknownValues& a, const UnknownValues& b) const {
-    return hindsight::relative_difference(*simulation_, a, b);
+    return hindsight::relative_difference(simulation(), a, b);
   }
 
  private:
@@ -94,21 +123,30 @@ class Session {
     std::string kind, failure;  // failure: of the numerics, in words
     double derivative = 0.0;
     Evaluation evaluation;
+
+    /// Adds the values of another one.
+    void add(const Logged& other);
   };
+  Logged sum(const std::function<Logged()>& evaluate, bool with_gradient);
+  Logged of_shots(const std::function<Logged()>& evaluate);
+  std::optional<std::string> failure_of(std::size_t shot, const std::function<Logged()>& evaluate, ShotSum& sum);
+  void take_results();
+  void exclude(std::size_t shot, const std::string& reason);
+  void add_priors(Logged& total) const;
   void log_unlogged();
   Logged once(const std::string& kind, std::int64_t steps, const std::function<void(Logged&)>& work);
   void write(BlockWriter& to, const Logged& logged, double values) const;
   void read(BlockReader& from, Logged& logged, double values);
-  GradientOptions gradient_options();
+  GradientOptions gradient_options(std::size_t kind);
+  std::string named(const std::string& phase) const;
   SweepOptions watched(const StateObserver& observer);
-  bool has_condition() const { return simulation_->spec().until.has_value(); }
+  bool has_condition() const { return simulation().spec().until.has_value(); }
   std::int64_t known_steps(std::int64_t steps) const;
   void tell_position(const SweepPosition& position);
 
   Case case_;
   Communicator comm_;
   SessionOptions options_;
-  std::shared_ptr<Simulation> simulation_;
   std::vector<std::string> notes_;
   Progress progress_;
   std::int64_t steps_of_gradient_ = 0;  // planned
@@ -116,7 +154,10 @@ class Session {
   std::int64_t counted_at_start_ = 0;                  // bytes
   bool has_failed_ = false;                            // the last evaluation, for good
   std::optional<std::pair<Logged, double>> unlogged_;  // it has failed at these values (their dot product)
-  std::unique_ptr<Gradients> gradients_;               // null where no derivatives are asked for
+  std::vector<ShotResult> shot_results_;
+  DriverCounts counts_of_shots_;  // of this group, of the evaluation under way
+  std::unique_ptr<SharedShots> shots_;
+  std::unique_ptr<Experiments> experiments_;
 };
 
 }  // namespace hindsight

@@ -18,7 +18,7 @@ Session::Logged Session::once(const std::string& kind, std::int64_t steps, const
   }
   log_unlogged();
   result.kind = kind;
-  const double values = dot(simulation_->values(), simulation_->values());
+  const double values = dot(simulation().values(), simulation().values());
   const bool is_recalled = journal->recall([&](BlockReader& from) { read(from, result, values); });
   if (!is_recalled) {
     journal->phase(kind, steps);
@@ -27,7 +27,7 @@ Session::Logged Session::once(const std::string& kind, std::int64_t steps, const
     } catch (const NumericsError& error) {
       progress_.finish();
       result.failure = error.what();
-      if (solves_by_petsc(simulation_->spec())) {
+      if (solves_by_petsc(simulation().spec())) {
         unlogged_ = {result, values};
         journal->solvers_failed();
         throw;
@@ -56,7 +56,7 @@ void Session::write(BlockWriter& to, const Logged& logged, double values) const 
   archive.write(values);
   archive.write(logged.failure);
   if (!logged.failure.empty()) return;
-  simulation_->save_observed(to);
+  simulation().save_observed(to);
   const Evaluation& e = logged.evaluation;
   archive.write(e.objective);
   archive.write(logged.derivative);
@@ -64,8 +64,8 @@ void Session::write(BlockWriter& to, const Logged& logged, double values) const 
   save_counts(archive, e.counts);
   archive.write(!e.gradient.empty());
   for (std::size_t i = 0; i < e.gradient.size(); ++i) {
-    if (simulation_->spec().unknowns[i].is_field()) {
-      to.block(owned_box(simulation_->grid()), e.gradient[i]);
+    if (simulation().spec().unknowns[i].is_field()) {
+      to.block(owned_box(simulation().grid()), e.gradient[i]);
     } else {
       archive.write(e.gradient[i]);
     }
@@ -82,17 +82,17 @@ void Session::read(BlockReader& from, Logged& logged, double values) {
         logged.kind, kind));
   from.read(logged.failure);
   if (!logged.failure.empty()) return;
-  simulation_->restore_observed(from);
+  simulation().restore_observed(from);
   Evaluation& e = logged.evaluation;
   from.read(e.objective);
   from.read(logged.derivative);
   from.read(e.seconds);
   e.counts = restore_counts(from);
   if (!from.get<bool>()) return;
-  e.gradient = simulation_->values();
+  e.gradient = simulation().values();
   for (std::size_t i = 0; i < e.gradient.size(); ++i) {
-    if (simulation_->spec().unknowns[i].is_field()) {
-      from.block(owned_box(simulation_->grid()), e.gradient[i]);
+    if (simulation().spec().unknowns[i].is_field()) {
+      from.block(owned_box(simulation().grid()), e.gradient[i]);
     } else {
       from.read(e.gradient[i]);
     }

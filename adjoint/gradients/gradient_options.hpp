@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "adjoint/gradients/gradient_keeper.hpp"
@@ -30,9 +31,14 @@ struct GradientOptions {
   /// Makes the disk tier's media. @see CheckpointFiles (io/checkpoints). May be null as long as checkpoints.disk is not
   /// given.
   std::shared_ptr<DiskSpace> disk = {};
-  std::string costs = {};      ///< of operations in seconds, as of `hindsight plan --cost`; the rest is measured
+  std::string costs = {};  ///< of operations in seconds, as of `hindsight plan --cost`; the rest is measured
+  /// What operations take, where a like problem has measured it; then nothing is measured.
+  std::optional<OperationSeconds> known = {};
   std::int64_t gradients = 1;  ///< that memory is made once for
-  bool only_plan = false;      ///< no gradient will be asked for
+  /// Problems that share the budgets, where these are not given but found.
+  int sharers = 1;
+  std::string name = "plan";  ///< under which a keeper keeps the plan
+  bool only_plan = false;     ///< no gradient will be asked for
   Penalty penalty = {};
   GradientKeeper* keeper = nullptr;  ///< must outlive the gradients
   GradientWatch watch = {};

@@ -53,7 +53,7 @@ Gradients::Gradients(std::shared_ptr<Simulation> simulation, const Communicator&
 }
 
 Gradients::~Gradients() {
-  if (is_attached_) options_.keeper->detach("plan");
+  if (is_attached_) options_.keeper->detach(options_.name);
 }
 
 /// What is refused leaves nothing behind.
@@ -63,15 +63,19 @@ void Gradients::make_ready() {
     require_memory(checkpoints_->inputs());
     if (!restore()) {
       drift_.settle();
-      checkpoints_->plan_measured();
-      checkpoints_->choose_disk_codec();
+      if (options_.known) {
+        checkpoints_->plan_again(*options_.known);
+      } else {
+        checkpoints_->plan_measured();
+        checkpoints_->choose_disk_codec();
+      }
     }
   } catch (...) {
     if (keeper == nullptr || !keeper->is_resumed()) discard();
     throw;
   }
   if (keeper == nullptr) return;
-  keeper->attach("plan", [this](ArchiveWriter& to) {
+  keeper->attach(options_.name, [this](ArchiveWriter& to) {
     checkpoints_->save(to);
     calibration_->save(to);
   });
@@ -87,7 +91,7 @@ bool Gradients::restore() {
     plan = checkpoints_->read(from, keeper->is_new_log());
     calibration_->restore(from);
   };
-  if (keeper == nullptr || !keeper->read_attached("plan", read)) return false;
+  if (keeper == nullptr || !keeper->read_attached(options_.name, read)) return false;
   if (checkpoints_->adopt(std::move(plan))) return true;
   if (keeper->has_sweep()) warn("checkpoints do not fit here as they were planned; the gradient begins again");
   keeper->drop_sweep();

@@ -123,12 +123,12 @@ void PlannedCheckpoints::read_budget(Tier tier) {
   const auto& given = options_.checkpoints.budget(tier);
   if (tier == Tier::host) {
     const HostBudget host = given ? HostBudget{given->amount, ""} : default_host_budget(comm_);
-    budget = host.bytes;
+    budget = given ? host.bytes : host.bytes / options_.sharers;
     host_source_ = host.source;
   } else {
     const Machine& device = simulation_.machine();
     const std::int64_t free = device.free_bytes(), all = device.account()->used() + free;
-    budget = given ? given->amount : all - free / 10;
+    budget = given ? given->amount : (all - free / 10) / options_.sharers;
     if (comm_.any(budget > all))
       throw ResourceError(fmt::format("checkpoints.device: {} are asked for, {} are free", bytes_text(budget),
                                       bytes_text(-comm_.max(-all))));

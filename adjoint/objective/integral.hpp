@@ -16,7 +16,8 @@ namespace hindsight {
 
 class IntegralSpec final : public TermSpec {
  public:
-  enum class When { end, all_steps };
+  /// of_parameters: at the end too, where it counts what no state enters.
+  enum class When { end, all_steps, of_parameters };
   IntegralSpec(Expr the_integrand, When at, double times, std::string called = "")
       : integrand(the_integrand), when(at), weight(times), name(std::move(called)) {}
   std::vector<Expr> reads() const override;
@@ -36,6 +37,7 @@ class Integral final : public Term {
 
   const std::string& name() const override { return spec_.name; }
   const char* kind() const override { return "integrals"; }
+  bool is_of_parameters() const override { return spec_.when == IntegralSpec::When::of_parameters; }
   int sums() const override;
   std::array<int, 3> halo() const override { return kernels_.halo(); }
   void prepare(const TermSetting& setting) override;

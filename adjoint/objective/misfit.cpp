@@ -12,6 +12,14 @@
 
 namespace hindsight {
 
+namespace {
+
+std::int64_t bytes_of(const std::vector<PointObservation>& observations) {
+  return static_cast<std::int64_t>(observations.size() * sizeof(PointObservation));
+}
+
+}  // namespace
+
 std::vector<double> MisfitSpec::landings() const {
   std::vector<double> times;
   for (const PointObservation& o : *observations) times.push_back(o.time);
@@ -23,11 +31,7 @@ std::unique_ptr<Term> MisfitSpec::make(const TermPlace& place) const {
 }
 
 Misfit::Misfit(const MisfitSpec& spec, const TermPlace& place)
-    : model_(place.model),
-      active_(place.active),
-      spec_(spec),
-      observations_(*spec_.observations),
-      counted_(static_cast<std::int64_t>(observations_.size() * sizeof(PointObservation))) {
+    : model_(place.model), active_(place.active), spec_(spec), counted_(std::in_place, bytes_of(observations())) {
   const Model& model = model_;
   const Active& active = active_;
   Graph& graph = *model.graph;
@@ -49,17 +53,31 @@ Misfit::Misfit(const MisfitSpec& spec, const TermPlace& place)
 void Misfit::prepare(const TermSetting& setting) {
   const Grid& grid = setting.grid;
   grid_ = &grid;
+  time_ = &setting.time;
   tables_ = &setting.tables;
   corners_each_ = std::size_t{1} << grid.dimensions();
-  landing_.reserve(observations_.size());
-  corners_.reserve(observations_.size() * corners_each_);
-  for (const PointObservation& observation : observations_) {
-    landing_.push_back(setting.time.landing_of(observation.time));
+  locate_all();
+}
+
+void Misfit::set_observations(std::shared_ptr<const std::vector<PointObservation>> observations) {
+  spec_.observations = std::move(observations);
+  counted_.emplace(bytes_of(this->observations()));
+  locate_all();
+}
+
+void Misfit::locate_all() {
+  landing_.clear();
+  corners_.clear();
+  landing_.reserve(observations().size());
+  corners_.reserve(observations().size() * corners_each_);
+  for (const PointObservation& observation : observations()) {
+    landing_.push_back(time_->landing_of(observation.time));
     locate(observation);
   }
-  grid.operations().reserve(most_at_once());
-  simulated_.assign(observations_.size(), 0.0);
-  scalar_parts_.assign(active_.scalars.size(), CountedVector<double>(corners_.size(), 0.0));
+  grid_->operations().reserve(most_at_once());
+  simulated_.assign(observations().size(), 0.0);
+  scalar_parts_.resize(active_.scalars.size());
+  for (CountedVector<double>& parts : scalar_parts_) parts.assign(corners_.size(), 0.0);
 }
 
 void Misfit::locate(const PointObservation& observation) {
@@ -163,12 +181,12 @@ void Misfit::observe(const Moment& moment) {
     simulated_[i] = sum;
     if (spec_.logarithmic && !(sum > 0.0))
       throw NumericsError("a misfit takes the logarithm of a simulated value that is not positive (" +
-                          std::to_string(sum) + " at t = " + std::to_string(observations_[i].time) + ")");
+                          std::to_string(sum) + " at t = " + std::to_string(observations()[i].time) + ")");
   }
 }
 
 double Misfit::residual(std::size_t i) const {
-  const double observed = observations_[i].value;
+  const double observed = observations()[i].value;
   return spec_.logarithmic ? std::log(simulated_[i]) - std::log(observed) : simulated_[i] - observed;
 }
 
@@ -257,7 +275,7 @@ void Misfit::reset() {
 
 std::optional<Term::Residuals> Misfit::residuals() const {
   return Residuals{spec_.name + (spec_.logarithmic ? " (logarithms)" : ""),
-                   static_cast<std::int64_t>(observations_.size()), sum_of_squares(), spec_.noise};
+                   static_cast<std::int64_t>(observations().size()), sum_of_squares(), spec_.noise};
 }
 
 void Misfit::save_observed(BlockWriter& to) const {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "adjoint/objective/term.hpp"
@@ -12,12 +13,6 @@
 #include "solvers/steppers/tables.hpp"
 
 namespace hindsight {
-
-struct PointObservation {
-  double time = 0.0;
-  std::array<double, 3> at{0, 0, 0};
-  double value = 0.0;
-};
 
 /// One misfit term: 1/2 sum ((simulated - observed)/noise)^2, of logarithms if `logarithmic`.
 class MisfitSpec final : public TermSpec {
@@ -44,6 +39,7 @@ class Misfit final : public Term {
   const std::string& name() const override { return spec_.name; }
   const char* kind() const override { return "misfits"; }
   void prepare(const TermSetting& setting) override;
+  void set_observations(std::shared_ptr<const std::vector<PointObservation>> observations) override;
 
   Counts counts() const override { return Counts::landings; }
   bool counts_at(const Moment& moment) const override;
@@ -76,6 +72,8 @@ class Misfit final : public Term {
   std::vector<double> evaluate(const Samples& samples, const std::vector<Expr>& roots, std::size_t corner) const;
   bool is_needed(const Corner& corner) const;
   std::int64_t most_at_once() const;
+  const std::vector<PointObservation>& observations() const { return *spec_.observations; }
+  void locate_all();
   void locate(const PointObservation& observation);
   double residual(std::size_t i) const;
   double slope(std::size_t i) const;
@@ -85,13 +83,13 @@ class Misfit final : public Term {
   Active active_;
   MisfitSpec spec_;
   const Grid* grid_ = nullptr;
+  const TimeLine* time_ = nullptr;
   Tables* tables_ = nullptr;
   Expr value_, dot_;
   std::vector<Expr> partials_;  // with respect to fields, then active scalars
   std::vector<int> lambda_;
-  const std::vector<PointObservation>& observations_;  // of spec_
-  CountedBytes counted_;                               // their bytes
-  CountedVector<std::int64_t> landing_;                // of each observation
+  std::optional<CountedBytes> counted_;  // of the observations
+  CountedVector<std::int64_t> landing_;  // of each observation
   std::size_t corners_each_ = 1;
   CountedVector<Corner> corners_;  // corners_each_ per observation
   CountedVector<double> simulated_;

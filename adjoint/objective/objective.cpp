@@ -39,14 +39,22 @@ void Objective::set_series(std::size_t series, const std::vector<double>& values
   for (const auto& term : terms_) term->set_series(series, values);
 }
 
+void Objective::set_observations(
+    const std::vector<std::shared_ptr<const std::vector<PointObservation>>>& observations) {
+  auto next = observations.begin();
+  for (const auto& term : terms_)
+    if (term->residuals()) term->set_observations(*next++);
+}
+
 void Objective::tangent(const Moment& moment) {
   for (const auto& term : terms_)
-    if (term->counts_at(moment)) derivative_ += term->tangent(moment);
+    if (is_counted(*term) && term->counts_at(moment)) derivative_ += term->tangent(moment);
 }
 
 double Objective::value() const {
   double sum = 0.0;
   for (const auto& term : terms_) {
+    if (!is_counted(*term)) continue;
     const double value = term->value();
     sum += value;
     if (!std::isfinite(sum))
@@ -57,7 +65,8 @@ double Objective::value() const {
 
 double Objective::tangent_value() const {
   double derivative = derivative_;
-  for (const auto& term : terms_) derivative += term->tangent_value();
+  for (const auto& term : terms_)
+    if (is_counted(*term)) derivative += term->tangent_value();
   return derivative;
 }
 

@@ -18,7 +18,13 @@ class Objective {
   std::array<int, 3> halo() const;
   void prepare(const TermSetting& setting);
   void set_series(std::size_t series, const std::vector<double>& values);
+  /// Of the misfits, in their order.
+  void set_observations(const std::vector<std::shared_ptr<const std::vector<PointObservation>>>& observations);
   const std::vector<std::unique_ptr<Term>>& terms() const { return terms_; }
+  /// Which terms count from now on: all, or where several experiments share their parameters, those that look at an
+  /// experiment or those that do not.
+  enum class Which { all, of_states, of_parameters };
+  void count(Which which) { which_ = which; }
 
   /// Whether a state may count; costs next to nothing where none but a few do.
   bool may_count_at(std::int64_t k, const TimeLine& time) const {
@@ -31,7 +37,7 @@ class Objective {
   void observe(const Moment& moment, Bind bind) {
     bool is_bound = false;
     for (const auto& term : terms_) {
-      if (!term->counts_at(moment)) continue;
+      if (!is_counted(*term) || !term->counts_at(moment)) continue;
       if (!std::exchange(is_bound, true)) bind();
       term->observe(moment);
     }
@@ -42,7 +48,7 @@ class Objective {
   void add_adjoint(const Moment& moment, Bind bind, Contribute contribute) {
     bool is_bound = false;
     for (const auto& term : terms_) {
-      if (!term->counts_at(moment)) continue;
+      if (!is_counted(*term) || !term->counts_at(moment)) continue;
       if (!std::exchange(is_bound, true)) bind();
       contribute(term->kind(), [&] { term->add_adjoint(moment); });
     }
@@ -64,7 +70,12 @@ class Objective {
   std::vector<const KernelLibrary*> libraries() const;
 
  private:
+  bool is_counted(const Term& term) const {
+    return which_ == Which::all || term.is_of_parameters() == (which_ == Which::of_parameters);
+  }
+
   std::vector<std::unique_ptr<Term>> terms_;
+  Which which_ = Which::all;
   Term::Counts counts_ = Term::Counts::last;
   double derivative_ = 0.0;  // what terms have told of it at once
 };

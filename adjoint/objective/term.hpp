@@ -16,6 +16,13 @@
 
 namespace hindsight {
 
+/// A value that was measured at a point and a time.
+struct PointObservation {
+  double time = 0.0;
+  std::array<double, 3> at{0, 0, 0};
+  double value = 0.0;
+};
+
 /// Where terms work. All of it outlives them.
 struct TermSetting {
   const Grid& grid;
@@ -36,6 +43,8 @@ class Term {
   virtual const std::string& name() const = 0;
   /// What kind of term it is, in the plural: "integrals".
   virtual const char* kind() const = 0;
+  /// Whether it depends on parameters alone, so that it counts once for all experiments that share them.
+  virtual bool is_of_parameters() const { return false; }
   /// Sums (Tables) that it takes.
   virtual int sums() const { return 0; }
   /// Ghost layers that its kernels read.
@@ -44,6 +53,9 @@ class Term {
   virtual void prepare(const TermSetting& setting) = 0;
   /// Takes new values of the knots of a series (index into model.series).
   virtual void set_series(std::size_t /*series*/, const std::vector<double>& /*values*/) {}
+
+  /// Takes other observations, at the same times; of a term that compares with some.
+  virtual void set_observations(std::shared_ptr<const std::vector<PointObservation>> /*observations*/) {}
 
   /// Which states may count.
   enum class Counts { last, landings, all };

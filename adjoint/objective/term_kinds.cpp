@@ -17,7 +17,7 @@ Registry<TermKind>& term_kinds() {
   using When = IntegralSpec::When;
   static Registry<TermKind> all("term", {integral("final", TermKind::Reads::states, When::end),
                                          integral("integral", TermKind::Reads::states, When::all_steps),
-                                         integral("penalty", TermKind::Reads::parameters, When::end)});
+                                         integral("penalty", TermKind::Reads::parameters, When::of_parameters)});
   return all;
 }
 

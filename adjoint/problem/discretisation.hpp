@@ -57,6 +57,10 @@ class Discretisation {
   const StateShape& shape() const { return shape_; }
   std::int64_t state_doubles() const { return shape_.padded_doubles; }
   std::int64_t state_bytes() const { return shape_.padded_bytes(); }
+  /// Takes what fills a parameter field (index into model.parameter_fields).
+  void give_field(std::size_t field, std::function<void(const Grid&, double* cells)> fill) {
+    spec_.parameter_fields[field].fill = std::move(fill);
+  }
   /// Takes new values of the knots of a series (index into model.series).
   void set_series(std::size_t series, const std::vector<double>& values);
   /// Decides what follows state k, which is reached for the first time: the next step, or the end. @param trial where

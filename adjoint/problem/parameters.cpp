@@ -134,9 +134,7 @@ void Parameters::make_sums() {
 
 void Parameters::begin(double* state) {
   const Model& model = problem_.model();
-  for (std::size_t i = 0; i < model.scalars.size(); ++i)
-    if (const int symbol = model.graph->scalar_index(model.scalars[i]); symbol >= 0)
-      problem_.tables().scalar(symbol) = problem_.spec().scalar_values[i];
+  write_scalars(problem_.spec().scalar_values);
   for (std::size_t i = 0; i < model.parameter_fields.size(); ++i) {
     fill(i);
     exchange(memory_.symbols.fields[i]);
@@ -153,6 +151,26 @@ void Parameters::begin(double* state) {
     }
     values_.push_back(places_.back()->first_values());
   }
+}
+
+void Parameters::write_scalars(const std::vector<double>& values) {
+  const Model& model = problem_.model();
+  for (std::size_t i = 0; i < model.scalars.size(); ++i)
+    if (const int symbol = model.graph->scalar_index(model.scalars[i]); symbol >= 0)
+      problem_.tables().scalar(symbol) = values[i];
+}
+
+void Parameters::give(const GivenValues& given) {
+  write_scalars(given.scalars);
+  for (std::size_t i = 0; i < given.series.size(); ++i) problem_.set_series(i, given.series[i]);
+  for (std::size_t i = 0; i < given.fields.size(); ++i) {
+    if (!given.fields[i]) continue;
+    problem_.give_field(i, given.fields[i]);
+    fill(i);
+    exchange(memory_.symbols.fields[i]);
+  }
+  problem_.objective().set_observations(given.observations);
+  set(UnknownValues(values_));
 }
 
 /// The owned cells of a parameter field, by the host, from an expression or a function.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "adjoint/problem/given_values.hpp"
 #include "adjoint/problem/unknown_places.hpp"
 #include "adjoint/problem/unknown_values.hpp"
 #include "solvers/grid/block_archive.hpp"
@@ -24,6 +25,8 @@ class Parameters {
   void prepare();
   /// Takes the unknowns' first values, once steps are prepared. @param state room for an initial state. Collective.
   void begin(double* state);
+  /// Takes other values that are known, and keeps those of unknowns. Collective.
+  void give(const GivenValues& given);
   const UnknownValues& values() const { return values_; }
   /// Collective. @throws InputError on all ranks when any has blocks of other sizes than values().
   void set(const UnknownValues& values);
@@ -74,6 +77,7 @@ class Parameters {
     Kernel run_adjoint = {}, run_tangent = {};
   };
   void make_symbols();
+  void write_scalars(const std::vector<double>& values);
   void derive_initial();
   void compile();
   void make_sums();

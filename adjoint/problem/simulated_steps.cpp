@@ -128,6 +128,17 @@ Buffer SimulatedSteps::record(std::int64_t k, const Buffer& state, bool first, b
   return next;
 }
 
+void SimulatedSteps::look_at_parameters(bool with_adjoint) {
+  Moment end;
+  end.is_last = true;
+  const Buffer state = initial_state();
+  objective_.observe(end, [&] { tables_.bind_state(problem_.symbols().between, state.data()); });
+  if (!with_adjoint) return;
+  reserve_adjoints();
+  problem_.machine().clear(lambda_.data(), problem_.state_doubles());
+  add_objective_adjoint(end, state.data(), lambda_.data());
+}
+
 void SimulatedSteps::add_objective_adjoint(std::int64_t k, double* state) {
   if (!objective_.may_count_at(k, time_)) return;
   const Moment moment = time_.moment(k);

@@ -62,6 +62,8 @@ class SimulatedSteps final : public ReversibleSteps {
     problem_.machine().batch(work);
   }
 
+  /// In place of a sweep, for terms that depend on parameters alone.
+  void look_at_parameters(bool with_adjoint);
   /// Makes the memory of adjoints, unless it is there.
   void reserve_adjoints();
   /// The adjoint of a state, with which reversing begins or goes on.

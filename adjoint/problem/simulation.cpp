@@ -13,8 +13,10 @@ namespace hindsight {
 Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants wants) : spec_(std::move(spec)) {
   const CountMemory counted(memory_);
   require_memory_of_steps(spec_.steps, spec_.rules, comm);
-  problem_ =
-      std::make_unique<Discretisation>(spec_, comm, Stepper::Wants{.adjoint = wants.adjoint, .tangent = wants.tangent, .values_change = wants.values_change}, *wants.machine);
+  problem_ = std::make_unique<Discretisation>(
+      spec_, comm,
+      Stepper::Wants{.adjoint = wants.adjoint, .tangent = wants.tangent, .values_change = wants.values_change},
+      *wants.machine);
   parameters_ = std::make_unique<Parameters>(*problem_);
   require_memory(least_memory(), spec_.axes, comm, machine());
   problem_->make_grid();
@@ -238,6 +240,24 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction, co
   steps_->let_go();
   const double derivative = objective().tangent_value();
   return {objective().value(), derivative};
+}
+
+void Simulation::give(const GivenValues& given) {
+  const CountMemory counted(memory_);
+  parameters_->give(given);
+}
+
+GradientResult Simulation::of_parameters() {
+  const CountMemory counted(memory_);
+  count(Objective::Which::of_parameters);
+  steps_->take(nullptr);
+  steps_->begin();
+  steps_->look_at_parameters(problem_->wants().adjoint);
+  GradientResult result;
+  result.objective = objective().value();
+  if (problem_->wants().adjoint) result.gradient = steps_->collect_gradient();
+  count(Objective::Which::of_states);
+  return result;
 }
 
 void Simulation::walk(const std::function<bool(std::int64_t k, const double* state)>& visit) {

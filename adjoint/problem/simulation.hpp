@@ -65,6 +65,14 @@ class Simulation {
   const UnknownValues& values() const { return parameters_->values(); }
   /// Takes effect from the next sweep on. Collective.
   void set_values(const UnknownValues& values) { parameters_->set(values); }
+  /// Takes the values of another experiment, which differs_in_values_alone() from the spec; unknowns keep theirs.
+  /// Collective.
+  void give(const GivenValues& given);
+  /// Which terms of the objective count from now on.
+  void count(Objective::Which terms) { problem_->objective().count(terms); }
+  /// The terms that depend on parameters alone and, of a simulation with an adjoint, their derivatives; no step is
+  /// taken. Collective.
+  GradientResult of_parameters();
   /// Owned cells of a parameter field (local cell (0,0,0)).
   const double* parameter_field(std::size_t i) const { return parameters_->field(i); }
 

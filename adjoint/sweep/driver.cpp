@@ -401,6 +401,18 @@ class Sweep : LiveState {
 
 }  // namespace
 
+void add_counts(DriverCounts& counts, const DriverCounts& more) {
+  for (const auto part : {&DriverCounts::plain, &DriverCounts::recorded, &DriverCounts::kept, &DriverCounts::reversed})
+    counts.*part += more.*part;
+  counts.repaired += more.repaired;
+  counts.repairing_steps += more.repairing_steps;
+  for (std::size_t t = 0; t < tier_count; ++t) {
+    counts.writes[t] += more.writes[t];
+    counts.reads[t] += more.reads[t];
+    counts.peak[t] = std::max(counts.peak[t], more.peak[t]);
+  }
+}
+
 void save_counts(ArchiveWriter& to, const DriverCounts& counts) {
   each_number(counts, [&](std::int64_t n) { to.write(n); });
 }

@@ -53,6 +53,8 @@ struct DriverCounts : ScheduleCounts {
   std::int64_t repairing_steps = 0;  ///< steps that this took, not counted in `plain` and `recorded`
 };
 
+/// Of several sweeps one after the other: what they did is added up, peaks are the highest.
+void add_counts(DriverCounts& counts, const DriverCounts& more);
 void save_counts(ArchiveWriter& to, const DriverCounts& counts);
 DriverCounts restore_counts(BlockReader& from);
 

@@ -9,6 +9,7 @@
 #include "io/case/csv.hpp"
 #include "io/case/document.hpp"
 #include "io/case/sections.hpp"
+#include "io/case/shots.hpp"
 #include "io/case/text_file.hpp"
 #include "runtime/nearest_name.hpp"
 #include "solvers/equations/parser.hpp"
@@ -273,16 +274,14 @@ std::string read_name(const Value& value) {
              why + "; allowed: 1 to 255 bytes, no '/', no control characters, neither '.' nor '-' in front");
 }
 
-}  // namespace
-
-Case parse_case(const std::string& path, const std::string& given, const std::vector<std::string>& overrides) {
-  const std::string text = utf8_text(path, given);
-  Value root = load_document(path, text, overrides);
+/// A document with the values of one experiment.
+Case read_page(Value root, const std::string& path) {
   Case result;
   Names names;
   result.file = path;
   result.name = read_name(root.at("case"));
   if (auto v = root.find("description")) v->text();
+  root.find("shots");  // is read before, and makes the document what it is
   if (auto grid = root.find("grid")) result.grid = read_grid(*grid);
   if (result.grid) names.add_axes(*result.grid);
   if (auto parameters = root.find("parameters"))
@@ -319,22 +318,98 @@ Case parse_case(const std::string& path, const std::string& given, const std::ve
   if (!result.unknowns.empty() && result.objective.empty())
     throw InputError(result.unknowns[0].place, "unknowns need an objective");
   if (result.inversion && result.unknowns.empty()) throw InputError({path, 0, 0}, "an inversion needs unknowns");
-  result.resolved = to_yaml(path, text, overrides);
   return result;
 }
 
+/// The cases of the rows; those that are not the first give the case their problems.
+class Shots {
+ public:
+  Shots(const std::string& path, const std::string& text, const std::vector<Override>& overrides)
+      : path_(path), text_(text), overrides_(overrides) {}
+
+  Case one(const ShotRow& row) const {
+    std::vector<Override> all = overrides_;
+    all.insert(all.end(), row.set.begin(), row.set.end());
+    const Value root = load_document(path_, text_, all, &row.name);
+    Case c = read_page(root, path_);
+    c.resolved = to_yaml(root, path_, {});
+    return c;
+  }
+
+  Case all(const ShotTable& table) const {
+    std::optional<Case> result;
+    std::vector<ExcludedShot> excluded;
+    for (const ShotRow& row : table.rows) {
+      try {
+        Case own = one(row);
+        if (!result) result = own;
+        result->shots.push_back({row.name, row.weight, std::move(static_cast<ProblemText&>(own)), row.place});
+      } catch (const MissingFile& missing) {
+        if (!table.excludes_failing) throw InputError(row.place, "shot '" + row.name + "': " + missing.what());
+        excluded.push_back({row.name, missing.what()});
+      }
+    }
+    if (!result)
+      throw InputError(table.rows.front().place, "shots: none is left, all are excluded; '" + excluded.front().name +
+                                                     "' because of this: " + excluded.front().reason);
+    result->shot_table = table.file;
+    result->excludes_failing_shots = table.excludes_failing;
+    result->excluded_shots = std::move(excluded);
+    return *std::move(result);
+  }
+
+ private:
+  const std::string& path_;
+  const std::string& text_;
+  const std::vector<Override>& overrides_;
+};
+
+}  // namespace
+
+Case parse_case(const std::string& path, const std::string& given, const std::vector<std::string>& words,
+                const std::string& shot) {
+  const std::string text = utf8_text(path, given);
+  const std::vector<Override> overrides = overrides_of(words);
+  Value root = load_document(path, text, overrides);
+  const auto section = root.find("shots");
+  if (!section) {
+    if (!shot.empty()) throw InputError({path, 0, 0}, "--shot " + shot + ": the case has no shots");
+    refuse_shot_names(root);
+    Case result = read_page(root, path);
+    result.resolved = to_yaml(root, path, {});
+    return result;
+  }
+  const ShotTable table = read_shots(*section, root, path);
+  const Shots shots(path, text, overrides);
+  if (!shot.empty()) return shots.one(table.named(shot));
+  Case result = shots.all(table);
+  result.resolved = to_yaml(root, path, to_node(table, path));
+  return result;
+}
+
+namespace {
+
+void add_inputs(const ProblemText& problem, std::vector<std::string>& all) {
+  const auto add = [&](const std::string& file) {
+    if (!file.empty() && std::ranges::find(all, file) == all.end()) all.push_back(file);
+  };
+  for (const ParameterText& p : problem.parameters) add(p.file);
+  for (const TermText& term : problem.objective) add(term.data);
+  add(problem.time.table);
+}
+
+}  // namespace
+
 std::vector<std::string> Case::inputs() const {
   std::vector<std::string> all{file};
-  for (const ParameterText& p : parameters)
-    if (!p.file.empty()) all.push_back(p.file);
-  for (const TermText& term : objective)
-    if (!term.data.empty()) all.push_back(term.data);
-  if (!time.table.empty()) all.push_back(time.table);
+  add_inputs(*this, all);
+  for (const Shot& s : shots) add_inputs(s.problem, all);
+  if (!shot_table.empty()) all.push_back(shot_table);
   return all;
 }
 
-Case read_case(const std::string& path, const std::vector<std::string>& overrides) {
-  return parse_case(path, read_regular_file(path, "a case", most_bytes), overrides);
+Case read_case(const std::string& path, const std::vector<std::string>& overrides, const std::string& shot) {
+  return parse_case(path, read_regular_file(path, "a case", most_bytes), overrides, shot);
 }
 
 }  // namespace hindsight

@@ -38,10 +38,29 @@ struct CaseOutput {
   std::vector<std::string> fields;  ///< empty: all
 };
 
+/// One of several experiments.
+struct Shot {
+  std::string name;
+  double weight = 1.0;  ///< of its part of the objective
+  ProblemText problem;  ///< the case's, with the shot's values
+  SourcePlace place;
+};
+
+/// One that does not count, because it fails.
+struct ExcludedShot {
+  std::string name, reason;
+};
+
 struct Case : ProblemText {
   std::string name;
   std::string file;                      ///< path of the case file
   std::vector<Assumptions> assumptions;  ///< parallel to the unknowns
+  /// Experiments whose objectives are added up, of which the case itself is the first; empty: it is the only one.
+  std::vector<Shot> shots;
+  std::string shot_table;  ///< the file that they are from
+  /// Whether shots that fail at the first evaluation are left out of the sum; and those that cannot even be read.
+  bool excludes_failing_shots = false;
+  std::vector<ExcludedShot> excluded_shots;
   CheckpointOptions checkpoints;
   /// checkpoints.disk.directory, in which $NAME may stand for a variable of each node; empty: in the run folder
   std::string checkpoint_folder;
@@ -58,11 +77,13 @@ struct Case : ProblemText {
 /// equation, unknowns that are no parameter or state, data files (columns, numbers, NaN, times inside the run).
 /// @param overrides "time.step=0.25" style; applied before checking; an override of a key that cannot exist is an
 /// error.
+/// @param shot the only one of its shots that counts; empty: all.
 /// @throws InputError with file, line, column, allowed values and the nearest name.
-Case read_case(const std::string& path, const std::vector<std::string>& overrides);
+Case read_case(const std::string& path, const std::vector<std::string>& overrides, const std::string& shot = {});
 
 /// The same from text that is at hand; `path` is used for messages and relative paths.
-Case parse_case(const std::string& path, const std::string& text, const std::vector<std::string>& overrides);
+Case parse_case(const std::string& path, const std::string& text, const std::vector<std::string>& overrides,
+                const std::string& shot = {});
 
 /// The JSON Schema of case files.
 std::string case_schema();

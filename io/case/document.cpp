@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "runtime/environment.hpp"
 #include "runtime/nearest_name.hpp"
@@ -15,6 +16,7 @@ namespace hindsight {
 namespace {
 
 constexpr int deepest_nesting = 60;
+constexpr const char* shot_mark = "{shot}";
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -102,7 +104,10 @@ YAML::Node load(const std::string& path, const std::string& text) {
     return YAML::Load(text);
   } catch (const YAML::Exception& error) {
     refuse_tabs(path, text, error.mark.line + 1);
-    throw InputError({path, error.mark.line + 1, error.mark.column + 1}, "not valid YAML: " + error.msg);
+    const bool names_shots = text.find(shot_mark) != std::string::npos;
+    throw InputError({path, error.mark.line + 1, error.mark.column + 1},
+                     "not valid YAML: " + error.msg +
+                         (names_shots ? "; within [] and {}, texts with {shot} need quotes around them" : ""));
   }
 }
 
@@ -110,17 +115,10 @@ bool is_index(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-void apply_override(YAML::Node root, const std::string& text) {
-  const std::size_t equals = text.find('=');
-  const SourcePlace place{"--set " + text, 0, 0};
-  if (equals == std::string::npos || equals == 0) throw InputError(place, "write --set key.key=value");
-  YAML::Node value;
-  try {
-    value = YAML::Load(text.substr(equals + 1));
-  } catch (const YAML::Exception&) {
-    throw InputError(place, "the value is not valid YAML");
-  }
-  const std::vector<std::string> keys = split(text.substr(0, equals), '.');
+void apply_override(YAML::Node root, const Override& given) {
+  const SourcePlace& place = given.place;
+  YAML::Node value = given.value();
+  const std::vector<std::string> keys = split(given.key(), '.');
   YAML::Node node = root;
   for (std::size_t i = 0; i + 1 <= keys.size(); ++i) {
     const bool last = i + 1 == keys.size();
@@ -154,13 +152,50 @@ void apply_override(YAML::Node root, const std::string& text) {
   }
 }
 
-YAML::Node document(const std::string& path, const std::string& text, const std::vector<std::string>& overrides) {
+/// Calls `visit` with every scalar below.
+void for_each_scalar(YAML::Node node, const std::function<void(YAML::Node)>& visit) {
+  if (node.IsScalar()) return visit(node);
+  if (node.IsSequence())
+    for (const YAML::Node& item : node) for_each_scalar(item, visit);
+  if (node.IsMap())
+    for (const auto& entry : node) for_each_scalar(entry.second, visit);
+}
+
+void name_shot(YAML::Node root, const std::string& name) {
+  for_each_scalar(root, [&](YAML::Node scalar) {
+    std::string text = scalar.Scalar();
+    bool is_found = false;
+    for (std::size_t at; (at = text.find(shot_mark)) != std::string::npos; is_found = true)
+      text.replace(at, std::string_view(shot_mark).size(), name);
+    if (is_found) scalar = text;
+  });
+}
+
+YAML::Node document(const std::string& path, const std::string& text, const std::vector<Override>& overrides) {
   YAML::Node root = load(path, text);
-  for (const std::string& o : overrides) apply_override(root, o);
+  for (const Override& o : overrides) apply_override(root, o);
   return root;
 }
 
 }  // namespace
+
+YAML::Node Override::value() const {
+  try {
+    return YAML::Load(text.substr(text.find('=') + 1));
+  } catch (const YAML::Exception&) {
+    throw InputError(place, "the value of '" + text + "' is not valid YAML");
+  }
+}
+
+std::vector<Override> overrides_of(const std::vector<std::string>& words) {
+  std::vector<Override> all;
+  for (const std::string& word : words) {
+    all.push_back({word, {"--set " + word, 0, 0}});
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0) throw InputError(all.back().place, "write --set key.key=value");
+  }
+  return all;
+}
 
 Value::Value(std::shared_ptr<const CaseSource> source, YAML::Node node, std::string path)
     : source_(std::move(source)), node_(std::move(node)), path_(std::move(path)) {}
@@ -177,11 +212,11 @@ bool lies_in(const std::string& path, const std::string& key) {
 /// What an override gave has no place in the file, nor has a map that an override made.
 SourcePlace Value::place() const {
   for (auto o = source_->overrides.rbegin(); o != source_->overrides.rend(); ++o)
-    if (lies_in(path_, o->substr(0, o->find('=')))) return {"--set " + *o, 0, 0};
+    if (lies_in(path_, o->key())) return o->place;
   const YAML::Mark mark = node_.Mark();
   if (!mark.is_null()) return {source_->path, mark.line + 1, mark.column + 1};
-  for (const std::string& o : source_->overrides)
-    if (!path_.empty() && lies_in(o.substr(0, o.find('=')), path_)) return {"--set " + o, 0, 0};
+  for (const Override& o : source_->overrides)
+    if (!path_.empty() && lies_in(o.key(), path_)) return o.place;
   return {source_->path, 0, 0};
 }
 
@@ -266,6 +301,14 @@ std::string Value::text() const {
   return node_.Scalar();
 }
 
+std::string Value::yaml() const {
+  YAML::Emitter emitter;
+  emitter.SetSeqFormat(YAML::Flow);
+  emitter.SetMapFormat(YAML::Flow);
+  emitter << node_;
+  return emitter.c_str();
+}
+
 Text Value::expression() const {
   if (!node_.IsScalar()) fail(path_ + " must be an expression");
   Text result{node_.Scalar(), place()};
@@ -321,19 +364,31 @@ std::string Value::one_of(const std::vector<std::string>& allowed) const {
   return value;
 }
 
-Value load_document(const std::string& path, const std::string& text, const std::vector<std::string>& overrides) {
+Value load_document(const std::string& path, const std::string& text, const std::vector<Override>& overrides,
+                    const std::string* shot) {
   auto source = std::make_shared<CaseSource>();
   source->path = path;
   source->lines = split(text, '\n');
   source->overrides = overrides;
-  return {source, document(path, text, overrides), ""};
+  YAML::Node root = document(path, text, overrides);
+  if (shot != nullptr) name_shot(root, *shot);
+  return {source, root, ""};
+}
+
+void refuse_shot_names(const Value& document) {
+  for_each_scalar(document.node(), [&](const YAML::Node& scalar) {
+    if (scalar.Scalar().find(shot_mark) == std::string::npos) return;
+    const SourcePlace place = document.place();
+    const YAML::Mark mark = scalar.Mark();
+    throw InputError(mark.is_null() ? place : SourcePlace{place.file, mark.line + 1, mark.column + 1},
+                     "'" + scalar.Scalar() + "': {shot} stands for the names of shots, and the case has no shots");
+  });
 }
 
 namespace {
 
 void make_absolute(YAML::Node path, const std::string& case_path) {
-  if (path.IsDefined() && path.IsScalar())
-    path = std::filesystem::absolute(resolve(path.Scalar(), case_path)).lexically_normal().string();
+  if (path.IsDefined() && path.IsScalar()) path = absolute_path(path.Scalar(), case_path);
 }
 
 /// The paths of a case, as they are from any folder.
@@ -359,10 +414,18 @@ std::string resolve(const std::string& path, const std::string& case_path) {
   return p.is_absolute() ? path : (std::filesystem::path(case_path).parent_path() / p).lexically_normal().string();
 }
 
-std::string to_yaml(const std::string& path, const std::string& text, const std::vector<std::string>& overrides) {
-  YAML::Emitter emitter;
-  YAML::Node root = document(path, text, overrides);
+std::string absolute_path(const std::string& path, const std::string& case_path) {
+  return std::filesystem::absolute(resolve(path, case_path)).lexically_normal().string();
+}
+
+std::string to_yaml(const Value& document, const std::string& path, const YAML::Node& shots) {
+  YAML::Node root = YAML::Clone(document.node());
   make_paths_absolute(root, path);
+  if (shots.IsNull())
+    root.remove("shots");
+  else
+    root["shots"] = shots;
+  YAML::Emitter emitter;
   emitter << root;
   return std::string(emitter.c_str()) + "\n";
 }

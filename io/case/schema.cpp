@@ -124,7 +124,9 @@ Json definitions() {
               object({{"bounds", {{"type", "array"}, {"items", number()}, {"minItems", 2}, {"maxItems", 2}}},
                       {"scale", choice({"linear", "log"})},
                       {"prior", object({{"mean", number()}, {"sd", positive}}, {"mean", "sd"})}})});
-  return {{"axis", axis}, {"parameter", parameter}, {"term", object(term_keys)}, {"unknown", unknown}};
+  const Json shots = either({text, {{"type", "array"}, {"items", map_of(Json::object())}, {"minItems", 1}}});
+  return {
+      {"axis", axis}, {"parameter", parameter}, {"term", object(term_keys)}, {"shots", shots}, {"unknown", unknown}};
 }
 
 }  // namespace
@@ -172,6 +174,9 @@ std::string case_schema() {
                            {"set", map_of(expression)}},
                           {"at", "set"})}}},
        {"objective", {{"type", "array"}, {"items", reference("term")}}},
+       {"shots",
+        either({reference("shots"),
+                object({{"table", reference("shots")}, {"failing", choice({"stop", "exclude"})}}, {"table"})})},
        {"unknowns", map_of(reference("unknown"))},
        {"checkpoints",
         object({{"schedule", choice(checkpoint_schedules())},

@@ -226,6 +226,8 @@ ParameterText read_parameter(Value parameter, const std::string& name, const std
     };
     try {
       require_regular_file(result.file, "an HDF5 file");
+    } catch (const MissingFile& error) {
+      throw MissingFile(file->place(), error.what());
     } catch (const InputError& error) {
       file->fail(error.what());
     }

@@ -19,7 +19,7 @@ constexpr const char* byte_order_mark = "\xef\xbb\xbf";
 
 struct stat status_of(const std::string& path) {
   struct stat status {};
-  if (stat(path.c_str(), &status) != 0) throw InputError("cannot read '" + path + "': " + std::strerror(errno));
+  if (stat(path.c_str(), &status) != 0) throw MissingFile("cannot read '" + path + "': " + std::strerror(errno));
   return status;
 }
 

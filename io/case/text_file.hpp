@@ -4,10 +4,18 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/error.hpp"
+
 namespace hindsight {
 
-/// @throws InputError when the path cannot be read, is a folder, or is no regular file: a device or a pipe need not
-/// end. `what` is what was expected: "a case".
+/// A file that is named and cannot be read.
+class MissingFile : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+/// @throws MissingFile when the path cannot be read; InputError when it is a folder, or is no regular file: a device or
+/// a pipe need not end. `what` is what was expected: "a case".
 void require_regular_file(const std::string& path, const std::string& what);
 
 /// The bytes of a regular file. @throws InputError as above, and when there are more than `most` bytes.

@@ -9,6 +9,8 @@ namespace hindsight {
 struct Tolerances {
   double relative = 0.0;
   std::vector<double> absolute;  ///< of each field of the model; not read of those that constraints fix
+
+  bool operator==(const Tolerances&) const = default;
 };
 
 }  // namespace hindsight

@@ -12,6 +12,8 @@ struct StepRules {
   double least = 0.0, most = 0.0;
   std::int64_t at_most = 100'000;  ///< steps, of those that states decide
   std::vector<double> times = {};  ///< where the steps of a table end, ascending
+
+  bool operator==(const StepRules&) const = default;
 };
 
 }  // namespace hindsight

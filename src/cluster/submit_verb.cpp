@@ -118,13 +118,13 @@ Submission named(const Options& options) {
     what.verb = manifest.options.verb;
     what.ranks = manifest.ranks;
     what.is_complete = RunPlace::of(what.run).is_complete;
-    what.source = read_case(manifest.options.target, manifest.options.set);
+    what.source = read_case(manifest.options.target, manifest.options.set, manifest.options.shot);
     if (!what.is_complete) require_unchanged(what.run, manifest, what.source);
     if (!options.cluster.verb.empty() && options.cluster.verb != what.verb)
       throw InputError("'" + options.target + "' holds hindsight " + what.verb + ", not " + options.cluster.verb);
     return what;
   }
-  what.source = read_case(options.target, options.set);
+  what.source = read_case(options.target, options.set, options.shot);
   what.verb = options.cluster.verb.empty() ? verb_of(what.source) : options.cluster.verb;
   Options of_run = options;
   of_run.verb = what.verb;

@@ -46,7 +46,7 @@ Options options_of(const Options& options, const Sweep& sweep, const SweepRow& r
 /// The case of a row, judged. @throws InputError with the row's place.
 Case case_of(const SweepRow& row, const Options& options, std::string& verb, int ranks) {
   try {
-    Case c = read_case(options.target, options.set);
+    Case c = read_case(options.target, options.set, options.shot);
     if (verb.empty()) verb = verb_of(c);
     require_runnable(c, verb, ranks);
     return c;

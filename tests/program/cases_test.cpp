@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, EveryCase,
                                            "heat-conductivity-implicit", "allen-cahn", "kuramoto-sivashinsky",
                                            "navier-stokes-2d", "porous-flow", "burgers", "advection-3d", "lorenz96",
                                            "stochastic-allen-cahn", "pharmacokinetics", "robertson", "van-der-pol",
-                                           "kinetics"));
+                                           "kinetics", "arrhenius"));
 
 /// The data are computed, and tell the rates that they were computed with; or measured, and the least sum of squares of
 /// the closed form of the solution is known.

@@ -1,0 +1,112 @@
+// Groups of ranks: the same sums, whoever works on which shot, and every shot once.
+// ranks: 1 2 3 4
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "adjoint/shots/shot_queue.hpp"
+#include "adjoint/shots/shot_sum.hpp"
+#include "runtime/error.hpp"
+
+namespace hindsight {
+namespace {
+
+Communicator world() {
+  return Communicator(MPI_COMM_WORLD);
+}
+
+/// What a shot gives to the rank of this number in its group.
+ShotPart part_of(std::size_t shot, int rank) {
+  std::mt19937 random(static_cast<unsigned>(1000 * rank) + static_cast<unsigned>(shot));
+  std::uniform_real_distribution<double> any(-1, 1);
+  ShotPart part;
+  for (int i = 0; i < 50 + 3 * rank; ++i) part.numbers.push_back(any(random) * std::pow(10.0, any(random)));
+  return part;
+}
+
+bool is_left_out(std::size_t shot) {
+  return shot % 5 == 3;
+}
+
+template <class Visit>
+void for_each_division(const Visit& visit) {
+  for (int count = 1; count <= world().size(); ++count)
+    if (world().size() % count == 0) visit(count);
+}
+
+TEST(Groups, DivideRanks) {
+  for_each_division([](int count) {
+    const ShotGroups groups(world(), count);
+    EXPECT_EQ(groups.count(), count);
+    EXPECT_EQ(groups.group().size() * count, world().size());
+    EXPECT_EQ(groups.across().size(), count);
+    EXPECT_EQ(groups.across().rank(), groups.index());
+    EXPECT_EQ(groups.index() * groups.group().size() + groups.group().rank(), world().rank());
+  });
+}
+
+TEST(Groups, MustDivideRanks) {
+  try {
+    const ShotGroups groups(world(), world().size() + 1);
+    FAIL();
+  } catch (const InputError& error) {
+    const std::string said = error.what();
+    EXPECT_NE(said.find("--groups " + std::to_string(world().size() + 1)), std::string::npos) << said;
+    EXPECT_NE(said.find("possible: 1"), std::string::npos) << said;
+  }
+}
+
+TEST(Groups, GetEveryShotOnce) {
+  constexpr std::int64_t shots = 200;
+  for_each_division([](int count) {
+    const ShotGroups groups(world(), count);
+    ShotQueue queue(groups);
+    for (int round = 0; round < 5; ++round) {
+      std::vector<double> taken(shots, 0.0);
+      for (std::int64_t next = queue.next(); next < shots; next = queue.next())
+        if (groups.group().is_root()) taken[static_cast<std::size_t>(next)] += 1.0;
+      world().sum(taken);
+      EXPECT_EQ(taken, std::vector<double>(shots, 1.0));
+      queue.restart();
+    }
+  });
+}
+
+/// One group's bits, in whatever order and wherever shots are done.
+TEST(Groups, AddUpTheSameBits) {
+  for (const std::size_t shots : {1U, 2U, 5U, 12U, 33U})
+    for_each_division([shots](int count) {
+      const ShotGroups groups(world(), count);
+      const int rank = groups.group().rank();
+      TreeSum<ShotPart> expected(shots);
+      for (std::size_t shot = 0; shot < shots; ++shot)
+        is_left_out(shot) ? expected.leave_out(shot) : expected.add(shot, part_of(shot, rank));
+      const std::vector<double> all = expected.take()->numbers;
+      for (unsigned seed = 0; seed < 8; ++seed) {
+        std::vector<std::size_t> order(shots);
+        for (std::size_t i = 0; i < shots; ++i) order[i] = i;
+        std::mt19937 random(seed);  // the same on all ranks
+        std::shuffle(order.begin(), order.end(), random);
+        ShotSum sum(shots, groups);
+        for (const std::size_t shot : order) {
+          if (static_cast<int>(random() % static_cast<unsigned>(count)) != groups.index()) continue;
+          is_left_out(shot) ? sum.leave_out(shot) : sum.add(shot, part_of(shot, rank));
+        }
+        EXPECT_EQ(sum.total()->numbers, all);
+      }
+    });
+}
+
+TEST(Groups, MayBeLeftWithNothing) {
+  for_each_division([](int count) {
+    const ShotGroups groups(world(), count);
+    ShotSum sum(7, groups);
+    for (std::size_t shot = 0; shot < 7; ++shot)
+      if (static_cast<int>(shot) % count == groups.index()) sum.leave_out(shot);
+    EXPECT_FALSE(sum.total().has_value());
+  });
+}
+
+}  // namespace
+}  // namespace hindsight
