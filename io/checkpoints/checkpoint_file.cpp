@@ -135,12 +135,16 @@ void CheckpointFile::make_file() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // errors are thrown, not printed
   const std::string& path = settings_.path;
   unlink(path.c_str());
-  std::error_code ignored;  // a process that ended may have removed the folder while it was empty
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   const Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "create properties for", path);
   H5Pset_alignment(access, transfer_block, transfer_block);
   H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
-  Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_EXCL, timeless(H5P_FILE_CREATE, path), access), "create", path);
+  hid_t created = H5I_INVALID_HID;
+  for (int tries = 0; tries < 10 && created < 0; ++tries) {
+    std::error_code ignored;  // a process that ends removes the folder while it is empty, perhaps again and again
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    created = H5Fcreate(path.c_str(), H5F_ACC_EXCL, timeless(H5P_FILE_CREATE, path), access);
+  }
+  Hdf5File file(created, "create", path);
   const bool encoded = !settings_.codec.empty();
   const Hdf5Properties how = timeless(H5P_DATASET_CREATE, path);
   lay_in_place(how, path);
