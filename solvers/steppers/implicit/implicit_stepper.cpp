@@ -20,7 +20,8 @@ ImplicitStepper::ImplicitStepper(Model model, const Active& active, Wants wants,
       factors_(solves == Solves::linear_systems || wants_.adjoint || wants_.tangent) {
   add_operators(operators_);
   if (solves != Solves::nothing) {
-    systems_ = make_stage_systems(model_, active_, operators_, {all_variables(model_), "step_", wants_.petsc, wants_.values_change});
+    systems_ = make_stage_systems(model_, active_, operators_,
+                                  {all_variables(model_), "step_", wants_.petsc, wants_.values_change});
     add_kernels(systems_->kernels());
   }
   if (!model_.has_constraints()) return;

@@ -63,8 +63,8 @@ class StageSystems {
 /// What systems are solved for, and how.
 struct SystemWants {
   std::vector<SystemVariable> variables;
-  std::string prefix;  ///< of its arrays, and of its options for PETSc: "-" + prefix
-  PetscOptions petsc;  ///< see Stepper::Wants
+  std::string prefix;          ///< of its arrays, and of its options for PETSc: "-" + prefix
+  PetscOptions petsc;          ///< see Stepper::Wants
   bool values_change = false;  ///< the same
 };
 

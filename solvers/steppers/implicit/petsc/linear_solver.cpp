@@ -114,8 +114,8 @@ bool LinearSolver::choose() {
   errors.check_options(KSPSetFromOptions(ksp_), options_.origin(), options_.text());
   PC pc = nullptr;
   check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
-  check_petsc(PCGAMGSetReuseInterpolation(pc, PETSC_FALSE),
-              "choose a linear solver");           // of matrices before, if it is one
+  // Of matrices before; nothing where it is no such preconditioner.
+  check_petsc(PCGAMGSetReuseInterpolation(pc, PETSC_FALSE), "choose a linear solver");
   is_chosen_ = is_direct && !entries_.is_fixed();  // others are symmetric or not by parameters' values
   return true;
 }
