@@ -25,10 +25,14 @@ std::int64_t parts_of(std::size_t shots) {
 Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, SessionOptions options)
     : case_(std::move(c)), comm_(comm), options_(std::move(options)), progress_(options_.shows_progress, comm.rank()) {
   const bool has_adjoint = sensitivities != Sensitivities::none;
+  using Changes = Stepper::Changes;
   experiments_ =
       std::make_unique<Experiments>(case_, comm,
                                     Simulation::Wants{.adjoint = has_adjoint,
                                                       .tangent = sensitivities == Sensitivities::adjoint_and_tangent,
+                                                      .changes = !case_.shots.empty()     ? Changes::of_all
+                                                                 : options_.gradients > 1 ? Changes::of_unknowns
+                                                                                          : Changes::none,
                                                       .machine = options_.machine.get()});
   notes_ = notes_on(case_, *experiments_);
   for (const ExcludedShot& shot : case_.excluded_shots)

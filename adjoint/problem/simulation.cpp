@@ -15,7 +15,7 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   require_memory_of_steps(spec_.steps, spec_.rules, comm);
   problem_ = std::make_unique<Discretisation>(
       spec_, comm,
-      Stepper::Wants{.adjoint = wants.adjoint, .tangent = wants.tangent, .values_change = wants.values_change},
+      Stepper::Wants{.adjoint = wants.adjoint, .tangent = wants.tangent, .changes = wants.changes},
       *wants.machine);
   parameters_ = std::make_unique<Parameters>(*problem_);
   require_memory(least_memory(), spec_.axes, comm, machine());

@@ -41,7 +41,7 @@ class Simulation {
  public:
   struct Wants {
     bool adjoint = false, tangent = false;
-    bool values_change = false;           ///< Stepper::Wants
+    Stepper::Changes changes = Stepper::Changes::none;
     Machine* machine = &Machine::host();  ///< must outlive the simulation
   };
   /// Builds, compiles, allocates. Collective.

@@ -32,12 +32,15 @@ namespace hindsight {
 /// layout: shape_of_fields(grid, 2 * fields) has room for as many slopes behind the fields, field_stride apart.
 class Stepper {
  public:
+  /// Which values will be others than the first: those of unknowns, as in an inversion; of all that is given, as for
+  /// several experiments.
+  enum class Changes { none, of_unknowns, of_all };
   struct Wants {
     bool adjoint = false, tangent = false;
     std::optional<Tolerances> tolerances = {};  ///< by which try_step() measures errors
     double theta = 0.5;                         ///< the weight of the new state, where Method::has_theta
     PetscOptions petsc = {};                    ///< of PETSc's solvers, where steps are implicit
-    bool values_change = false;                 ///< unknowns will have other values than the first, as in an inversion
+    Changes changes = Changes::none;
   };
   virtual ~Stepper() = default;
 

@@ -238,6 +238,23 @@ TEST(Constraints, HaveNoTolerances) {
       << said;
 }
 
+/// p has no value where u is negative, as it is after steps that are long: none is refused for its errors.
+TEST(Constraints, StepsThatLeaveThemWithoutASolutionAreShortened) {
+  for (const std::string method : {"bs3", "ark3"}) {
+    SCOPED_TRACE(method);
+    Session session(
+        test::text_case("case: drain\ngrid: {x: {cells: 6, to: 1, boundary: periodic}}\nparameters: {a: 3}\n"
+                        "state: {u: {initial: \"1 + 0.1*cos(2*pi*x)\"}, p: }\nequations: {dt(u): {explicit: "
+                        "\"-a*exp(p)\", implicit: \"0.01*lap(u)\"}, zero(p): \"exp(p) - u\"}\nobjective: "
+                        "[{final: \"u + p\"}]\nunknowns: {a: {}, initial(u): {}}\ntime: {method: " +
+                        method + ", tolerance: {relative: 1e-3, absolute: 1e3}, step: 2, to: 2}\n"),
+        test::world(), Sensitivities::adjoint_and_tangent);
+    session.gradient({});
+    session.simulation().fix_end();
+    test::expect_right_gradient(session, 1e-3, 1e-11);
+  }
+}
+
 /// By their form, before anything runs.
 TEST(Constraints, ThoseThatCannotFixTheirFieldsAreRefused) {
   const auto said = [](const std::string& constraints) -> std::string {

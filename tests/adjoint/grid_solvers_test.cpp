@@ -12,14 +12,14 @@ void expect_failure(const std::string& text, const std::string& part, Sensitivit
   EXPECT_NE(said.find(part), std::string::npos) << said;
 }
 
-/// Diffusion that is weak in some steps and strong in others: incomplete factors, then multigrid, in turn.
+/// Diffusion that is strong in some steps and weak in others: multigrid, then incomplete factors, in turn.
 const std::string alternating = R"yaml(
 case: alternating
 grid: {x: {cells: 90, to: 1, boundary: {value: 0}}, y: {cells: 90, to: 1, boundary: {slope: 0}}}
 parameters: {k: 1.5}
 state: {T: {initial: "sin(3*x) + y"}}
-equations: {dt(T): "k*(1.05 + sin(60*t))*lap(T) - T^3"}
-time: {method: beuler, step: 0.005, to: 0.04}
+equations: {dt(T): "k*(1.05 + sin(2.5 + 60*t))*lap(T) - T^3"}
+time: {method: beuler, step: 0.005, to: 0.07}
 objective: [final: "T^2"]
 unknowns: {k: {}, initial(T): {}}
 )yaml";
@@ -37,13 +37,21 @@ unknowns: {c: {}, initial(T): {}}
 )yaml";
 
 TEST(GridSolvers, StepsOfOtherKindsBeforeLeaveNoTrace) {
-  const std::string multigrid = alternating + "petsc: \"-step_pc_type gamg\"\n";
-  for (const std::string* text : {&alternating, &multigrid, &gusts}) {
-    Session all(test::text_case(*text), test::world(), Sensitivities::adjoint_and_tangent);
+  const std::string nested =
+      "-step_pc_type bjacobi -step_sub_pc_type gamg -step_sub_mg_levels_ksp_type richardson "
+      "-step_sub_mg_levels_pc_type ilu";
+  std::vector<std::string> texts = {alternating, gusts};
+  for (const std::string& options :
+       {std::string("-step_pc_type gamg"),
+        std::string("-step_ksp_type gmres -step_pc_type bjacobi -step_sub_pc_type lu"), nested})
+    texts.push_back(alternating + "petsc: \"" + options + "\"\n");
+  for (const std::string& text : texts) {
+    SCOPED_TRACE(text);
+    Session all(test::text_case(text), test::world(), Sensitivities::adjoint_and_tangent);
     const Evaluation expected = all.gradient({});
-    if (text == &alternating) test::expect_right_gradient(all, 1e-3, 1e-10);
+    if (text == alternating) test::expect_right_gradient(all, 1e-3, 1e-10);
     for (const std::string slots : {"2", "3"}) {
-      Session few(test::text_case(*text + "checkpoints: {host: " + slots + " slots}\n"), test::world(),
+      Session few(test::text_case(text + "checkpoints: {host: " + slots + " slots}\n"), test::world(),
                   Sensitivities::adjoint);
       const Evaluation mine = few.gradient({});
       EXPECT_EQ(mine.objective, expected.objective);
@@ -62,6 +70,92 @@ TEST(GridSolvers, FactorsByOptionsAreAsExact) {
   test::expect_right_gradient(session, 1e-3, 1e-13);
 }
 
+/// Within budgets of little more than working memory, other values need other solvers.
+class GridSolverBudgets : public testing::Test {
+ protected:
+  static SessionOptions of_inversion() {
+    SessionOptions options;
+    options.gradients = 2;
+    return options;
+  }
+  static std::int64_t working(const std::string& text) {
+    Session session(test::text_case(text), test::world(), Sensitivities::adjoint, of_inversion());
+    return session.plan_inputs().working(Tier::host);
+  }
+  /// The gradient at values that are the first ones, then so many times larger, then shifted.
+  static void expect_room(const std::string& text, double factor, double shift) {
+    const std::string budget = fmt::format("checkpoints: {{host: {} B}}\n", working(text) + 8 * 400'000);
+    Session session(test::text_case(text + budget), test::world(), Sensitivities::adjoint, of_inversion());
+    session.gradient({});
+    UnknownValues values = session.simulation().values();
+    values[0][0] = factor * values[0][0] + shift;
+    session.set_values(values);
+    EXPECT_NO_THROW(session.gradient({}));
+  }
+};
+
+TEST_F(GridSolverBudgets, HaveRoomForMultigrid) {
+  expect_room(R"yaml(
+case: conducting
+grid: {x: {cells: 32, to: 1}, y: {cells: 32, to: 1}, z: {cells: 32, to: 1}}
+parameters: {k: 1.5}
+state: {T: {initial: "cos(pi*x)*cos(pi*y)"}}
+equations: {dt(T): "k*lap(T)"}
+time: {method: beuler, step: 0.01, to: 0.03}
+objective: [final: "T^2"]
+unknowns: {k: {}}
+)yaml",
+              40.0, 0.0);
+}
+
+TEST_F(GridSolverBudgets, HaveRoomForFactorsThatAreNotSymmetric) {
+  expect_room(R"yaml(
+case: drifting
+grid: {x: {cells: 120, to: 1}, y: {cells: 120, to: 1}}
+parameters: {c: 0}
+state: {T: {initial: "exp(-20*(x-0.3)^2)*(1+y)"}}
+equations: {dt(T): "0.01*lap(T) - c*dx(T)"}
+time: {method: beuler, step: 0.01, to: 0.03}
+objective: [final: "(T - 0.1*x)^2"]
+unknowns: {c: {}}
+)yaml",
+              1.0, 0.2);
+}
+
+TEST_F(GridSolverBudgets, HaveRoomForEveryShot) {
+  const std::string text = R"yaml(
+case: shots
+grid: {x: {cells: 32, to: 1}, y: {cells: 32, to: 1}, z: {cells: 32, to: 1}}
+parameters: {k: 0.5, s: 1}
+state: {T: {initial: "s*cos(pi*x)*cos(pi*y)"}}
+equations: {dt(T): "k*lap(T)"}
+time: {method: beuler, step: 0.01, to: 0.03}
+objective: [final: "T^2"]
+unknowns: {s: {}}
+shots: [{shot: a, parameters.k: 0.5}, {shot: b, parameters.k: 40}]
+)yaml";
+  expect_room(text, 1.0, 0.1);
+}
+
+/// The first systems of the warm-up are solved by zeros, and need no second look.
+TEST_F(GridSolverBudgets, HaveRoomToLookAtSolutions) {
+  expect_room(R"yaml(
+case: doubtful
+grid: {x: {cells: 60, to: 1}, y: {cells: 60, to: 1}}
+parameters: {k: 1e7}
+state: {T: {initial: 0}}
+equations: {dt(T): "k*(1 + 0.1*sin(9*x))*lap(T) + exp(sin(7*x + y))"}
+time: {method: beuler, step: 1, to: 3}
+objective: [final: "T^2*(1+x)"]
+unknowns: {k: {}, initial(T): {}}
+)yaml",
+              1.0, 0.0);
+}
+
+TEST_F(GridSolverBudgets, HaveRoomForTheBasisOfGmres) {
+  expect_room(alternating + "petsc: \"-step_ksp_type gmres\"\n", 1.0, 0.0);
+}
+
 /// sqrt(u) has no derivative at 0, where some cells begin.
 TEST(GridSolvers, GuessesWithoutDerivativesInSomeCellsAreLeft) {
   for (const std::string cells : {"32", "100"})
@@ -73,6 +167,28 @@ time: {method: beuler, step: 0.01, to: 0.03}
 )yaml"),
         "")
         << cells;
+}
+
+/// Once PETSc says that it cannot go on, neither steps that are shorter nor other values are tried.
+TEST(GridSolvers, AreNotUsedAfterErrorsOfPetscsOwn) {
+  Session session(test::text_case("case: broken\ngrid: {x: {cells: 90, to: 1}}\nstate: {u: {initial: x}}\n"
+                                  "equations: {dt(u): \"(1e-6 + 1e3*t)*lap(u)\"}\n"
+                                  "time: {method: esdirk4, tolerance: 1e-4, step: 1e-6, to: 1}\n"
+                                  "petsc: \"-step_ksp_type gmres -step_pc_type none -step_ksp_max_it 9 "
+                                  "-step_ksp_error_if_not_converged\"\n"),
+                  test::world(), Sensitivities::none);
+  const auto said = [&]() -> std::string {
+    try {
+      session.objective({});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::numerics);
+      return error.what();
+    }
+    return "";
+  };
+  const std::string first = said(), second = said();
+  EXPECT_NE(first.find("KSPSolve has not converged"), std::string::npos) << first;
+  EXPECT_NE(second.find("has failed before"), std::string::npos) << second;
 }
 
 TEST(GridSolvers, ComputeOnTheHostAlone) {
@@ -132,7 +248,8 @@ TEST(GridSolvers, OptionsThatWouldNotRepeatAreRefused) {
   expect_failure(with("-step_snes_fd"), "the derivatives are those of the equations");
   expect_failure(with("-step_ksp_diagonal_scale"), "solvers are to leave the matrix as it is");
   expect_failure(with("-step_pc_type mg"), "-step_pc_type cannot be mg");
-  expect_failure(with("-step_pc_type gamg -step_pc_gamg_reuse_interpolation"), "cannot be given: a step is to be");
+  for (const std::string part : {"-step_pc_type gamg -step_pc", "-step_pc_type bjacobi -step_sub_pc"})
+    expect_failure(with(part + "_gamg_reuse_interpolation"), "cannot be true: a step is to be repeated bit for bit");
 }
 
 TEST(GridSolvers, OptionsOfSystemsThatPetscDoesNotSolveAreRefused) {

@@ -226,6 +226,30 @@ TEST(ImplicitGrids, MethodsHaveTheirOrders) {
   }
 }
 
+/// What a wall gives is what a source in the cell beside it gives, where both follow the length of the step.
+TEST(ImplicitGrids, WallsFollowTheLengthOfTheStepBeingTaken) {
+  const auto session_of = [](const std::string& wall, const std::string& source, const std::string& method) {
+    return Session(
+        test::text_case(fmt::format("case: steps\ngrid: {{x: {{cells: 10, to: 1, boundary: {{lower: {{value: "
+                                    "\"{}\"}}, upper: {{slope: 0}}}}}}}}\nparameters: {{a: 0.7, D: 0.1}}\n"
+                                    "state: {{u: {{initial: \"sin(3*x)\"}}}}\nequations: {{dt(u): \"D*lap(u) "
+                                    "- u^3{}\"}}\nobjective: [{{final: \"u^2\"}}]\nunknowns: {{a: {{}}, D: "
+                                    "{{}}}}\ntime: {{method: {}, tolerance: 1e-4, step: 0.001, to: 1}}\n",
+                                    wall, source, method)),
+        test::world(), Sensitivities::adjoint_and_tangent);
+  };
+  for (const std::string method : {"esdirk4", "bdf2", "rodas4", "dopri5"}) {
+    SCOPED_TRACE(method);
+    Session walls = session_of("a + 0.5*step", "", method);
+    Session sources = session_of("0", " + where(x < 0.1, 200*D*(a + 0.5*step), 0)", method);
+    const Evaluation found = walls.gradient({}), expected = sources.gradient({});
+    EXPECT_NEAR(found.objective, expected.objective, 1e-8 * expected.objective);
+    EXPECT_LE(walls.relative_difference(found.gradient, expected.gradient), 1e-7);
+    walls.simulation().fix_end();
+    test::expect_right_gradient(walls, 1e-3, 1e-11);
+  }
+}
+
 /// u = E(t) (1 + x), which differences are exact for: what is left is the error in time. Theory has less than the order
 /// of rodas4 where values on walls change.
 TEST(ImplicitGrids, RosenbrockMethodsKeepTheirOrderWhereWallsMove) {

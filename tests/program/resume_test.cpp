@@ -87,6 +87,22 @@ time: {to: 2, method: rodas4, step: 0.001}
   EXPECT_EQ(answer("killed"), answer("whole"));
 }
 
+/// The vorticity decays, its integral does not: what is left of it is rounding of the size that it had before the stop.
+TEST_F(Resume, WhatConstraintsWereMadeOfIsKept) {
+  write_text("case.yaml", R"yaml(
+case: decay
+grid: {x: {cells: 32, to: 2*pi, boundary: periodic}, y: {cells: 32, to: 2*pi, boundary: periodic}}
+parameters: {nu: 1}
+state: {w: {initial: "sin(x)*cos(2*y) + 0.3*cos(x + y)"}, psi: }
+equations: {dt(w): "-dy(psi)*dx(w) + dx(psi)*dy(w) + nu*lap(w)", zero(psi): "lap(psi) + w"}
+objective: [integral: "w^2"]
+unknowns: {nu: {}}
+time: {method: beuler, step: 0.04, to: 24}
+)yaml");
+  EXPECT_EQ(run_and_signal("run case.yaml --out stopped", 1, SIGTERM, "stopped", "done", 400), 5) << output();
+  EXPECT_EQ(run("resume stopped"), 0) << output();
+}
+
 /// Spans of steps, whose records are more than the states that they begin with.
 TEST_F(Resume, SpansGoOn) {
   write_text("case.yaml", R"yaml(

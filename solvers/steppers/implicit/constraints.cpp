@@ -14,11 +14,11 @@ Model constraints_of(Model model) {
 }  // namespace
 
 Constraints::Constraints(const Model& model, const Active& active, const Derivatives& wanted, const PetscOptions& petsc,
-                         bool values_change)
+                         Stepper::Changes changes)
     : model_(constraints_of(model)),
       variables_(constrained_variables(model)),
       operators_(model_, active, wanted, "constraint"),
-      systems_(make_stage_systems(model_, active, operators_, {variables_, "constraint_", petsc, values_change})) {}
+      systems_(make_stage_systems(model_, active, operators_, {variables_, "constraint_", petsc, changes})) {}
 
 void Constraints::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series,
                           const CountedVector<std::int64_t>& places) {

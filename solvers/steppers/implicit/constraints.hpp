@@ -16,9 +16,9 @@ namespace hindsight {
 /// ModelOperators.
 class Constraints {
  public:
-  /// @param petsc, values_change see Stepper::Wants; options have the prefix -constraint_. model and active outlive it.
+  /// @param petsc, changes see Stepper::Wants; options have the prefix -constraint_. model and active outlive it.
   Constraints(const Model& model, const Active& active, const Derivatives& wanted, const PetscOptions& petsc,
-              bool values_change);
+              Stepper::Changes changes);
 
   ModelOperators& operators() { return operators_; }
   const ModelOperators& operators() const { return operators_; }
@@ -30,6 +30,7 @@ class Constraints {
                const CountedVector<std::int64_t>& places);
   void warm_up(Tables& tables, StepTime at, double* state);
   std::int64_t passing_bytes() const { return systems_->passing_bytes(); }
+  std::int64_t reserved_bytes() const { return systems_->reserved_bytes(); }
   double solved_to() const { return systems_->solved_to(); }
   void loosen(double factor) { systems_->loosen(factor); }
   SolverReport solver_report() const { return systems_->solver_report(); }

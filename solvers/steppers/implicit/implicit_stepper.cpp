@@ -20,13 +20,12 @@ ImplicitStepper::ImplicitStepper(Model model, const Active& active, Wants wants,
       factors_(solves == Solves::linear_systems || wants_.adjoint || wants_.tangent) {
   add_operators(operators_);
   if (solves != Solves::nothing) {
-    systems_ = make_stage_systems(model_, active_, operators_,
-                                  {all_variables(model_), "step_", wants_.petsc, wants_.values_change});
+    systems_ =
+        make_stage_systems(model_, active_, operators_, {all_variables(model_), "step_", wants_.petsc, wants_.changes});
     add_kernels(systems_->kernels());
   }
   if (!model_.has_constraints()) return;
-  constraints_.emplace(model_, active_, Derivatives{wants_.adjoint, wants_.tangent}, wants_.petsc,
-                       wants_.values_change);
+  constraints_.emplace(model_, active_, Derivatives{wants_.adjoint, wants_.tangent}, wants_.petsc, wants_.changes);
   add_operators(constraints_->operators());
   add_kernels(constraints_->system_kernels());
 }
@@ -75,7 +74,8 @@ void ImplicitStepper::warm_up(Tables& tables, StepTime at, std::span<const doubl
 }
 
 std::int64_t ImplicitStepper::passing_bytes() const {
-  return std::max(systems_ ? systems_->passing_bytes() : 0, constraints_ ? constraints_->passing_bytes() : 0);
+  return std::max(systems_ ? systems_->passing_bytes() : 0, constraints_ ? constraints_->passing_bytes() : 0) +
+         (systems_ ? systems_->reserved_bytes() : 0) + (constraints_ ? constraints_->reserved_bytes() : 0);
 }
 
 double ImplicitStepper::solved_to() const {

@@ -168,8 +168,10 @@ void JacobianEntries::find_dependence(const std::vector<Expr>& slopes) {
     if (node.op == Op::field || node.op == Op::scalar) {
       const std::vector<std::string>& names = node.op == Op::field ? graph.fields() : graph.scalars();
       const std::vector<std::string>& unknown_ones = node.op == Op::field ? active_.parameter_fields : active_.scalars;
-      depends_on_unknowns_ =
-          depends_on_unknowns_ || is_among(unknown_ones, names[static_cast<std::size_t>(node.symbol)]);
+      const std::vector<std::string>& parameters = node.op == Op::field ? model_.parameter_fields : model_.scalars;
+      const std::string& name = names[static_cast<std::size_t>(node.symbol)];
+      depends_on_parameters_ = depends_on_parameters_ || is_among(parameters, name);
+      depends_on_unknowns_ = depends_on_unknowns_ || is_among(unknown_ones, name);
     }
   }
   for (const NodeId id : reachable(written_)) {

@@ -53,7 +53,8 @@ class JacobianEntries {
   bool is_linear() const { return is_linear_; }
   /// Whether J depends on parameters and places alone.
   bool is_fixed() const { return is_fixed_; }
-  /// Whether it depends on any that are unknown.
+  /// Whether it depends on any; on any that are unknown.
+  bool depends_on_parameters() const { return depends_on_parameters_; }
   bool depends_on_unknowns() const { return depends_on_unknowns_; }
   KernelSet& kernels() { return kernels_; }
   const KernelSet& kernels() const { return kernels_; }
@@ -78,7 +79,7 @@ class JacobianEntries {
   const Model& model_;
   const Active& active_;
   std::vector<SystemVariable> variables_;
-  bool is_linear_ = true, is_fixed_ = true, depends_on_unknowns_ = false;
+  bool is_linear_ = true, is_fixed_ = true, depends_on_parameters_ = false, depends_on_unknowns_ = false;
   KernelSet kernels_;
   std::optional<EvaluationTime> time_;
   std::vector<int> state_, slope_;  // symbols

@@ -46,6 +46,8 @@ class StageSystems {
   virtual void warm_up(Tables& /*tables*/, const SeriesData& /*series*/, StepTime /*at*/, std::span<const double> /*a*/,
                        double* /*u*/, double* /*x*/, double* /*slope*/, bool /*transposed*/) {}
   virtual std::int64_t passing_bytes() const { return 0; }
+  /// More, for what may be chosen for other matrices later, and stay.
+  virtual std::int64_t reserved_bytes() const { return 0; }
   virtual double solved_to() const { return 0.0; }
   virtual void loosen(double /*factor*/) {}
   virtual SolverReport solver_report() const { return {}; }
@@ -63,9 +65,9 @@ class StageSystems {
 /// What systems are solved for, and how.
 struct SystemWants {
   std::vector<SystemVariable> variables;
-  std::string prefix;          ///< of its arrays, and of its options for PETSc: "-" + prefix
-  PetscOptions petsc;          ///< see Stepper::Wants
-  bool values_change = false;  ///< the same
+  std::string prefix;  ///< of its arrays, and of its options for PETSc: "-" + prefix
+  PetscOptions petsc;  ///< see Stepper::Wants
+  Stepper::Changes changes = Stepper::Changes::none;
 };
 
 /// Dense systems of each cell for models that read no neighbours, else one of all cells. @param operators of the model;

@@ -28,7 +28,7 @@ GridSystems::GridSystems(const Model& model, const Active& active, ModelOperator
       operators_(operators),
       options_(std::move(wants.petsc)),
       prefix_("-" + wants.prefix),
-      values_change_(wants.values_change),
+      changes_(wants.changes),
       entries_(model, active, std::move(wants.variables), wants.prefix),
       matrix_(model, entries_),
       linear_(options_, prefix_, matrix_, entries_),
@@ -224,6 +224,7 @@ SNESConvergedReason GridSystems::iterate_newton(const Stage& stage) {
   give(stage.y, x_);
   residual_norms_.clear();
   thrown_ = nullptr;
+  has_bad_jacobian_ = false;
   stage_ = &stage;
   linear_.begin();
   const PetscErrors errors;
@@ -243,7 +244,7 @@ SNESConvergedReason GridSystems::iterate_newton(const Stage& stage) {
 /// Where the Jacobian of the guess is not finite (sqrt(u) at 0), the iteration begins anew, from base + a F(base).
 void GridSystems::iterate(const Stage& stage) {
   SNESConvergedReason reason = iterate_newton(stage);
-  if (reason < 0 && !matrix_.is_finite()) {
+  if (reason < 0 && has_bad_jacobian_) {
     at_every_row([&](std::size_t, std::int64_t i, double) { stage.y[i] = stage.base[i]; });
     operators_.rhs(stage.tables, stage.at, stage.y, stage.slope);
     at_every_row([&](std::size_t, std::int64_t i, double mass) { stage.y[i] += mass * stage.a * stage.slope[i]; });
@@ -257,7 +258,7 @@ void GridSystems::iterate(const Stage& stage) {
 std::string GridSystems::failure_of_newton(SNESConvergedReason reason) const {
   std::vector<std::string> norms;
   for (const double norm : residual_norms_) norms.push_back(fmt::format("{:.1e}", norm));
-  const std::string derivative = matrix_.is_finite() ? "" : bad_derivative(rows());
+  const std::string derivative = has_bad_jacobian_ ? bad_derivative(rows()) : "";
   const std::string worst = residual_norms_.empty() || !derivative.empty() ? "" : worst_row(rows(), residual_, x_);
   std::string why = SNESConvergedReasons[reason], advice = advice_on(snes_, prefix_);
   if (reason == SNES_DIVERGED_LINEAR_SOLVE) {
@@ -353,7 +354,8 @@ PetscErrorCode GridSystems::jacobian(SNES /*snes*/, Vec x, Mat /*a*/, Mat /*p*/,
   return systems.without_throwing([&] {
     systems.take(x, systems.stage_->y);
     systems.assemble(*systems.stage_, false);
-    if (systems.matrix_.is_finite()) return;
+    systems.has_bad_jacobian_ = !systems.matrix_.is_finite();
+    if (!systems.has_bad_jacobian_) return;
     systems.matrix_.become_identity();  // iterations do not survive what is not finite, and judge() is still to come
     systems.is_current_ = false;
   });
@@ -401,7 +403,7 @@ PetscErrorCode GridSystems::judge(SNES snes, PetscInt iteration, PetscReal /*x*/
   if (!std::isfinite(residual)) *reason = SNES_DIVERGED_FNORM_NAN;
   if (iteration == 0) systems.linear_.aim(LinearSolver::loosest_aim);
   if (iteration == 0 || !std::isfinite(residual)) return 0;
-  if (!systems.matrix_.is_finite()) *reason = SNES_DIVERGED_JACOBIAN_DOMAIN;
+  if (systems.has_bad_jacobian_) *reason = SNES_DIVERGED_JACOBIAN_DOMAIN;
   if (*reason < 0) return 0;
   Vec x = nullptr, step = nullptr;
   SNESGetSolution(snes, &x);
@@ -477,29 +479,34 @@ void GridSystems::warm_up(Tables& tables, const SeriesData& series, StepTime at,
   look_at_solvers();
   if (account_) account_->restart_peak();
   solve_each();
+  if (account_) passing_bytes_ = account_->peak() - account_->used();
+  if (account_ && transposed && may_change(a.size())) reserve_for_others(before, solve_each);
   linear_.end_warm_up();
   begin();
-  if (!account_) return;
-  passing_bytes_ = account_->peak() - account_->used();
-  const bool may_change = !entries_.is_fixed() || a.size() > 1 || (values_change_ && entries_.depends_on_unknowns());
-  if (transposed && linear_.is_iteration() && may_change) passing_bytes_ += reserve_for_others(before, solve_each);
 }
 
-/// Of a matrix that may become another: multigrid may be chosen then, and what that makes follows from the values.
-std::int64_t GridSystems::reserve_for_others(std::int64_t before, const std::function<void()>& solve_all) {
+/// Whether other solvers may be chosen for it.
+bool GridSystems::may_change(std::size_t lengths) const {
+  const bool with_values = (changes_ == Stepper::Changes::of_all && entries_.depends_on_parameters()) ||
+                           (changes_ == Stepper::Changes::of_unknowns && entries_.depends_on_unknowns());
+  return with_values || (linear_.is_iteration() && (!entries_.is_fixed() || lengths > 1));
+}
+
+/// Of a matrix that may become another: what takes most may be chosen then, and what that makes follows from the
+/// values.
+void GridSystems::reserve_for_others(std::int64_t before, const std::function<void()>& solve_all) {
   constexpr std::int64_t share_in_reserve = 16;
   const std::int64_t peak = account_->peak();
   std::int64_t most = peak;
-  if (!linear_.has_multigrid()) {
-    linear_.choose_multigrid(true);
+  const bool is_other = linear_.choose_largest(true);
+  if (is_other) {
     account_->restart_peak();
     solve_all();
     most = std::max(peak, account_->peak());
-    linear_.choose_multigrid(false);
-    solve_all();
-    begin();
   }
-  return most - peak + (most - before) / share_in_reserve;
+  linear_.choose_largest(false);
+  if (is_other) solve_all();
+  reserved_bytes_ = most - peak + (linear_.is_iteration() ? (most - before) / share_in_reserve : 0);
 }
 
 /// The solvers that were chosen, and packages that take memory past PETSc.
@@ -509,8 +516,7 @@ void GridSystems::look_at_solvers() {
   const OtherPackages others = other_packages(pc);
   of_others_.reset();
   if (others.bytes > 0) of_others_.emplace(others.bytes);
-  const std::string linear = description_of(linear_.get(), linear_.solved_to());
-  report_ = {{{prefix_, entries_.is_linear() ? linear : "Newton's method with " + linear}}};
+  report_ = {{{prefix_, description()}}};
   if (!others.uncounted.empty())
     report_.notes.push_back("the memory that " + join(others.uncounted) +
                             " takes for PETSc's solvers is not counted in budgets");
@@ -521,6 +527,20 @@ void GridSystems::look_at_solvers() {
   for (const std::string& field : needlessly_balanced())
     report_.notes.push_back(fmt::format(
         "balance: true of zero({0}) has no effect: its constant is not free, and nothing is taken away", field));
+}
+
+std::string GridSystems::description() const {
+  const std::string linear = description_of(linear_.get(), linear_.solved_to());
+  return entries_.is_linear() ? linear : "Newton's method with " + linear;
+}
+
+/// Of the first solvers, and of the last, where these are others.
+SolverReport GridSystems::solver_report() const {
+  SolverReport now = report_;
+  if (is_broken() || now.solvers.empty()) return now;
+  std::string& solver = now.solvers.begin()->second;
+  if (const std::string last = description(); last != solver) solver += "; in the end by " + last;
+  return now;
 }
 
 std::vector<std::string> GridSystems::needlessly_balanced() const {
@@ -539,8 +559,8 @@ void GridSystems::require_budget() const {
   if (lacking > 0)
     throw ResourceError(
         fmt::format("PETSc's solvers took {:.2f} MiB more than the budget of host memory leaves them (what they "
-                    "need depends on the length of steps): give checkpoints.host more, or bound "
-                    "steps by time.most",
+                    "need follows from the values of the matrix: of parameters, the state, the time and the length of "
+                    "the step): give checkpoints.host more",
                     static_cast<double>(lacking) / (1 << 20)));
 }
 

@@ -49,9 +49,10 @@ class GridSystems final : public StageSystems {
   void warm_up(Tables& tables, const SeriesData& series, StepTime at, std::span<const double> a, double* u, double* x,
                double* slope, bool transposed) override;
   std::int64_t passing_bytes() const override { return passing_bytes_; }
+  std::int64_t reserved_bytes() const override { return reserved_bytes_; }
   double solved_to() const override { return linear_.solved_to(); }
   void loosen(double factor) override { linear_.loosen(factor); }
-  SolverReport solver_report() const override { return report_; }
+  SolverReport solver_report() const override;
   std::vector<double> sizes_seen() const override { return sizes_; }
   void set_sizes_seen(std::vector<double> sizes) override { sizes_ = std::move(sizes); }
   StepFailure failure() const override { return {failure_, true}; }
@@ -75,7 +76,7 @@ class GridSystems final : public StageSystems {
   double largest_change(Vec x, Vec step) const;
   void aim_at_next(double now);
   double without_constants(double norm);
-  std::int64_t reserve_for_others(std::int64_t before, const std::function<void()>& solve_all);
+  void reserve_for_others(std::int64_t before, const std::function<void()>& solve_all);
   void make_solvers(const Grid& grid);
   void require_used_options() const;
   void require_working() const;
@@ -96,6 +97,8 @@ class GridSystems final : public StageSystems {
   SystemRows rows() const { return {model_, entries_, *grid_, *places_, a_}; }
   std::string failure_of_newton(SNESConvergedReason reason) const;
   void look_at_solvers();
+  std::string description() const;
+  bool may_change(std::size_t lengths) const;
   std::vector<std::string> needlessly_balanced() const;
   void set_operator();
   void require_budget() const;
@@ -112,7 +115,7 @@ class GridSystems final : public StageSystems {
   ModelOperators& operators_;
   PetscOptions options_;
   std::string prefix_;
-  bool values_change_;
+  Stepper::Changes changes_;
   std::optional<GivenOptions> given_;  // by options_
   JacobianEntries entries_;
   GridMatrix matrix_;
@@ -127,15 +130,16 @@ class GridSystems final : public StageSystems {
   const Grid* grid_ = nullptr;
   std::shared_ptr<MemoryAccount> account_;  // of what PETSc makes
   std::optional<CountedBytes> of_others_;   // what a package that PETSc calls has taken
-  std::int64_t passing_bytes_ = 0;
+  std::int64_t passing_bytes_ = 0, reserved_bytes_ = 0;
   SolverReport report_;
-  bool is_broken_ = false;        // PETSc has failed in SNES, and left it in a state in which it must not be destroyed
-  std::string of_constants_;      // why free_ has not the solutions that it needs
-  const Stage* stage_ = nullptr;  // while SNES works
-  bool is_balancing_ = true;      // but while FreeConstants solves
-  double a_ = 0.0;                // of the matrix
-  bool is_current_ = false;       // the matrix is that of a_ and the parameters, where nothing else matters
-  std::exception_ptr thrown_;     // by what PETSc called
+  bool has_bad_jacobian_ = false;  // one of the stage's is not finite
+  bool is_broken_ = false;         // PETSc has failed in SNES, and left it in a state in which it must not be destroyed
+  std::string of_constants_;       // why free_ has not the solutions that it needs
+  const Stage* stage_ = nullptr;   // while SNES works
+  bool is_balancing_ = true;       // but while FreeConstants solves
+  double a_ = 0.0;                 // of the matrix
+  bool is_current_ = false;        // the matrix is that of a_ and the parameters, where nothing else matters
+  std::exception_ptr thrown_;      // by what PETSc called
   // Of Newton's iterations.
   double change_before_ = 0.0;
   std::vector<double> residual_norms_;

@@ -111,6 +111,7 @@ bool LinearSolver::choose() {
   const bool is_direct = rows <= most_refactored || (entries_.is_fixed() && rows * ranks * ranks <= most);
   if (is_direct ? !choose_factors() : !choose_iteration()) return false;
   const PetscErrors errors;
+  const DefaultOptions found(defaults());
   errors.check_options(KSPSetFromOptions(ksp_), options_.origin(), options_.text());
   PC pc = nullptr;
   check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
@@ -123,11 +124,12 @@ bool LinearSolver::choose() {
 /// On several ranks each of them factors the whole system, as one alone does. @returns whether they are others than
 /// before.
 bool LinearSolver::choose_factors() {
-  const bool are_symmetric = entries_.is_fixed() && hindsight::is_symmetric(matrix_.get());
+  const bool are_symmetric = !only_largest_ && entries_.is_fixed() && hindsight::is_symmetric(matrix_.get());
   if (has_symmetric_factors_ == are_symmetric) return false;
   has_symmetric_factors_ = are_symmetric;
+  make_room_to_look();
   PC pc = nullptr;
-  check_petsc(KSPSetTolerances(ksp_, linear_tolerance, 1e-300, never_diverged, 1000), "choose a linear solver");
+  set_limits(linear_tolerance);
   check_petsc(KSPSetType(ksp_, KSPPREONLY), "choose a linear solver");
   check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
   if (comm_->size() > 1) {
@@ -145,18 +147,43 @@ bool LinearSolver::choose_iteration() {
   std::vector<bool> constrained;
   for (const SystemVariable& variable : entries_.variables()) constrained.push_back(variable.mass == 0.0);
   LinearIteration iteration = iteration_for(matrix_.get(), entries_.is_fixed(), constrained);
-  if (only_multigrid_) iteration.by = Preconditioning::multigrid;
+  if (only_largest_) iteration = largest(iteration);
   if (iteration_ == iteration) return false;
   iteration_ = iteration;
   make_room_to_look();
-  check_petsc(KSPSetTolerances(ksp_, loosest_aim, 1e-300, never_diverged, 1000), "choose a linear solver");
+  set_limits(loosest_aim);
   set_iteration(ksp_, iteration);
   if (defaults_) begin();  // PETSc may be about to set it up
   return true;
 }
 
+void LinearSolver::set_limits(double relative) {
+  const int iterations = only_largest_ ? 2 : 1000;
+  check_petsc(KSPSetTolerances(ksp_, relative, 1e-300, never_diverged, iterations), "choose a linear solver");
+}
+
+LinearIteration LinearSolver::largest(LinearIteration iteration) const {
+  const auto constraints = std::ranges::count(entries_.variables(), 0.0, &SystemVariable::mass);
+  return {false, constraints > 1 ? iteration.by : Preconditioning::multigrid};
+}
+
+bool LinearSolver::choose_largest(bool wanted) {
+  only_largest_ = wanted;
+  return iteration_ ? *iteration_ != largest(*iteration_) : has_symmetric_factors_.value_or(false);
+}
+
+/// Multigrid inside of other preconditioners is that of the matrix at hand, as outside of them. Nothing that stays is
+/// made while stepping.
 DefaultOptions::Options LinearSolver::defaults() const {
-  return iteration_ ? options_of(*iteration_, prefix_.substr(1), comm_->size()) : DefaultOptions::Options{};
+  DefaultOptions::Options all;
+  if (iteration_) all = options_of(*iteration_, prefix_.substr(1), comm_->size());
+  all.emplace_back(prefix_ + "ksp_gmres_preallocate", "true");
+  const std::string type = "pc_type", reuse = "_reuse_interpolation";
+  for (const std::string& name : option_names(options_.text()))
+    if (name.starts_with(prefix_) && name.ends_with(type))
+      for (const std::string multigrid : {"pc_gamg", "pc_hmg"})
+        all.emplace_back(name.substr(0, name.size() - type.size()) + multigrid + reuse, "false");
+  return all;
 }
 
 bool LinearSolver::is_symmetric() const {
@@ -182,12 +209,17 @@ void LinearSolver::set_tolerance(double relative) {
 std::string LinearSolver::solve(Vec b, Vec x, bool is_transposed, const SystemRows& rows) {
   run(b, x, is_transposed && !is_symmetric());
   std::string failure = judge(is_transposed, b, x, rows);
-  const bool is_known = is_proved_[is_transposed ? 1 : 0] && !iteration_;
+  const bool is_known = is_proved_[is_transposed ? 1 : 0] && tolerance() == 0.0;
   return failure.empty() && !is_known ? prove(is_transposed, b, x, rows) : failure;
 }
 
-/// In general PETSc would say so in the middle of a solve, which its solvers do not survive.
-void LinearSolver::require_transpose() const {
+/// In general PETSc would say so in the middle of a solve, which its solvers do not survive. Some know it once they are
+/// set up.
+void LinearSolver::require_transpose() {
+  const PetscErrors errors;
+  const PetscErrorCode code = KSPSetUp(ksp_);
+  is_broken_ = is_broken_ || code != 0;
+  require_success(errors, code, "solve a linear system", options_, is_warm_);
   PC pc = nullptr;
   PetscBool has_transpose = PETSC_TRUE;
   check_petsc(KSPGetPC(ksp_, &pc), "look at a solver");
@@ -201,9 +233,9 @@ void LinearSolver::require_transpose() const {
 void LinearSolver::run(Vec b, Vec x, bool is_transposed) {
   const bool is_within_newton = defaults_.has_value();
   if (!is_within_newton) begin();
+  forget_reuse();
   if (is_transposed) require_transpose();
   const PetscErrors errors;
-  KSPSetReusePreconditioner(ksp_, PETSC_FALSE);
   const double usual = tolerance(), precise = has_given_tolerance_ ? usual : linear_tolerance;
   const bool changes = is_iteration();
   if (changes) set_tolerance(looser_ == 1.0 ? precise : std::min(looser_ * precise, loosest));
@@ -213,6 +245,24 @@ void LinearSolver::run(Vec b, Vec x, bool is_transposed) {
   require_success(errors, code, "solve a linear system", options_, is_warm_);
   if (changes) set_tolerance(usual);
   if (!is_within_newton) end();
+}
+
+/// What a stage's iterations have shared is made anew where the matrix is another; some preconditioners have told those
+/// inside of them to keep theirs.
+void LinearSolver::forget_reuse() const {
+  const PetscErrors errors;  // of what was never set up: there is nothing in it then
+  PC pc = nullptr;
+  KSPGetPC(ksp_, &pc);
+  KSPSetReusePreconditioner(ksp_, PETSC_FALSE);
+  std::vector<PC> all = {pc};
+  while (!all.empty()) {
+    PC const part = all.back();
+    all.pop_back();
+    if (part == nullptr) continue;
+    PCSetReusePreconditioner(part, PETSC_FALSE);
+    const std::vector<PC> inside = parts_of(part);
+    all.insert(all.end(), inside.begin(), inside.end());
+  }
 }
 
 /// By what the solver says of itself.
@@ -248,8 +298,8 @@ std::string LinearSolver::prove(bool is_transposed, Vec b, Vec x, const SystemRo
                      is_transposed ? "the transposed linear system" : "the linear system", left / all, allowed,
                      is_transposed ? "" : worst_of(b, x, rows),
                      is_transposed && !is_symmetric() && left > 1e-3 * all ? "the preconditioner may have no transpose"
-                     : iteration_ || tolerance() > 0.0 ? "the iteration measures what is left by another norm"
-                                                       : "the system is nearly singular",
+                     : tolerance() > 0.0 ? "the iteration measures what is left by another norm"
+                                         : "the system is nearly singular",
                      advice_on(ksp_, prefix_));
 }
 

@@ -41,9 +41,10 @@ class LinearSolver {
   /// For the matrix as it is, from its values and the equations alone: a process that goes on chooses the same.
   /// @returns whether that is another than before.
   bool choose();
-  /// To see what that takes, choose() chooses multigrid wherever it iterates, until it may choose freely again.
-  void choose_multigrid(bool wanted) { only_multigrid_ = wanted; }
-  bool has_multigrid() const { return iteration_ && iteration_->by == Preconditioning::multigrid; }
+  /// To see what that takes, choose() chooses until it may choose freely again what takes most, as for a matrix that is
+  /// not symmetric, and multigrid wherever it iterates, unless several constraints rule that out; solves end soon.
+  /// @returns whether that is another choice than the one that there is.
+  bool choose_largest(bool wanted);
   /// While PETSc may set the chosen solver up, it finds what that needs among its options.
   void begin() { defaults_.emplace(defaults()); }
   void end() { defaults_.reset(); }
@@ -76,7 +77,10 @@ class LinearSolver {
   bool choose_factors();
   bool choose_iteration();
   void set_tolerance(double relative);
+  void set_limits(double relative);
+  LinearIteration largest(LinearIteration iteration) const;
   void run(Vec b, Vec x, bool is_transposed);
+  void forget_reuse() const;
   std::string judge(bool is_transposed, Vec b, Vec x, const SystemRows& rows) const;
   std::string prove(bool is_transposed, Vec b, Vec x, const SystemRows& rows);
   void look_at(Vec b, Vec x, bool is_transposed) const;
@@ -84,7 +88,7 @@ class LinearSolver {
   void make_room_to_look();
   std::string worst_of(Vec b, Vec x, const SystemRows& rows) const;
   bool is_symmetric() const;
-  void require_transpose() const;
+  void require_transpose();
 
   const PetscOptions& options_;
   std::string prefix_;
@@ -96,7 +100,7 @@ class LinearSolver {
   Vec left_ = nullptr;
   Vec sizes_ = nullptr, terms_ = nullptr;  // for is_rounding(), with the signs of the matrix's entries
   CountedVector<std::uint64_t> negative_;
-  bool only_multigrid_ = false;
+  bool only_largest_ = false;
   bool is_chosen_ = false;                     // for all matrices to come
   std::optional<bool> has_symmetric_factors_;  // which they are, where it has any
   std::optional<LinearIteration> iteration_;   // which it is, where it is one

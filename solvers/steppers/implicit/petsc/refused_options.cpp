@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/petsc.hpp"
+#include "runtime/petsc_options.hpp"
 
 namespace hindsight {
 namespace {
@@ -31,8 +32,6 @@ void refuse_by_name(const PetscOptions& options, const std::string& prefix) {
       {"ksp_initial_guess_nonzero", replayed},
       {"ksp_diagonal_scale", kept},
       {"pc_factor_in_place", kept},
-      {"pc_gamg_reuse_interpolation", replayed},
-      {"pc_hmg_reuse_interpolation", replayed},
   };
   for (const auto& [name, why] : refused) {
     const std::string option = prefix + name;
@@ -40,6 +39,20 @@ void refuse_by_name(const PetscOptions& options, const std::string& prefix) {
     PetscOptionsHasName(nullptr, nullptr, option.c_str(), &is_given);
     if (is_given == PETSC_TRUE)
       throw InputError(fmt::format("{} {} cannot be given: {}", options.origin(option), option, why));
+  }
+}
+
+/// Of multigrid, wherever it is: what it finds for a matrix is for that one.
+void refuse_reuse(const PetscOptions& options, const std::string& prefix) {
+  for (const std::string& option : option_names(options.text())) {
+    if (!option.starts_with(prefix) || !option.ends_with("_reuse_interpolation")) continue;
+    PetscBool value = PETSC_TRUE;
+    const PetscErrors errors;
+    errors.check_options(PetscOptionsGetBool(nullptr, nullptr, option.c_str(), &value, nullptr), options.origin(option),
+                         options.text());
+    if (value == PETSC_TRUE)
+      throw InputError(fmt::format("{} {} cannot be true: a step is to be repeated bit for bit from its state alone",
+                                   options.origin(option), option));
   }
 }
 
@@ -93,6 +106,7 @@ void refuse_tolerances(const PetscOptions& options, const std::string& prefix) {
 
 void refuse_options(const PetscOptions& options, const std::string& prefix) {
   refuse_by_name(options, prefix);
+  refuse_reuse(options, prefix);
   refuse_counts(options, prefix);
   refuse_methods(options, prefix);
   refuse_tolerances(options, prefix);
