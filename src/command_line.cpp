@@ -34,11 +34,33 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
+/// Of options that count something.
+const CLI::Validator& at_least_one() {
+  static const CLI::Validator check(
+      [](const std::string& text) {
+        std::int64_t number = 0;
+        const char* const end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, number);
+        if (error == std::errc::result_out_of_range && stop == end && text.front() != '-')
+          return fmt::format("{} is more than can be counted ({})", text, std::numeric_limits<std::int64_t>::max());
+        return error == std::errc() && stop == end && number > 0 ? "" : "'" + text + "' is no whole number above 0";
+      },
+      "");
+  return check;
+}
+
+void add_groups_option(CLI::App& app, Options& options) {
+  app.add_option("--groups", options.groups,
+                 "of ranks, which share the shots (default: as many as a shot's memory allows)")
+      ->check(at_least_one());
+}
+
 void add_case_options(CLI::App& app, Options& options) {
   app.add_option("--set", options.set, "override keys of the case: --set time.step=0.25 time.to=2*pi")
       ->take_all()
       ->allow_extra_args(false);
   app.add_option("--shot", options.shot, "of a case with shots this one alone");
+  add_groups_option(app, options);
   app.add_option("--out", options.out, "run folder (default: runs/CASE/VERB)");
   app.add_option("--backend", options.backend,
                  "what computes: " + backends_text() + "auto: the " + backends().front()->name())
@@ -68,21 +90,7 @@ void add_stop_options(CLI::App& app, Options& options) {
   add_lock_option(app, options);
   app.add_option("--die-at", options.developer.die_at)->group("");
   app.add_option("--die-on-rank", options.developer.die_on_rank)->group("");
-}
-
-/// Of options that count something.
-const CLI::Validator& at_least_one() {
-  static const CLI::Validator check(
-      [](const std::string& text) {
-        std::int64_t number = 0;
-        const char* const end = text.data() + text.size();
-        const auto [stop, error] = std::from_chars(text.data(), end, number);
-        if (error == std::errc::result_out_of_range && stop == end && text.front() != '-')
-          return fmt::format("{} is more than can be counted ({})", text, std::numeric_limits<std::int64_t>::max());
-        return error == std::errc() && stop == end && number > 0 ? "" : "'" + text + "' is no whole number above 0";
-      },
-      "");
-  return check;
+  app.add_option("--shuffle-shots", options.developer.shuffle_shots)->group("");
 }
 
 void add_cluster_options(CLI::App& app, Options& options) {
@@ -165,6 +173,7 @@ bool add_options_of(const VerbEntry& entry, CLI::App& app, Options& options) {
                    "options for PETSc from now on, beside those that the run began with; the results say so");
     app.add_option("--ranks", options.ranks, "go on with another number of ranks: as many as there are")
         ->check(at_least_one());
+    add_groups_option(app, options);
     app.add_option("--scratch", options.scratch,
                    "folder of checkpoint files from now on; those elsewhere are given up");
   }

@@ -41,6 +41,7 @@ struct DeveloperOptions {
   /// or each by its own count.
   std::int64_t die_at = 0;
   std::optional<int> die_on_rank;
+  std::optional<unsigned> shuffle_shots;  ///< of a random order in which shots are done
 };
 
 struct Options {
@@ -48,6 +49,7 @@ struct Options {
   std::string target;  ///< case file; kind of schedule; kind of template
   std::vector<std::string> set;
   std::string shot;  ///< the only one that counts; empty: all that the case has
+  int groups = 0;    ///< of ranks, which share the shots; 0: as many as can be
   std::string out;   ///< run folder; empty: runs/CASE/VERB
   std::string json;  ///< file, or - for standard output
   bool quiet = false;

@@ -114,15 +114,81 @@ struct SingleSteps {
   double forward = 0.0, record = 0.0, record_last = 0.0, reverse = 0.0;  ///< seconds
 };
 
+/// What a number of groups gives to a case with shots.
+struct Division {
+  int groups = 1, ranks = 1;      ///< ranks of a group
+  std::int64_t bytes = 0;         ///< of memory that each rank needs at least
+  std::optional<double> seconds;  ///< of the first evaluation; none where plans predict nothing
+  std::string failure;            ///< why there is no plan; empty: there is one
+};
+
+Division division_of(const Session& session) {
+  const Experiments& all = session.experiments();
+  Division division{session.groups().count(), session.communicator().size(), 0, {}, ""};
+  all.for_each_kind([&](const Simulation&, const Gradients* own) {
+    const PlanInputs& inputs = own->checkpoints().inputs();
+    division.bytes += inputs.working(inputs.memory());
+  });
+  if (session.plan().is_predicted()) division.seconds = session.planned().seconds;
+  return division;
+}
+
+/// Of all numbers of groups that there can be. @param known one of them.
+std::vector<Division> divisions(const Options& options, const Case& c, const Communicator& comm,
+                                const Division& known) {
+  std::vector<Division> all;
+  for (int groups = 1; groups <= comm.size(); ++groups) {
+    if (comm.size() % groups != 0 || groups > static_cast<int>(c.shots.size())) continue;
+    if (groups == known.groups) {
+      all.push_back(known);
+      continue;
+    }
+    const ShotGroups division(comm, groups);
+    Division now{groups, comm.size() / groups, 0, {}, ""};
+    try {
+      SessionOptions plan_from = session_options(options, c, comm, nullptr, &division);
+      plan_from.only_plan = true;
+      plan_from.shows_progress = false;
+      now = division_of(Session(c, division.group(), Sensitivities::adjoint, plan_from));
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {  // of all groups
+      now.failure = error.what();
+    }
+    all.push_back(now);
+  }
+  return all;
+}
+
+std::string divisions_text(const std::vector<Division>& all) {
+  if (all.size() < 2) return "";
+  std::string text = fmt::format("\nWhat groups of ranks give\n  {:>6}{:>12}{:>18}{:>20}\n", "groups", "ranks each",
+                                 "memory at least", "an evaluation");
+  for (const Division& one : all)
+    text += fmt::format("  {:>6}{:>12}{:>18}{:>20}\n", one.groups, one.ranks,
+                        one.failure.empty() ? bytes_text(one.bytes) : "there is less",
+                        one.seconds ? seconds_text(*one.seconds) : "-");
+  return text;
+}
+
 /// "5 shots, of 2 kinds that are simulated apart: what follows is of the first, 'cold'."
 std::string shots_of_plan(const Session& session) {
   if (!session.has_shots()) return "";
   const Experiments& all = session.experiments();
   const std::string kinds =
       all.kinds() > 1 ? fmt::format(", of {} kinds that are simulated apart and share the budgets", all.kinds()) : "";
-  return fmt::format(
-      "{} shots, one after the other{}: what follows is of the first, '{}', but for the times in all.\n\n", all.count(),
-      kinds, all.name(all.in_use()));
+  const ShotGroups& groups = session.groups();
+  const int ranks = groups.group().size();
+  const std::string turns = groups.count() == 1 ? "one after the other"
+                                                : fmt::format(
+                                                      "on {} groups of {} {}, each of which takes the next "
+                                                      "when it is free",
+                                                      groups.count(), ranks, ranks == 1 ? "rank" : "ranks");
+  const Division division = division_of(session);
+  const std::string time =
+      division.seconds ? fmt::format(" An evaluation takes {}.", seconds_text(*division.seconds)) : "";
+  return fmt::format("{} shots, {}{}.{}\nWhat follows is of the first, '{}', but for the times in all.\n\n",
+                     all.count(), turns, kinds, time, all.name(all.in_use()));
 }
 
 std::string plan_text(const Options& options, const Session& session, const OutputSeconds& output,
@@ -207,6 +273,17 @@ std::string plan_text(const Options& options, const Session& session, const Outp
   return text + "\n";
 }
 
+Json division_json(const Division& one) {
+  Json json = {{"groups", one.groups}, {"ranks_each", one.ranks}};
+  if (!one.failure.empty()) {
+    json["failure"] = one.failure;
+    return json;
+  }
+  json["least_memory"] = one.bytes;
+  if (one.seconds) json["seconds"] = *one.seconds;
+  return json;
+}
+
 Json plan_json(const Options& options, const Session& session, const OutputSeconds& output,
                const std::vector<Variant>& all) {
   const CheckpointPlan& plan = session.plan();
@@ -234,7 +311,9 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
                  {"record_last", single.record_last},
                  {"reverse", single.reverse}}}};
   if (session.has_shots())
-    json["shots"] = {{"count", session.experiments().count()}, {"kinds", session.experiments().kinds()}};
+    json["shots"] = {{"count", session.experiments().count()},
+                     {"kinds", session.experiments().kinds()},
+                     {"groups", session.groups().count()}};
   if (!session.gradients().checkpoints().source_of_host_budget().empty())
     json["memory"]["budget_source"] = session.gradients().checkpoints().source_of_host_budget();
   if (!plan.is_predicted()) return json;
@@ -353,18 +432,24 @@ OutputSeconds output_seconds(const Session& session, const std::string& run) {
 
 ExitCode plan_verb(const Options& options, const Communicator& comm) {
   const Case source = read_same_case(options, comm);
-  SessionOptions plan_from = session_options(options, source, comm);
+  const std::unique_ptr<ShotGroups> groups = make_groups(options, source, comm, Sensitivities::adjoint);
+  SessionOptions plan_from = session_options(options, source, comm, nullptr, groups.get());
   plan_from.only_plan = true;
-  const Session session(source, comm, Sensitivities::adjoint, plan_from);
+  const Session session(source, groups ? groups->group() : comm, Sensitivities::adjoint, plan_from);
   const CheckpointPlan& plan = session.plan();
   const std::vector<Variant> all = plan.is_predicted() ? variants(session) : std::vector<Variant>{};
-  const OutputSeconds output = output_seconds(session, run_path(options, source));
-  write_json(options, comm, plan_json(options, session, output, all));
+  const OutputSeconds output = session.has_shots() ? OutputSeconds{0.0, 0.0}  // runs of shots together have none
+                                                   : output_seconds(session, run_path(options, source));
+  const std::vector<Division> others =
+      session.has_shots() ? divisions(options, source, comm, division_of(session)) : std::vector<Division>{};
+  Json json = plan_json(options, session, output, all);
+  for (const Division& one : others) json["shots"]["divisions"].push_back(division_json(one));
+  write_json(options, comm, json);
   const OperationSeconds& s = session.plan_inputs().seconds;
   const ScheduleCosts costs{s.forward, s.record_last + s.reverse, s.write, s.read};
   write_picture(options, comm, {session.source().name + ", " + plan.kind->name, " in seconds", "time.at most"},
                 *plan.kind, plan.schedule, plan.request, costs);
-  if (options.json != "-") print(comm, plan_text(options, session, output, all));
+  if (options.json != "-") print(comm, plan_text(options, session, output, all) + divisions_text(others));
   return ExitCode::done;
 }
 

@@ -37,8 +37,9 @@ std::string run_path(const Options& options, const Case& c) {
   return !options.out.empty() ? options.out : "runs/" + c.name + "/" + options.verb;
 }
 
-Json status_of(const std::string& run) {
-  Json status = Json::parse(std::ifstream(run + "/status.json"), nullptr, false);
+Json status_of(const std::string& run, int group) {
+  const std::string name = group == 0 ? "/status.json" : "/status-" + std::to_string(group) + ".json";
+  Json status = Json::parse(std::ifstream(run + name), nullptr, false);
   return status.is_object() ? status : Json::object();
 }
 
@@ -52,8 +53,9 @@ RunLog::RunLog(const RunFolder& folder, const std::string& verb, const Session& 
   });
   Json details = {{"verb", verb},
                   {"case", session.source().name},
-                  {"ranks", session.communicator().size()},
+                  {"ranks", session.groups().world().size()},
                   {"steps", session.simulation().time().steps()}};
+  if (session.has_shots()) details["groups"] = session.groups().count();
   if (session.has_gradients()) details["schedule"] = session.plan().kind->name;
   event(folder.is_resumed() ? "resumed" : "started", details);
 }
@@ -185,8 +187,9 @@ Json base_result(const std::string& verb, const Session& session, double objecti
                         {"command", session.communicator().broadcast(command_line())},
                         {"date", utc_now()},
                         {"host", host},
-                        {"ranks", session.communicator().size()},
+                        {"ranks", session.groups().world().size()},
                         {"kernels", host::compiler_report()}};
+  if (session.has_shots()) json["provenance"]["groups"] = session.groups().count();
   if (const auto solvers = simulation.stepper().solver_report().solvers; !solvers.empty())
     json["provenance"]["solvers"] = solvers;
   if (const Case& c = session.source(); !c.petsc.empty()) json["provenance"]["petsc"] = c.petsc.text();

@@ -17,8 +17,8 @@ using Json = nlohmann::ordered_json;
 /// Names the folder: --out, or runs/CASE/VERB.
 std::string run_path(const Options& options, const Case& c);
 
-/// What status.json of a run's folder says of it; empty where it does not.
-Json status_of(const std::string& run);
+/// What status.json of a run's folder says of it, or that of another of its groups of ranks; empty where it does not.
+Json status_of(const std::string& run, int group = 0);
 
 /// log.jsonl: what happened when, one JSON object a line, each on disk before the next. Rank 0 writes. A resumed run
 /// goes on with the earlier one's.

@@ -82,8 +82,28 @@ std::string progress_text(Json& json) {
   return text + fmt::format("last epoch: {}, as of {}\n", json["epoch"].get<int>(), json["date"].get<std::string>());
 }
 
+/// "7 of 12 shots done", and what further groups of ranks are at; adds their shots to those of the first.
+std::string shots_text(const std::string& run, int groups, Json& json) {
+  if (!json.contains("shots")) return "";
+  Json& shots = json["shots"];
+  std::string text;
+  Json under_way = Json::array();
+  if (shots.contains("under_way")) under_way.push_back(shots["under_way"]);
+  for (int group = 1; group < groups; ++group) {
+    const Json theirs = status_of(run, group);
+    if (!theirs.contains("shots") || theirs["evaluations"] != json["evaluations"]) continue;
+    for (const Json& shot : theirs["shots"]["done"]) shots["done"].push_back(shot);
+    if (!theirs["shots"].contains("under_way")) continue;
+    under_way.push_back(theirs["shots"]["under_way"]);
+    text += progress_line(theirs["phase"], position_in(theirs), theirs["seconds"].get<double>()) + "\n";
+  }
+  shots["under_way"] = under_way;
+  return text + fmt::format("{} of {} shots done in this evaluation\n", shots["done"].size(),
+                            shots["count"].get<std::size_t>());
+}
+
 /// "complete", or who is in it and how far it is.
-std::string state_text(const RunPlace& run, Json& json) {
+std::string state_text(const RunPlace& run, int groups, Json& json) {
   if (run.is_complete) {
     json["state"] = "complete";
     return run.is_in_place ? "complete\n"
@@ -92,7 +112,8 @@ std::string state_text(const RunPlace& run, Json& json) {
   json.update(status_of(run.folder));
   const std::string owner = queued_text(owner_text(run.folder, json), json);
   const std::string earlier = run.work != run.folder ? "an earlier run's results stay until it is complete\n" : "";
-  return owner + "\n" + progress_text(json) + earlier;
+  const std::string progress = progress_text(json);
+  return owner + "\n" + progress + shots_text(run.folder, groups, json) + earlier;
 }
 
 }  // namespace
@@ -115,11 +136,14 @@ ExitCode resume_verb(const Options& options, const Communicator& comm) {
   }
   begun.take_lock = options.take_lock;
   begun.ranks = options.ranks;
+  const bool has_groups = manifest.ranks == comm.size() && manifest.groups > 0;
+  begun.groups = options.groups > 0 ? options.groups : has_groups ? manifest.groups : manifest.options.groups;
   begun.quiet = options.quiet;
   begun.stop_after = options.stop_after;
   begun.scratch = options.scratch.empty() ? manifest.scratch : scratch_text(options.scratch);
   begun.developer.die_at = options.developer.die_at;
   begun.developer.die_on_rank = options.developer.die_on_rank;
+  begun.developer.shuffle_shots = options.developer.shuffle_shots;
   if (!options.epoch.empty()) begun.epoch = options.epoch;
   if (!options.json.empty()) begun.json = options.json == "-" ? "-" : fs::absolute(options.json).string();
   comm.together([&] {
@@ -145,9 +169,11 @@ ExitCode status_verb(const Options& options, const Communicator& comm) {
     json = {
         {"run", run}, {"verb", manifest.options.verb}, {"case", manifest.options.target}, {"ranks", manifest.ranks}};
     const std::string chain = place.is_complete ? "" : chain_text(run_folder(run), json);
-    text = fmt::format("{}: {} of {} on {} {}\n", run, manifest.options.verb, manifest.options.target, manifest.ranks,
-                       manifest.ranks == 1 ? "rank" : "ranks") +
-           state_text(place, json) + chain;
+    const std::string groups = manifest.groups > 1 ? fmt::format(" in {} groups", manifest.groups) : "";
+    if (manifest.groups > 1) json["groups"] = manifest.groups;
+    text = fmt::format("{}: {} of {} on {} {}{}\n", run, manifest.options.verb, manifest.options.target, manifest.ranks,
+                       manifest.ranks == 1 ? "rank" : "ranks", groups) +
+           state_text(place, manifest.groups, json) + chain;
   });
   write_json(options, comm, json);
   options.cluster.csv == "-" ? print(comm, text) : say(options, comm, text);

@@ -39,16 +39,18 @@ RunManifest begun_as(FileSystem& files, const std::string& run, const RunManifes
 
 }  // namespace
 
-RunClaim::RunClaim(const Options& options, const Case& c, const Communicator& comm)
+RunClaim::RunClaim(const Options& options, const Case& c, const Communicator& comm, int groups)
     : comm_(comm),
       files_(files_of(options, comm)),
       place_(fs::absolute(run_path(options, c)).string()),
+      groups_(groups),
       is_resumed_(options.resume) {
   is_resumed_ ? go_on(options, c) : begin_run(options, c);
 }
 
 void RunClaim::begin_run(const Options& options, const Case& c) {
   manifest_ = RunManifest::from_root(comm_, [&] { return RunManifest::of(options, place_, c, comm_.size()); });
+  manifest_.groups = groups_;
   const RoomWanted wanted{place_, manifest_, c.inputs(), options.json == "-" ? "" : options.json, options.overwrite};
   if (options.take_lock) comm_.on_root([&] { require_room(*files_, wanted); });  // nobody is driven out for nothing
   lock_ = std::make_unique<RunLock>(place_, comm_, options.take_lock);
@@ -86,10 +88,11 @@ void RunClaim::go_on(const Options& options, const Case& c) {
       remove_checkpoints(work_, manifest_, comm_);
       manifest_.scratch = now.scratch;
     }
+    if (manifest_.groups == 0) manifest_.groups = groups_;  // submitted, and not begun yet
     if (comm_.any(needs_new_generation(manifest_))) begin_generation(*files_, work_, manifest_, comm_);
     write_manifest();
   });
-  moves_ = manifest_.ranks != comm_.size();
+  moves_ = manifest_.ranks != comm_.size() || manifest_.groups != groups_;
   is_published_ = !moves_;
   generation_ = manifest_.generation + (moves_ ? 1 : 0);
   say_when_stopped("before it went on; go on with: hindsight resume " + place_);
@@ -148,18 +151,21 @@ std::string RunClaim::earlier_path(const std::string& name) const {
 }
 
 /// As that of a run whose files this process writes.
+std::string RunClaim::manifest_text() const {
+  RunManifest manifest = manifest_;
+  manifest.writer = lock_->owner();
+  return manifest.to_text();
+}
+
 void RunClaim::write_manifest() const {
-  comm_.on_root([&] {
-    RunManifest manifest = manifest_;
-    manifest.writer = to_text(this_process());
-    write_text_file(*files_, RunManifest::file(work_), manifest.to_text());
-  });
+  comm_.on_root([&] { write_text_file(*files_, RunManifest::file(work_), manifest_text()); });
 }
 
 void RunClaim::begin(const std::function<void()>& make_files) {
   lock_->hold([&] {
     manifest_.generation = manifest_.copied_from = generation_;
     manifest_.ranks = comm_.size();
+    manifest_.groups = groups_;
     remove_checkpoints(work_, manifest_, comm_,
                        [&](const std::string& name) { return name.find(checkpoint_tag()) == std::string::npos; });
     make_files();
@@ -173,6 +179,7 @@ void RunClaim::begin(const std::function<void()>& make_files) {
 
 void RunClaim::leave_begun(int ranks) {
   manifest_.ranks = ranks;
+  manifest_.groups = 0;  // whoever begins says
   lock_->hold([&] { write_manifest(); });
   stage_ = Stage::begun;
 }
@@ -181,6 +188,10 @@ void RunClaim::publish() {
   if (is_published_) return;
   write_manifest();
   is_published_ = true;
+}
+
+void RunClaim::publish_alone() const {
+  write_text_file(*files_, RunManifest::file(work_), manifest_text());
 }
 
 void RunClaim::finish() {

@@ -1,8 +1,8 @@
 // A process's claim on the folder of a run: the lock, what run.json says, and the generation of the files.
 //
-// G counts the generations of files: a new one begins with another number of ranks, and when the run is taken over from
-// a process that may still live. In a folder that holds results already, all files but the lock and the status lie in
-// its folder `successor` until the run is complete (io/results/successor.hpp).
+// G counts the generations of files: a new one begins with another number of ranks, or groups of them, and when the run
+// is taken over from a process that may still live. In a folder that holds results already, all files but the lock and
+// the status lie in its folder `successor` until the run is complete (io/results/successor.hpp).
 #pragma once
 
 #include <functional>
@@ -22,7 +22,8 @@ class RunClaim {
   /// that is killed can be resumed. Collective. @throws InputError naming the difference, or what is there;
   /// ResourceError when the folder is in use or damaged; Stopped. All that follows throws ResourceError when another
   /// process has taken the folder meanwhile.
-  RunClaim(const Options& options, const Case& c, const Communicator& comm);
+  /// @param groups of ranks, which share the shots.
+  RunClaim(const Options& options, const Case& c, const Communicator& comm, int groups = 1);
   /// Leaves a run that has not finished so that another process can go on with it; one that had not begun goes.
   ~RunClaim();
   RunClaim(const RunClaim&) = delete;
@@ -39,7 +40,7 @@ class RunClaim {
   /// Where its files are until it is complete.
   const std::string& work() const { return work_; }
   bool is_resumed() const { return is_resumed_; }
-  /// Whether the run goes on with another number of ranks.
+  /// Whether the run goes on with another number of ranks, or of groups.
   bool moves() const { return moves_; }
 
   /// The path of the journals ("journal"), or of other files of each rank, which this process writes.
@@ -47,6 +48,7 @@ class RunClaim {
   /// The same of the process that the run goes on from, and its number of ranks, until begin().
   std::string earlier_path(const std::string& name) const;
   int earlier_ranks() const { return manifest_.ranks; }
+  int earlier_groups() const { return manifest_.groups; }
 
   /// The run begins, or goes on, in this process: checkpoint files of others go. Collective. @param make_files makes
   /// what a process that goes on needs; when it throws, the run has not begun.
@@ -57,6 +59,10 @@ class RunClaim {
   /// The files that this process has written count from here on: run.json names their generation. Does nothing where it
   /// does already. Collective.
   void publish();
+  /// The same by one process for all, which has a grip of the lock.
+  void publish_alone() const;
+  /// Whether run.json names the generation that this process writes, as far as this one has made it.
+  bool is_published() const { return is_published_; }
   /// The run is complete: removes what only resuming needs, and puts the results in place. Collective.
   void finish();
 
@@ -65,6 +71,7 @@ class RunClaim {
   void begin_run(const Options& options, const Case& c);
   void go_on(const Options& options, const Case& c);
   void require_ranks(const Options& options) const;
+  std::string manifest_text() const;
   void write_manifest() const;
   void remove_own_checkpoints() const;
   void leave() const;
@@ -76,6 +83,7 @@ class RunClaim {
   std::string place_, work_;
   std::string petsc_;  // PETSc's options of a run that goes on, until they are known to be read
   std::vector<std::string> petsc_changes_;
+  int groups_;
   int generation_ = 0;  // manifest_'s, or, before a move to other ranks, the one after
   bool is_resumed_, moves_ = false;
   bool is_published_ = true;  // run.json names the generation

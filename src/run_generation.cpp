@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 /// A journal, or a log, of one rank in a generation.
 std::string file_of(const std::string& work, const char* what, int generation, int rank) {
-  return SharedJournal::file(RunManifest::file_of_generation(work, what, generation), rank);
+  return RankFiles(RunManifest::file_of_generation(work, what, generation)).of(rank);
 }
 
 /// The first bytes of a file in a new one, on the device.
@@ -60,12 +60,25 @@ std::int64_t whole_lines(FileSystem& files, const std::string& path) {
   return end;
 }
 
-/// Of the ranks first, first + step, ... of the run; those that are not there are left out.
-std::vector<Journal> open_journals(FileSystem& files, const std::string& work, const RunManifest& run, int first,
-                                   int step) {
+/// The ranks of a run that commit together.
+struct Group {
+  int first = 0, size = 0;
+};
+
+std::vector<Group> groups_of(const RunManifest& run) {
+  const int groups = std::max(1, run.groups), size = run.ranks / groups;
+  std::vector<Group> all;
+  for (int g = 0; g < groups; ++g) all.push_back({g * size, size});
+  return all;
+}
+
+/// Of every step'th rank of a group, from its first'th on; those that are not there are left out.
+std::vector<Journal> open_journals(FileSystem& files, const std::string& work, const RunManifest& run,
+                                   const Group& group, int first, int step) {
   std::vector<Journal> journals;
-  for (int rank = first; rank < run.ranks; rank += step)
-    if (auto journal = Journal::open(files, file_of(work, "journal", run.copied_from, rank), OpenMode::read_only))
+  for (int i = first; i < group.size; i += step)
+    if (auto journal =
+            Journal::open(files, file_of(work, "journal", run.copied_from, group.first + i), OpenMode::read_only))
       journals.push_back(std::move(*journal));
   return journals;
 }
@@ -76,22 +89,23 @@ std::vector<std::vector<std::int64_t>> epochs_of(const std::vector<Journal>& jou
   return all;
 }
 
-/// Each rank copies what some of the run's ranks have kept.
-void copy_journals(FileSystem& files, const std::string& work, const RunManifest& run, const Communicator& comm) {
+/// Each rank copies what some of the group's ranks have kept.
+void copy_journals(FileSystem& files, const std::string& work, const RunManifest& run, const Group& group,
+                   const Communicator& comm) {
   std::vector<Journal> journals;
-  comm.together([&] { journals = open_journals(files, work, run, comm.rank(), comm.size()); });
+  comm.together([&] { journals = open_journals(files, work, run, group, comm.rank(), comm.size()); });
   auto count = static_cast<double>(journals.size());
   comm.sum({&count, 1});
   const std::int64_t epoch = agreed_epoch(comm, epochs_of(journals));
-  if (count < run.ranks && (count == 0 || epoch <= 0)) return;  // not all are there yet: nothing was kept
+  if (count < group.size && (count == 0 || epoch <= 0)) return;  // not all are there yet: nothing was kept
   comm.together([&] {
-    if (epoch < 0 || count < run.ranks)
+    if (epoch < 0 || count < group.size)
       throw ResourceError("the journals in '" + work + "' have no epoch in common, or are not all there");
     for (std::size_t i = 0; i < journals.size(); ++i) {
-      const int rank = comm.rank() + static_cast<int>(i) * comm.size();
+      const int rank = group.first + comm.rank() + static_cast<int>(i) * comm.size();
       Journal::create(files, file_of(work, "journal", run.generation, rank), epoch, journals[i].load(epoch));
       const std::string log = file_of(work, "evaluations", run.copied_from, rank);
-      if (epoch > 0)
+      if (epoch > 0 && group.first == 0)  // the first group's is everybody's
         copy(files, log, file_of(work, "evaluations", run.generation, rank),
              static_cast<std::int64_t>(fs::file_size(log)));
     }
@@ -114,9 +128,13 @@ bool needs_new_generation(const RunManifest& manifest) {
 }
 
 std::int64_t kept_epoch(FileSystem& files, const std::string& work, const RunManifest& manifest) {
-  const std::vector<Journal> journals = open_journals(files, work, manifest, 0, 1);
-  if (std::ssize(journals) < manifest.ranks) return 0;
-  return std::max<std::int64_t>(0, agreed_epoch(Communicator(MPI_COMM_SELF), epochs_of(journals)));
+  std::int64_t newest = 0;
+  for (const Group& group : groups_of(manifest)) {
+    const std::vector<Journal> journals = open_journals(files, work, manifest, group, 0, 1);
+    if (std::ssize(journals) == group.size)
+      newest = std::max(newest, agreed_epoch(Communicator(MPI_COMM_SELF), epochs_of(journals)));
+  }
+  return newest;
 }
 
 void begin_generation(FileSystem& files, const std::string& work, RunManifest& manifest, const Communicator& comm) {
@@ -125,7 +143,7 @@ void begin_generation(FileSystem& files, const std::string& work, RunManifest& m
     comm.on_root([&] { write_text_file(files, RunManifest::file(work), manifest.to_text()); });
   };
   publish();  // from here on nobody writes into the generation before
-  copy_journals(files, work, manifest, comm);
+  for (const Group& group : groups_of(manifest)) copy_journals(files, work, manifest, group, comm);
   comm.on_root([&] {
     const std::string fields = work + "/fields.h5.partial", log = work + "/log.jsonl";
     if (fs::exists(fields)) replace_by_copy(files, fields, static_cast<std::int64_t>(fs::file_size(fields)));

@@ -13,8 +13,8 @@ namespace hindsight {
 /// Whether the process that wrote the run's generation may still write into it, or a copy of it is not whole.
 bool needs_new_generation(const RunManifest& manifest);
 
-/// The newest epoch that all ranks of a run have; 0: nothing was kept. By one process. @throws ResourceError when a
-/// journal is damaged.
+/// The newest epoch that all ranks of a run's group have; 0: nothing was kept. By one process. @throws ResourceError
+/// when a journal is damaged.
 std::int64_t kept_epoch(FileSystem& files, const std::string& work, const RunManifest& manifest);
 
 /// Copies what the run has kept: journals and logs of evaluations under the names of the next generation, fields.h5 and

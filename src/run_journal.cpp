@@ -19,46 +19,95 @@ std::optional<double> duration(const std::string& text) {
 
 }  // namespace
 
-RunJournal::RunJournal(const Options& options, const Case& c, const Communicator& comm)
-    : comm_(comm),
-      claim_(options, c, comm),
-      talks_(!options.quiet && options.json != "-"),
+RunJournal::RunJournal(const Options& options, const Case& c, const Communicator& comm, const ShotGroups* groups)
+    : world_(comm),
+      groups_(groups),
+      comm_(groups != nullptr ? groups->group() : comm),
+      group_(groups != nullptr ? groups->index() : 0),
+      claim_(options, c, comm, groups != nullptr ? groups->count() : 1),
+      lock_(claim_.lock(), comm_),
+      talks_(!options.quiet && options.json != "-" && is_first_group()),
       clock_({duration(options.epoch), duration(options.stop_after)}),
-      status_(claim_.place()) {}
+      status_(claim_.place(), group_) {
+  if (groups_ != nullptr && claim_.moves()) published_.emplace(*groups_);
+}
 
-void RunJournal::bind(const Grid& grid) {
+std::string RunJournal::checkpoint_tag() const {
+  return claim_.checkpoint_tag() +
+         (groups_ != nullptr && groups_->count() > 1 ? "-" + std::to_string(group_) : std::string());
+}
+
+void RunJournal::bind(const Grid& grid, const std::function<void(BlockReader&, bool)>& read_shots) {
+  const int rank = group_ * comm_.size() + comm_.rank();
   entries_.emplace(grid);
-  log_.emplace(claim_.files(), SharedJournal::file(claim_.path("evaluations"), comm_.rank()), comm_, *entries_);
-  parts_.emplace(claim_.files(), claim_.path("slots"), comm_.rank(), *entries_);
-  if (is_resumed()) claim_.lock().hold([&] { open_epoch(grid); });
+  log_.emplace(claim_.files(), RankFiles(claim_.path("evaluations")).of(rank), comm_, *entries_, is_first_group());
+  parts_.emplace(claim_.files(), claim_.path("slots"), rank, *entries_);
+  if (is_resumed()) lock_.hold([&] { open_epochs(grid, read_shots); });
   status_.restart(watch_.seconds());
 }
 
-/// Reads the newest epoch of the ranks that wrote it.
-void RunJournal::open_epoch(const Grid& grid) {
-  const std::string path = claim_.earlier_path("journal");
-  if (claim_.moves()) {
-    kept_ = KeptEpoch::of_other_ranks(claim_.files(), path, claim_.earlier_ranks(), grid);
-  } else {
-    journal_ = SharedJournal::open(claim_.files(), path, comm_);
-    kept_ = KeptEpoch::of(*journal_, path, grid);
-  }
-  if (kept_) comm_.together([&] { read_head(); });
+RankFiles RunJournal::earlier_files(const std::string& name, int group) const {
+  return {claim_.earlier_path(name), group * (claim_.earlier_ranks() / claim_.earlier_groups())};
 }
 
-void RunJournal::read_head() {
-  BlockReader& from = kept_->reader();
+/// The newest, read from the ranks that wrote it.
+std::optional<KeptEpoch> RunJournal::earlier_epoch(const Grid& grid, int group) const {
+  const RankFiles paths = earlier_files("journal", group);
+  if (group == group_ && !claim_.moves()) return KeptEpoch::of(*journal_, paths, grid);
+  return KeptEpoch::of_other_ranks(claim_.files(), paths, claim_.earlier_ranks() / claim_.earlier_groups(), grid);
+}
+
+/// The log is the first group's. Each group goes on with the sweep of the one with its number before; and with the
+/// shots that this one and every so many'th after it had done. Where there are fewer groups now, sweeps begin again.
+void RunJournal::open_epochs(const Grid& grid, const std::function<void(BlockReader&, bool)>& read_shots) {
+  if (!claim_.moves())
+    journal_ = SharedJournal::open(claim_.files(), {claim_.path("journal"), group_ * comm_.size()}, comm_);
+  std::int64_t evaluations = 0;  // that count
+  if (!is_first_group())
+    if (std::optional<KeptEpoch> first = earlier_epoch(grid, 0))
+      comm_.together([&] { evaluations = read_head(*first, 0, false).evaluations; });
+  const int count = groups_ != nullptr ? groups_->count() : 1;
+  for (int group = group_; group < claim_.earlier_groups(); group += count) {
+    std::optional<KeptEpoch> epoch = earlier_epoch(grid, group);
+    if (!epoch) continue;
+    const bool is_own = group == group_;
+    comm_.together([&] {
+      const Head head = read_head(*epoch, group, is_own);
+      if (group == 0) evaluations = head.evaluations;
+      const bool counts = head.evaluations == evaluations;
+      is_void_ = is_void_ || (is_own && !counts);
+      if (is_own && (!counts || (head.has_shots && !head.has_sweep))) status_.finish(watch_.seconds());
+      if (counts && head.has_shots) read_shots(epoch->reader(), is_own && head.has_sweep);
+      if (is_own) has_sweep_ = counts && head.has_sweep;
+    });
+    if (!is_own) continue;
+    kept_ = std::move(epoch);
+  }
+}
+
+/// @param is_own the epoch of which this group goes on with the sweep.
+RunJournal::Head RunJournal::read_head(KeptEpoch& epoch, int group, bool is_own) {
+  Head head;
+  BlockReader& from = epoch.reader();
   from.begin("run");
   if (from.get<std::string>() != claim_.id())
     throw ResourceError("the journals in '" + work() + "' belong to another run than its run.json");
+  std::vector<int> ranks;  // among all
   std::vector<std::string> logs;
-  for (const int rank : kept_->ranks()) logs.push_back(SharedJournal::file(claim_.earlier_path("evaluations"), rank));
-  log_->restore(from, logs);
-  status_.restore(from);
-  attachments_.restore(from);
+  for (const int rank : epoch.ranks()) {
+    ranks.push_back(earlier_files("", group).first + rank);
+    logs.push_back(earlier_files("evaluations", group).of(rank));
+  }
+  head.evaluations = group == 0 ? log_->restore(from, logs) : EvaluationLog::pass_over(from);
+  RunStatus status = status_;
+  Attachments attachments;
+  (is_own ? status_ : status).restore(from);
+  (is_own || attachments_.is_empty() ? attachments_ : attachments).restore(from);
   from.end();
-  from.read(has_sweep_);
-  parts_->open(kept_->number(), claim_.earlier_path("slots"), kept_->ranks());
+  from.read(head.has_sweep);
+  from.read(head.has_shots);
+  if (is_own) parts_->open(epoch.number(), claim_.earlier_path("slots"), ranks);
+  return head;
 }
 
 void RunJournal::forget_kept() {
@@ -68,17 +117,23 @@ void RunJournal::forget_kept() {
 }
 
 void RunJournal::begin(const Case& c, std::int64_t bytes) {
-  stop_if_asked(comm_);
+  stop_if_asked(world_);
   say_when_stopped("between two evaluations; go on with: hindsight resume " + place());
   epoch_bytes_ = bytes;
   claim_.lock().hold([&] {
     const EarlierResults earlier = is_resumed() ? EarlierResults::kept : EarlierResults::removed;
-    folder_ = std::make_unique<RunFolder>(work(), comm_, c.inputs(), earlier, &claim_.lock());
+    world_.together([&] {
+      if (is_first_group()) folder_ = std::make_unique<RunFolder>(work(), comm_, c.inputs(), earlier, &lock_);
+    });
     claim_.begin([&] {
-      if (!journal_) journal_ = SharedJournal::create(claim_.files(), claim_.path("journal"), comm_);
-      log_->begin();
+      world_.together([&] {
+        if (!journal_)
+          journal_ = SharedJournal::create(claim_.files(), {claim_.path("journal"), group_ * comm_.size()}, comm_);
+        log_->begin();
+      });
     });
   });
+  if (world_.any(is_void_)) world_.together([&] { commit_void(); });
   if (is_resumed() && comm_.is_root() && talks_) print_output(resumed_text() + "\n");
   if (!has_sweep_) forget_kept();
   status_.restart(watch_.seconds());
@@ -110,7 +165,7 @@ bool RunJournal::recall(const std::function<void(BlockReader&)>& read) {
 
 void RunJournal::evaluate_again() {
   has_sweep_ = false;
-  claim_.lock().hold([&] { log_->evaluate_again(); });
+  lock_.hold([&] { log_->evaluate_again(); });
   forget_kept();
 }
 
@@ -134,22 +189,25 @@ double RunJournal::seconds_of_parts() const {
 }
 
 bool RunJournal::look() {
-  enum { is_signalled, is_late, is_epoch_due, waited, is_lock_missed, count };
+  enum { is_signalled, is_late, is_called_off, is_epoch_due, waited, is_lock_missed, count };
   const double at = watch_.seconds(), parts = seconds_of_parts();
   const std::string signal = stop_signal();
   std::array<double, count> any{};
   any[is_signalled] = signal.empty() ? 0.0 : 1.0;
   any[is_late] = clock_.is_late(process_seconds(), parts) ? 1.0 : 0.0;
+  any[is_called_off] = groups_ != nullptr && groups_->is_called_off() ? 1.0 : 0.0;
   any[is_epoch_due] = clock_.is_due(at) ? 1.0 : 0.0;
   any[waited] = clock_.waited(at);
   any[is_lock_missed] = std::exchange(is_lock_missed_, false) ? 1.0 : 0.0;
   MPI_Allreduce(MPI_IN_PLACE, any.data(), count, MPI_DOUBLE, MPI_MAX, comm_.handle());
-  if (any[is_lock_missed] > 0) claim_.lock().hold([] {});  // all ranks say who has it
+  if (any[is_lock_missed] > 0) lock_.hold([] {});  // all ranks say who has it
   look_at_ = clock_.looked(at, any[waited], asked_);
   write_status();
-  const bool stops = any[is_signalled] > 0 || any[is_late] > 0;
+  const bool asked = any[is_signalled] > 0 || any[is_late] > 0, stops = asked || any[is_called_off] > 0;
   parts_->want(stops && !comm_.any(!clock_.worth_keeping(parts)));
-  stop_reason_ = stops ? reason_to_stop(any[is_signalled] > 0 ? comm_.first_text(signal) : "") : "";
+  stop_reason_ = asked   ? reason_to_stop(any[is_signalled] > 0 ? comm_.first_text(signal) : "")
+                 : stops ? "because another group of ranks has stopped"
+                         : "";
   return stops || any[is_epoch_due] > 0;
 }
 
@@ -168,12 +226,25 @@ void RunJournal::compose(const std::function<void(BlockWriter&)>& write) {
   BlockWriter to(payload_, entries_->grid());
   payload_.begin("run");
   payload_.write(claim_.id());
-  log_->save(payload_);
+  is_void_ ? EvaluationLog::save_void(payload_) : log_->save(payload_);
   status_.save(payload_, watch_.seconds());
   attachments_.save(payload_);
   payload_.end();
   payload_.write(static_cast<bool>(write));
+  payload_.write(static_cast<bool>(write_shots_));
+  if (write_shots_) write_shots_(to);
   if (write) write(to);
+}
+
+/// An epoch that never counts takes the place of one that does not, before anybody commits another: later it might.
+void RunJournal::commit_void() {
+  if (!is_void_ || claim_.moves()) return;
+  lock_.hold([&] {
+    comm_.together([&] { parts_->begin(journal_->epoch() + 1); });
+    comm_.together([&] { compose({}); });
+    journal_->commit(payload_.bytes());
+  });
+  is_void_ = false;
 }
 
 /// All that the epoch needs reaches the device before its payload does.
@@ -185,14 +256,56 @@ void RunJournal::commit(const std::function<void(BlockWriter&)>& write) {
     parts_->flush();
   });
   journal_->commit(payload_.bytes());
-  claim_.publish();
+  publish();
+}
+
+/// When the last of the groups has committed.
+void RunJournal::publish() {
+  if (!published_) return claim_.publish();
+  if (claim_.is_published() || std::exchange(has_committed_, true)) return;
+  if (published_->add(1) + 1 < groups_->count()) return;
+  comm_.on_root([&] { claim_.publish_alone(); });
+}
+
+/// The first group's epoch comes first: those of the others are of the next evaluation.
+void RunJournal::evaluation_done(double seconds, bool has_failed) {
+  if (groups_ == nullptr) return has_failed ? settle() : pause();
+  const std::string reason = std::exchange(stop_reason_, "");  // of a group that has met others which failed
+  const bool is_due = clock_.is_half_due(watch_.seconds()) || seconds >= clock_.interval();
+  if (!world_.any(is_due || has_failed || !reason.empty())) return;
+  for (const bool first : {true, false})
+    world_.together([&] {
+      if (is_first_group() == first) keep({});
+    });
+  stop_reason_ = world_.first_text(reason);
+  if (!stop_reason_.empty()) stop();
+}
+
+void RunJournal::shot_done() {
+  status_.finish(watch_.seconds());
+  pause();
+}
+
+/// What others may wait for a long time for is worth an epoch.
+void RunJournal::before_waiting() {
+  if (groups_ == nullptr || groups_->count() == 1) return;
+  const bool is_news = published_ && !has_committed_;
+  if (comm_.any(is_news || clock_.is_half_due(watch_.seconds()))) keep({});
+}
+
+void RunJournal::keep_if_possible() {
+  try {
+    keep({});
+  } catch (const ResourceError&) {
+  } catch (const Stopped&) {
+  }
 }
 
 void RunJournal::keep(const std::function<void(BlockWriter&)>& write) {
   const auto kept = keeps_sweeps_ ? write : nullptr;
   const bool with_parts = parts_->are_wanted() && kept != nullptr && part_units_ > 0;
   parts_->want(false);
-  claim_.lock().hold([&] {
+  lock_.hold([&] {
     if (before_epoch_) before_epoch_();
     commit(kept);
     if (!with_parts) return;  // large, and worth less than the epoch that is safe now
@@ -214,7 +327,7 @@ void RunJournal::stop() {
 }
 
 void RunJournal::solvers_failed() {
-  if (before_epoch_) claim_.lock().hold(before_epoch_);  // people will look at what there is
+  if (before_epoch_) lock_.hold(before_epoch_);  // people will look at what there is
   status_.solvers_failed();
 }
 
@@ -225,9 +338,9 @@ void RunJournal::fail(const std::string& why) {
 
 void RunJournal::write_status() {
   const double at = watch_.seconds();
-  if (!comm_.is_root() || !folder_ || !status_.is_due(at)) return;
+  if (!comm_.is_root() || !journal_ || !status_.is_due(at)) return;
   try {
-    claim_.lock().hold_alone([&] { status_.write(log_->count(), epoch(), at); });
+    lock_.hold_alone([&] { status_.write(log_->count(), epoch(), at); });
   } catch (const ResourceError&) {  // the next look says it to all ranks
     is_lock_missed_ = true;
   }

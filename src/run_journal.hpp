@@ -10,10 +10,15 @@
 //   journal-G.RANK             epochs (SharedJournal): how many entries of the log count, attachments, the sweep
 //   evaluations-G.RANK         the log (EvaluationLog)
 //   slots-G-(0|1).RANK         checkpoints in host memory, when the run was stopped on request (SweepParts)
-//   status.json                how far the run is (RunStatus)
+//   status.json                how far the run is (RunStatus); of further groups status-1.json, ...
 //   scratch/checkpoints-*.h5   the disk tier
 //
 // An epoch counts when all ranks have it. When the next one is due is what an EpochClock says.
+//
+// Where groups of ranks share the shots of a case, each executes the verb, and each has epochs of its own, with what it
+// has worked out of the evaluation under way: sums over shots, and the sweep that it is at. The log of evaluations,
+// whose entries are sums over all shots, is written by the first group and read by all. An epoch of another group
+// counts if it is of the evaluation that comes after the log's.
 #pragma once
 
 #include <functional>
@@ -22,6 +27,7 @@
 #include <string>
 
 #include "adjoint/gradients/gradient_keeper.hpp"
+#include "adjoint/shots/group_counter.hpp"
 #include "io/journal/attachments.hpp"
 #include "io/journal/epoch_clock.hpp"
 #include "io/journal/evaluation_log.hpp"
@@ -39,25 +45,28 @@ namespace hindsight {
 /// written, and when another process has taken the folder. A journal is bound, begins, and is used from then on.
 class RunJournal final : public GradientKeeper {
  public:
-  /// Takes the folder as RunClaim does, and throws as that.
-  RunJournal(const Options& options, const Case& c, const Communicator& comm);
+  /// Takes the folder as RunClaim does, and throws as that. Collective over all groups, as are begin() and finish();
+  /// all else is over the ranks of a group. @param groups null: all ranks are one; must outlive this.
+  RunJournal(const Options& options, const Case& c, const Communicator& comm, const ShotGroups* groups = nullptr);
 
   bool is_resumed() const override { return claim_.is_resumed(); }
   /// It goes on on another number of ranks.
-  bool moves() const { return claim_.moves(); }
+  bool moves() const override { return claim_.moves(); }
   /// Committed so far.
   std::int64_t epoch() const { return journal_->epoch(); }
   /// In the names of the run's checkpoint files.
-  std::string checkpoint_tag() const { return claim_.checkpoint_tag(); }
+  std::string checkpoint_tag() const;
   /// The folder that the run was given.
   const std::string& place() const { return claim_.place(); }
   /// Where its files are until it is complete.
   const std::string& work() const { return claim_.work(); }
-  /// Reads what was kept, once the grid is known, which must outlive this.
-  void bind(const Grid& grid);
+  /// Reads what was kept, once the grid is known, which must outlive this. @param read_shots what epochs have of the
+  /// shots of the evaluation under way; goes_on: so does this group with the sweep that kept_sweep() gives, if any.
+  void bind(const Grid& grid, const std::function<void(BlockReader&, bool goes_on)>& read_shots = {});
   /// Begins to keep; of a resumed run, goes on. @param bytes that an epoch may have on this rank, for a first guess of
   /// its cost.
   void begin(const Case& c, std::int64_t bytes);
+  /// Of the first group alone.
   const RunFolder& folder() const { return *folder_; }
   /// The run is complete: removes what only resuming needs, and puts the results in place.
   void finish() { claim_.finish(); }
@@ -65,6 +74,18 @@ class RunJournal final : public GradientKeeper {
   /// Something small, the same on all ranks, that every epoch shall have until it is detached.
   void attach(const std::string& name, std::function<void(ArchiveWriter&)> write) override;
   void detach(const std::string& name) override { attachments_.detach(name); }
+  /// What every epoch shall have of the shots of the evaluation under way; null: there are none.
+  void keep_shots(std::function<void(BlockWriter&)> write) { write_shots_ = std::move(write); }
+  /// For status.json: an evaluation is of so many shots, and one of them begins.
+  void shots_begin(std::size_t count) { status_.shots_begin(count); }
+  void shot_begins(const std::string& name) { status_.shot_begins(name); }
+  void tell_shot(double objective, double seconds) { status_.shot_done(objective, seconds); }
+  /// A shot is done: may commit an epoch, and stop.
+  void shot_done();
+  /// This group has no more to do in this evaluation, and will wait for others: may commit an epoch.
+  void before_waiting();
+  /// Commits an epoch because others fail or stop; where that cannot be, does without.
+  void keep_if_possible();
   /// Called before an epoch is written; null: nothing is.
   void before_epoch(std::function<void()> call) { before_epoch_ = std::move(call); }
   /// Lets `read` read what the epoch that the run goes on from has under this name. @returns false when it has nothing.
@@ -75,7 +96,7 @@ class RunJournal final : public GradientKeeper {
   /// Entries that the process before had worked out.
   std::int64_t recalled() const { return log_->recalled(); }
   /// Entries that recall() gives have to be added again.
-  bool is_new_log() const override { return log_->is_new(); }
+  bool is_new_log() const { return log_->is_new(); }
   /// The evaluation that comes next is in the log.
   bool has_next() const { return log_->has_next(); }
   /// Evaluations that have not been recalled are to be done again.
@@ -87,7 +108,10 @@ class RunJournal final : public GradientKeeper {
   void pause() override {
     if (is_due()) keep({});
   }
-  /// The same, whether it is time to look at clocks and signals or not.
+  /// An evaluation is done, after so many seconds, and logged: may commit an epoch, and stop. Groups stop within
+  /// evaluations, where they meet again; here they commit together what would cost more to lose. Collective over all.
+  void evaluation_done(double seconds, bool has_failed);
+  /// The same as pause(), whether it is time to look at clocks and signals or not.
   void pause_now() override {
     look_at_ = 0;
     pause();
@@ -135,12 +159,22 @@ class RunJournal final : public GradientKeeper {
 
  private:
   bool look() override;
-  void open_epoch(const Grid& grid);
-  void read_head();
+  bool is_first_group() const { return group_ == 0; }
+  /// The files of a group, as it was before this process.
+  RankFiles earlier_files(const std::string& name, int group) const;
+  std::optional<KeptEpoch> earlier_epoch(const Grid& grid, int group) const;
+  struct Head {
+    std::int64_t evaluations = 0;  ///< that the log has
+    bool has_sweep = false, has_shots = false;
+  };
+  void open_epochs(const Grid& grid, const std::function<void(BlockReader&, bool)>& read_shots);
+  Head read_head(KeptEpoch& epoch, int group, bool is_own);
   std::string resumed_text() const;
   void forget_kept();
   void compose(const std::function<void(BlockWriter&)>& write);
   void commit(const std::function<void(BlockWriter&)>& write);
+  void publish();
+  void commit_void();
   std::string reason_to_stop(const std::string& signal) const;
   [[noreturn]] void stop();
   double seconds_of_parts() const;
@@ -148,8 +182,13 @@ class RunJournal final : public GradientKeeper {
   void write_status();
 
   Stopwatch watch_;
-  Communicator comm_;
+  Communicator world_;
+  const ShotGroups* groups_;
+  Communicator comm_;  // of the group
+  int group_;
   RunClaim claim_;
+  RunLock lock_;                           // the claim's, for the group alone
+  std::optional<GroupCounter> published_;  // groups that have committed, of a run that moves to other ranks or groups
   bool talks_;
   EpochClock clock_;
   RunStatus status_;
@@ -163,7 +202,9 @@ class RunJournal final : public GradientKeeper {
   ArchiveWriter payload_{BlockEntries::version};
   std::int64_t epoch_bytes_ = 0;  // that are expected
   std::function<void()> before_epoch_;
-  bool has_sweep_ = false, keeps_sweeps_ = true, is_lock_missed_ = false;
+  std::function<void(BlockWriter&)> write_shots_;
+  bool has_sweep_ = false, keeps_sweeps_ = true, is_lock_missed_ = false, has_committed_ = false;
+  bool is_void_ = false;     // the group's epoch is of an evaluation that the log has not reached
   std::string stop_reason_;  // empty: the process does not stop
 };
 

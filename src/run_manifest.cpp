@@ -150,11 +150,13 @@ std::string RunManifest::to_text() const {
   json["copied_from"] = copied_from;
   json["writer"] = writer;
   json["ranks"] = ranks;
+  json["groups"] = groups;
   json["folder"] = folder;
   json["verb"] = options.verb;
   json["target"] = options.target;
   json["set"] = options.set;
   json["shot"] = options.shot;
+  json["groups_asked_for"] = options.groups;
   json["out"] = options.out;
   json["petsc"] = options.petsc;
   json["petsc_changes"] = options.petsc_changes;
@@ -193,11 +195,13 @@ RunManifest RunManifest::parse(const std::string& text, const std::string& sourc
     m.copied_from = json.at("copied_from");
     m.writer = json.at("writer");
     m.ranks = json.at("ranks");
+    m.groups = json.value("groups", 1);
     m.folder = json.at("folder");
     m.options.verb = json.at("verb");
     m.options.target = json.at("target");
     m.options.set = json.at("set").get<std::vector<std::string>>();
     m.options.shot = json.value("shot", "");
+    m.options.groups = json.value("groups_asked_for", 0);
     m.options.out = json.at("out");
     m.options.petsc = json.at("petsc");
     m.options.petsc_changes = json.value("petsc_changes", std::vector<std::string>{});

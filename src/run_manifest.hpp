@@ -37,9 +37,9 @@ struct RunManifest {
   int copied_from = 0;  ///< the generation that this one begins with, while it is copied; else `generation`
   /// The process that may write files of this generation (ProcessIdentity's text). Empty when it has ended in order.
   std::string writer;
-  int ranks = 1;
-  std::string folder;                       ///< where the program was started
-  Options options;                          ///< verb, target, set, out, petsc, its changes, backend, cost, emulate_disk, epoch
+  int ranks = 1, groups = 1;  ///< groups: of ranks, which share the shots; 0: not known before the run begins
+  std::string folder;         ///< where the program was started
+  Options options;  ///< verb, target, set, shot, groups, out, petsc, its changes, backend, cost, emulate_disk, epoch
   std::string resolved;                     ///< the case
   std::map<std::string, std::string> data;  ///< CRC32C of the files that the case reads, by path
   std::string program;                      ///< what computes

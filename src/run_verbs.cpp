@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <limits>
 
-#include "adjoint/inversion/inversion.hpp"
 #include "runtime/durations.hpp"
 #include "runtime/nearest_name.hpp"
 #include "runtime/standard_streams.hpp"
@@ -14,6 +13,7 @@
 #include "src/report.hpp"
 #include "src/same_start.hpp"
 #include "src/session.hpp"
+#include "src/shared_inversion.hpp"
 #include "src/verbs.hpp"
 
 namespace hindsight {
@@ -166,7 +166,7 @@ bool has_output(const RunFolder& folder) {
 /// Output that goes on where the journal has it; null when it is finished. Where it cannot go on, what would write it
 /// is evaluated again.
 std::unique_ptr<OutputObserver> begin_output(const Session& session, RunJournal& journal) {
-  if (session.has_shots()) return nullptr;  // fields of a shot are those of a run of it alone
+  if (session.has_shots()) return nullptr;  // fields of a shot are those of a run of it alone; there may be groups
   std::optional<OutputsWritten> written;
   const bool is_kept = journal.read_attached("output", [&](ArchiveReader& from) { written = read_outputs(from); });
   if (is_kept && journal.has_next() && has_output(journal.folder())) return nullptr;
@@ -198,11 +198,21 @@ void finish_output(const std::unique_ptr<OutputObserver>& output, RunJournal& jo
 class Run {
  public:
   Run(const Options& options, const Case& source, const Communicator& comm, Sensitivities sensitivities)
-      : journal(options, source, comm),
-        session(source, comm, sensitivities, session_options(options, source, comm, &journal)),
-        log(begin(), options.verb, session),
-        options_(options) {}
+      : groups_(make_groups(options, source, comm, sensitivities)),
+        journal(options, source, comm, groups_.get()),
+        session(source, groups_ ? groups_->group() : comm, sensitivities,
+                session_options(options, source, comm, &journal, groups_.get())),
+        options_(options) {
+    begin();
+  }
   const RunFolder& folder() const { return journal.folder(); }
+  /// The first group writes the results, of which all have the same.
+  template <class Work>
+  void write(const Work& work) const {
+    session.groups().world().together([&] {
+      if (session.groups().index() == 0) work();
+    });
+  }
   /// Whether it says on standard output, for people, what it does.
   bool talks() const { return !options_.quiet && options_.json != "-"; }
   /// Adds the warnings and what was resident to the result. Collective. @param seconds that the result took.
@@ -212,25 +222,35 @@ class Run {
     for (const std::vector<std::string>& texts : {session.notes(), session.warnings()})
       for (const std::string& text : texts) {
         result["warnings"].push_back(text);
-        log.event("warning", {{"text", text}});
+        event("warning", {{"text", text}});
       }
-    folder().write_text("result.json", result.dump(2) + "\n");
-    log.event("finished", {{"seconds", seconds}, {"objective", result["objective"]}});
+    write([&] { folder().write_text("result.json", result.dump(2) + "\n"); });
+    event("finished", {{"seconds", seconds}, {"objective", result["objective"]}});
     journal.finish();
-    write_json(options_, session.communicator(), result);
+    write_json(options_, session.groups().world(), result);
   }
-
-  RunJournal journal;
-  Session session;
-  RunLog log;
+  /// In the log of what happened when.
+  void event(const std::string& name, const Json& details) {
+    if (log_) log_->event(name, details);
+  }
 
  private:
-  const RunFolder& begin() {
+  std::unique_ptr<ShotGroups> groups_;  // null: all ranks are one
+
+ public:
+  RunJournal journal;
+  Session session;
+
+ private:
+  void begin() {
     journal.begin(session.source(), session.epoch_bytes());
-    folder().write_text("case.yaml", session.source().resolved);
-    return folder();
+    write([&] {
+      folder().write_text("case.yaml", session.source().resolved);
+      log_.emplace(folder(), options_.verb, session);
+    });
   }
 
+  std::optional<RunLog> log_;
   const Options& options_;
 };
 
@@ -247,7 +267,8 @@ std::string steps_text(const Session& session, const char* steps) {
 
 }  // namespace
 
-SessionOptions session_options(const Options& options, const Case& c, const Communicator& comm, RunJournal* journal) {
+SessionOptions session_options(const Options& options, const Case& c, const Communicator& comm, RunJournal* journal,
+                               const ShotGroups* groups) {
   SessionOptions session;
   session.machine = chosen_backend(options).open(comm);
   session.costs = options.cost;
@@ -262,7 +283,9 @@ SessionOptions session_options(const Options& options, const Case& c, const Comm
   }
   if (options.developer.emulate_disk.size() == 2)
     session.disk.emulated = {options.developer.emulate_disk[0], options.developer.emulate_disk[1]};
-  session.shows_progress = !options.quiet;
+  session.groups = groups;
+  session.shuffle_shots = options.developer.shuffle_shots;
+  session.shows_progress = !options.quiet && (groups == nullptr || groups->index() == 0);
   return session;
 }
 
@@ -301,7 +324,7 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   const double seconds = watch.seconds();
   finish_output(output, run.journal);
   Json json = base_result("gradient", session, evaluation.objective);
-  json["gradient"] = values_result(session, run.folder(), "gradient.h5", evaluation.gradient);
+  run.write([&] { json["gradient"] = values_result(session, run.folder(), "gradient.h5", evaluation.gradient); });
   json.merge_patch(counts_result(options, session, evaluation.counts, evaluation.seconds, output_seconds));
   json["seconds"] = {{"start", session.gradients().checkpoints().planned_at()},
                      {"memory", session.gradients().checkpoints().memory_seconds()},
@@ -342,7 +365,6 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
     throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
   Run run(options, source, comm, Sensitivities::adjoint);
   Session& session = run.session;
-  const RunFolder& folder = run.folder();
   const Variables variables(session);
   const UnknownValues start = session.simulation().values();
   DriverCounts counts;
@@ -361,18 +383,21 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   if (run.talks()) print(comm, source.name + "\n" + table_head());
   const Stopwatch watch;
   const auto tell = [&](const InversionIteration& now) {
-    if (now.evaluations > run.journal.recalled())
-      run.log.event("iteration", {{"iteration", now.iteration},
-                                  {"objective", now.objective},
-                                  {"gradient_norm", now.gradient_norm},
-                                  {"evaluations", now.evaluations}});
+    if (now.evaluations > run.journal.recalled()) {
+      Json details = {{"iteration", now.iteration},
+                      {"objective", now.objective},
+                      {"gradient_norm", now.gradient_norm},
+                      {"evaluations", now.evaluations}};
+      for (const ShotResult& shot : session.shot_results()) details["shots"][shot.name] = shot.objective;
+      run.event("iteration", details);
+    }
     if (run.talks()) print(comm, table_line(now));
   };
   const InversionResult result = run.journal.with_failures_told([&] {
-    return invert(
+    return invert_together(
         problem,
         {settings.method, settings.iterations, settings.gradient, settings.relative, source.petsc, roughness(session)},
-        comm, tell);
+        session.groups(), tell);
   });
   const double seconds = watch.seconds();
   const UnknownValues estimate = variables.to_unknowns(result.variables);
@@ -381,9 +406,11 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const double objective = run.journal.with_failures_told([&] { return session.objective(observer_of(output)); });
   finish_output(output, run.journal);
 
-  folder.write_text("convergence.csv", convergence_table(result.history));
   Json json = base_result("invert", session, objective);
-  json["estimate"] = values_result(session, folder, "estimate.h5", estimate);
+  run.write([&] {
+    run.folder().write_text("convergence.csv", convergence_table(result.history));
+    json["estimate"] = values_result(session, run.folder(), "estimate.h5", estimate);
+  });
   json["inversion"] = inversion_json(result);
   json.merge_patch(counts_result(options, session, counts, gradient_seconds));
   json["seconds"] = {{"inversion", seconds}};

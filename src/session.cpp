@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
+#include <sstream>
 #include <tuple>
 
+#include "adjoint/shots/makespan.hpp"
 #include "runtime/backends.hpp"
 #include "runtime/error.hpp"
 #include "runtime/stopwatch.hpp"
@@ -15,9 +16,9 @@
 namespace hindsight {
 namespace {
 
-/// Parts of a sum over shots that may be kept at once, with the sum (TreeSum).
+/// Parts of a sum over shots that may be kept at once, with the sum, in whatever order they come (TreeSum).
 std::int64_t parts_of(std::size_t shots) {
-  return shots < 2 ? 0 : static_cast<std::int64_t>(std::bit_width(shots)) + 2;
+  return shots < 2 ? 0 : static_cast<std::int64_t>((shots + 1) / 2) + 2;
 }
 
 }  // namespace
@@ -25,19 +26,12 @@ std::int64_t parts_of(std::size_t shots) {
 Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, SessionOptions options)
     : case_(std::move(c)), comm_(comm), options_(std::move(options)), progress_(options_.shows_progress, comm.rank()) {
   const bool has_adjoint = sensitivities != Sensitivities::none;
-  using Changes = Stepper::Changes;
-  experiments_ =
-      std::make_unique<Experiments>(case_, comm,
-                                    Simulation::Wants{.adjoint = has_adjoint,
-                                                      .tangent = sensitivities == Sensitivities::adjoint_and_tangent,
-                                                      .changes = !case_.shots.empty()     ? Changes::of_all
-                                                                 : options_.gradients > 1 ? Changes::of_unknowns
-                                                                                          : Changes::none,
-                                                      .machine = options_.machine.get()});
+  if (options_.groups != nullptr) node_memory_ = node_memory(options_.groups->world());
+  in_all_groups([&] { experiments_ = std::make_unique<Experiments>(case_, comm, wants(sensitivities)); });
   notes_ = notes_on(case_, *experiments_);
   for (const ExcludedShot& shot : case_.excluded_shots)
     notes_.push_back("shot '" + shot.name + "' is excluded: " + shot.reason);
-  shots_ = std::make_unique<SharedShots>(options_.groups, comm_, experiments_->count());
+  shots_ = std::make_unique<SharedShots>(options_.groups, comm_, experiments_->count(), options_.shuffle_shots);
   for (Shot& shot : case_.shots) shot.problem = {};  // the experiments have what is needed
   if (options_.journal != nullptr && options_.journal->moves() && simulation().stepper().solved_to() > 0.0)
     notes_.push_back(
@@ -48,12 +42,37 @@ Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, 
   resident_at_start_ = resident();
   experiments_->for_each_kind(
       [&](const Simulation& one, const Gradients*) { counted_at_start_ += one.memory()->used(); });
-  if (options_.journal != nullptr) options_.journal->bind(simulation().grid());
-  std::int64_t kept = parts_of(experiments_->count()) * simulation().gradient_bytes();
-  if (options_.journal != nullptr || options_.only_plan)  // it is logged too
-    kept += simulation().kept_bytes() + 2 * simulation().gradient_bytes();
-  if (kept > 0) simulation().memory()->take(kept);
-  if (has_adjoint) experiments_->plan([&](std::size_t kind) { return gradient_options(kind); });
+  in_all_groups([&] {
+    if (options_.journal != nullptr)
+      options_.journal->bind(simulation().grid(),
+                             [this](BlockReader& from, bool goes_on) { read_shots(from, goes_on); });
+    if (const std::int64_t kept = kept_bytes(); kept > 0) simulation().memory()->take(kept);
+    if (has_adjoint) experiments_->plan([&](std::size_t kind) { return gradient_options(kind); });
+  });
+}
+
+Simulation::Wants Session::wants(Sensitivities sensitivities) const {
+  using Changes = Stepper::Changes;
+  const Changes changes = !case_.shots.empty()     ? Changes::of_all
+                          : options_.gradients > 1 ? Changes::of_unknowns
+                                                   : Changes::none;
+  return {.adjoint = sensitivities != Sensitivities::none,
+          .tangent = sensitivities == Sensitivities::adjoint_and_tangent,
+          .changes = changes,
+          .machine = options_.machine.get(),
+          .node = node_memory_};
+}
+
+/// Sums over shots, and, with a journal, what it is given at once.
+std::int64_t Session::kept_bytes() const {
+  const std::int64_t parts = parts_of(experiments_->count()), gradient = simulation().gradient_bytes();
+  if (options_.journal == nullptr && !options_.only_plan) return parts * gradient;
+  return simulation().kept_bytes() + (2 * parts + 2) * gradient;
+}
+
+/// What one group throws, all throw.
+void Session::in_all_groups(const std::function<void()>& work) const {
+  options_.groups != nullptr ? options_.groups->together(work) : work();
 }
 
 Session::~Session() {
@@ -77,6 +96,7 @@ CheckpointOptions shared(CheckpointOptions options, std::int64_t sharers) {
 GradientOptions Session::gradient_options(std::size_t kind) {
   GradientOptions options;
   options.sharers = static_cast<int>(experiments_->kinds());
+  options.memory = node_memory_;
   options.checkpoints = shared(case_.checkpoints, options.sharers);
   DiskOptions disk = options_.disk;
   if (!case_.checkpoint_folder.empty()) disk.scratch = scratch_folder(case_.checkpoint_folder);
@@ -103,13 +123,17 @@ GradientOptions Session::gradient_options(std::size_t kind) {
 
 Session::Planned Session::planned() const {
   Planned sum;
+  std::vector<double> seconds;
+  std::vector<std::size_t> order;
   for (std::size_t i = 0; i < experiments_->count(); ++i) {
     const Simulation& one = experiments_->simulation_of(i);
     const CheckpointPlan& plan = experiments_->gradients_of(i)->plan();
-    sum.seconds += plan.seconds;
+    seconds.push_back(plan.seconds);
+    order.push_back(i);
     sum.plain += one.steps_of(plan.schedule.predicted.plain);
     sum.recorded += one.steps_of(plan.schedule.predicted.recorded);
   }
+  sum.seconds = makespan(seconds, order, groups().count());
   return sum;
 }
 
@@ -157,10 +181,16 @@ void Session::break_gradient(const std::string& what, double size) {
 }
 
 std::vector<std::string> Session::warnings() const {
-  std::vector<std::string> all;
-  experiments_->for_each_kind([&](const Simulation&, const Gradients* own) {
-    if (own != nullptr) all.insert(all.end(), own->warnings().begin(), own->warnings().end());
+  std::string own;
+  experiments_->for_each_kind([&](const Simulation&, const Gradients* gradients) {
+    if (gradients == nullptr) return;
+    for (const std::string& warning : gradients->warnings()) own += warning + "\n";
   });
+  std::vector<std::string> all;
+  for (int group = 0; group < groups().count(); ++group) {
+    std::istringstream lines(groups().across().first_text(group == groups().index() ? own : ""));
+    for (std::string line; std::getline(lines, line);) all.push_back(line);
+  }
   return all;
 }
 
@@ -179,11 +209,14 @@ void Session::look_at_end() {
 ResidentBytes Session::resident_bytes() const {
   const Resident &start = resident_at_start_, end = resident();
   const std::int64_t own = start.now - start.files - counted_at_start_;
-  return {comm_.max(start.now), comm_.max(end.most), comm_.max(most_without_files(start, end) - own)};
+  const Communicator& all = groups().world();
+  return {all.max(start.now), all.max(end.most), all.max(most_without_files(start, end) - own)};
 }
 
 std::int64_t Session::epoch_bytes() const {
-  return simulation().kept_bytes() + (has_gradients() ? tiers().places_bytes() : 0);
+  const std::int64_t parts = parts_of(experiments_->count()) / groups().count();
+  return simulation().kept_bytes() + parts * simulation().gradient_bytes() +
+         (has_gradients() ? tiers().places_bytes() : 0);
 }
 
 std::string Session::named(const std::string& phase) const {
@@ -191,19 +224,16 @@ std::string Session::named(const std::string& phase) const {
 }
 
 /// Over all experiments, and the terms and priors that they share.
-Session::Logged Session::sum(const std::function<Logged()>& evaluate, bool with_gradient) {
-  if (!has_shots()) {
-    Logged total = evaluate();
-    add_priors(total);
-    return total;
-  }
+Session::Logged Session::sum(const Work& work, bool with_gradient) {
   Logged shared;
-  experiments_->use(0);
-  GradientResult of_parameters = simulation().of_parameters();
-  shared.evaluation.objective = of_parameters.objective;
-  if (with_gradient) shared.evaluation.gradient = std::move(of_parameters.gradient);
-  Logged total = of_shots(evaluate);
-  total.add(shared);
+  if (has_shots()) {
+    experiments_->use(0);
+    GradientResult of_parameters = simulation().of_parameters();
+    shared.evaluation.objective = of_parameters.objective;
+    if (with_gradient) shared.evaluation.gradient = std::move(of_parameters.gradient);
+  }
+  Logged total = once(work);
+  if (has_shots()) total.add(shared);
   add_priors(total);
   return total;
 }
@@ -214,40 +244,37 @@ void Session::add_priors(Logged& total) const {
 }
 
 double Session::objective(const StateObserver& observer) {
-  return sum(
-             [&] {
-               return once(named("forward"), known_steps(simulation().time().steps()), [&](Logged& result) {
-                 progress_.phase(named("forward"));
-                 if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
-                 const Stopwatch watch;
-                 result.evaluation.objective = simulation().run(watched(observer));
-                 result.evaluation.seconds = watch.seconds();
-                 progress_.finish();
-               });
-             },
-             false)
-      .evaluation.objective;
+  const Work work{"forward", [this] { return known_steps(simulation().time().steps()); },
+                  [&](Evaluation& result, double&) {
+                    progress_.phase(named("forward"));
+                    if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
+                    const Stopwatch watch;
+                    result.objective = simulation().run(watched(observer));
+                    result.seconds = watch.seconds();
+                    progress_.finish();
+                  }};
+  return sum(work, false).evaluation.objective;
 }
 
 Evaluation Session::gradient(const StateObserver& observer) {
-  const auto evaluate = [&] {
-    const std::int64_t plain = std::max<std::int64_t>(0, plan().schedule.predicted.plain);
-    return once(named("gradient"), known_steps(simulation().steps_of(plain) + 2 * simulation().time().steps()),
-                [&](Logged& result) { result.evaluation = experiments_->gradients()->evaluate(observer); });
-  };
-  return sum(evaluate, true).evaluation;
+  const Work work{"gradient",
+                  [this] {
+                    const std::int64_t plain = std::max<std::int64_t>(0, plan().schedule.predicted.plain);
+                    return known_steps(simulation().steps_of(plain) + 2 * simulation().time().steps());
+                  },
+                  [&](Evaluation& result, double&) { result = experiments_->gradients()->evaluate(observer); }};
+  return sum(work, true).evaluation;
 }
 
 std::pair<double, double> Session::tangent(const UnknownValues& direction) {
-  const auto evaluate = [&] {
-    return once(named("tangent"), known_steps(simulation().time().steps()), [&](Logged& now) {
-      if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
-      progress_.phase(named("tangent"));
-      std::tie(now.evaluation.objective, now.derivative) = simulation().tangent(direction, watched({}));
-      progress_.finish();
-    });
-  };
-  const Logged total = sum(evaluate, false);
+  const Work work{"tangent", [this] { return known_steps(simulation().time().steps()); },
+                  [&](Evaluation& result, double& derivative) {
+                    if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
+                    progress_.phase(named("tangent"));
+                    std::tie(result.objective, derivative) = simulation().tangent(direction, watched({}));
+                    progress_.finish();
+                  }};
+  const Logged total = sum(work, false);
   UnknownValues of_shared;  // by what the experiments share
   if (has_shots()) {
     experiments_->use(0);

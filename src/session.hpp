@@ -32,9 +32,11 @@ struct SessionOptions {
   std::shared_ptr<Machine> machine{std::shared_ptr<void>(), &Machine::host()};
   DiskOptions disk = {};
   RunJournal* journal = nullptr;  ///< keeps what the session works out; must outlive it
-  /// Groups that share the shots, each with a session of its own whose ranks are the group's; null: there is one.
+  /// Groups that share the shots, each with a session of its own whose ranks are the group's; null: there is one. They
+  /// must outlive it.
   const ShotGroups* groups = nullptr;
-  bool shows_progress = false;  ///< says on a terminal how far it is, and warns there
+  std::optional<unsigned> shuffle_shots = {};  ///< for tests: the seed of random orders in which shots are done
+  bool shows_progress = false;                 ///< says on a terminal how far it is, and warns there
 };
 
 /// Bytes of this program that are resident after start-up and at most; and by how much that grew which is no page of a
@@ -54,6 +56,8 @@ class Session {
 
   const Case& source() const { return case_; }
   const Communicator& communicator() const { return comm_; }
+  /// That share the shots.
+  const ShotGroups& groups() const { return shots_->groups(); }
   /// Of the experiment in use, the first one or the last that was evaluated; values are those of all.
   Simulation& simulation() { return experiments_->simulation(); }
   const Simulation& simulation() const { return experiments_->simulation(); }
@@ -63,7 +67,7 @@ class Session {
   const std::vector<ShotResult>& shot_results() const { return shot_results_; }
   /// Shots that do not count, because they failed at the first evaluation or could not be read.
   const std::vector<ExcludedShot>& excluded_shots() const { return case_.excluded_shots; }
-  /// What a gradient is predicted to take, over all experiments; of plans that predict.
+  /// What the first gradient is predicted to take, over all experiments; of plans that predict.
   struct Planned {
     double seconds = 0.0;
     std::int64_t plain = 0, recorded = 0;  ///< steps
@@ -84,7 +88,7 @@ class Session {
   /// Of all kinds of experiments together.
   std::int64_t budget(Tier tier) const;
   std::int64_t peak_bytes(Tier tier) const;
-  /// What went wrong and was mended since the session began, one line each.
+  /// What went wrong and was mended since the session began, one line each, in all groups. Collective over them.
   std::vector<std::string> warnings() const;
   /// What the case's author should know, one sentence each (notes.hpp).
   const std::vector<std::string>& notes() const { return notes_; }
@@ -127,16 +131,38 @@ class Session {
     /// Adds the values of another one.
     void add(const Logged& other);
   };
-  Logged sum(const std::function<Logged()>& evaluate, bool with_gradient);
-  Logged of_shots(const std::function<Logged()>& evaluate);
-  std::optional<std::string> failure_of(std::size_t shot, const std::function<Logged()>& evaluate, ShotSum& sum);
+  /// What is evaluated of one experiment.
+  struct Work {
+    std::string kind;
+    std::function<std::int64_t()> steps;  ///< that it has, for those who look on
+    std::function<void(Evaluation&, double& derivative)> evaluate;
+  };
+  Logged sum(const Work& work, bool with_gradient);
+  void evaluate(const Work& work, Logged& result);
+  void of_shots(const Work& work, Logged& result);
+  std::optional<Error> evaluate_shots(const Work& work);
+  double end_shots(const std::optional<Error>& failure);
+  std::optional<Error> failure_of(std::size_t shot, const Work& work);
+  static std::optional<Error> failure_of(const std::function<void()>& work);
+  Error failure_in(std::size_t shot, const Error& error) const;
+  void take_kept_shots();
+  void take_total(const ShotPart& total, Logged& result) const;
   void take_results();
   void exclude(std::size_t shot, const std::string& reason);
+  void write_shots(BlockWriter& to) const;
+  void read_shots(BlockReader& from, bool goes_on);
+  void write_part(BlockWriter& to, const ShotPart& part) const;
+  ShotPart read_part(BlockReader& from) const;
+  void write_results(ArchiveWriter& to) const;
+  void read_results(BlockReader& from);
   void add_priors(Logged& total) const;
   void log_unlogged();
-  Logged once(const std::string& kind, std::int64_t steps, const std::function<void(Logged&)>& work);
+  Logged once(const Work& work);
   void write(BlockWriter& to, const Logged& logged, double values) const;
   void read(BlockReader& from, Logged& logged, double values);
+  void in_all_groups(const std::function<void()>& work) const;
+  Simulation::Wants wants(Sensitivities sensitivities) const;
+  std::int64_t kept_bytes() const;
   GradientOptions gradient_options(std::size_t kind);
   std::string named(const std::string& phase) const;
   SweepOptions watched(const StateObserver& observer);
@@ -149,13 +175,30 @@ class Session {
   SessionOptions options_;
   std::vector<std::string> notes_;
   Progress progress_;
-  std::int64_t steps_of_gradient_ = 0;  // planned
+  std::int64_t steps_of_gradient_ = 0;     // planned
+  std::optional<NodeMemory> node_memory_;  // where groups share it
   Resident resident_at_start_;
   std::int64_t counted_at_start_ = 0;                  // bytes
   bool has_failed_ = false;                            // the last evaluation, for good
   std::optional<std::pair<Logged, double>> unlogged_;  // it has failed at these values (their dot product)
   std::vector<ShotResult> shot_results_;
-  DriverCounts counts_of_shots_;  // of this group, of the evaluation under way
+  DriverCounts counts_of_shots_;         // of this group, of the evaluation under way
+  std::optional<ShotSum> shot_sum_;      // the same
+  std::optional<std::size_t> shot_now_;  // the same
+  double values_of_shots_ = 0.0;         // the dot product of the unknowns' at which that is
+  /// What an earlier process has worked out of the evaluation that was under way.
+  struct KeptShots {
+    struct Node {
+      std::size_t first = 0, end = 0;
+      std::optional<ShotPart> sum;
+    };
+    std::vector<Node> nodes;
+    std::vector<std::pair<std::size_t, ShotResult>> results;
+    std::vector<std::pair<std::size_t, std::string>> excluded;
+    std::optional<std::size_t> under_way;
+    DriverCounts counts;
+    std::optional<double> values;  ///< the dot product of the unknowns', where anything was kept
+  } kept_shots_;
   std::unique_ptr<SharedShots> shots_;
   std::unique_ptr<Experiments> experiments_;
 };

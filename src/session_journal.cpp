@@ -8,22 +8,21 @@ namespace hindsight {
 
 /// Does the work, unless the log has it. Failures of the numerics are logged and thrown again; where other options of
 /// PETSc may mend them, which a resumed run may have, they are logged when the run goes on after them.
-Session::Logged Session::once(const std::string& kind, std::int64_t steps, const std::function<void(Logged&)>& work) {
+Session::Logged Session::once(const Work& work) {
   Logged result;
   has_failed_ = false;
   RunJournal* const journal = options_.journal;
   if (journal == nullptr) {
-    work(result);
+    evaluate(work, result);
     return result;
   }
   log_unlogged();
-  result.kind = kind;
+  result.kind = work.kind;
   const double values = dot(simulation().values(), simulation().values());
   const bool is_recalled = journal->recall([&](BlockReader& from) { read(from, result, values); });
   if (!is_recalled) {
-    journal->phase(kind, steps);
     try {
-      work(result);
+      evaluate(work, result);
     } catch (const NumericsError& error) {
       progress_.finish();
       result.failure = error.what();
@@ -39,9 +38,16 @@ Session::Logged Session::once(const std::string& kind, std::int64_t steps, const
   }
   if (!is_recalled || journal->is_new_log()) journal->log([&](BlockWriter& to) { write(to, result, values); });
   has_failed_ = !result.failure.empty();
-  if (!is_recalled) has_failed_ ? journal->settle() : journal->pause();  // people will look at what there is
+  if (!is_recalled) journal->evaluation_done(result.evaluation.seconds, has_failed_);
   if (has_failed_) throw NumericsError(result.failure);
   return result;
+}
+
+/// Of one experiment, or of all shots.
+void Session::evaluate(const Work& work, Logged& result) {
+  if (has_shots()) return of_shots(work, result);
+  if (options_.journal != nullptr) options_.journal->phase(work.kind, work.steps());
+  work.evaluate(result.evaluation, result.derivative);
 }
 
 void Session::log_unlogged() {
@@ -56,7 +62,7 @@ void Session::write(BlockWriter& to, const Logged& logged, double values) const 
   archive.write(values);
   archive.write(logged.failure);
   if (!logged.failure.empty()) return;
-  simulation().save_observed(to);
+  has_shots() ? write_results(archive) : simulation().save_observed(to);
   const Evaluation& e = logged.evaluation;
   archive.write(e.objective);
   archive.write(logged.derivative);
@@ -82,7 +88,7 @@ void Session::read(BlockReader& from, Logged& logged, double values) {
         logged.kind, kind));
   from.read(logged.failure);
   if (!logged.failure.empty()) return;
-  simulation().restore_observed(from);
+  has_shots() ? read_results(from) : simulation().restore_observed(from);
   Evaluation& e = logged.evaluation;
   from.read(e.objective);
   from.read(logged.derivative);

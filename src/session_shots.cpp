@@ -1,8 +1,10 @@
 // A session of several experiments: each group of ranks works on its share, and what they give is added up.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -34,64 +36,157 @@ void Session::Logged::add(const Logged& other) {
     for (std::size_t k = 0; k < e.gradient[i].size(); ++k) e.gradient[i][k] += other.evaluation.gradient[i][k];
 }
 
+Error Session::failure_in(std::size_t shot, const Error& error) const {
+  const bool is_of_shot = error.code() == ExitCode::numerics || error.code() == ExitCode::bad_input;
+  return {error.code(), (is_of_shot ? "shot '" + experiments_->name(shot) + "': " : "") + error.what()};
+}
+
 /// Evaluates a shot. @returns why that failed, which ends the evaluation; none: it did not, or the shot is excluded.
-std::optional<std::string> Session::failure_of(std::size_t shot, const std::function<Logged()>& evaluate,
-                                               ShotSum& sum) {
-  experiments_->use(shot);
-  Logged own;
+/// What a rank throws alone ends the process.
+std::optional<Error> Session::failure_of(std::size_t shot, const Work& work) {
+  shot_now_ = shot;
+  Evaluation own;
+  double derivative = 0.0;
   try {
-    own = evaluate();
+    experiments_->use(shot);
+    if (options_.journal != nullptr) {
+      options_.journal->shot_begins(experiments_->name(shot));
+      options_.journal->phase(named(work.kind), work.steps());
+    }
+    work.evaluate(own, derivative);
   } catch (const NumericsError& error) {
     progress_.finish();
-    if (!case_.excludes_failing_shots || !shots_->is_first())
-      return "shot '" + experiments_->name(shot) + "': " + error.what();
+    shot_now_.reset();
+    if (!case_.excludes_failing_shots || !shots_->is_first()) return failure_in(shot, error);
     shots_->exclude(shot, error.what());
-    sum.leave_out(shot);
+    shot_sum_->leave_out(shot);
+    if (options_.journal != nullptr) options_.journal->shot_begins("");
     return std::nullopt;
+  } catch (const Error& error) {
+    if (groups().count() > 1 && !groups().have_met()) throw;
+    return failure_in(shot, error);
   }
+  shot_now_.reset();
   const double weight = experiments_->weight(shot);
-  ShotPart part{{weight * own.evaluation.objective, weight * own.derivative}};
-  for (const std::vector<double>& values : own.evaluation.gradient)
+  ShotPart part{{weight * own.objective, weight * derivative}};
+  for (const std::vector<double>& values : own.gradient)
     for (const double value : values) part.numbers.push_back(weight * value);
-  sum.add(shot, std::move(part));
-  add_counts(counts_of_shots_, own.evaluation.counts);
-  const double seconds = comm_.max(own.evaluation.seconds);  // ranks go by it when they choose
-  shots_->enter(shot, {experiments_->name(shot), weight, own.evaluation.objective, simulation().objective().residuals(),
+  shot_sum_->add(shot, std::move(part));
+  add_counts(counts_of_shots_, own.counts);
+  const double seconds = comm_.max(own.seconds);  // ranks go by it when they choose
+  shots_->enter(shot, {experiments_->name(shot), weight, own.objective, simulation().objective().residuals(),
                        simulation().time().steps(), seconds});
+  if (options_.journal != nullptr) options_.journal->tell_shot(own.objective, seconds);
   return std::nullopt;
 }
 
-Session::Logged Session::of_shots(const std::function<Logged()>& evaluate) {
-  ShotSum sum(experiments_->count(), shots_->groups());
-  shots_->begin();
-  counts_of_shots_ = {};
-  std::optional<std::string> failure;
-  for (std::size_t i = 0; i < experiments_->count(); ++i)
-    if (shots_->is_excluded(i) && shots_->groups().index() == 0) sum.leave_out(i);
-  while (const auto shot = shots_->next()) {
-    failure = failure_of(*shot, evaluate, sum);
-    if (failure) shots_->stop();
+/// Of what the ranks of a group throw together.
+std::optional<Error> Session::failure_of(const std::function<void()>& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
   }
-  if (const auto first = shots_->end(failure)) throw NumericsError(*first);
+}
+
+/// Those of this group: first the one that was under way, then what is left.
+std::optional<Error> Session::evaluate_shots(const Work& work) {
+  RunJournal* const journal = options_.journal;
+  std::optional<std::size_t> shot = shot_now_ ? shot_now_ : shots_->next();
+  for (; shot; shot = shots_->next()) {
+    if (const std::optional<Error> failure = failure_of(*shot, work)) return failure;
+    if (journal == nullptr) continue;
+    if (const std::optional<Error> failure = failure_of([&] { journal->shot_done(); })) return failure;
+  }
+  return journal != nullptr ? failure_of([&] { journal->before_waiting(); }) : std::nullopt;
+}
+
+void Session::of_shots(const Work& work, Logged& result) {
+  shot_sum_.emplace(experiments_->count(), groups());
+  take_kept_shots();
+  if (options_.journal != nullptr) options_.journal->keep_shots([this](BlockWriter& to) { write_shots(to); });
+  try {
+    result.evaluation.seconds = end_shots(evaluate_shots(work));
+  } catch (const Error&) {
+    if (options_.journal != nullptr) options_.journal->keep_shots(nullptr);
+    throw;
+  }
+  if (options_.journal != nullptr) options_.journal->keep_shots(nullptr);
   take_results();
-  const std::optional<ShotPart> total = sum.total();
+  const std::optional<ShotPart> total = shot_sum_->total();
+  shot_sum_.reset();
   if (!total)
     throw InputError(fmt::format("shots: none is left, all {} are excluded; '{}' because of this: {}",
                                  case_.excluded_shots.size(), case_.excluded_shots.front().name,
                                  case_.excluded_shots.front().reason));
-  Logged all;
-  auto next = total->numbers.begin();
-  all.evaluation.objective = *next++;
-  all.derivative = *next++;
-  if (next != total->numbers.end())
+  take_total(*total, result);
+}
+
+/// When other groups fail or stop, what this one has done is kept, too.
+/// @returns seconds of the group that took longest.
+double Session::end_shots(const std::optional<Error>& failure) {
+  RunJournal* const journal = options_.journal;
+  if (failure) {
+    shots_->stop();
+    if (failure->code() != ExitCode::numerics) groups().call_off();
+  }
+  double seconds = 0.0;  // of this group's shots
+  for (const auto& shot : shots_->results()) seconds += shot ? shot->seconds : 0.0;
+  try {
+    shots_->end(failure);
+    return groups().world().max(seconds);
+  } catch (const NumericsError&) {
+    throw;
+  } catch (const Error&) {
+    if (journal != nullptr && !failure) journal->keep_if_possible();
+    groups().world().any(false);  // before the first rank says that nobody writes any more
+    throw;
+  }
+}
+
+/// The evaluation begins with what an earlier process had worked out of it.
+void Session::take_kept_shots() {
+  KeptShots kept = std::exchange(kept_shots_, {});
+  values_of_shots_ = dot(simulation().values(), simulation().values());
+  if (kept.values && *kept.values != values_of_shots_)
+    throw InputError(
+        "cannot go on: the run asks for other values than those of the shots that it had worked out before; an "
+        "optimiser whose unknowns are fields goes on with the same number of ranks in a group only");
+  std::vector<std::size_t> shots;
+  for (const auto& [shot, result] : kept.results) shots.push_back(shot);
+  for (const auto& [shot, reason] : kept.excluded) shots.push_back(shot);
+  shot_now_ = kept.under_way;
+  if (shot_now_) shots.push_back(*shot_now_);
+  shots_->begin(shots);
+  counts_of_shots_ = kept.counts;
+  for (KeptShots::Node& node : kept.nodes) shot_sum_->enter(node.first, node.end, std::move(node.sum));
+  if (options_.journal != nullptr) options_.journal->shots_begin(experiments_->count());
+  for (const auto& [shot, result] : kept.results) {
+    shots_->enter(shot, result);
+    if (options_.journal == nullptr) continue;
+    options_.journal->shot_begins(experiments_->name(shot));
+    options_.journal->tell_shot(result.objective, result.seconds);
+  }
+  for (const auto& [shot, reason] : kept.excluded) shots_->exclude(shot, reason);
+  const auto is_in_sum = [&](std::size_t shot) {
+    return std::ranges::any_of(kept.nodes, [&](const auto& node) { return node.first <= shot && shot < node.end; });
+  };
+  for (std::size_t i = 0; groups().index() == 0 && i < experiments_->count(); ++i)
+    if (shots_->is_excluded(i) && !is_in_sum(i)) shot_sum_->leave_out(i);
+}
+
+void Session::take_total(const ShotPart& total, Logged& result) const {
+  auto next = total.numbers.begin();
+  result.evaluation.objective = *next++;
+  result.derivative = *next++;
+  if (next != total.numbers.end())
     for (const std::vector<double>& values : simulation().values()) {
       const auto end = next + std::ssize(values);
-      all.evaluation.gradient.emplace_back(next, end);
+      result.evaluation.gradient.emplace_back(next, end);
       next = end;
     }
-  all.evaluation.counts = all_counts(counts_of_shots_, shots_->groups().across());
-  for (const ShotResult& shot : shot_results_) all.evaluation.seconds += shot.seconds;
-  return all;
+  result.evaluation.counts = all_counts(counts_of_shots_, groups().across());
 }
 
 void Session::take_results() {
@@ -109,6 +204,134 @@ void Session::exclude(std::size_t shot, const std::string& reason) {
   case_.excluded_shots.push_back({experiments_->name(shot), reason});
   notes_.push_back("shot '" + experiments_->name(shot) + "' is excluded: " + reason);
   progress_.warn(notes_.back());
+}
+
+namespace {
+
+void write_result(ArchiveWriter& to, std::size_t shot, const ShotResult& result) {
+  to.write(shot);
+  to.write(result.objective);
+  to.write(result.steps);
+  to.write(result.seconds);
+  to.write(result.residuals.size());
+  for (const Term::Residuals& misfit : result.residuals) {
+    to.write(misfit.name);
+    to.write(misfit.count);
+    to.write(misfit.sum_of_squares);
+    to.write(misfit.noise);
+  }
+}
+
+std::pair<std::size_t, ShotResult> read_result(BlockReader& from) {
+  const auto shot = from.get<std::size_t>();
+  ShotResult result;
+  from.read(result.objective);
+  from.read(result.steps);
+  from.read(result.seconds);
+  result.residuals.resize(from.get<std::size_t>());
+  for (Term::Residuals& misfit : result.residuals) {
+    from.read(misfit.name);
+    from.read(misfit.count);
+    from.read(misfit.sum_of_squares);
+    from.read(misfit.noise);
+  }
+  return {shot, std::move(result)};
+}
+
+}  // namespace
+
+/// Of all shots, or, while an evaluation is under way, of those that this group has worked on.
+void Session::write_results(ArchiveWriter& to) const {
+  const auto& results = shots_->results();
+  to.write(static_cast<std::size_t>(std::ranges::count_if(results, [](const auto& r) { return r.has_value(); })));
+  for (std::size_t shot = 0; shot < results.size(); ++shot)
+    if (results[shot]) write_result(to, shot, *results[shot]);
+  to.write(shots_->newly_excluded().size());
+  for (const auto& [shot, reason] : shots_->newly_excluded()) {
+    to.write(shot);
+    to.write(reason);
+  }
+}
+
+void Session::read_results(BlockReader& from) {
+  std::vector<std::optional<ShotResult>> results(experiments_->count());
+  for (auto n = from.get<std::size_t>(); n > 0; --n) {
+    auto [shot, result] = read_result(from);
+    results.at(shot) = std::move(result);
+  }
+  std::vector<std::pair<std::size_t, std::string>> excluded;
+  for (auto n = from.get<std::size_t>(); n > 0; --n) {
+    const auto shot = from.get<std::size_t>();
+    excluded.emplace_back(shot, from.get<std::string>());
+  }
+  shots_->recall(std::move(results), std::move(excluded));
+  take_results();
+}
+
+/// Numbers of the unknowns, as a sum over shots has them.
+void Session::write_part(BlockWriter& to, const ShotPart& part) const {
+  const std::span<const double> all(part.numbers);
+  to.archive().write(all.subspan(0, 2));
+  std::size_t next = 2;
+  to.archive().write(next != all.size());
+  for (std::size_t i = 0; next != all.size(); ++i) {
+    const std::span<const double> values = all.subspan(next, simulation().values()[i].size());
+    next += values.size();
+    if (simulation().spec().unknowns[i].is_field())
+      to.block(owned_box(simulation().grid()), values);
+    else
+      to.archive().write(values);
+  }
+}
+
+ShotPart Session::read_part(BlockReader& from) const {
+  ShotPart part{from.get<std::vector<double>>()};
+  if (!from.get<bool>()) return part;
+  UnknownValues all = simulation().values();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (simulation().spec().unknowns[i].is_field())
+      from.block(owned_box(simulation().grid()), all[i]);
+    else
+      from.read(all[i]);
+    part.numbers.insert(part.numbers.end(), all[i].begin(), all[i].end());
+  }
+  return part;
+}
+
+/// What this group has worked out of the evaluation under way.
+void Session::write_shots(BlockWriter& to) const {
+  ArchiveWriter& archive = to.archive();
+  archive.write(values_of_shots_);
+  archive.write(shot_now_ ? static_cast<std::int64_t>(*shot_now_) : std::int64_t{-1});
+  save_counts(archive, counts_of_shots_);
+  write_results(archive);
+  std::size_t nodes = 0;
+  shot_sum_->for_each([&](std::size_t, std::size_t, const std::optional<ShotPart>&) { ++nodes; });
+  archive.write(nodes);
+  shot_sum_->for_each([&](std::size_t first, std::size_t end, const std::optional<ShotPart>& sum) {
+    archive.write(first);
+    archive.write(end);
+    archive.write(sum.has_value());
+    if (sum) write_part(to, *sum);
+  });
+}
+
+/// The same of a group of an earlier process. @param goes_on with the shot that was under way.
+void Session::read_shots(BlockReader& from, bool goes_on) {
+  kept_shots_.values = from.get<double>();
+  const auto under_way = from.get<std::int64_t>();
+  if (goes_on && under_way >= 0) kept_shots_.under_way = static_cast<std::size_t>(under_way);
+  add_counts(kept_shots_.counts, restore_counts(from));
+  for (auto n = from.get<std::size_t>(); n > 0; --n) kept_shots_.results.push_back(read_result(from));
+  for (auto n = from.get<std::size_t>(); n > 0; --n) {
+    const auto shot = from.get<std::size_t>();
+    kept_shots_.excluded.emplace_back(shot, from.get<std::string>());
+  }
+  for (auto n = from.get<std::size_t>(); n > 0; --n) {
+    KeptShots::Node node{from.get<std::size_t>(), from.get<std::size_t>(), {}};
+    if (from.get<bool>()) node.sum = read_part(from);
+    kept_shots_.nodes.push_back(std::move(node));
+  }
 }
 
 }  // namespace hindsight

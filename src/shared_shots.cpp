@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "adjoint/shots/makespan.hpp"
+
 namespace hindsight {
 namespace {
 
@@ -52,29 +54,44 @@ std::vector<std::string> split(const std::string& text) {
   return all;
 }
 
+/// 0: none.
+std::int64_t gravity(const std::optional<Error>& failure) {
+  enum { none, stops, fails, breaks };
+  if (!failure) return none;
+  return failure->code() == ExitCode::stopped ? stops : failure->code() == ExitCode::numerics ? fails : breaks;
+}
+
 }  // namespace
 
-SharedShots::SharedShots(const ShotGroups* groups, const Communicator& comm, std::size_t count)
+SharedShots::SharedShots(const ShotGroups* groups, const Communicator& comm, std::size_t count,
+                         std::optional<unsigned> shuffle)
     : own_(groups == nullptr ? std::make_unique<ShotGroups>(comm, 1) : nullptr),
       groups_(groups == nullptr ? own_.get() : groups),
       queue_(*groups_),
       order_(count),
       is_excluded_(count, false),
+      is_kept_(count, false),
       results_(count) {
   std::iota(order_.begin(), order_.end(), 0);
+  if (shuffle) shuffle_.emplace(*shuffle);
 }
 
-void SharedShots::begin() {
+void SharedShots::begin(const std::vector<std::size_t>& kept) {
   results_.assign(count(), std::nullopt);
   excluded_.clear();
+  std::vector<double> is_kept(count(), 0.0);
+  for (const std::size_t shot : kept) is_kept[shot] = 1.0;
+  groups_->across().sum(is_kept);
+  for (std::size_t shot = 0; shot < count(); ++shot) is_kept_[shot] = is_kept[shot] > 0.0;
+  if (shuffle_) std::ranges::shuffle(order_, *shuffle_);
 }
 
 std::optional<std::size_t> SharedShots::next() {
   while (true) {
-    const std::int64_t number = queue_.next();
+    const std::int64_t number = queue_.add(1);
     if (number >= std::ssize(order_)) return std::nullopt;
     const std::size_t shot = order_[static_cast<std::size_t>(number)];
-    if (!is_excluded_[shot]) return shot;
+    if (!is_excluded_[shot] && !is_kept_[shot]) return shot;
   }
 }
 
@@ -86,15 +103,26 @@ void SharedShots::exclude(std::size_t shot, std::string reason) {
   excluded_.emplace_back(shot, std::move(reason));
 }
 
-std::optional<std::string> SharedShots::end(const std::optional<std::string>& failure) {
-  const std::string first = groups_->across().first_text(failure.value_or(""));
+void SharedShots::end(const std::optional<Error>& failure) {
+  const Communicator& across = groups_->across();
+  const std::int64_t mine = gravity(failure), gravest = across.max(mine);
+  groups_->clear();
   queue_.restart();
-  if (!first.empty()) return first;
+  if (gravest > 0)
+    across.agree(mine == gravest ? failure->what() : "", mine == gravest ? static_cast<int>(failure->code()) : 0);
   share_exclusions();
   share_results();
   sort();
   is_first_ = false;
-  return std::nullopt;
+}
+
+void SharedShots::recall(std::vector<std::optional<ShotResult>> results,
+                         std::vector<std::pair<std::size_t, std::string>> excluded) {
+  results_ = std::move(results);
+  excluded_ = std::move(excluded);
+  for (const auto& [shot, reason] : excluded_) is_excluded_[shot] = true;
+  sort();
+  is_first_ = false;
 }
 
 void SharedShots::share_exclusions() {
@@ -129,10 +157,11 @@ void SharedShots::share_results() {
     if (all[each * shot] != 0.0) results_[shot] = read(all.data() + each * shot, misfits);
 }
 
-/// The longest first, so that groups end together; as the table has them where times are equal.
+/// As the table has them where times are equal.
 void SharedShots::sort() {
-  const auto seconds = [this](std::size_t shot) { return results_[shot] ? results_[shot]->seconds : 0.0; };
-  std::ranges::stable_sort(order_, [&](std::size_t a, std::size_t b) { return seconds(a) > seconds(b); });
+  std::vector<double> seconds;
+  for (const auto& result : results_) seconds.push_back(result ? result->seconds : 0.0);
+  order_ = order_of_work(seconds, groups_->count());
 }
 
 }  // namespace hindsight

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "adjoint/objective/term.hpp"
-#include "adjoint/shots/shot_queue.hpp"
+#include "adjoint/shots/group_counter.hpp"
 #include "adjoint/shots/shot_sum.hpp"
+#include "runtime/error.hpp"
 
 namespace hindsight {
 
@@ -26,30 +28,37 @@ struct ShotResult {
 /// Collective over all groups, but for next() and what only looks: those over a group.
 class SharedShots {
  public:
-  /// @param groups null: the ranks of `comm` are the only one.
-  SharedShots(const ShotGroups* groups, const Communicator& comm, std::size_t count);
+  /// @param groups null: the ranks of `comm` are the only one. @param shuffle the seed of random orders, for tests.
+  SharedShots(const ShotGroups* groups, const Communicator& comm, std::size_t count,
+              std::optional<unsigned> shuffle = {});
 
   const ShotGroups& groups() const { return *groups_; }
   std::size_t count() const { return is_excluded_.size(); }
-  /// An evaluation begins.
-  void begin();
+  /// An evaluation begins. @param kept shots of it that this group has worked on before, or is about to.
+  void begin(const std::vector<std::size_t>& kept = {});
   /// The shot that this group works on next; none: no other is left. Those that took longest come first.
   std::optional<std::size_t> next();
   /// No group shall begin another one: this one's has failed.
-  void stop() { queue_.skip(count()); }
+  void stop() { queue_.add(static_cast<std::int64_t>(count())); }
   /// This group has worked on a shot. @param result the same on all ranks of the group.
   void enter(std::size_t shot, ShotResult result);
   /// This group has found that a shot fails, in the first evaluation.
   void exclude(std::size_t shot, std::string reason);
   /// An evaluation ends: what the others found. @param failure of this group, with which the evaluation fails; the same
-  /// for all ranks of the group. @returns the first group's failure; none: all shots were done or are excluded.
-  std::optional<std::string> end(const std::optional<std::string>& failure);
+  /// for all ranks of the group. @throws the gravest failure of any group: other errors before those of the numerics,
+  /// and these before Stopped; of like ones the first group's.
+  void end(const std::optional<Error>& failure);
+  /// An evaluation was worked out before. @param results of all shots that count. @param excluded in this evaluation.
+  void recall(std::vector<std::optional<ShotResult>> results,
+              std::vector<std::pair<std::size_t, std::string>> excluded);
 
   bool is_first() const { return is_first_; }
   bool is_excluded(std::size_t shot) const { return is_excluded_[shot]; }
   /// Those that were excluded in the evaluation that has ended, with reasons, in order.
+  /// While one is under way: by this group.
   const std::vector<std::pair<std::size_t, std::string>>& newly_excluded() const { return excluded_; }
-  /// Of the shots that count, in order; names and weights are for who has them.
+  /// Of the shots that count, in order; names and weights are for who has them. While an evaluation is under way, those
+  /// that this group has worked on.
   const std::vector<std::optional<ShotResult>>& results() const { return results_; }
 
  private:
@@ -58,12 +67,13 @@ class SharedShots {
   void sort();
   std::unique_ptr<ShotGroups> own_;
   const ShotGroups* groups_;
-  ShotQueue queue_;
+  GroupCounter queue_;
   std::vector<std::size_t> order_;
-  std::vector<bool> is_excluded_;
+  std::vector<bool> is_excluded_, is_kept_;  // kept: not for the queue in this evaluation
   std::vector<std::optional<ShotResult>> results_;
   std::vector<std::pair<std::size_t, std::string>> excluded_;
   bool is_first_ = true;
+  std::optional<std::mt19937> shuffle_;
 };
 
 }  // namespace hindsight

@@ -50,7 +50,11 @@ ExitCode default_verb(const Options& options, const Communicator& comm);
 
 /// What the command line says about the plan of checkpoints, and the machine. Collective.
 SessionOptions session_options(const Options& options, const Case& c, const Communicator& comm,
-                               RunJournal* journal = nullptr);
+                               RunJournal* journal = nullptr, const ShotGroups* groups = nullptr);
+/// The groups of ranks that share a case's shots; null where all ranks are one. Where --groups names none, their number
+/// is the largest for which a shot's memory fits. Collective. @throws InputError
+std::unique_ptr<ShotGroups> make_groups(const Options& options, const Case& c, const Communicator& comm,
+                                        Sensitivities sensitivities);
 
 /// Prints on rank 0.
 void print(const Communicator& comm, const std::string& text);

@@ -16,7 +16,7 @@ class GradientKeeper : public SweepKeeper {
   /// Whether an earlier process has begun.
   virtual bool is_resumed() const = 0;
   /// Whether this goes on with what was kept by another number of ranks.
-  virtual bool is_new_log() const = 0;
+  virtual bool moves() const = 0;
   /// Something small, the same on all ranks, that shall be kept from now on, until it is detached: `write` must work so
   /// long. A name that is attached must be detached before it is attached again.
   virtual void attach(const std::string& name, std::function<void(ArchiveWriter&)> write) = 0;

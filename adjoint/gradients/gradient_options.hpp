@@ -11,6 +11,7 @@
 #include "adjoint/plan/checkpoint_options.hpp"
 #include "adjoint/problem/simulation.hpp"
 #include "adjoint/store/disk_space.hpp"
+#include "runtime/host_memory.hpp"
 
 namespace hindsight {
 
@@ -37,6 +38,8 @@ struct GradientOptions {
   std::int64_t gradients = 1;  ///< that memory is made once for
   /// Problems that share the budgets, where these are not given but found.
   int sharers = 1;
+  /// Of this rank's node, where more ranks share it than those of the problem.
+  std::optional<NodeMemory> memory = {};
   std::string name = "plan";  ///< under which a keeper keeps the plan
   bool only_plan = false;     ///< no gradient will be asked for
   Penalty penalty = {};

@@ -88,7 +88,7 @@ bool Gradients::restore() {
   GradientKeeper* const keeper = options_.keeper;
   CheckpointPlan plan;
   const auto read = [&](ArchiveReader& from) {
-    plan = checkpoints_->read(from, keeper->is_new_log());
+    plan = checkpoints_->read(from, keeper->moves());
     calibration_->restore(from);
   };
   if (keeper == nullptr || !keeper->read_attached(options_.name, read)) return false;

@@ -48,7 +48,7 @@ void PlannedCheckpoints::measure_memory() {
   const auto useful = static_cast<double>(saturating_units(means_.inputs.at_most, means_.inputs.record_units));
   const auto unit = static_cast<double>(unit_bytes(host, inputs()));
   const std::int64_t in_budget = means_.budgets[index_of(host)] - simulation_.memory()->used();
-  const std::int64_t there = least_of_ranks(std::min(in_budget, default_host_budget(comm_).bytes));
+  const std::int64_t there = least_of_ranks(std::min(in_budget, default_host_budget(comm_, options_.memory).bytes));
   const auto most = static_cast<std::int64_t>(comm_.max(std::min(useful * unit, static_cast<double>(there))));
   OperationSeconds& seconds = means_.inputs.seconds;
   seconds.touch = seconds.touch_more = seconds.ready_units = 0.0;

@@ -122,7 +122,7 @@ void PlannedCheckpoints::read_budget(Tier tier) {
   std::int64_t& budget = means_.memory_bytes[index_of(tier)];
   const auto& given = options_.checkpoints.budget(tier);
   if (tier == Tier::host) {
-    const HostBudget host = given ? HostBudget{given->amount, ""} : default_host_budget(comm_);
+    const HostBudget host = given ? HostBudget{given->amount, ""} : default_host_budget(comm_, options_.memory);
     budget = given ? host.bytes : host.bytes / options_.sharers;
     host_source_ = host.source;
   } else {
@@ -141,7 +141,9 @@ void PlannedCheckpoints::read_budget(Tier tier) {
 }
 
 std::string PlannedCheckpoints::warning_of_budget() const {
-  return options_.checkpoints.host ? hindsight::warning_of_budget(means_.budgets[index_of(Tier::host)], comm_) : "";
+  return options_.checkpoints.host
+             ? hindsight::warning_of_budget(means_.budgets[index_of(Tier::host)], comm_, options_.memory)
+             : "";
 }
 
 /// The memory that states are made in and, where that is a device's, the host's.

@@ -551,16 +551,16 @@ std::string seconds_text(double seconds) {
   return fmt::format("{:.0f} h {:02.0f} min", std::floor(minutes / 60), std::fmod(minutes, 60));
 }
 
-HostBudget default_host_budget(const Communicator& comm) {
-  const NodeMemory node = node_memory(comm);
+HostBudget default_host_budget(const Communicator& comm, const std::optional<NodeMemory>& known) {
+  const NodeMemory node = known ? *known : node_memory(comm);
   const std::int64_t mine = node.share() / 2, least = -comm.max(-mine);
   std::string source = fmt::format("half of {} {}", bytes_text(node.room.bytes), node.room.source);
   if (node.ranks > 1) source += fmt::format(", shared by {} ranks", node.ranks);
   return {least, comm.first_text(mine == least ? source : "")};
 }
 
-std::string warning_of_budget(std::int64_t bytes, const Communicator& comm) {
-  const NodeMemory node = node_memory(comm);
+std::string warning_of_budget(std::int64_t bytes, const Communicator& comm, const std::optional<NodeMemory>& known) {
+  const NodeMemory node = known ? *known : node_memory(comm);
   if (bytes <= node.share()) return comm.first_text("");
   const std::string asked = node.ranks > 1 ? fmt::format(" for each of {} ranks", node.ranks) : "";
   return comm.first_text(fmt::format("checkpoints.host: {}{} is more than there is: {} {}", bytes_text(bytes), asked,

@@ -10,6 +10,7 @@
 #include "adjoint/plan/operation_seconds.hpp"
 #include "adjoint/schedule/schedule.hpp"
 #include "runtime/communicator.hpp"
+#include "runtime/host_memory.hpp"
 #include "runtime/memory.hpp"
 
 namespace hindsight {
@@ -119,12 +120,13 @@ struct HostBudget {
 };
 
 /// Half of the memory that there is (runtime/host_memory.hpp), shared by the ranks of a node; the least of all ranks.
-/// Collective.
-HostBudget default_host_budget(const Communicator& comm);
+/// Collective. @param known of this rank's node; none: its ranks are those of `comm`.
+HostBudget default_host_budget(const Communicator& comm, const std::optional<NodeMemory>& known = {});
 
 /// What is to be said of a budget that was asked for: nothing, or that it is more than there is. The same on all ranks.
-/// Collective.
-std::string warning_of_budget(std::int64_t bytes, const Communicator& comm);
+/// Collective. @param known as above.
+std::string warning_of_budget(std::int64_t bytes, const Communicator& comm,
+                              const std::optional<NodeMemory>& known = {});
 
 /// "1.5 GiB"
 std::string bytes_text(std::int64_t bytes);

@@ -7,7 +7,6 @@
 
 #include "adjoint/plan/plan.hpp"
 #include "runtime/error.hpp"
-#include "runtime/host_memory.hpp"
 #include "solvers/time/step_sources.hpp"
 
 namespace hindsight {
@@ -31,7 +30,7 @@ std::string grid_text(const std::vector<Axis>& axes) {
 }  // namespace
 
 void require_memory(const LeastMemory& least, const std::vector<Axis>& axes, const Communicator& comm,
-                    const Machine& machine) {
+                    const Machine& machine, const std::optional<NodeMemory>& known) {
   if (axes.empty()) return;
   double field = sizeof(double);
   for (const Axis& axis : axes) field *= static_cast<double>(axis.cells);
@@ -39,7 +38,7 @@ void require_memory(const LeastMemory& least, const std::vector<Axis>& axes, con
   const double state = field * static_cast<double>(least.state_fields);
   const double states = state * static_cast<double>(least.states);
   const double others = field * static_cast<double>(least.other_fields);
-  const NodeMemory node = node_memory(comm);
+  const NodeMemory node = known ? *known : node_memory(comm);
   const bool is_host = machine.is_host();
   const std::int64_t room = is_host ? node.share() : machine.free_bytes();
   std::string failure;
@@ -59,9 +58,10 @@ std::int64_t recorded_bytes(std::int64_t steps) {
   return each * std::min(steps, std::numeric_limits<std::int64_t>::max() / each);
 }
 
-void require_memory_of_steps(const std::string& steps, const StepRules& rules, const Communicator& comm) {
+void require_memory_of_steps(const std::string& steps, const StepRules& rules, const Communicator& comm,
+                             const std::optional<NodeMemory>& known) {
   if (step_sources().find(steps).make(rules)->knows_all()) return;
-  const NodeMemory node = node_memory(comm);
+  const NodeMemory node = known ? *known : node_memory(comm);
   std::string failure;
   if (const std::int64_t needed = recorded_bytes(rules.at_most); needed > node.share())
     failure = fmt::format("time.at most: the times of {} steps take {} of memory, and there are {} {}; allow fewer",

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/host_memory.hpp"
 #include "solvers/grid/grid.hpp"
 #include "solvers/time/step_rules.hpp"
 
@@ -18,15 +20,16 @@ struct LeastMemory {
 };
 
 /// @throws ResourceError, on all ranks, naming what is needed and what there is, when a rank's machine has less.
-/// Collective.
+/// Collective. @param known of this rank's node; none: its ranks are those of `comm`.
 void require_memory(const LeastMemory& least, const std::vector<Axis>& axes, const Communicator& comm,
-                    const Machine& machine);
+                    const Machine& machine, const std::optional<NodeMemory>& known = {});
 
 /// Bytes in which a time line records so many steps that are decided one by one: it reserves them at once.
 std::int64_t recorded_bytes(std::int64_t steps);
 
 /// @throws ResourceError, on all ranks, when a rank's machine cannot hold the record of as many steps as the rules
-/// allow, where they are decided one by one. Collective.
-void require_memory_of_steps(const std::string& steps, const StepRules& rules, const Communicator& comm);
+/// allow, where they are decided one by one. Collective. @param known as above.
+void require_memory_of_steps(const std::string& steps, const StepRules& rules, const Communicator& comm,
+                             const std::optional<NodeMemory>& known = {});
 
 }  // namespace hindsight

@@ -12,13 +12,12 @@ namespace hindsight {
 
 Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants wants) : spec_(std::move(spec)) {
   const CountMemory counted(memory_);
-  require_memory_of_steps(spec_.steps, spec_.rules, comm);
+  require_memory_of_steps(spec_.steps, spec_.rules, comm, wants.node);
   problem_ = std::make_unique<Discretisation>(
-      spec_, comm,
-      Stepper::Wants{.adjoint = wants.adjoint, .tangent = wants.tangent, .changes = wants.changes},
+      spec_, comm, Stepper::Wants{.adjoint = wants.adjoint, .tangent = wants.tangent, .changes = wants.changes},
       *wants.machine);
   parameters_ = std::make_unique<Parameters>(*problem_);
-  require_memory(least_memory(), spec_.axes, comm, machine());
+  require_memory(least_memory(), spec_.axes, comm, machine(), wants.node);
   problem_->make_grid();
   parameters_->prepare();
   problem_->prepare(parameters_->knot_sums());

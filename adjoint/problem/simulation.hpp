@@ -43,6 +43,7 @@ class Simulation {
     bool adjoint = false, tangent = false;
     Stepper::Changes changes = Stepper::Changes::none;
     Machine* machine = &Machine::host();  ///< must outlive the simulation
+    std::optional<NodeMemory> node = {};  ///< of this rank's node, where more ranks share it than the simulation has
   };
   /// Builds, compiles, allocates. Collective.
   Simulation(SimulationSpec spec, const Communicator& comm, Wants wants);

@@ -1,6 +1,8 @@
 // The ranks of a run in groups of equal size, each of which works on one shot at a time.
 #pragma once
 
+#include <functional>
+
 #include "runtime/communicator.hpp"
 
 namespace hindsight {
@@ -22,9 +24,22 @@ class ShotGroups {
   /// The ranks that have this rank's number in their groups, in the order of groups: they own the same cells.
   const Communicator& across() const { return across_; }
 
+  /// Asks the other groups to end what they are at: this one has failed, or stops. Collective over the group.
+  void call_off() const;
+  /// Whether one of them has asked for that since clear(), as far as rank 0 of the group knows; false on the others.
+  bool is_called_off() const;
+  /// Forgets who asked. Collective over all groups.
+  void clear() const;
+  /// All groups work; what the ranks of a group throw, all ranks throw, and what a rank throws alone, it throws alone.
+  /// Collective over all groups.
+  void together(const std::function<void()>& work) const;
+  /// Whether all ranks of this group come here soon: what they have thrown, they have thrown together.
+  bool have_met() const;
+
  private:
   static MPI_Comm split(const Communicator& world, int color);
   Communicator world_, group_, across_;
+  mutable bool has_called_ = false;
 };
 
 }  // namespace hindsight

@@ -13,17 +13,22 @@ enum { tag_of_heads = 19001, tag_of_sums };
 
 }  // namespace
 
+template <class T>
+void ShotSum::send(const std::vector<T>& numbers, MPI_Datatype type, int tag) {
+  MPI_Send(numbers.data(), static_cast<int>(numbers.size()), type, 0, tag, groups_.across().handle());
+  ++sent_.messages;
+  sent_.bytes += std::ssize(numbers) * static_cast<std::int64_t>(sizeof(T));
+}
+
 void ShotSum::send() {
-  const MPI_Comm across = groups_.across().handle();
   std::vector<std::int64_t> heads;
   sum_.for_each([&](std::size_t first, std::size_t end, const std::optional<ShotPart>& part) {
     for (const std::size_t number : {first, end, part ? part->numbers.size() : 0})
       heads.push_back(static_cast<std::int64_t>(number));
   });
-  MPI_Send(heads.data(), static_cast<int>(heads.size()), MPI_INT64_T, 0, tag_of_heads, across);
+  send(heads, MPI_INT64_T, tag_of_heads);
   sum_.for_each([&](std::size_t, std::size_t, const std::optional<ShotPart>& part) {
-    if (part)
-      MPI_Send(part->numbers.data(), static_cast<int>(part->numbers.size()), MPI_DOUBLE, 0, tag_of_sums, across);
+    if (part) send(part->numbers, MPI_DOUBLE, tag_of_sums);
   });
 }
 

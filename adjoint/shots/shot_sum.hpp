@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -29,16 +30,33 @@ class ShotSum {
 
   void add(std::size_t shot, ShotPart part) { sum_.add(shot, std::move(part)); }
   void leave_out(std::size_t shot) { sum_.leave_out(shot); }
+  /// The sum over the shots of a node of the tree, or none, as for_each() gave it: they are done.
+  void enter(std::size_t first, std::size_t end, std::optional<ShotPart> sum) {
+    sum_.enter(first, end, std::move(sum));
+  }
+  /// Calls visit(first, end, sum) with the nodes of this group's sum.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    sum_.for_each(visit);
+  }
   /// Parts that wait for others on this rank.
   std::size_t waiting() const { return sum_.waiting(); }
+  /// What this rank has sent to others.
+  struct Traffic {
+    std::int64_t messages = 0, bytes = 0;
+  };
+  const Traffic& sent() const { return sent_; }
   /// Once every shot was added, or left out, by some group; none where all were left out. Collective over all groups.
   std::optional<ShotPart> total();
 
  private:
   void send();
   void receive();
+  template <class T>
+  void send(const std::vector<T>& numbers, MPI_Datatype type, int tag);
   const ShotGroups& groups_;
   TreeSum<ShotPart> sum_;
+  Traffic sent_;
 };
 
 }  // namespace hindsight

@@ -3,8 +3,10 @@
 
 #include <bit>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 namespace hindsight {
@@ -36,7 +38,10 @@ class TreeSum {
   }
   bool is_complete() const { return nodes_.contains(0) && nodes_.at(0).end == count_; }
   /// Of a complete sum; none when all parts were left out.
-  std::optional<Part> take() { return std::move(nodes_.extract(nodes_.begin()).mapped().sum); }
+  std::optional<Part> take() {
+    if (!is_complete()) throw std::logic_error("a sum over shots is not complete");
+    return std::move(nodes_.extract(nodes_.begin()).mapped().sum);
+  }
 
  private:
   struct Node {
@@ -73,6 +78,10 @@ void TreeSum<Part>::enter(std::size_t first, std::size_t end, std::optional<Part
     first = from;
     end = to;
   }
+  const auto next = nodes_.upper_bound(first);
+  const bool overlaps =
+      (next != nodes_.begin() && std::prev(next)->second.end > first) || (next != nodes_.end() && next->first < end);
+  if (overlaps) throw std::logic_error("a shot enters a sum twice");
   nodes_[first] = {end, std::move(sum)};
 }
 

@@ -23,6 +23,8 @@ class Attachments {
   /// All that is attached, as an epoch has it.
   void save(ArchiveWriter& to) const;
   void restore(BlockReader& from);
+  /// Whether nothing was restored.
+  bool is_empty() const { return earlier_.empty(); }
 
  private:
   std::map<std::string, std::function<void(ArchiveWriter&)>> writers_;

@@ -40,6 +40,7 @@ void EpochClock::kept(double now, double seconds) {
 
 /// So that all epochs together, with the next one, stay a part of the time.
 void EpochClock::plan() {
+  planned_at_ = looked_at_;
   next_ = limits_.interval ? looked_at_ + *limits_.interval
                            : std::max(looked_at_ + shortest_interval, began_ + (seconds_ + average_) / part_for_epochs);
 }

@@ -26,6 +26,10 @@ class EpochClock {
   /// The run begins: before, nothing is due. @param bytes that an epoch may have, for a first guess of its cost.
   void begin(double now, std::int64_t bytes);
   bool is_due(double now) const { return now >= next_; }
+  /// Seconds from the last epoch to the next.
+  double interval() const { return next_ - planned_at_; }
+  /// Whether half of that is over.
+  bool is_half_due(double now) const { return now >= 0.5 * (planned_at_ + next_); }
 
   /// Seconds since the last look, or the end of the last epoch.
   double waited(double now) const { return now - looked_at_; }
@@ -53,7 +57,7 @@ class EpochClock {
   void plan();
 
   Limits limits_;
-  double began_ = 0.0, looked_at_ = 0.0, next_ = 0.0;
+  double began_ = 0.0, looked_at_ = 0.0, planned_at_ = 0.0, next_ = 0.0;
   double seconds_ = 0.0, average_ = 0.0;  // of epochs
   double longest_wait_ = 0.0;             // between looks, of late
   std::int64_t epochs_ = 0, looks_ = 0, asked_ = 0;

@@ -18,16 +18,23 @@ namespace hindsight {
 class EvaluationLog {
  public:
   /// Opens nothing yet. @param path of the file that this rank writes. @param files, entries must outlive this.
-  EvaluationLog(FileSystem& files, std::string path, const Communicator& comm, BlockEntries& entries)
-      : files_(files), path_(std::move(path)), comm_(comm), entries_(entries) {}
+  /// @param writes false: others write what is added, which is counted here.
+  EvaluationLog(FileSystem& files, std::string path, const Communicator& comm, BlockEntries& entries,
+                bool writes = true)
+      : files_(files), path_(std::move(path)), comm_(comm), entries_(entries), writes_(writes) {}
 
   /// The log of this rank, empty, unless restore() has found it.
   void begin();
   /// How far the log counts: its entries, and the bytes of this rank's file.
   void save(ArchiveWriter& to) const;
+  /// In place of that, what no log has.
+  static void save_void(ArchiveWriter& to);
   /// Goes on with the log as an epoch has it. @param earlier files of the ranks before that own cells of this rank, in
   /// the order of `from`. Where this rank writes another file than these, the log is new. On this rank alone.
-  void restore(BlockReader& from, const std::vector<std::string>& earlier);
+  /// @returns how many entries it has.
+  std::int64_t restore(BlockReader& from, const std::vector<std::string>& earlier);
+  /// Leaves out what save() wrote. @returns how many entries the log had.
+  static std::int64_t pass_over(BlockReader& from);
 
   /// Lets `read` read the next entry of the log, if one is left. @returns whether there was one.
   bool recall(const std::function<void(BlockReader&)>& read);
@@ -44,7 +51,9 @@ class EvaluationLog {
   /// Entries of the log.
   std::int64_t count() const { return count_; }
   /// What was added has reached the device. On this rank alone.
-  void flush() { own_->flush(); }
+  void flush() {
+    if (writes_) own_->flush();
+  }
 
  private:
   /// What one earlier rank wrote, and where its next entry begins.
@@ -56,6 +65,7 @@ class EvaluationLog {
   std::string path_;
   Communicator comm_;
   BlockEntries& entries_;
+  bool writes_;
   std::optional<EntryLog> own_;
   std::vector<Earlier> earlier_;  // while entries are left
   std::int64_t count_ = 0, left_ = 0, recalled_ = 0;

@@ -16,12 +16,12 @@ struct EarlierJournals {
 };
 
 /// Every rank reads all: a part of the grid may come from any of them.
-EarlierJournals read_journals(FileSystem& files, const std::string& path, int ranks, const Communicator& comm) {
+EarlierJournals read_journals(FileSystem& files, const RankFiles& paths, int ranks, const Communicator& comm) {
   EarlierJournals earlier;
   std::string missing;
   comm.together([&] {
     for (int rank = 0; rank < ranks; ++rank) {
-      const std::string file = SharedJournal::file(path, rank);
+      const std::string file = paths.of(rank);
       auto journal = Journal::open(files, file, OpenMode::read_only);
       journal ? earlier.journals.push_back(std::move(*journal)) : void(missing = file);
     }
@@ -34,19 +34,19 @@ EarlierJournals read_journals(FileSystem& files, const std::string& path, int ra
   if (comm.any(!missing.empty())) return earlier;  // killed before all were made
   earlier.epoch = agreed_epoch(comm, epochs);
   if (earlier.epoch < 0)
-    throw ResourceError("the journals in '" + std::filesystem::path(path).parent_path().string() +
+    throw ResourceError("the journals in '" + std::filesystem::path(paths.path).parent_path().string() +
                         "' have no epoch in common");
   return earlier;
 }
 
 /// The text that errors name an archive with.
-std::string source(const std::string& path, int rank) {
-  return "the journal '" + SharedJournal::file(path, rank) + "'";
+std::string source(const RankFiles& paths, int rank) {
+  return "the journal '" + paths.of(rank) + "'";
 }
 
 }  // namespace
 
-KeptEpoch::KeptEpoch(std::int64_t number, std::vector<Part> parts, const std::string& path, const Grid& grid)
+KeptEpoch::KeptEpoch(std::int64_t number, std::vector<Part> parts, const RankFiles& paths, const Grid& grid)
     : number_(number) {
   for (Part& part : parts) {
     ranks_.push_back(part.rank);
@@ -54,35 +54,35 @@ KeptEpoch::KeptEpoch(std::int64_t number, std::vector<Part> parts, const std::st
   }
   std::vector<ArchiveReader*> readers;
   for (std::size_t i = 0; i < payloads_.size(); ++i)
-    archives_.emplace_back(payloads_[i], BlockEntries::version, source(path, ranks_[i]));
+    archives_.emplace_back(payloads_[i], BlockEntries::version, source(paths, ranks_[i]));
   for (ArchiveReader& archive : archives_) readers.push_back(&archive);
   reader_ = std::make_unique<BlockReader>(std::move(readers), grid);
 }
 
-std::optional<KeptEpoch> KeptEpoch::of(const SharedJournal& journal, const std::string& path, const Grid& grid) {
+std::optional<KeptEpoch> KeptEpoch::of(const SharedJournal& journal, const RankFiles& paths, const Grid& grid) {
   if (journal.epoch() == 0) return std::nullopt;
   const Communicator& comm = grid.communicator();
   std::vector<Part> parts;
   parts.push_back({comm.rank(), journal.load()});
   std::optional<KeptEpoch> kept;
-  comm.together([&] { kept = KeptEpoch(journal.epoch(), std::move(parts), path, grid); });
+  comm.together([&] { kept = KeptEpoch(journal.epoch(), std::move(parts), paths, grid); });
   return kept;
 }
 
-std::optional<KeptEpoch> KeptEpoch::of_other_ranks(FileSystem& files, const std::string& path, int ranks,
+std::optional<KeptEpoch> KeptEpoch::of_other_ranks(FileSystem& files, const RankFiles& paths, int ranks,
                                                    const Grid& grid) {
   const Communicator& comm = grid.communicator();
-  const EarlierJournals earlier = read_journals(files, path, ranks, comm);
+  const EarlierJournals earlier = read_journals(files, paths, ranks, comm);
   if (earlier.epoch == 0) return std::nullopt;
   std::optional<KeptEpoch> kept;
   comm.together([&] {
     std::vector<Part> parts;
     for (int rank = 0; rank < ranks; ++rank) {
       Bytes payload = earlier.journals[static_cast<std::size_t>(rank)].load(earlier.epoch);
-      if (BlockReader::owns_any(ArchiveReader(payload, BlockEntries::version, source(path, rank)), grid))
+      if (BlockReader::owns_any(ArchiveReader(payload, BlockEntries::version, source(paths, rank)), grid))
         parts.push_back({rank, std::move(payload)});
     }
-    kept = KeptEpoch(earlier.epoch, std::move(parts), path, grid);
+    kept = KeptEpoch(earlier.epoch, std::move(parts), paths, grid);
   });
   return kept;
 }

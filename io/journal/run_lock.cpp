@@ -115,11 +115,10 @@ class FolderLock::Opened {
   }
   /// The same without a limit, where the file system has such locks. @returns false when the file is gone, as a server
   /// may know before its name is.
-  bool own_if_possible() const {
-    while (flock(file_, LOCK_EX) != 0)
-      if (errno != EINTR) return has_no_locks(errno);
-    return true;
-  }
+  bool own_if_possible() const { return lock_if_possible(LOCK_EX); }
+  /// Waits until no process owns the file; none does then before the end, but others may share it so. @returns as
+  /// above.
+  bool share_if_possible() const { return lock_if_possible(LOCK_SH); }
   /// Whether the file still has its name.
   bool is_named() const {
     struct stat mine {
@@ -136,6 +135,11 @@ class FolderLock::Opened {
   }
 
  private:
+  bool lock_if_possible(int how) const {
+    while (flock(file_, how) != 0)
+      if (errno != EINTR) return has_no_locks(errno);
+    return true;
+  }
   std::string path_;
   int file_;
 };
@@ -172,17 +176,17 @@ bool FolderLock::replace(const std::string& draft, bool takes, Seconds patience)
 FolderLock::~FolderLock() {
   if (getpid() != me_.process) return;
   try {
-    const Grip mine = grip();
-    unlink(file(folder_).c_str());
+    const Opened lock(file(folder_));
+    if (lock.is_there() && lock.text() == own_text() && lock.own_if_possible() && lock.is_named())
+      unlink(file(folder_).c_str());
   } catch (const ResourceError&) {  // somebody else's by now
   }
 }
 
-FolderLock::Grip FolderLock::grip() const {
-  const std::string mine = to_text(me_);
-  const auto lock = std::make_shared<const Opened>(file(folder_));
-  if (lock->is_there() && lock->text() == mine && lock->own_if_possible() && lock->is_named()) return lock;
-  throw ResourceError(taken_text(folder_, text(folder_)));
+FolderLock::Grip FolderLock::grip(const std::string& folder, const std::string& owner) {
+  const auto lock = std::make_shared<const Opened>(file(folder));
+  if (lock->is_there() && lock->text() == owner && lock->share_if_possible() && lock->is_named()) return lock;
+  throw ResourceError(taken_text(folder, text(folder)));
 }
 
 std::optional<std::string> FolderLock::text(const std::string& folder) {
@@ -195,14 +199,19 @@ std::optional<ProcessIdentity> FolderLock::owner(const std::string& folder) {
   return parse_identity(text(folder).value_or(""));
 }
 
-RunLock::RunLock(const std::string& folder, const Communicator& comm, bool takes) : comm_(comm) {
+RunLock::RunLock(const std::string& folder, const Communicator& comm, bool takes) : comm_(comm), folder_(folder) {
   comm_.on_root([&] {
     made_.emplace(folder);
     if (const std::error_code error = made_->make())
       throw ResourceError("cannot create the run folder '" + folder + "': " + error.message());
     lock_ = std::make_unique<FolderLock>(folder, takes);
+    owner_ = lock_->own_text();
   });
+  owner_ = comm_.broadcast(owner_);
 }
+
+RunLock::RunLock(const RunLock& whole, const Communicator& part)
+    : comm_(part), whole_(&whole), folder_(whole.folder_), owner_(whole.owner_) {}
 
 namespace {
 
@@ -222,18 +231,19 @@ class Raised {
 void RunLock::hold(const std::function<void()>& work) const {
   if (is_held_) return work();
   FolderLock::Grip grip;
-  is_lost_ = true;
-  comm_.on_root([&] { grip = lock_->grip(); });
-  is_lost_ = false;
+  bool& is_lost = whole_ != nullptr ? whole_->is_lost_ : is_lost_;
+  is_lost = true;
+  comm_.on_root([&] { grip = this->grip(); });
+  is_lost = false;
   const Raised held(is_held_);
   work();
   comm_.any(false);  // all ranks have worked
 }
 
 void RunLock::hold_alone(const std::function<void()>& work) const {
-  if (!lock_) return;
+  if (!comm_.is_root()) return;
   FolderLock::Grip grip;
-  if (!is_held_) grip = lock_->grip();
+  if (!is_held_) grip = this->grip();
   work();
 }
 

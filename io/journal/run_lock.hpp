@@ -35,6 +35,8 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   static std::string file(const std::string& folder) { return folder + "/lock"; }
+  /// What this one's file says.
+  std::string own_text() const { return to_text(me_); }
   /// What the lock says, for parse_identity(); nothing when there is none.
   static std::optional<std::string> text(const std::string& folder);
   /// Who has it; nothing when there is none, or it cannot be read.
@@ -42,7 +44,9 @@ class FolderLock {
 
   using Grip = std::shared_ptr<const Opened>;
   /// While it exists, the lock is not taken. @throws ResourceError, saying who has taken it and when.
-  Grip grip() const;
+  Grip grip() const { return grip(folder_, own_text()); }
+  /// The same for a process that works for the owner. @param owner the text of the lock.
+  static Grip grip(const std::string& folder, const std::string& owner);
 
  private:
   bool replace(const std::string& draft, bool takes, Seconds patience) const;
@@ -50,12 +54,16 @@ class FolderLock {
   ProcessIdentity me_;
 };
 
-/// Rank 0 holds the lock for all ranks. Makes the folder if need be; when nothing came into it, it goes again.
+/// Rank 0 has the lock for all ranks. Makes the folder if need be; when nothing came into it, it goes again.
 class RunLock {
  public:
   /// @param takes even a lock that cannot be read or whose owner cannot be seen from here; never that of a process that
   /// is alive. Collective; all ranks throw. @throws ResourceError as FolderLock does.
   RunLock(const std::string& folder, const Communicator& comm, bool takes = false);
+  /// Of some of the ranks, for what these do without the others; `whole` must outlive it. Collective over all.
+  RunLock(const RunLock& whole, const Communicator& part);
+  /// What the lock says.
+  const std::string& owner() const { return owner_; }
   /// All ranks work while nobody can take the folder from them, also within such work. Collective. @throws
   /// ResourceError, on all ranks, when somebody has taken it.
   void hold(const std::function<void()>& work) const;
@@ -65,7 +73,10 @@ class RunLock {
   bool is_lost() const { return is_lost_; }
 
  private:
+  FolderLock::Grip grip() const { return FolderLock::grip(folder_, owner_); }
   Communicator comm_;
+  const RunLock* whole_ = nullptr;
+  std::string folder_, owner_;      // the lock's text, on all ranks
   std::optional<MadeFolder> made_;  // on rank 0, as is the lock
   std::unique_ptr<FolderLock> lock_;
   mutable bool is_held_ = false, is_lost_ = false;

@@ -30,6 +30,17 @@ void RunStatus::go_on(const std::string& phase, std::int64_t total) {
   invalidate();
 }
 
+void RunStatus::shots_begin(std::size_t count) {
+  shots_ = count;
+  done_shots_.clear();
+  shot_.clear();
+}
+
+void RunStatus::shot_done(double objective, double seconds) {
+  done_shots_.push_back({std::exchange(shot_, ""), objective, seconds});
+  invalidate();
+}
+
 void RunStatus::fail(const std::string& why) {
   failure_ = why;
   invalidate();
@@ -77,6 +88,12 @@ void RunStatus::write(std::int64_t evaluations, std::int64_t epoch, double now) 
   if (const auto& reached = position_.reached) {
     json["time"] = reached->time;
     json[reached->may_end_before ? "latest_end" : "end"] = reached->end;
+  }
+  if (shots_ > 0) {
+    json["shots"] = {{"count", shots_}, {"done", nlohmann::ordered_json::array()}};
+    for (const DoneShot& shot : done_shots_)
+      json["shots"]["done"].push_back({{"name", shot.name}, {"objective", shot.objective}, {"seconds", shot.seconds}});
+    if (!shot_.empty()) json["shots"]["under_way"] = shot_;
   }
   if (!failure_.empty()) json["failure"] = failure_;
   if (!failure_.empty() && may_have_other_solvers_) json["other_solvers_may_do"] = true;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "io/results/sweep_position.hpp"
 #include "solvers/grid/block_archive.hpp"
@@ -12,8 +14,9 @@ namespace hindsight {
 /// Times `now` are seconds since some moment of this process, the same in all calls.
 class RunStatus {
  public:
-  /// @param folder where status.json will be.
-  explicit RunStatus(std::string folder) : file_(std::move(folder) + "/status.json") {}
+  /// @param folder where status.json will be, or, of another group of ranks than the first, status-GROUP.json.
+  explicit RunStatus(std::string folder, int group = 0)
+      : file_(std::move(folder) + (group == 0 ? "/status.json" : "/status-" + std::to_string(group) + ".json")) {}
 
   /// An evaluation begins: the clock of what it takes starts again.
   void restart(double now) { began_ = now; }
@@ -21,6 +24,10 @@ class RunStatus {
   void begin(const std::string& phase, std::int64_t total, double now);
   /// The same for one that goes on where an earlier process kept it.
   void go_on(const std::string& phase, std::int64_t total);
+  /// The evaluation is of so many shots, of which this group of ranks does some.
+  void shots_begin(std::size_t count);
+  void shot_begins(const std::string& name) { shot_ = name; }
+  void shot_done(double objective, double seconds);
   /// How far the evaluation is.
   void progress(const SweepPosition& position) { position_ = position; }
   /// If the run fails now, other solvers may do: so the file will say.
@@ -49,7 +56,13 @@ class RunStatus {
 
  private:
   static constexpr double never = -1e9;
-  std::string file_, phase_, failure_;
+  struct DoneShot {
+    std::string name;
+    double objective = 0.0, seconds = 0.0;
+  };
+  std::string file_, phase_, failure_, shot_;
+  std::size_t shots_ = 0;
+  std::vector<DoneShot> done_shots_;
   SweepPosition position_;
   bool may_have_other_solvers_ = false;
   double seconds_before_ = 0.0, began_ = 0.0, written_ = never;

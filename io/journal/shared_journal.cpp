@@ -28,14 +28,14 @@ std::int64_t agreed_epoch(const Communicator& comm, const std::vector<std::vecto
   }
 }
 
-SharedJournal SharedJournal::create(FileSystem& files, const std::string& path, const Communicator& comm) {
+SharedJournal SharedJournal::create(FileSystem& files, const RankFiles& paths, const Communicator& comm) {
   std::optional<Journal> journal;
-  comm.together([&] { journal = Journal::create(files, file(path, comm.rank())); });
+  comm.together([&] { journal = Journal::create(files, paths.of(comm.rank())); });
   return {std::move(*journal), comm};
 }
 
-SharedJournal SharedJournal::open(FileSystem& files, const std::string& path, const Communicator& comm) {
-  const std::string mine = file(path, comm.rank());
+SharedJournal SharedJournal::open(FileSystem& files, const RankFiles& paths, const Communicator& comm) {
+  const std::string mine = paths.of(comm.rank());
   std::optional<Journal> journal;
   comm.together([&] { journal = Journal::open(files, mine); });
   const bool is_new = comm.max(journal ? journal->newest() : 0) == 0;
@@ -47,7 +47,7 @@ SharedJournal SharedJournal::open(FileSystem& files, const std::string& path, co
   comm.together([&] {
     if (agreed < 0)
       throw ResourceError(
-          "the journals '" + file(path, 0) + "' and those of the other ranks have no epoch in common" +
+          "the journals '" + paths.of(0) + "' and those of the other ranks have no epoch in common" +
           (journal->damage().empty() ? "" : "; in '" + mine + "' one is damaged: " + journal->damage()));
     journal->roll_back(agreed);
   });

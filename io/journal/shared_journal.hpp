@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/journal/journal.hpp"
@@ -20,19 +21,28 @@ namespace hindsight {
 /// common epoch is e or e-1.
 std::int64_t agreed_epoch(const Communicator& comm, const std::vector<std::vector<std::int64_t>>& valid);
 
+/// The files of some ranks, one behind the other, in a folder where others have theirs.
+struct RankFiles {
+  /// @param without_rank the path without the rank's number. @param first_rank the number of the first of these.
+  RankFiles(std::string without_rank, int first_rank = 0) : path(std::move(without_rank)), first(first_rank) {}
+  std::string path;
+  int first;
+
+  /// The file of the rank that is so many ranks behind the first.
+  std::string of(int rank) const { return path + "." + std::to_string(first + rank); }
+};
+
 /// Every rank has one file, perhaps on its node's own disk. All calls are collective and throw on all ranks together
 /// what one of them throws.
 class SharedJournal {
  public:
-  /// The file of a rank.
-  static std::string file(const std::string& path, int rank) { return path + "." + std::to_string(rank); }
   /// New journals at epoch 0, one by one in place of those of an earlier run, which must not be opened any more.
   /// @throws ResourceError
-  static SharedJournal create(FileSystem& files, const std::string& path, const Communicator& comm);
+  static SharedJournal create(FileSystem& files, const RankFiles& paths, const Communicator& comm);
   /// Those of an earlier run on as many ranks, at the newest epoch that all have; epochs of single ranks are
   /// forgotten, so that their numbers can be given again. Missing files are made when no rank had committed anything.
   /// @throws ResourceError when a file is damaged or missing, or when the ranks have no epoch in common.
-  static SharedJournal open(FileSystem& files, const std::string& path, const Communicator& comm);
+  static SharedJournal open(FileSystem& files, const RankFiles& paths, const Communicator& comm);
 
   /// The newest that all ranks have; 0: nothing was committed.
   std::int64_t epoch() const { return journal_.newest(); }

@@ -68,7 +68,7 @@ std::vector<std::string> result_names(const std::string& verb) {
 
 bool is_work_file(const std::string& name) {
   static const std::regex ranks(R"((journal|evaluations)-\d+\.\d+(\.partial)?|slots-\d+-[01]\.\d+)");
-  static const std::regex others(R"(status\.json(\.partial)?|lock\..+\.\d+)");
+  static const std::regex others(R"(status(-\d+)?\.json(\.partial)?|lock\..+\.\d+)");
   // The last: of MPI libraries that share file pointers.
   static const std::regex partial(R"((.+)\.partial(\.copy|-\d+-\d+\.lock)?|(log\.jsonl)\.copy)");
   if (std::regex_match(name, ranks) || std::regex_match(name, others)) return true;
@@ -85,7 +85,7 @@ bool is_of_generation(const std::string& name, int generation) {
 }
 
 bool is_checkpoint_file(const std::string& name) {
-  static const std::regex checkpoints(R"(checkpoints-[0-9a-f]+(-\d+)?-rank\d+\.h5)");
+  static const std::regex checkpoints(R"(checkpoints-[0-9a-f]+(-\d+)*-rank\d+\.h5)");
   return std::regex_match(name, checkpoints);
 }
 

@@ -132,7 +132,7 @@ class Keeper final : public GradientKeeper {
  public:
   std::map<std::string, std::function<void(ArchiveWriter&)>> attached;
   bool is_resumed() const override { return false; }
-  bool is_new_log() const override { return false; }
+  bool moves() const override { return false; }
   void attach(const std::string& name, std::function<void(ArchiveWriter&)> write) override { attached[name] = write; }
   void detach(const std::string& name) override { attached.erase(name); }
   bool read_attached(const std::string&, const std::function<void(ArchiveReader&)>&) const override { return false; }

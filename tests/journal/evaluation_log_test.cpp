@@ -53,7 +53,7 @@ class Process {
 
  private:
   std::string path(const std::string& name, int generation, int rank) const {
-    return SharedJournal::file(folder_ + "/" + name + "-" + std::to_string(generation), rank);
+    return RankFiles(folder_ + "/" + name + "-" + std::to_string(generation)).of(rank);
   }
   Communicator comm_;
   PosixFileSystem files_;

@@ -85,8 +85,8 @@ TEST(KeptEpochs, OfOtherRanksAreTheNewestThatAllHave) {
   PosixFileSystem files;
   const Grid grid = test::line(test::world()), whole = test::line(test::self());
   if (test::world().is_root()) {
-    Journal::create(files, SharedJournal::file(path, 0), 4, payload(whole, 4)).commit(5, payload(whole, 5));
-    Journal::create(files, SharedJournal::file(path, 1), 4, payload(whole, 4));
+    Journal::create(files, RankFiles(path).of(0), 4, payload(whole, 4)).commit(5, payload(whole, 5));
+    Journal::create(files, RankFiles(path).of(1), 4, payload(whole, 4));
   }
   MPI_Barrier(MPI_COMM_WORLD);
   std::optional<KeptEpoch> kept = KeptEpoch::of_other_ranks(files, path, 2, grid);
@@ -103,8 +103,8 @@ TEST(KeptEpochs, ThatAreMissingOrNotInCommonAreToldToAllRanks) {
     return test::resource_problem([&] { KeptEpoch::of_other_ranks(files, path, ranks, grid); });
   };
   if (test::world().is_root()) {
-    Journal::create(files, SharedJournal::file(path, 0), 4, payload(whole, 4));
-    Journal::create(files, SharedJournal::file(path, 1), 7, payload(whole, 7));
+    Journal::create(files, RankFiles(path).of(0), 4, payload(whole, 4));
+    Journal::create(files, RankFiles(path).of(1), 7, payload(whole, 7));
   }
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_EQ(problem(2), "the journals in '" + folder + "' have no epoch in common");

@@ -51,7 +51,7 @@ class Ranks {
     const auto call = static_cast<std::int64_t>(random_() % 40);
     if (world_.rank() == failing) files_.disk().fail_at(call);
     try {
-      SharedJournal journal = SharedJournal::open(files_, "run/journal", world_);
+      SharedJournal journal = SharedJournal::open(files_, {"run/journal"}, world_);
       while (true) commit(journal, life);
     } catch (const ResourceError& error) {
       EXPECT_STREQ(error.what(), "the power failed");
@@ -62,7 +62,7 @@ class Ranks {
 
   /// All ranks are at one epoch, not older than the last committed, with what was committed last under its number.
   void examine() {
-    const SharedJournal journal = SharedJournal::open(files_, "run/journal", world_);
+    const SharedJournal journal = SharedJournal::open(files_, {"run/journal"}, world_);
     EXPECT_EQ(world_.max(journal.epoch()), journal.epoch());
     ASSERT_GE(journal.epoch(), returned_);
     ASSERT_LE(journal.epoch(), returned_ + 1);
@@ -104,7 +104,7 @@ TEST(SharedJournals, AgreeAfterOneRankFails) {
 
 std::string problem(FileSystem& files) {
   try {
-    SharedJournal::open(files, "journal", test::world());
+    SharedJournal::open(files, {"journal"}, test::world());
   } catch (const ResourceError& error) {
     return error.what();
   }
@@ -118,7 +118,7 @@ TEST(SharedJournals, AMissingOrDamagedOneIsNamedOnAllRanks) {
   const std::string name = "'journal." + std::to_string(last) + "'";
   test::FilesInMemory files(0);
   {
-    SharedJournal journal = SharedJournal::create(files, "journal", world);
+    SharedJournal journal = SharedJournal::create(files, {"journal"}, world);
     for (int i = 0; i < 3; ++i) journal.commit(Bytes(100));
   }
   if (world.rank() == last) files.open("journal." + std::to_string(last), OpenMode::existing)->write("x", 1, 0);

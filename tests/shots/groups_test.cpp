@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "adjoint/shots/shot_queue.hpp"
+#include "adjoint/shots/group_counter.hpp"
 #include "adjoint/shots/shot_sum.hpp"
 #include "runtime/error.hpp"
 
@@ -61,10 +61,10 @@ TEST(Groups, GetEveryShotOnce) {
   constexpr std::int64_t shots = 200;
   for_each_division([](int count) {
     const ShotGroups groups(world(), count);
-    ShotQueue queue(groups);
+    GroupCounter queue(groups);
     for (int round = 0; round < 5; ++round) {
       std::vector<double> taken(shots, 0.0);
-      for (std::int64_t next = queue.next(); next < shots; next = queue.next())
+      for (std::int64_t next = queue.add(1); next < shots; next = queue.add(1))
         if (groups.group().is_root()) taken[static_cast<std::size_t>(next)] += 1.0;
       world().sum(taken);
       EXPECT_EQ(taken, std::vector<double>(shots, 1.0));
@@ -105,6 +105,32 @@ TEST(Groups, MayBeLeftWithNothing) {
     for (std::size_t shot = 0; shot < 7; ++shot)
       if (static_cast<int>(shot) % count == groups.index()) sum.leave_out(shot);
     EXPECT_FALSE(sum.total().has_value());
+  });
+}
+
+/// Scattered over the table as they come when all groups take turns: the formulas of docs/shots.md.
+TEST(Groups, SendAsManyBytesAsTheyMust) {
+  constexpr std::size_t shots = 24, numbers = 1000;
+  for_each_division([](int count) {
+    const ShotGroups groups(world(), count);
+    ShotSum sum(shots, groups);
+    for (std::size_t shot = 0; shot < shots; ++shot)
+      if (static_cast<int>(shot) % count == groups.index()) sum.add(shot, {std::vector<double>(numbers, 1.0)});
+    const std::size_t waiting = sum.waiting();
+    const std::optional<ShotPart> total = sum.total();
+    EXPECT_EQ(total->numbers, std::vector<double>(numbers, static_cast<double>(shots)));
+    const ShotSum::Traffic& sent = sum.sent();
+    if (groups.index() == 0) {
+      EXPECT_EQ(sent.messages, 0);
+      return;
+    }
+    EXPECT_LE(waiting, shots / static_cast<std::size_t>(count));
+    EXPECT_EQ(sent.messages, 1 + static_cast<std::int64_t>(waiting));
+    EXPECT_EQ(sent.bytes, static_cast<std::int64_t>(8 * waiting * (numbers + 3)));
+    if (groups.group().is_root() && groups.index() == 1)
+      std::printf("%d groups: %lld messages of a rank, %lld bytes; 8 m n/G = %zu\n", count,
+                  static_cast<long long>(sent.messages), static_cast<long long>(sent.bytes),
+                  8 * numbers * shots / static_cast<std::size_t>(count));
   });
 }
 

@@ -1,23 +1,24 @@
-#include "adjoint/shots/shot_queue.hpp"
+#include "adjoint/shots/group_counter.hpp"
 
+#include <exception>
 #include <utility>
 
 namespace hindsight {
 
-ShotQueue::ShotQueue(const ShotGroups& groups) : groups_(groups) {
+GroupCounter::GroupCounter(const ShotGroups& groups) : groups_(groups) {
   if (groups.count() == 1) return;
   const MPI_Aint bytes = groups.world().is_root() ? MPI_Aint{sizeof(std::int64_t)} : 0;
   MPI_Win_allocate(bytes, sizeof(std::int64_t), MPI_INFO_NULL, groups.world().handle(), &counter_, &window_);
   if (groups.world().is_root()) *counter_ = 0;
-  groups.world().any(false);  // nobody asks before it is there
+  groups.world().any(false);  // nobody adds before it is there
 }
 
-ShotQueue::~ShotQueue() {
-  if (window_ != MPI_WIN_NULL) MPI_Win_free(&window_);
+/// Ranks that fail do not wait for those that may not.
+GroupCounter::~GroupCounter() {
+  if (window_ != MPI_WIN_NULL && std::uncaught_exceptions() == 0) MPI_Win_free(&window_);
 }
 
-/// @returns what it was before, on all ranks of the group.
-std::int64_t ShotQueue::add(std::int64_t number) {
+std::int64_t GroupCounter::add(std::int64_t number) {
   if (window_ == MPI_WIN_NULL) return std::exchange(own_, own_ + number);
   std::int64_t before = 0;
   if (groups_.group().is_root()) {
@@ -29,18 +30,10 @@ std::int64_t ShotQueue::add(std::int64_t number) {
   return before;
 }
 
-std::int64_t ShotQueue::next() {
-  return add(1);
-}
-
-void ShotQueue::skip(std::size_t count) {
-  add(static_cast<std::int64_t>(count));
-}
-
-void ShotQueue::restart() {
+void GroupCounter::restart() {
   own_ = 0;
   if (window_ == MPI_WIN_NULL) return;
-  groups_.world().any(false);  // all have asked
+  groups_.world().any(false);  // all have added
   if (groups_.world().is_root()) {
     constexpr std::int64_t zero = 0;
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window_);
