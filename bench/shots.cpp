@@ -20,7 +20,7 @@
 namespace hindsight::bench {
 namespace {
 
-constexpr int shots = 8;
+constexpr int shots = 8, rounds = 3;
 
 std::string text(int side, int steps) {
   std::string all = fmt::format(
@@ -76,7 +76,7 @@ void measure(int argc, char** argv) {
   }
   wait_idle();
   std::vector<double> of_one, of_single, of_groups;
-  for (int round = 0; round <= repetitions; ++round) {
+  for (int round = 0; round <= rounds; ++round) {
     double seconds_of_one = 0.0, seconds_of_single = 0.0;
     if (world.is_root()) {
       seconds_of_one = seconds_of([&] { one->gradient({}); });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -113,6 +114,15 @@ std::vector<std::string> unused_options(const std::string& options) {
       unused.push_back(name);
   PetscOptionsLeftRestore(nullptr, &count, &names, &values);
   return unused;
+}
+
+std::vector<std::string> given_options() {
+  char* text = nullptr;
+  check_petsc(PetscOptionsGetAll(nullptr, &text), "look at options");
+  std::string all = text != nullptr ? text : "";
+  PetscFree(text);
+  std::ranges::transform(all, all.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return option_names(all);
 }
 
 DefaultOptions::DefaultOptions(const Options& options) {

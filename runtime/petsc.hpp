@@ -30,6 +30,8 @@ class GivenOptions {
  private:
   std::vector<std::string> names_;
 };
+/// The names of all options that PETSc has, from wherever; in lower case, in which PETSc compares them.
+std::vector<std::string> given_options();
 /// Those of `options` (as on PETSc's command line) that nothing has asked for: misspelt, or of another method.
 std::vector<std::string> unused_options(const std::string& options);
 

@@ -47,7 +47,7 @@ std::vector<Variant> variants(const Session& session) {
   const Tier memory = inputs.memory();
   for (const auto& [name, factor] : {std::pair{"half", 0.5}, {"this", 1.0}, {"double", 2.0}})
     all.push_back(vary(inputs, fmt::format("{} {} memory", name, to_text(memory)), memory,
-                       static_cast<std::int64_t>(factor * static_cast<double>(session.budget(memory)))));
+                       static_cast<std::int64_t>(factor * static_cast<double>(session.gradients().budget(memory)))));
   if (inputs.units[Tier::disk] == 0) return all;
   const std::int64_t disk = inputs.units[Tier::disk] * unit_bytes(Tier::disk, inputs);
   all.push_back(vary(inputs, "half disk", Tier::disk, disk / 2));
@@ -218,7 +218,7 @@ std::string plan_text(const Options& options, const Session& session, const Outp
   for (const Tier tier : tiers_in_use(inputs)) {
     const auto t = index_of(tier);
     const std::int64_t used = inputs.working(tier) + plan.checkpoint_bytes(tier, inputs);
-    const std::int64_t budget = session.budget(tier);
+    const std::int64_t budget = session.gradients().budget(tier);
     const bool is_counted = counts.writes[t] != unpredicted && counts.reads[t] != unpredicted;
     const std::string moved = is_counted ? bytes_text(static_cast<double>(counts.writes[t] + counts.reads[t]) *
                                                       static_cast<double>(unit_bytes(tier, inputs)))
@@ -299,7 +299,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
                {"solvers", session.simulation().stepper().solver_report().solvers},
                {"slots", counts.peak[index_of(memory)]},
                {"memory",
-                {{"budget", session.budget(memory)},
+                {{"budget", session.gradients().budget(memory)},
                  {"peak", inputs.working(memory) + plan.checkpoint_bytes(memory, inputs)},
                  {"working", inputs.working(memory)},
                  {"state", single.state_bytes},

@@ -273,7 +273,7 @@ SessionOptions session_options(const Options& options, const Case& c, const Comm
   session.machine = chosen_backend(options).open(comm);
   session.costs = options.cost;
   if (options.verb == "invert")
-    session.gradients = std::max<std::int64_t>(1, c.inversion.value_or(CaseInversion{}).iterations);
+    session.gradients = std::max<std::int64_t>(2, c.inversion.value_or(CaseInversion{}).iterations);
   session.disk.scratch = (journal != nullptr ? journal->work() : run_path(options, c)) + "/scratch";
   if (journal != nullptr) {
     session.journal = journal;

@@ -283,6 +283,28 @@ TEST(GridSolvers, SymmetricMatricesNeedNoTransposes) {
   test::expect_right_gradient(session, 1e-2, 1e-9);
 }
 
+/// Nor where room is kept for solvers that others would need.
+TEST(GridSolvers, SymmetricMatricesNeedNoTransposesInInversions) {
+  for (const std::string options : {"-step_ksp_type cg -step_pc_type sor", "-step_ksp_type gmres -step_pc_type hypre",
+                                    "-step_ksp_error_if_not_converged"}) {
+    SCOPED_TRACE(options);
+    SessionOptions of_inversion;
+    of_inversion.gradients = 3;
+    Session session(test::text_case(R"yaml(
+case: symmetric
+grid: {x: {cells: 90, to: 1}, y: {cells: 90, to: 1}}
+parameters: {k: 1}
+state: {T: {initial: "cos(pi*x)"}}
+equations: {dt(T): "k*lap(T)"}
+time: {method: beuler, step: 0.01, to: 0.02}
+objective: [final: "T^2"]
+unknowns: {k: {}}
+petsc: ")yaml" + options + "\"\n"),
+                    test::world(), Sensitivities::adjoint, of_inversion);
+    EXPECT_NO_THROW(session.gradient({}));
+  }
+}
+
 TEST(GridSolvers, SayHowTheySolve) {
   const auto how = [](const std::string& text) {
     Session session(test::text_case(text), test::world(), Sensitivities::none);

@@ -499,11 +499,15 @@ void GridSystems::reserve_for_others(std::int64_t before, const std::function<vo
   const std::int64_t peak = account_->peak();
   std::int64_t most = peak;
   const bool is_other = linear_.choose_largest(true);
+  PetscBool ends = PETSC_FALSE;  // with an error where it finds no solution
+  SNESGetErrorIfNotConverged(snes_, &ends);
+  SNESSetErrorIfNotConverged(snes_, PETSC_FALSE);
   if (is_other) {
     account_->restart_peak();
     solve_all();
     most = std::max(peak, account_->peak());
   }
+  SNESSetErrorIfNotConverged(snes_, ends);
   linear_.choose_largest(false);
   if (is_other) solve_all();
   reserved_bytes_ = most - peak + (linear_.is_iteration() ? (most - before) / share_in_reserve : 0);

@@ -117,6 +117,11 @@ bool LinearSolver::choose() {
   check_petsc(KSPGetPC(ksp_, &pc), "choose a linear solver");
   // Of matrices before; nothing where it is no such preconditioner.
   check_petsc(PCGAMGSetReuseInterpolation(pc, PETSC_FALSE), "choose a linear solver");
+  if (type_of(pc) == PCCOMPOSITE)
+    for (PC const part : parts_of(pc))
+      check_petsc(PCGAMGSetReuseInterpolation(part, PETSC_FALSE), "choose a linear solver");
+  if (only_largest_) check_petsc(KSPSetErrorIfNotConverged(ksp_, PETSC_FALSE), "choose a linear solver");
+  is_new_ = true;
   is_chosen_ = is_direct && !entries_.is_fixed();  // others are symmetric or not by parameters' values
   return true;
 }
@@ -168,6 +173,7 @@ LinearIteration LinearSolver::largest(LinearIteration iteration) const {
 }
 
 bool LinearSolver::choose_largest(bool wanted) {
+  seems_symmetric_ = wanted && is_symmetric();
   only_largest_ = wanted;
   return iteration_ ? *iteration_ != largest(*iteration_) : has_symmetric_factors_.value_or(false);
 }
@@ -179,7 +185,7 @@ DefaultOptions::Options LinearSolver::defaults() const {
   if (iteration_) all = options_of(*iteration_, prefix_.substr(1), comm_->size());
   all.emplace_back(prefix_ + "ksp_gmres_preallocate", "true");
   const std::string type = "pc_type", reuse = "_reuse_interpolation";
-  for (const std::string& name : option_names(options_.text()))
+  for (const std::string& name : given_options())
     if (name.starts_with(prefix_) && name.ends_with(type))
       for (const std::string multigrid : {"pc_gamg", "pc_hmg"})
         all.emplace_back(name.substr(0, name.size() - type.size()) + multigrid + reuse, "false");
@@ -187,7 +193,7 @@ DefaultOptions::Options LinearSolver::defaults() const {
 }
 
 bool LinearSolver::is_symmetric() const {
-  return has_symmetric_factors_.value_or(false) || (iteration_ && iteration_->is_symmetric);
+  return seems_symmetric_ || has_symmetric_factors_.value_or(false) || (iteration_ && iteration_->is_symmetric);
 }
 
 double LinearSolver::tolerance() const {
@@ -233,7 +239,8 @@ void LinearSolver::require_transpose() {
 void LinearSolver::run(Vec b, Vec x, bool is_transposed) {
   const bool is_within_newton = defaults_.has_value();
   if (!is_within_newton) begin();
-  forget_reuse();
+  const Ended ended(is_within_newton ? nullptr : this);
+  if (!is_new_) forget_reuse();
   if (is_transposed) require_transpose();
   const PetscErrors errors;
   const double usual = tolerance(), precise = has_given_tolerance_ ? usual : linear_tolerance;
@@ -244,7 +251,7 @@ void LinearSolver::run(Vec b, Vec x, bool is_transposed) {
   is_broken_ = is_broken_ || code != 0;
   require_success(errors, code, "solve a linear system", options_, is_warm_);
   if (changes) set_tolerance(usual);
-  if (!is_within_newton) end();
+  is_new_ = false;
 }
 
 /// What a stage's iterations have shared is made anew where the matrix is another; some preconditioners have told those

@@ -47,7 +47,10 @@ class LinearSolver {
   bool choose_largest(bool wanted);
   /// While PETSc may set the chosen solver up, it finds what that needs among its options.
   void begin() { defaults_.emplace(defaults()); }
-  void end() { defaults_.reset(); }
+  void end() {
+    defaults_.reset();
+    is_new_ = false;
+  }
   /// What is solved next is another system.
   void matrix_changed() { is_proved_ = {}; }
   /// Whether it solves up to a tolerance: iterations that were chosen, unless options have made factors of them.
@@ -73,6 +76,19 @@ class LinearSolver {
   KSP get() const { return ksp_; }
 
  private:
+  /// end(), also where a solve throws.
+  class Ended {
+   public:
+    explicit Ended(LinearSolver* solver) : solver_(solver) {}
+    ~Ended() {
+      if (solver_ != nullptr) solver_->end();
+    }
+    Ended(const Ended&) = delete;
+    Ended& operator=(const Ended&) = delete;
+
+   private:
+    LinearSolver* solver_;
+  };
   DefaultOptions::Options defaults() const;
   bool choose_factors();
   bool choose_iteration();
@@ -101,6 +117,8 @@ class LinearSolver {
   Vec sizes_ = nullptr, terms_ = nullptr;  // for is_rounding(), with the signs of the matrix's entries
   CountedVector<std::uint64_t> negative_;
   bool only_largest_ = false;
+  bool seems_symmetric_ = false;               // what is solved so, while the largest are chosen
+  bool is_new_ = true;                         // nothing was solved since it was chosen
   bool is_chosen_ = false;                     // for all matrices to come
   std::optional<bool> has_symmetric_factors_;  // which they are, where it has any
   std::optional<LinearIteration> iteration_;   // which it is, where it is one

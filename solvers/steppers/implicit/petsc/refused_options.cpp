@@ -44,7 +44,7 @@ void refuse_by_name(const PetscOptions& options, const std::string& prefix) {
 
 /// Of multigrid, wherever it is: what it finds for a matrix is for that one.
 void refuse_reuse(const PetscOptions& options, const std::string& prefix) {
-  for (const std::string& option : option_names(options.text())) {
+  for (const std::string& option : given_options()) {
     if (!option.starts_with(prefix) || !option.ends_with("_reuse_interpolation")) continue;
     PetscBool value = PETSC_TRUE;
     const PetscErrors errors;
