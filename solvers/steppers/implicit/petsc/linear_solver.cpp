@@ -212,6 +212,14 @@ void LinearSolver::set_tolerance(double relative) {
   KSPSetTolerances(ksp_, relative, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT);
 }
 
+/// Where each process factors all of it (PCREDUNDANT), PETSc never forgets that factors of a matrix before have failed.
+void LinearSolver::matrix_changed() {
+  is_proved_ = {};
+  PC pc = nullptr;
+  KSPGetPC(ksp_, &pc);
+  PCSetFailedReason(pc, PC_NOERROR);
+}
+
 std::string LinearSolver::solve(Vec b, Vec x, bool is_transposed, const SystemRows& rows) {
   run(b, x, is_transposed && !is_symmetric());
   std::string failure = judge(is_transposed, b, x, rows);

@@ -52,7 +52,7 @@ class LinearSolver {
     is_new_ = false;
   }
   /// What is solved next is another system.
-  void matrix_changed() { is_proved_ = {}; }
+  void matrix_changed();
   /// Whether it solves up to a tolerance: iterations that were chosen, unless options have made factors of them.
   bool is_iteration() const { return iteration_ && tolerance() > 0.0; }
   /// 0 where it does not iterate.
