@@ -163,8 +163,7 @@ struct TighterSteps {
 };
 
 TighterSteps compare_with_tighter(const Options& options, Case source, const Communicator& comm,
-                                  const ShotGroups* groups, const CheckedPoint& point,
-                                  const std::vector<CheckedUnknown>& rows) {
+                                  const CheckedPoint& point, const std::vector<CheckedUnknown>& rows) {
   constexpr double tighter = 0.1, least = 1e-14;
   constexpr std::int64_t more_steps = 3;
   const auto tighten = [&](TimeText& time) {
@@ -176,8 +175,7 @@ TighterSteps compare_with_tighter(const Options& options, Case source, const Com
   tighten(source.time);
   for (Shot& shot : source.shots) tighten(shot.problem.time);
   try {
-    Session session(source, groups != nullptr ? groups->group() : comm, Sensitivities::adjoint,
-                    session_options(options, source, comm, nullptr, groups));
+    Session session(source, comm, Sensitivities::adjoint, session_options(options, source, comm));
     session.set_values(point.values);
     const std::vector<double> slopes = checked_slopes(session, point, session.gradient({}).gradient);
     TighterSteps found;
@@ -212,10 +210,11 @@ std::string tighter_text(const TighterSteps& tighter, const std::vector<CheckedU
 ExitCode check_verb(const Options& options, const Communicator& comm) {
   const Case source = read_same_case(options, comm);
   if (source.unknowns.empty()) throw InputError({options.target, 0, 0}, "nothing to check: the case has no unknowns");
-  const std::unique_ptr<ShotGroups> groups = make_groups(options, source, comm, Sensitivities::adjoint_and_tangent);
-  RunJournal journal(options, source, comm, groups.get());
-  auto kept = std::make_unique<Session>(source, groups ? groups->group() : comm, Sensitivities::adjoint_and_tangent,
-                                        session_options(options, source, comm, &journal, groups.get()));
+  if (options.groups > 1)
+    throw InputError("--groups: check looks at the sum over all shots with all ranks together, in steps that it keeps");
+  RunJournal journal(options, source, comm);
+  auto kept = std::make_unique<Session>(source, comm, Sensitivities::adjoint_and_tangent,
+                                        session_options(options, source, comm, &journal));
   Session& session = *kept;
   journal.begin(source, session.epoch_bytes());
   if (!options.developer.break_gradient.empty()) break_gradient(session, options.developer.break_gradient);
@@ -235,14 +234,12 @@ ExitCode check_verb(const Options& options, const Communicator& comm) {
   std::string beside_tighter;
   if (source.time.tolerances) {
     kept.reset();  // gives its memory back
-    const TighterSteps tighter = compare_with_tighter(options, source, comm, groups.get(), point, rows);
+    const TighterSteps tighter = compare_with_tighter(options, source, comm, point, rows);
     beside_tighter = tighter_text(tighter, rows);
     json["beside_a_tenth_of_the_tolerance"] =
         tighter.failure.empty() ? Json(tighter.away) : Json({{"failed", tighter.failure}});
   }
-  comm.together([&] {
-    if (!groups || groups->index() == 0) journal.folder().write_text("check.json", json.dump(2) + "\n");
-  });
+  journal.folder().write_text("check.json", json.dump(2) + "\n");
   journal.finish();
   write_json(options, comm, json);
   if (talks) print(comm, summary(rows) + beside_tighter);
