@@ -77,10 +77,10 @@ TEST_F(Groups, GiveOneGradientThroughKillsAndOtherGroups) {
   write_shots("{D: {bounds: [1e-5, 1e-3]}, a: {bounds: [0.5, 1.5]}}", 200);
   ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
   const std::vector<Division> changing = {{2, 2}, {1, 1}, {2, 1}, {4, 2}, {3, 3}, {4, 4}}, same = {{2, 2}};
-  for (const unsigned seed : {1U, 2U, 3U}) {
+  for (const unsigned seed : {1U, 3U}) {
     const std::vector<Division>& divisions = seed == 3 ? same : changing;
     const std::string folder = fmt::format("killed{}", seed);
-    EXPECT_GE(run_killed("gradient case.yaml", folder, divisions, is_whole() ? 20 : 5, seed), 3);
+    EXPECT_GE(run_killed("gradient case.yaml", folder, divisions, is_whole() ? 20 : 4, seed), 2);
     ASSERT_EQ(answer(folder), answer("whole"));
     ASSERT_EQ(std::system(("h5diff whole/gradient.h5 " + folder + "/gradient.h5").c_str()), 0);
     for (const auto& entry : fs::directory_iterator(folder)) {
@@ -94,7 +94,7 @@ TEST_F(Groups, GiveOneGradientThroughKillsAndOtherGroups) {
 TEST_F(Groups, GiveOneEstimateOfScalars) {
   write_shots("{D: {bounds: [1e-5, 1e-3]}}", 120);
   ASSERT_EQ(run("invert case.yaml --out whole"), 0) << output();
-  EXPECT_GE(run_killed("invert case.yaml", "killed", {{2, 2}, {1, 1}, {4, 2}, {3, 3}}, is_whole() ? 20 : 5, 3), 2);
+  EXPECT_GE(run_killed("invert case.yaml", "killed", {{2, 2}, {1, 1}, {4, 2}, {3, 3}}, is_whole() ? 20 : 4, 3), 2);
   EXPECT_EQ(answer("killed"), answer("whole"));
 }
 
@@ -102,7 +102,7 @@ TEST_F(Groups, GiveOneEstimateOfScalars) {
 TEST_F(Groups, GiveOneEstimateOfFieldsOnTheSameRanksEach) {
   write_shots("{D: {bounds: [1e-5, 1e-3]}, a: {bounds: [0.5, 1.5]}}");
   ASSERT_EQ(run("invert case.yaml --groups 1 --out whole", 2), 0) << output();
-  EXPECT_GE(run_killed("invert case.yaml", "killed", {{4, 2}, {2, 1}, {4, 2}}, is_whole() ? 20 : 4, 4), 2);
+  EXPECT_GE(run_killed("invert case.yaml", "killed", {{4, 2}, {2, 1}, {4, 2}}, is_whole() ? 20 : 3, 4), 1);
   EXPECT_EQ(answer("killed"), answer("whole"));
 }
 
