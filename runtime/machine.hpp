@@ -78,6 +78,8 @@ class Machine {
 
   // Not for the host.
 
+  /// The same device, for another simulation, whose memory counts in an account of its own.
+  virtual std::unique_ptr<Machine> with_own_account() const = 0;
   /// Of its memory, that this process may use.
   virtual std::int64_t free_bytes() const = 0;
   virtual std::unique_ptr<Event> event(Waiting waiting) = 0;

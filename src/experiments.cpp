@@ -11,6 +11,10 @@ Experiments::Experiments(const Case& c, const Communicator& comm, Simulation::Wa
   std::vector<const ProblemText*> problems;
   find_kinds(c, problems);
   for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    if (k > 0 && !wants.machine->is_host()) {
+      kinds_[k].machine = wants.machine->with_own_account();
+      wants.machine = kinds_[k].machine.get();
+    }
     try {
       kinds_[k].simulation = std::make_shared<Simulation>(read_problem(*problems[k]), comm, wants);
     } catch (const InputError& error) {

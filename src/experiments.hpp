@@ -44,6 +44,7 @@ class Experiments {
 
  private:
   struct Kind {
+    std::unique_ptr<Machine> machine;  ///< of kinds after the first on a device, with an account of its own
     std::shared_ptr<Simulation> simulation;
     std::unique_ptr<Gradients> gradients;
     std::size_t experiment = 0;  ///< whose values it has

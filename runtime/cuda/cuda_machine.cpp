@@ -30,10 +30,8 @@ class PinnedMemory final : public HostMachine {
 class CudaMachine final : public Machine {
  public:
   /// @param sharers processes that use the device.
-  CudaMachine(std::unique_ptr<cuda::Device> device, int sharers)
-      : device_(std::move(device)), pinned_(*device_), free_bytes_(device_->free_bytes() / sharers) {
-    account_ = std::make_shared<MemoryAccount>();
-  }
+  CudaMachine(std::shared_ptr<cuda::Device> device, int sharers)
+      : CudaMachine(device, device->free_bytes() / sharers) {}
   std::string description() const override { return device_->name(); }
   bool is_host() const override { return false; }
   bool is_open_to_mpi() const override { return cuda::mpi_takes_devices(); }
@@ -42,6 +40,9 @@ class CudaMachine final : public Machine {
   void clear(double* at, std::int64_t count) override { device_->clear(at, bytes_of(count)); }
   void copy(double* to, const double* from, std::int64_t count) override { device_->copy(to, from, bytes_of(count)); }
   void finish() override { device_->finish(); }
+  std::unique_ptr<Machine> with_own_account() const override {
+    return std::unique_ptr<Machine>(new CudaMachine(device_, free_bytes_));
+  }
   std::int64_t free_bytes() const override { return free_bytes_ - account_->used(); }
   std::unique_ptr<Event> event(Waiting waiting) override { return device_->event(waiting); }
   std::int64_t batches_replayed() const override { return device_->batches().replayed(); }
@@ -56,11 +57,15 @@ class CudaMachine final : public Machine {
   }
 
  private:
+  CudaMachine(std::shared_ptr<cuda::Device> device, std::int64_t free_bytes)
+      : device_(std::move(device)), pinned_(*device_), free_bytes_(free_bytes) {
+    account_ = std::make_shared<MemoryAccount>();
+  }
   void begin_batch() override { device_->batches().begin(); }
   void end_batch() override { device_->batches().end(); }
   void abandon_batch() noexcept override { device_->batches().abandon(); }
   static std::int64_t bytes_of(std::int64_t count) { return count * static_cast<std::int64_t>(sizeof(double)); }
-  std::unique_ptr<cuda::Device> device_;
+  std::shared_ptr<cuda::Device> device_;
   PinnedMemory pinned_;
   std::int64_t free_bytes_;
 };

@@ -73,6 +73,7 @@ class EmulatedDevice final : public Machine {
     batches_.flush();
     work_until(asked_);
   }
+  std::unique_ptr<Machine> with_own_account() const override { return emulated::open_machine(traits_); }
   std::int64_t free_bytes() const override { return traits_.bytes - account_->used(); }
   std::unique_ptr<Event> event(Waiting) override { return std::make_unique<Moment>(*this); }
   std::unique_ptr<Link> link() override { return std::make_unique<Copies>(*this); }

@@ -30,6 +30,10 @@ void HostMachine::copy(double* to, const double* from, std::int64_t count) {
   std::copy_n(from, count, to);
 }
 
+std::unique_ptr<Machine> HostMachine::with_own_account() const {
+  not_of_the_host();
+}
+
 std::int64_t HostMachine::free_bytes() const {
   not_of_the_host();
 }

@@ -15,6 +15,7 @@ class HostMachine : public Machine {
   void free(void* memory, std::int64_t bytes) override;
   void clear(double* at, std::int64_t count) final;
   void copy(double* to, const double* from, std::int64_t count) final;
+  std::unique_ptr<Machine> with_own_account() const final;
   std::int64_t free_bytes() const final;
   std::unique_ptr<Event> event(Waiting waiting) final;
   std::unique_ptr<Link> link() final;

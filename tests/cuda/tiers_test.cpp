@@ -119,6 +119,39 @@ TEST(DeviceTiers, RanksWithAndWithoutWords) {
   EXPECT_LE(host->relative_difference(a.gradient, b.gradient), 1e-4);
 }
 
+/// Each kind of shots has slots, and working memory, of its own, and none counts the other's.
+TEST(DeviceTiers, ShotsOfTwoKinds) {
+  const auto shots = [](const std::string& budgets, SessionOptions options) {
+    return std::make_unique<Session>(test::text_case(R"yaml(
+case: shared-device
+grid: {x: {cells: 16, to: 1}, y: {cells: 12, to: 1}}
+parameters: {D: 1e-4, g: 1}
+state: {u: {initial: "0.5 + 0.4*x*(1 - y)"}}
+equations: {dt(u): "D*lap(u) + g*u*(1 - u)*(u - 0.3)"}
+time: {method: rk4, step: 0.1, to: 6}
+objective: [{final: "u^2"}, {integral: "u^4"}]
+shots: [{shot: a, parameters.g: 0.4}, {shot: b, time.to: 3}, {shot: c, parameters.g: 0.6, weight: 2}]
+unknowns: {D: {}, initial(u): {}}
+checkpoints: )yaml" + budgets),
+                                     test::world(), Sensitivities::adjoint, options);
+  };
+  SessionOptions on_device;
+  on_device.machine = test::device();
+  const auto device = shots("{device: 4 slots, host: 30 slots}", on_device), host = shots("{}", {});
+  std::vector<std::int64_t> working;
+  device->experiments().for_each_kind([&](const Simulation&, const Gradients* own) {
+    working.push_back(own->checkpoints().means().own_working[index_of(Tier::device)]);
+  });
+  ASSERT_EQ(working.size(), 2U);
+  EXPECT_EQ(working[0], working[1]);
+  for (int i = 0; i < 2; ++i) {
+    const Evaluation a = device->gradient({}), b = host->gradient({});
+    EXPECT_EQ(a.objective, b.objective);
+    EXPECT_EQ(a.gradient, b.gradient);
+    EXPECT_LE(device->peak_bytes(Tier::device), device->budget(Tier::device));
+  }
+}
+
 TEST(DeviceTiers, TooLittleIsSaid) {
   EXPECT_THROW(gray_scott({"checkpoints.device=10 KiB"}, true), InputError);
   EXPECT_THROW(gray_scott({"checkpoints.device=1 TiB"}, true), ResourceError);
