@@ -21,6 +21,11 @@ class Experiments {
   /// Kinds after the first take the costs of steps that were measured for it.
   void plan(const std::function<GradientOptions(std::size_t kind)>& options);
 
+  /// Plans again with costs of the first kind that others have measured.
+  void take_costs(const OperationSeconds& known) {
+    for (Kind& kind : kinds_) kind.gradients->take_costs(known);
+  }
+
   std::size_t count() const { return all_.size(); }
   std::size_t kinds() const { return kinds_.size(); }
   bool are_shots() const { return are_shots_; }

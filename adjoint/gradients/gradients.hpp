@@ -46,6 +46,8 @@ class Gradients {
   const std::optional<LossyError>& lossy_error() const { return calibration_->error(); }
   /// What went wrong and was mended so far, one line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Plans again with what operations take where somebody else has measured it, so that both have one plan.
+  void take_costs(const OperationSeconds& known) { checkpoints_->plan_again(known); }
   /// Nobody will go on with the gradient under way: files that are kept for that are removed.
   void discard() { checkpoints_->tiers().close(Tier::disk); }
 

@@ -76,7 +76,9 @@ shots: shots.csv
 TEST_F(Groups, GiveOneGradientThroughKillsAndOtherGroups) {
   write_shots("{D: {bounds: [1e-5, 1e-3]}, a: {bounds: [0.5, 1.5]}}", 200);
   ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
-  const std::vector<Division> changing = {{2, 2}, {1, 1}, {2, 1}, {4, 2}, {3, 3}, {4, 4}}, same = {{2, 2}};
+  std::vector<Division> changing = {{2, 2}, {1, 1}, {2, 1}, {4, 2}, {3, 3}, {4, 4}};
+  if (is_whole()) changing.insert(changing.end(), {{6, 3}, {8, 4}});
+  const std::vector<Division> same = {{2, 2}};
   for (const unsigned seed : {1U, 3U}) {
     const std::vector<Division>& divisions = seed == 3 ? same : changing;
     const std::string folder = fmt::format("killed{}", seed);
@@ -88,6 +90,27 @@ TEST_F(Groups, GiveOneGradientThroughKillsAndOtherGroups) {
       EXPECT_EQ(name.find("journal"), std::string::npos) << name;
       EXPECT_EQ(name.find("status"), std::string::npos) << name;
     }
+  }
+}
+
+/// Whose sums would take more than their part of the memory: groups take blocks of shots.
+TEST_F(Groups, GiveOneGradientInBlocks) {
+  write_shots("{D: {bounds: [1e-5, 1e-3]}, a: {bounds: [0.5, 1.5]}}");
+  std::string table = "shot,parameters.g\n";
+  for (int shot = 0; shot < 60; ++shot) table += fmt::format("s{},{}\n", shot, 0.2 + 0.01 * shot);
+  write_text("shots.csv", table);
+  const std::string words = "gradient case.yaml --set time.to=10 --overwrite --out ";
+  ASSERT_EQ(run(words + "whole"), 0) << output();
+  for (const Division& one : {Division{2, 2}, Division{4, 2}, Division{3, 3}}) {
+    std::vector<std::int64_t> working;
+    for (const char* budget : {"30 MB", "600 kB"}) {
+      ASSERT_EQ(
+          run(fmt::format("{}blocks --groups {} --set 'checkpoints.host={}'", words, one.groups, budget), one.ranks), 0)
+          << output();
+      EXPECT_EQ(answer("blocks"), answer("whole"));
+      working.push_back(json("blocks/result.json")["memory"]["host"]["working"]);
+    }
+    EXPECT_LT(working[1], working[0]);
   }
 }
 
