@@ -21,9 +21,9 @@ class Experiments {
   /// Kinds after the first take the costs of steps that were measured for it.
   void plan(const std::function<GradientOptions(std::size_t kind)>& options);
 
-  /// Plans again with costs of the first kind that others have measured.
-  void take_costs(const OperationSeconds& known) {
-    for (Kind& kind : kinds_) kind.gradients->take_costs(known);
+  /// As Gradients has it, all kinds.
+  void plan_alike(const OperationSeconds& known, const std::string& disk_codec) {
+    for (Kind& kind : kinds_) kind.gradients->plan_alike(known, disk_codec);
   }
 
   std::size_t count() const { return all_.size(); }

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "adjoint/shots/makespan.hpp"
 #include "runtime/backends.hpp"
 #include "runtime/error.hpp"
 #include "runtime/stopwatch.hpp"
@@ -13,6 +14,14 @@
 #include "src/priors.hpp"
 
 namespace hindsight {
+namespace {
+
+/// Parts of a sum over shots that may be kept at once, with the sum, in whatever order they come (TreeSum).
+std::int64_t parts_of(std::size_t shots) {
+  return shots < 2 ? 0 : static_cast<std::int64_t>((shots + 1) / 2) + 2;
+}
+
+}  // namespace
 
 Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, SessionOptions options)
     : case_(std::move(c)), comm_(comm), options_(std::move(options)), progress_(options_.shows_progress, comm.rank()) {
@@ -22,9 +31,7 @@ Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, 
   notes_ = notes_on(case_, *experiments_);
   for (const ExcludedShot& shot : case_.excluded_shots)
     notes_.push_back("shot '" + shot.name + "' is excluded: " + shot.reason);
-  blocks_ = most_blocks();
-  shots_ =
-      std::make_unique<SharedShots>(options_.groups, comm_, experiments_->count(), blocks_, options_.shuffle_shots);
+  shots_ = std::make_unique<SharedShots>(options_.groups, comm_, experiments_->count(), options_.shuffle_shots);
   for (Shot& shot : case_.shots) shot.problem = {};  // the experiments have what is needed
   if (options_.journal != nullptr && options_.journal->moves() && simulation().stepper().solved_to() > 0.0)
     notes_.push_back(
@@ -45,13 +52,14 @@ Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, 
   if (has_adjoint) in_all_groups([&] { share_costs(); });
 }
 
-/// Groups have measured beside each other, which is how they will work, but each its own: with the costs of the first,
-/// all have one plan, and need the same memory. A resumed run has the plans of its epochs.
+/// Groups have measured beside each other, which is how they will work, but each its own: with what the first found,
+/// all have one plan, and need the same memory. Unless one goes on with the plan of an epoch.
 void Session::share_costs() {
-  if (groups().count() == 1 || (options_.journal != nullptr && options_.journal->is_resumed())) return;
+  if (groups().count() == 1 || groups().world().any(gradients().is_restored())) return;
   OperationSeconds costs = plan_inputs().seconds;
   MPI_Bcast(&costs, sizeof costs, MPI_BYTE, 0, groups().across().handle());
-  if (groups().index() > 0) experiments_->take_costs(costs);
+  const std::string codec = groups().across().broadcast(tiers().disk_codec());
+  if (groups().index() > 0) experiments_->plan_alike(costs, codec);
 }
 
 Simulation::Wants Session::wants(Sensitivities sensitivities) const {
@@ -66,31 +74,9 @@ Simulation::Wants Session::wants(Sensitivities sensitivities) const {
           .node = node_memory_};
 }
 
-/// In which groups take shots: each a shot, unless the parts of the sum that wait then take more than this part of the
-/// memory; but some for each group, so that all end together. A group alone takes all in order.
-std::size_t Session::most_blocks() const {
-  constexpr std::int64_t part = 16, least = 4;
-  const auto count = static_cast<std::int64_t>(experiments_->count());
-  if (options_.shuffle_shots) return experiments_->count();
-  if (options_.groups == nullptr || options_.groups->count() == 1) return 1;
-  const std::optional<TierBudget>& given = case_.checkpoints.host;
-  const bool is_given = given && given->unit == TierBudget::Unit::bytes;
-  const std::int64_t memory = is_given ? given->amount : node_memory_->share();
-  const std::int64_t fit = memory / part / std::max<std::int64_t>(1, simulation().gradient_bytes());
-  const std::int64_t blocks = std::max(2 * fit, least * options_.groups->count());
-  return static_cast<std::size_t>(std::min(count, -options_.groups->world().max(-blocks)));
-}
-
-/// Parts of a sum over shots that wait at once, with the sum. A run that goes on on other ranks has those of others.
-std::int64_t Session::waiting_parts() const {
-  const bool is_from_others = options_.journal != nullptr && options_.journal->moves();
-  const std::size_t shots = experiments_->count();
-  return static_cast<std::int64_t>(most_waiting(shots, is_from_others ? shots : blocks_));
-}
-
 /// Sums over shots, and, with a journal, what it is given at once.
 std::int64_t Session::kept_bytes() const {
-  const std::int64_t parts = waiting_parts(), gradient = simulation().gradient_bytes();
+  const std::int64_t parts = parts_of(experiments_->count()), gradient = simulation().gradient_bytes();
   if (options_.journal == nullptr && !options_.only_plan) return parts * gradient;
   return simulation().kept_bytes() + (2 * parts + 2) * gradient;
 }
@@ -149,14 +135,16 @@ GradientOptions Session::gradient_options(std::size_t kind) {
 Session::Planned Session::planned() const {
   Planned sum;
   std::vector<double> seconds;
+  std::vector<std::size_t> order;
   for (std::size_t i = 0; i < experiments_->count(); ++i) {
     const Simulation& one = experiments_->simulation_of(i);
     const CheckpointPlan& plan = experiments_->gradients_of(i)->plan();
     seconds.push_back(plan.seconds);
+    order.push_back(i);
     sum.plain += one.steps_of(plan.schedule.predicted.plain);
     sum.recorded += one.steps_of(plan.schedule.predicted.recorded);
   }
-  sum.seconds = shots_->makespan(seconds);
+  sum.seconds = makespan(seconds, order, groups().count());
   return sum;
 }
 
@@ -237,7 +225,7 @@ ResidentBytes Session::resident_bytes() const {
 }
 
 std::int64_t Session::epoch_bytes() const {
-  const std::int64_t parts = waiting_parts() / groups().count();
+  const std::int64_t parts = parts_of(experiments_->count()) / groups().count();
   return simulation().kept_bytes() + parts * simulation().gradient_bytes() +
          (has_gradients() ? tiers().places_bytes() : 0);
 }

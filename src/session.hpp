@@ -163,8 +163,6 @@ class Session {
   void share_costs();
   void in_all_groups(const std::function<void()>& work) const;
   Simulation::Wants wants(Sensitivities sensitivities) const;
-  std::size_t most_blocks() const;
-  std::int64_t waiting_parts() const;
   std::int64_t kept_bytes() const;
   GradientOptions gradient_options(std::size_t kind);
   std::string named(const std::string& phase) const;
@@ -202,7 +200,6 @@ class Session {
     DriverCounts counts;
     std::optional<double> values;  ///< the dot product of the unknowns', where anything was kept
   } kept_shots_;
-  std::size_t blocks_ = 1;  // in which groups take shots, at most
   std::unique_ptr<SharedShots> shots_;
   std::unique_ptr<Experiments> experiments_;
 };

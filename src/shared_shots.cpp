@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "adjoint/shots/makespan.hpp"
+
 namespace hindsight {
 namespace {
 
@@ -35,8 +37,6 @@ ShotResult read(const double* from, const std::vector<std::string>& misfits) {
   return result;
 }
 
-constexpr std::int64_t stopped = std::int64_t{1} << 40;  // more than there are blocks
-
 /// "a\nb" of texts without line breaks.
 std::string joined(const std::vector<std::string>& texts) {
   std::string all;
@@ -63,16 +63,16 @@ std::int64_t gravity(const std::optional<Error>& failure) {
 
 }  // namespace
 
-SharedShots::SharedShots(const ShotGroups* groups, const Communicator& comm, std::size_t count, std::size_t most_blocks,
+SharedShots::SharedShots(const ShotGroups* groups, const Communicator& comm, std::size_t count,
                          std::optional<unsigned> shuffle)
     : own_(groups == nullptr ? std::make_unique<ShotGroups>(comm, 1) : nullptr),
       groups_(groups == nullptr ? own_.get() : groups),
       queue_(*groups_),
-      most_blocks_(most_blocks),
+      order_(count),
       is_excluded_(count, false),
       is_kept_(count, false),
       results_(count) {
-  blocks_ = blocks_of_work(std::vector<double>(count, 1.0), most_blocks_);
+  std::iota(order_.begin(), order_.end(), 0);
   if (shuffle) shuffle_.emplace(*shuffle);
 }
 
@@ -83,29 +83,16 @@ void SharedShots::begin(const std::vector<std::size_t>& kept) {
   for (const std::size_t shot : kept) is_kept[shot] = 1.0;
   groups_->across().sum(is_kept);
   for (std::size_t shot = 0; shot < count(); ++shot) is_kept_[shot] = is_kept[shot] > 0.0;
-  if (shuffle_) std::ranges::shuffle(blocks_, *shuffle_);
-  rest_ = {};
+  if (shuffle_) std::ranges::shuffle(order_, *shuffle_);
 }
 
 std::optional<std::size_t> SharedShots::next() {
-  if (rest_.first < rest_.end && queue_.add(0) >= stopped) return std::nullopt;
   while (true) {
-    for (; rest_.first < rest_.end; ++rest_.first)
-      if (!is_excluded_[rest_.first] && !is_kept_[rest_.first]) return rest_.first++;
     const std::int64_t number = queue_.add(1);
-    if (number >= std::ssize(blocks_)) return std::nullopt;
-    rest_ = blocks_[static_cast<std::size_t>(number)];
+    if (number >= std::ssize(order_)) return std::nullopt;
+    const std::size_t shot = order_[static_cast<std::size_t>(number)];
+    if (!is_excluded_[shot] && !is_kept_[shot]) return shot;
   }
-}
-
-void SharedShots::stop() {
-  queue_.add(stopped);
-}
-
-double SharedShots::makespan(const std::vector<double>& seconds) const {
-  std::vector<std::size_t> order(blocks_.size());
-  std::iota(order.begin(), order.end(), 0);
-  return hindsight::makespan(seconds_of(blocks_, seconds), order, groups_->count());
 }
 
 void SharedShots::enter(std::size_t shot, ShotResult result) {
@@ -125,7 +112,7 @@ void SharedShots::end(const std::optional<Error>& failure) {
     across.agree(mine == gravest ? failure->what() : "", mine == gravest ? static_cast<int>(failure->code()) : 0);
   share_exclusions();
   share_results();
-  sort_by_results();
+  sort();
   is_first_ = false;
 }
 
@@ -134,7 +121,7 @@ void SharedShots::recall(std::vector<std::optional<ShotResult>> results,
   results_ = std::move(results);
   excluded_ = std::move(excluded);
   for (const auto& [shot, reason] : excluded_) is_excluded_[shot] = true;
-  sort_by_results();
+  sort();
   is_first_ = false;
 }
 
@@ -170,14 +157,11 @@ void SharedShots::share_results() {
     if (all[each * shot] != 0.0) results_[shot] = read(all.data() + each * shot, misfits);
 }
 
-void SharedShots::sort_by_results() {
+/// As the table has them where times are equal.
+void SharedShots::sort() {
   std::vector<double> seconds;
   for (const auto& result : results_) seconds.push_back(result ? result->seconds : 0.0);
-  blocks_ = blocks_of_work(seconds, most_blocks_);
-  std::vector<ShotBlock> sorted;
-  for (const std::size_t block : order_of_work(seconds_of(blocks_, seconds), groups_->count()))
-    sorted.push_back(blocks_[block]);
-  blocks_ = std::move(sorted);
+  order_ = order_of_work(seconds, groups_->count());
 }
 
 }  // namespace hindsight

@@ -10,7 +10,6 @@
 
 #include "adjoint/objective/term.hpp"
 #include "adjoint/shots/group_counter.hpp"
-#include "adjoint/shots/makespan.hpp"
 #include "adjoint/shots/shot_sum.hpp"
 #include "runtime/error.hpp"
 
@@ -29,22 +28,18 @@ struct ShotResult {
 /// Collective over all groups, but for next() and what only looks: those over a group.
 class SharedShots {
  public:
-  /// @param groups null: the ranks of `comm` are the only one. @param most_blocks in which groups take the shots; the
-  /// fewer they are, the fewer parts of the sum wait (most_waiting()), and the less equally groups end. @param shuffle
-  /// the seed of random orders, for tests.
-  SharedShots(const ShotGroups* groups, const Communicator& comm, std::size_t count, std::size_t most_blocks,
+  /// @param groups null: the ranks of `comm` are the only one. @param shuffle the seed of random orders, for tests.
+  SharedShots(const ShotGroups* groups, const Communicator& comm, std::size_t count,
               std::optional<unsigned> shuffle = {});
 
   const ShotGroups& groups() const { return *groups_; }
   std::size_t count() const { return is_excluded_.size(); }
   /// An evaluation begins. @param kept shots of it that this group has worked on before, or is about to.
   void begin(const std::vector<std::size_t>& kept = {});
-  /// The shot that this group works on next; none: no other is left. Blocks that took longest come first.
+  /// The shot that this group works on next; none: no other is left. Those that took longest come first.
   std::optional<std::size_t> next();
   /// No group shall begin another one: this one's has failed.
-  void stop();
-  /// When the last group ends in the evaluation that comes next, if shots take so long.
-  double makespan(const std::vector<double>& seconds) const;
+  void stop() { queue_.add(static_cast<std::int64_t>(count())); }
   /// This group has worked on a shot. @param result the same on all ranks of the group.
   void enter(std::size_t shot, ShotResult result);
   /// This group has found that a shot fails, in the first evaluation.
@@ -69,13 +64,11 @@ class SharedShots {
  private:
   void share_results();
   void share_exclusions();
-  void sort_by_results();
+  void sort();
   std::unique_ptr<ShotGroups> own_;
   const ShotGroups* groups_;
   GroupCounter queue_;
-  std::size_t most_blocks_;
-  std::vector<ShotBlock> blocks_;            // in the order of work
-  ShotBlock rest_;                           // of the one that this group works on
+  std::vector<std::size_t> order_;
   std::vector<bool> is_excluded_, is_kept_;  // kept: not for the queue in this evaluation
   std::vector<std::optional<ShotResult>> results_;
   std::vector<std::pair<std::size_t, std::string>> excluded_;

@@ -37,19 +37,30 @@ Gradients::Gradients(std::shared_ptr<Simulation> simulation, const Communicator&
     : simulation_(std::move(simulation)), comm_(comm), options_(std::move(options)) {
   const CheckpointOptions& checkpoints = options_.checkpoints;
   refuse_device_budget(checkpoints.device, simulation_->machine());
-  std::string of_budget;
-  try {
+  plan_in_budget([&] {
     const Warn warn = [this](const std::string& text) { this->warn(text); };
     checkpoints_ = std::make_unique<PlannedCheckpoints>(*simulation_, comm_, options_, warn);
     calibration_ = std::make_unique<Calibration>(*checkpoints_, *simulation_, checkpoints);
-    of_budget = checkpoints_->warning_of_budget();
+    const std::string of_budget = checkpoints_->warning_of_budget();
     if (!of_budget.empty()) warn(of_budget);
+    warnings_of_budget_ = of_budget.empty() ? 0 : 1;
     make_ready();
+  });
+}
+
+/// What is refused is so at the budget's place, unless it was found then that less is free than was said.
+void Gradients::plan_in_budget(const std::function<void()>& plan) {
+  const CheckpointOptions& checkpoints = options_.checkpoints;
+  try {
+    plan();
   } catch (const InputError& error) {
-    if (warnings_.size() > (of_budget.empty() ? 0U : 1U))
-      throw ResourceError(error.what());  // it did not fit what was found free
+    if (warnings_.size() > warnings_of_budget_) throw ResourceError(error.what());
     throw InputError(checkpoints.host ? checkpoints.host->place : checkpoints.place, error.what());
   }
+}
+
+void Gradients::plan_alike(const OperationSeconds& known, const std::string& disk_codec) {
+  plan_in_budget([&] { checkpoints_->plan_alike(known, disk_codec); });
 }
 
 Gradients::~Gradients() {
@@ -61,7 +72,8 @@ void Gradients::make_ready() {
   GradientKeeper* const keeper = options_.keeper;
   try {
     require_memory(checkpoints_->inputs());
-    if (!restore()) {
+    is_restored_ = restore();
+    if (!is_restored_) {
       drift_.settle();
       if (options_.known) {
         checkpoints_->plan_again(*options_.known);

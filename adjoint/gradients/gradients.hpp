@@ -46,12 +46,16 @@ class Gradients {
   const std::optional<LossyError>& lossy_error() const { return calibration_->error(); }
   /// What went wrong and was mended so far, one line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  /// Plans again with what operations take where somebody else has measured it, so that both have one plan.
-  void take_costs(const OperationSeconds& known) { checkpoints_->plan_again(known); }
+  /// Whether the plan is one that the keeper had.
+  bool is_restored() const { return is_restored_; }
+  /// Plans again with the costs and the disk's codec of another process that works on a like problem, so that both have
+  /// one plan. Throws as planning does.
+  void plan_alike(const OperationSeconds& known, const std::string& disk_codec);
   /// Nobody will go on with the gradient under way: files that are kept for that are removed.
   void discard() { checkpoints_->tiers().close(Tier::disk); }
 
  private:
+  void plan_in_budget(const std::function<void()>& plan);
   void make_ready();
   bool restore();
   void pause();
@@ -67,11 +71,13 @@ class Gradients {
   Communicator comm_;
   GradientOptions options_;
   std::vector<std::string> warnings_;
+  std::size_t warnings_of_budget_ = 0;  // that more is asked for than is there
   std::unique_ptr<PlannedCheckpoints> checkpoints_;
   std::unique_ptr<Calibration> calibration_;
   Drift drift_;
   std::int64_t steps_before_ = 0;  // of the gradient before, where nothing but states tells them
-  bool is_attached_ = false;       // to the keeper
+  bool is_restored_ = false;
+  bool is_attached_ = false;  // to the keeper
 };
 
 }  // namespace hindsight

@@ -129,9 +129,9 @@ void PlannedCheckpoints::read_budget(Tier tier) {
     const Machine& device = simulation_.machine();
     const std::int64_t free = device.free_bytes(), all = device.account()->used() + free;
     budget = given ? given->amount : (all - free / 10) / options_.sharers;
-    if (comm_.any(budget > all))
-      throw ResourceError(fmt::format("checkpoints.device: {} are asked for, {} are free", bytes_text(budget),
-                                      bytes_text(-comm_.max(-all))));
+    if (given && comm_.any(budget * options_.sharers > all))
+      throw ResourceError(fmt::format("checkpoints.device: {} are asked for, {} are free",
+                                      bytes_text(budget * options_.sharers), bytes_text(-comm_.max(-all))));
   }
   const std::int64_t open_end = open_end_bytes(-comm_.max(-inputs().state_bytes));
   if (given || inputs().steps != unknown_steps || budget <= inputs().working(tier) + open_end) return;
@@ -352,6 +352,11 @@ void PlannedCheckpoints::plan_again(const OperationSeconds& known) {
   set_depth(depth_);
   make_plan();
   has_known_costs_ = false;
+}
+
+void PlannedCheckpoints::plan_alike(const OperationSeconds& known, const std::string& disk_codec) {
+  if (disk_codec != tiers_->disk_codec()) tiers_->set_disk_codec(disk_codec.empty() ? no_codec : disk_codec);
+  plan_again(known);
 }
 
 }  // namespace hindsight

@@ -57,6 +57,9 @@ class PlannedCheckpoints {
   void plan_freely();
   /// plan_again() with costs that are known.
   void plan_again(const OperationSeconds& known);
+  /// The same with those of another process that works on a like problem, and the codec that it chose for the disk
+  /// (SlowTiers::disk_codec()).
+  void plan_alike(const OperationSeconds& known, const std::string& disk_codec);
   /// The last gradient took so many steps: where more of their records would fit than were kept, plans for as many. Of
   /// a run whose end is open; another plan has the same bits.
   void expect_steps(std::int64_t steps);

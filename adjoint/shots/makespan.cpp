@@ -1,12 +1,9 @@
 #include "adjoint/shots/makespan.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <numeric>
 #include <utility>
-
-#include "adjoint/shots/tree_sum.hpp"
 
 namespace hindsight {
 namespace {
@@ -79,46 +76,6 @@ class Division {
 };
 
 }  // namespace
-
-std::vector<ShotBlock> blocks_of_work(const std::vector<double>& seconds, std::size_t most) {
-  using Weighed = std::pair<double, ShotBlock>;
-  const auto weigh = [&](std::size_t first, std::size_t end) {
-    const bool is_whole = end == first + 1;  // goes behind those that can be divided
-    double sum = is_whole ? -1.0 : 0.0;
-    for (std::size_t i = first; i < end && !is_whole; ++i) sum += seconds[i];
-    return Weighed{sum, {first, end}};
-  };
-  const auto is_lighter = [](const Weighed& a, const Weighed& b) { return a.first < b.first; };
-  std::vector<Weighed> heap;
-  if (!seconds.empty()) heap.push_back(weigh(0, seconds.size()));
-  while (!heap.empty() && heap.size() < most && heap.front().first >= 0.0) {
-    std::ranges::pop_heap(heap, is_lighter);
-    const ShotBlock node = heap.back().second;
-    heap.pop_back();
-    const std::size_t middle = middle_of_node(node.first, node.end);
-    for (const Weighed& half : {weigh(node.first, middle), weigh(middle, node.end)}) {
-      heap.push_back(half);
-      std::ranges::push_heap(heap, is_lighter);
-    }
-  }
-  std::vector<ShotBlock> blocks;
-  for (const auto& [sum, block] : heap) blocks.push_back(block);
-  std::ranges::sort(blocks, {}, &ShotBlock::first);
-  return blocks;
-}
-
-std::vector<double> seconds_of(const std::vector<ShotBlock>& blocks, const std::vector<double>& seconds) {
-  std::vector<double> all;
-  for (const auto& [first, end] : blocks)
-    all.push_back(std::accumulate(seconds.begin() + static_cast<std::ptrdiff_t>(first),
-                                  seconds.begin() + static_cast<std::ptrdiff_t>(end), 0.0));
-  return all;
-}
-
-std::size_t most_waiting(std::size_t shots, std::size_t blocks) {
-  const std::size_t in_block = blocks < shots ? std::bit_width(shots) : 0;
-  return shots < 2 ? 0 : (std::min(blocks, shots) + 1) / 2 + in_block + 2;
-}
 
 double makespan(const std::vector<double>& seconds, const std::vector<std::size_t>& order, int groups) {
   std::vector<double> free(static_cast<std::size_t>(groups), 0.0);

@@ -11,11 +11,6 @@
 
 namespace hindsight {
 
-/// Where the node over [from, to), two numbers at least, divides: behind the largest power of two below their count.
-inline std::size_t middle_of_node(std::size_t from, std::size_t to) {
-  return from + std::bit_floor(to - from - 1);
-}
-
 /// Adds up parts with the numbers 0 to count - 1 in one tree, whatever the order in which they come: a node over
 /// several numbers adds the sum of the first 2^k of them, the largest power below their count, and that of the others.
 /// A part may be left out; the sum is that of the same tree without it. Parts that wait for others are kept: if they
@@ -58,7 +53,7 @@ class TreeSum {
   std::pair<std::size_t, std::size_t> above(std::size_t first, std::size_t end) const {
     std::size_t from = 0, to = count_;
     while (true) {
-      const std::size_t middle = middle_of_node(from, to);
+      const std::size_t middle = from + std::bit_floor(to - from - 1);
       const bool is_left = first < middle;
       if ((is_left ? from : middle) == first && (is_left ? middle : to) == end) return {from, to};
       (is_left ? to : from) = middle;

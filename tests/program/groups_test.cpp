@@ -93,27 +93,6 @@ TEST_F(Groups, GiveOneGradientThroughKillsAndOtherGroups) {
   }
 }
 
-/// Whose sums would take more than their part of the memory: groups take blocks of shots.
-TEST_F(Groups, GiveOneGradientInBlocks) {
-  write_shots("{D: {bounds: [1e-5, 1e-3]}, a: {bounds: [0.5, 1.5]}}");
-  std::string table = "shot,parameters.g\n";
-  for (int shot = 0; shot < 60; ++shot) table += fmt::format("s{},{}\n", shot, 0.2 + 0.01 * shot);
-  write_text("shots.csv", table);
-  const std::string words = "gradient case.yaml --set time.to=10 --overwrite --out ";
-  ASSERT_EQ(run(words + "whole"), 0) << output();
-  for (const Division& one : {Division{2, 2}, Division{4, 2}, Division{3, 3}}) {
-    std::vector<std::int64_t> working;
-    for (const char* budget : {"30 MB", "600 kB"}) {
-      ASSERT_EQ(
-          run(fmt::format("{}blocks --groups {} --set 'checkpoints.host={}'", words, one.groups, budget), one.ranks), 0)
-          << output();
-      EXPECT_EQ(answer("blocks"), answer("whole"));
-      working.push_back(json("blocks/result.json")["memory"]["host"]["working"]);
-    }
-    EXPECT_LT(working[1], working[0]);
-  }
-}
-
 TEST_F(Groups, GiveOneEstimateOfScalars) {
   write_shots("{D: {bounds: [1e-5, 1e-3]}}", 120);
   ASSERT_EQ(run("invert case.yaml --out whole"), 0) << output();

@@ -6,11 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <random>
-#include <utility>
-
-#include "adjoint/shots/tree_sum.hpp"
 
 namespace hindsight {
 namespace {
@@ -74,71 +70,6 @@ TEST(Makespan, IsThatOfGroupsThatTakeTheNextShotWhenTheyAreFree) {
   EXPECT_EQ(makespan({3, 1, 2, 2}, order_of_work({3, 1, 2, 2}, 2), 2), 4.0);
   EXPECT_EQ(order_of_work({3, 1, 2, 2}, 1), (std::vector<std::size_t>{0, 2, 3, 1}));
   EXPECT_EQ(makespan({3, 1, 2, 2}, {0, 1, 2, 3}, 1), 8.0);
-}
-
-/// A number, which counts.
-struct Part {
-  double sum = 0.0;
-  Part& operator+=(const Part& other) {
-    sum += other.sum;
-    return *this;
-  }
-};
-
-/// Parts that wait at most in one of the groups, each of which takes any block when it is free.
-std::size_t most_parts(const std::vector<ShotBlock>& blocks, std::size_t shots, int groups, std::mt19937& random) {
-  std::vector<TreeSum<Part>> sums(static_cast<std::size_t>(groups), TreeSum<Part>(shots));
-  std::vector<ShotBlock> order = blocks;
-  std::ranges::shuffle(order, random);
-  std::size_t most = 0;
-  for (const ShotBlock& block : order) {
-    TreeSum<Part>& sum = sums[random() % sums.size()];
-    for (std::size_t shot = block.first; shot < block.end; ++shot) {
-      sum.add(shot, {1.0});
-      most = std::max(most, sum.waiting());
-    }
-  }
-  return most;
-}
-
-TEST(Blocks, AreAllShotsAndBoundWhatWaits) {
-  std::mt19937 random(5);
-  std::uniform_real_distribution<double> any(0.0, 1.0);
-  for (const std::size_t shots : {1U, 2U, 5U, 12U, 100U, 1000U}) {
-    std::vector<double> seconds;
-    for (std::size_t shot = 0; shot < shots; ++shot) seconds.push_back(std::pow(30.0, any(random)));
-    for (const std::size_t most : {1U, 4U, 24U, 2000U}) {
-      const std::vector<ShotBlock> blocks = blocks_of_work(seconds, most);
-      EXPECT_EQ(blocks.size(), std::min(most, shots));
-      std::size_t next = 0;
-      for (const ShotBlock& block : blocks) {
-        EXPECT_EQ(block.first, std::exchange(next, block.end));
-        EXPECT_GT(block.end, block.first);
-      }
-      EXPECT_EQ(next, shots);
-      for (const int groups : {1, 2, 4})
-        EXPECT_LT(most_parts(blocks, shots, groups, random), std::max<std::size_t>(2, most_waiting(shots, most)))
-            << shots << " shots, " << most << " blocks, " << groups << " groups";
-    }
-  }
-}
-
-TEST(Blocks, EndTogether) {
-  double worst = 1.0;
-  for (unsigned seed = 0; seed < 100; ++seed) {
-    std::mt19937 random(seed);
-    std::uniform_real_distribution<double> any(0.0, 1.0);
-    std::vector<double> seconds;
-    for (int shot = 0; shot < 240; ++shot) seconds.push_back(std::pow(30.0, any(random)));  // 1 : 30
-    for (const int groups : {2, 4, 8}) {
-      const std::vector<double> of_blocks =
-          seconds_of(blocks_of_work(seconds, 8 * static_cast<std::size_t>(groups)), seconds);
-      const double even = std::accumulate(seconds.begin(), seconds.end(), 0.0) / groups;
-      worst = std::max(worst, makespan(of_blocks, order_of_work(of_blocks, groups), groups) / even);
-    }
-  }
-  EXPECT_LE(worst, 1.1);
-  std::printf("8 blocks a group: at most %.4f times an even division\n", worst);
 }
 
 }  // namespace
