@@ -108,6 +108,9 @@ void copy_journals(FileSystem& files, const std::string& work, const RunManifest
       if (epoch > 0 && group.first == 0)  // the first group's is everybody's
         copy(files, log, file_of(work, "evaluations", run.generation, rank),
              static_cast<std::int64_t>(fs::file_size(log)));
+      const std::string sums = file_of(work, "sums", run.copied_from, rank);
+      if (epoch > 0 && fs::exists(sums))
+        copy(files, sums, file_of(work, "sums", run.generation, rank), static_cast<std::int64_t>(fs::file_size(sums)));
     }
   });
 }

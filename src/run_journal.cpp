@@ -37,10 +37,11 @@ std::string RunJournal::checkpoint_tag() const {
          (groups_ != nullptr && groups_->count() > 1 ? "-" + std::to_string(group_) : std::string());
 }
 
-void RunJournal::bind(const Grid& grid, const std::function<void(BlockReader&, bool)>& read_shots) {
+void RunJournal::bind(const Grid& grid, const std::function<void(const KeptShots&)>& read_shots) {
   const int rank = group_ * comm_.size() + comm_.rank();
   entries_.emplace(grid);
   log_.emplace(claim_.files(), RankFiles(claim_.path("evaluations")).of(rank), comm_, *entries_, is_first_group());
+  sums_.emplace(claim_.files(), RankFiles(claim_.path("sums")).of(rank), comm_, *entries_);
   parts_.emplace(claim_.files(), claim_.path("slots"), rank, *entries_);
   if (is_resumed()) lock_.hold([&] { open_epochs(grid, read_shots); });
   status_.restart(watch_.seconds());
@@ -59,7 +60,7 @@ std::optional<KeptEpoch> RunJournal::earlier_epoch(const Grid& grid, int group) 
 
 /// The log is the first group's. Each group goes on with the sweep of the one with its number before; and with the
 /// shots that this one and every so many'th after it had done. Where there are fewer groups now, sweeps begin again.
-void RunJournal::open_epochs(const Grid& grid, const std::function<void(BlockReader&, bool)>& read_shots) {
+void RunJournal::open_epochs(const Grid& grid, const std::function<void(const KeptShots&)>& read_shots) {
   if (!claim_.moves())
     journal_ = SharedJournal::open(claim_.files(), {claim_.path("journal"), group_ * comm_.size()}, comm_);
   std::int64_t evaluations = 0;  // that count
@@ -77,7 +78,7 @@ void RunJournal::open_epochs(const Grid& grid, const std::function<void(BlockRea
       const bool counts = head.evaluations == evaluations;
       is_void_ = is_void_ || (is_own && !counts);
       if (is_own && (!counts || (head.has_shots && !head.has_sweep))) status_.finish(watch_.seconds());
-      if (counts && head.has_shots) read_shots(epoch->reader(), is_own && head.has_sweep);
+      if (counts && head.has_shots) read_shots({epoch->reader(), is_own && head.has_sweep, head.sums});
       if (is_own) has_sweep_ = counts && head.has_sweep;
     });
     if (!is_own) continue;
@@ -93,12 +94,18 @@ RunJournal::Head RunJournal::read_head(KeptEpoch& epoch, int group, bool is_own)
   if (from.get<std::string>() != claim_.id())
     throw ResourceError("the journals in '" + work() + "' belong to another run than its run.json");
   std::vector<int> ranks;  // among all
-  std::vector<std::string> logs;
+  std::vector<std::string> logs, sums;
   for (const int rank : epoch.ranks()) {
     ranks.push_back(earlier_files("", group).first + rank);
     logs.push_back(earlier_files("evaluations", group).of(rank));
+    sums.push_back(earlier_files("sums", group).of(rank));
   }
   head.evaluations = group == 0 ? log_->restore(from, logs) : EvaluationLog::pass_over(from);
+  const std::vector<std::int64_t> ends_of_sums = from.all<std::int64_t>();
+  if (claim_.moves())
+    head.sums = std::make_shared<EarlierSums>(claim_.files(), sums, *entries_);
+  else if (is_own)
+    sums_->restore(ends_of_sums[0], epoch.number());
   RunStatus status = status_;
   Attachments attachments;
   (is_own ? status_ : status).restore(from);
@@ -227,6 +234,7 @@ void RunJournal::compose(const std::function<void(BlockWriter&)>& write) {
   payload_.begin("run");
   payload_.write(claim_.id());
   is_void_ ? EvaluationLog::save_void(payload_) : log_->save(payload_);
+  sums_->save(payload_);
   status_.save(payload_, watch_.seconds());
   attachments_.save(payload_);
   payload_.end();
@@ -253,9 +261,11 @@ void RunJournal::commit(const std::function<void(BlockWriter&)>& write) {
   comm_.together([&] {
     compose(write);
     log_->flush();
+    sums_->flush();
     parts_->flush();
   });
   journal_->commit(payload_.bytes());
+  sums_->committed(epoch());
   publish();
 }
 

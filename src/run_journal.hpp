@@ -9,6 +9,7 @@
 //   lock                       the process that uses the folder (RunClaim)
 //   journal-G.RANK             epochs (SharedJournal): how many entries of the log count, attachments, the sweep
 //   evaluations-G.RANK         the log (EvaluationLog)
+//   sums-G.RANK                sums over shots that there is no memory for (SumLog)
 //   slots-G-(0|1).RANK         checkpoints in host memory, when the run was stopped on request (SweepParts)
 //   status.json                how far the run is (RunStatus); of further groups status-1.json, ...
 //   scratch/checkpoints-*.h5   the disk tier
@@ -34,6 +35,7 @@
 #include "io/journal/kept_epoch.hpp"
 #include "io/journal/run_status.hpp"
 #include "io/journal/shared_journal.hpp"
+#include "io/journal/sum_log.hpp"
 #include "io/journal/sweep_parts.hpp"
 #include "io/results/run_folder.hpp"
 #include "runtime/stopwatch.hpp"
@@ -61,8 +63,17 @@ class RunJournal final : public GradientKeeper {
   /// Where its files are until it is complete.
   const std::string& work() const { return claim_.work(); }
   /// Reads what was kept, once the grid is known, which must outlive this. @param read_shots what epochs have of the
-  /// shots of the evaluation under way; goes_on: so does this group with the sweep that kept_sweep() gives, if any.
-  void bind(const Grid& grid, const std::function<void(BlockReader&, bool goes_on)>& read_shots = {});
+  /// shots of the evaluation under way.
+  struct KeptShots {
+    BlockReader& from;
+    bool goes_on;                          ///< this group, with the sweep that kept_sweep() gives, if any
+    std::shared_ptr<EarlierSums> earlier;  ///< what sums() was to who wrote them; null: it is what sums() is now
+  };
+  void bind(const Grid& grid, const std::function<void(const KeptShots&)>& read_shots = {});
+  /// Where sums over shots wait that there is no memory for. An epoch that has shots names places in it.
+  SumLog& sums() { return *sums_; }
+  /// An evaluation of shots begins of which nothing is kept.
+  void restart_sums() { sums_->restart(epoch()); }
   /// Begins to keep; of a resumed run, goes on. @param bytes that an epoch may have on this rank, for a first guess of
   /// its cost.
   void begin(const Case& c, std::int64_t bytes);
@@ -166,8 +177,9 @@ class RunJournal final : public GradientKeeper {
   struct Head {
     std::int64_t evaluations = 0;  ///< that the log has
     bool has_sweep = false, has_shots = false;
+    std::shared_ptr<EarlierSums> sums;
   };
-  void open_epochs(const Grid& grid, const std::function<void(BlockReader&, bool)>& read_shots);
+  void open_epochs(const Grid& grid, const std::function<void(const KeptShots&)>& read_shots);
   Head read_head(KeptEpoch& epoch, int group, bool is_own);
   std::string resumed_text() const;
   void forget_kept();
@@ -193,8 +205,9 @@ class RunJournal final : public GradientKeeper {
   EpochClock clock_;
   RunStatus status_;
   Attachments attachments_;
-  std::optional<BlockEntries> entries_;  // this and the next two from bind() on
+  std::optional<BlockEntries> entries_;  // this and the next three from bind() on
   std::optional<EvaluationLog> log_;
+  std::optional<SumLog> sums_;
   std::optional<SweepParts> parts_;
   std::optional<KeptEpoch> kept_;         // until all of it is read
   std::unique_ptr<RunFolder> folder_;     // from begin() on

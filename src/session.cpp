@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <sstream>
 #include <tuple>
 
@@ -32,6 +33,7 @@ Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, 
   for (const ExcludedShot& shot : case_.excluded_shots)
     notes_.push_back("shot '" + shot.name + "' is excluded: " + shot.reason);
   shots_ = std::make_unique<SharedShots>(options_.groups, comm_, experiments_->count(), options_.shuffle_shots);
+  parts_in_memory_ = parts_in_memory();
   for (Shot& shot : case_.shots) shot.problem = {};  // the experiments have what is needed
   if (options_.journal != nullptr && options_.journal->moves() && simulation().stepper().solved_to() > 0.0)
     notes_.push_back(
@@ -44,8 +46,7 @@ Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, 
       [&](const Simulation& one, const Gradients*) { counted_at_start_ += one.memory()->used(); });
   in_all_groups([&] {
     if (options_.journal != nullptr)
-      options_.journal->bind(simulation().grid(),
-                             [this](BlockReader& from, bool goes_on) { read_shots(from, goes_on); });
+      options_.journal->bind(simulation().grid(), [this](const RunJournal::KeptShots& kept) { read_shots(kept); });
     if (const std::int64_t kept = kept_bytes(); kept > 0) simulation().memory()->take(kept);
     if (has_adjoint) experiments_->plan([&](std::size_t kind) { return gradient_options(kind); });
   });
@@ -74,9 +75,26 @@ Simulation::Wants Session::wants(Sensitivities sensitivities) const {
           .node = node_memory_};
 }
 
+/// Parts of the sum over shots that may be in memory at once: all that wait, whatever the order in which they come,
+/// with those that are added; or, where a journal has the others, as many as take about a sixteenth of the memory.
+std::size_t Session::parts_in_memory() const {
+  constexpr std::int64_t least = 4, part = 16;
+  const std::int64_t all = parts_of(experiments_->count());
+  if (options_.journal == nullptr && !options_.only_plan) return static_cast<std::size_t>(all);
+  const std::optional<TierBudget>& given = case_.checkpoints.host;
+  const bool is_given = given && given->unit == TierBudget::Unit::bytes;
+  const NodeMemory node = node_memory_ ? *node_memory_ : node_memory(comm_);
+  const std::int64_t memory =
+      (is_given ? given->amount : node.share() / 2) / static_cast<std::int64_t>(experiments_->kinds());
+  const std::int64_t fit = memory / part / std::max<std::int64_t>(1, simulation().gradient_bytes());
+  const std::int64_t here = std::max(least, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(fit))));
+  return static_cast<std::size_t>(std::min(all, -comm_.max(-here)));
+}
+
 /// Sums over shots, and, with a journal, what it is given at once.
 std::int64_t Session::kept_bytes() const {
-  const std::int64_t parts = parts_of(experiments_->count()), gradient = simulation().gradient_bytes();
+  const auto parts = static_cast<std::int64_t>(parts_in_memory_);
+  const std::int64_t gradient = simulation().gradient_bytes();
   if (options_.journal == nullptr && !options_.only_plan) return parts * gradient;
   return simulation().kept_bytes() + (2 * parts + 2) * gradient;
 }
@@ -225,7 +243,7 @@ ResidentBytes Session::resident_bytes() const {
 }
 
 std::int64_t Session::epoch_bytes() const {
-  const std::int64_t parts = parts_of(experiments_->count()) / groups().count();
+  const auto parts = static_cast<std::int64_t>(parts_in_memory_) / groups().count();
   return simulation().kept_bytes() + parts * simulation().gradient_bytes() +
          (has_gradients() ? tiers().places_bytes() : 0);
 }

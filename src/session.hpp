@@ -145,14 +145,16 @@ class Session {
   std::optional<Error> failure_of(std::size_t shot, const Work& work);
   static std::optional<Error> failure_of(const std::function<void()>& work);
   Error failure_in(std::size_t shot, const Error& error) const;
-  void take_kept_shots();
+  std::optional<Error> take_kept_shots();
+  void enter_kept_shots();
   void take_total(const ShotPart& total, Logged& result) const;
   void take_results();
   void exclude(std::size_t shot, const std::string& reason);
   void write_shots(BlockWriter& to) const;
-  void read_shots(BlockReader& from, bool goes_on);
+  void read_shots(const RunJournal::KeptShots& kept);
   void write_part(BlockWriter& to, const ShotPart& part) const;
   ShotPart read_part(BlockReader& from) const;
+  std::size_t parts_in_memory() const;
   void write_results(ArchiveWriter& to) const;
   void read_results(BlockReader& from);
   void add_priors(Logged& total) const;
@@ -183,6 +185,16 @@ class Session {
   bool has_failed_ = false;                            // the last evaluation, for good
   std::optional<std::pair<Logged, double>> unlogged_;  // it has failed at these values (their dot product)
   std::vector<ShotResult> shot_results_;
+  /// Of this rank, in the journal.
+  class JournaledParts final : public PartLog {
+   public:
+    explicit JournaledParts(Session& session) : session_(session) {}
+    std::int64_t put(const ShotPart& part) override;
+    ShotPart get(std::int64_t place) override;
+
+   private:
+    Session& session_;
+  } journaled_parts_{*this};
   DriverCounts counts_of_shots_;         // of this group, of the evaluation under way
   std::optional<ShotSum> shot_sum_;      // the same
   std::optional<std::size_t> shot_now_;  // the same
@@ -191,7 +203,9 @@ class Session {
   struct KeptShots {
     struct Node {
       std::size_t first = 0, end = 0;
-      std::optional<ShotPart> sum;
+      std::optional<ShotPart> sum;       ///< in memory
+      std::vector<std::int64_t> places;  ///< else, if there is one, of each rank that wrote it
+      std::shared_ptr<EarlierSums> earlier;
     };
     std::vector<Node> nodes;
     std::vector<std::pair<std::size_t, ShotResult>> results;
@@ -200,6 +214,7 @@ class Session {
     DriverCounts counts;
     std::optional<double> values;  ///< the dot product of the unknowns', where anything was kept
   } kept_shots_;
+  std::size_t parts_in_memory_ = 0;  // of sums over shots, at most
   std::unique_ptr<SharedShots> shots_;
   std::unique_ptr<Experiments> experiments_;
 };

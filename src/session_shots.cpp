@@ -71,7 +71,7 @@ std::optional<Error> Session::failure_of(std::size_t shot, const Work& work) {
   ShotPart part{{weight * own.objective, weight * derivative}};
   for (const std::vector<double>& values : own.gradient)
     for (const double value : values) part.numbers.push_back(weight * value);
-  shot_sum_->add(shot, std::move(part));
+  if (const std::optional<Error> failure = failure_of([&] { shot_sum_->add(shot, std::move(part)); })) return failure;
   add_counts(counts_of_shots_, own.counts);
   const double seconds = comm_.max(own.seconds);  // ranks go by it when they choose
   shots_->enter(shot, {experiments_->name(shot), weight, own.objective, simulation().objective().residuals(),
@@ -103,11 +103,14 @@ std::optional<Error> Session::evaluate_shots(const Work& work) {
 }
 
 void Session::of_shots(const Work& work, Logged& result) {
-  shot_sum_.emplace(experiments_->count(), groups());
-  take_kept_shots();
+  PartLog* const log = options_.journal != nullptr ? &journaled_parts_ : nullptr;
+  shot_sum_.emplace(experiments_->count(), groups(), log,
+                    parts_in_memory_ - std::min<std::size_t>(2, parts_in_memory_));
+  std::optional<Error> failure = take_kept_shots();
   if (options_.journal != nullptr) options_.journal->keep_shots([this](BlockWriter& to) { write_shots(to); });
   try {
-    result.evaluation.seconds = end_shots(evaluate_shots(work));
+    if (!failure) failure = evaluate_shots(work);
+    result.evaluation.seconds = end_shots(failure);
   } catch (const Error&) {
     if (options_.journal != nullptr) options_.journal->keep_shots(nullptr);
     throw;
@@ -145,35 +148,51 @@ double Session::end_shots(const std::optional<Error>& failure) {
   }
 }
 
-/// The evaluation begins with what an earlier process had worked out of it.
-void Session::take_kept_shots() {
-  KeptShots kept = std::exchange(kept_shots_, {});
+/// The evaluation begins with what an earlier process had worked out of it. @returns why that cannot be read.
+std::optional<Error> Session::take_kept_shots() {
   values_of_shots_ = dot(simulation().values(), simulation().values());
-  if (kept.values && *kept.values != values_of_shots_)
+  if (kept_shots_.values && *kept_shots_.values != values_of_shots_)
     throw InputError(
         "cannot go on: the run asks for other values than those of the shots that it had worked out before; an "
         "optimiser whose unknowns are fields goes on with the same number of ranks in a group only");
   std::vector<std::size_t> shots;
-  for (const auto& [shot, result] : kept.results) shots.push_back(shot);
-  for (const auto& [shot, reason] : kept.excluded) shots.push_back(shot);
-  shot_now_ = kept.under_way;
+  for (const auto& [shot, result] : kept_shots_.results) shots.push_back(shot);
+  for (const auto& [shot, reason] : kept_shots_.excluded) shots.push_back(shot);
+  shot_now_ = kept_shots_.under_way;
   if (shot_now_) shots.push_back(*shot_now_);
   shots_->begin(shots);
-  counts_of_shots_ = kept.counts;
-  for (KeptShots::Node& node : kept.nodes) shot_sum_->enter(node.first, node.end, std::move(node.sum));
-  if (options_.journal != nullptr) options_.journal->shots_begin(experiments_->count());
-  for (const auto& [shot, result] : kept.results) {
-    shots_->enter(shot, result);
-    if (options_.journal == nullptr) continue;
-    options_.journal->shot_begins(experiments_->name(shot));
-    options_.journal->tell_shot(result.objective, result.seconds);
-  }
-  for (const auto& [shot, reason] : kept.excluded) shots_->exclude(shot, reason);
+  return failure_of([this] { enter_kept_shots(); });
+}
+
+void Session::enter_kept_shots() {
+  KeptShots kept = std::exchange(kept_shots_, {});
+  RunJournal* const journal = options_.journal;
   const auto is_in_sum = [&](std::size_t shot) {
     return std::ranges::any_of(kept.nodes, [&](const auto& node) { return node.first <= shot && shot < node.end; });
   };
   for (std::size_t i = 0; groups().index() == 0 && i < experiments_->count(); ++i)
     if (shots_->is_excluded(i) && !is_in_sum(i)) shot_sum_->leave_out(i);
+  counts_of_shots_ = kept.counts;
+  if (journal != nullptr && kept.nodes.empty()) journal->restart_sums();
+  for (KeptShots::Node& node : kept.nodes) {
+    std::optional<WaitingPart> sum;
+    if (node.sum) {
+      sum.emplace(std::move(*node.sum));
+    } else if (node.earlier && !node.places.empty()) {
+      comm_.together([&] { node.earlier->get(node.places, [&](BlockReader& from) { sum.emplace(read_part(from)); }); });
+    } else if (!node.places.empty()) {
+      sum.emplace(journaled_parts_, node.places[0]);
+    }
+    shot_sum_->enter(node.first, node.end, std::move(sum));
+  }
+  if (journal != nullptr) journal->shots_begin(experiments_->count());
+  for (const auto& [shot, result] : kept.results) {
+    shots_->enter(shot, result);
+    if (journal == nullptr) continue;
+    journal->shot_begins(experiments_->name(shot));
+    journal->tell_shot(result.objective, result.seconds);
+  }
+  for (const auto& [shot, reason] : kept.excluded) shots_->exclude(shot, reason);
 }
 
 void Session::take_total(const ShotPart& total, Logged& result) const {
@@ -268,6 +287,16 @@ void Session::read_results(BlockReader& from) {
   take_results();
 }
 
+std::int64_t Session::JournaledParts::put(const ShotPart& part) {
+  return session_.options_.journal->sums().put([&](BlockWriter& to) { session_.write_part(to, part); });
+}
+
+ShotPart Session::JournaledParts::get(std::int64_t place) {
+  ShotPart part;
+  session_.options_.journal->sums().get(place, [&](BlockReader& from) { part = session_.read_part(from); });
+  return part;
+}
+
 /// Numbers of the unknowns, as a sum over shots has them.
 void Session::write_part(BlockWriter& to, const ShotPart& part) const {
   const std::span<const double> all(part.numbers);
@@ -306,21 +335,28 @@ void Session::write_shots(BlockWriter& to) const {
   save_counts(archive, counts_of_shots_);
   write_results(archive);
   std::size_t nodes = 0;
-  shot_sum_->for_each([&](std::size_t, std::size_t, const std::optional<ShotPart>&) { ++nodes; });
+  shot_sum_->for_each([&](std::size_t, std::size_t, const std::optional<WaitingPart>&) { ++nodes; });
   archive.write(nodes);
-  shot_sum_->for_each([&](std::size_t first, std::size_t end, const std::optional<ShotPart>& sum) {
+  shot_sum_->for_each([&](std::size_t first, std::size_t end, const std::optional<WaitingPart>& sum) {
     archive.write(first);
     archive.write(end);
     archive.write(sum.has_value());
-    if (sum) write_part(to, *sum);
+    if (!sum) return;
+    archive.write(sum->is_in_memory());
+    if (!sum->is_in_memory()) {
+      options_.journal->sums().name();
+      return archive.write(sum->place());
+    }
+    sum->look_at([&](const ShotPart& part) { write_part(to, part); });
   });
 }
 
-/// The same of a group of an earlier process. @param goes_on with the shot that was under way.
-void Session::read_shots(BlockReader& from, bool goes_on) {
+/// The same of a group of an earlier process.
+void Session::read_shots(const RunJournal::KeptShots& kept) {
+  BlockReader& from = kept.from;
   kept_shots_.values = from.get<double>();
   const auto under_way = from.get<std::int64_t>();
-  if (goes_on && under_way >= 0) kept_shots_.under_way = static_cast<std::size_t>(under_way);
+  if (kept.goes_on && under_way >= 0) kept_shots_.under_way = static_cast<std::size_t>(under_way);
   add_counts(kept_shots_.counts, restore_counts(from));
   for (auto n = from.get<std::size_t>(); n > 0; --n) kept_shots_.results.push_back(read_result(from));
   for (auto n = from.get<std::size_t>(); n > 0; --n) {
@@ -328,8 +364,12 @@ void Session::read_shots(BlockReader& from, bool goes_on) {
     kept_shots_.excluded.emplace_back(shot, from.get<std::string>());
   }
   for (auto n = from.get<std::size_t>(); n > 0; --n) {
-    KeptShots::Node node{from.get<std::size_t>(), from.get<std::size_t>(), {}};
-    if (from.get<bool>()) node.sum = read_part(from);
+    KeptShots::Node node{from.get<std::size_t>(), from.get<std::size_t>(), {}, {}, kept.earlier};
+    const bool has_sum = from.get<bool>();
+    if (has_sum && from.get<bool>())
+      node.sum = read_part(from);
+    else if (has_sum)
+      node.places = from.all<std::int64_t>();
     kept_shots_.nodes.push_back(std::move(node));
   }
 }

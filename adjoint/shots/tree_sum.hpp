@@ -30,6 +30,10 @@ class TreeSum {
   void for_each(const Visit& visit) const {
     for (const auto& [first, node] : nodes_) visit(first, node.end, node.sum);
   }
+  template <class Visit>
+  void for_each(const Visit& visit) {
+    for (auto& [first, node] : nodes_) visit(first, node.end, node.sum);
+  }
   /// Parts that are kept now.
   std::size_t waiting() const {
     std::size_t parts = 0;

@@ -93,6 +93,29 @@ TEST_F(Groups, GiveOneGradientThroughKillsAndOtherGroups) {
   }
 }
 
+/// Sums that there is no memory for wait in the run's folder: one gradient, through kills and other groups.
+TEST_F(Groups, KeepSumsInTheJournal) {
+  write_shots("{D: {bounds: [1e-5, 1e-3]}, a: {bounds: [0.5, 1.5]}}");
+  std::string table = "shot,parameters.g\n";
+  for (int shot = 0; shot < 90; ++shot) table += fmt::format("s{},{}\n", shot, 0.2 + 0.01 * shot);
+  write_text("shots.csv", table);
+  const std::string words = "gradient case.yaml --set time.to=60 --set 'checkpoints.host=700 kB'";
+  ASSERT_EQ(run("gradient case.yaml --set time.to=60 --out whole"), 0) << output();
+  const std::int64_t roomy = json("whole/result.json")["memory"]["host"]["working"];
+  ASSERT_EQ(run(words + " --out alone"), 0) << output();
+  EXPECT_EQ(answer("alone"), answer("whole"));
+  EXPECT_LT(json("alone/result.json")["memory"]["host"]["working"], roomy);
+  for (const unsigned seed : {7U, 8U}) {
+    const std::string folder = fmt::format("killed{}", seed);
+    const std::vector<Division> changing = {{2, 2}, {1, 1}, {4, 2}, {3, 3}}, same = {{2, 2}};
+    EXPECT_GE(run_killed(words, folder, seed == 7 ? same : changing, is_whole() ? 12 : 4, seed), 2);
+    EXPECT_EQ(answer(folder), answer("whole"));
+    ASSERT_EQ(std::system(("h5diff whole/gradient.h5 " + folder + "/gradient.h5").c_str()), 0);
+    for (const auto& entry : fs::directory_iterator(folder))
+      EXPECT_EQ(entry.path().filename().string().find("sums"), std::string::npos) << entry.path();
+  }
+}
+
 TEST_F(Groups, GiveOneEstimateOfScalars) {
   write_shots("{D: {bounds: [1e-5, 1e-3]}}", 120);
   ASSERT_EQ(run("invert case.yaml --out whole"), 0) << output();

@@ -73,7 +73,42 @@ TEST(Groups, GetEveryShotOnce) {
   });
 }
 
-/// One group's bits, in whatever order and wherever shots are done.
+/// Keeps parts, and may lose them.
+class Shelf final : public PartLog {
+ public:
+  std::int64_t put(const ShotPart& part) override {
+    parts_.push_back(part);
+    return std::ssize(parts_) - 1;
+  }
+  ShotPart get(std::int64_t place) override {
+    if (is_broken) throw ResourceError("the shelf is broken");
+    return parts_.at(static_cast<std::size_t>(place));
+  }
+  bool is_broken = false;
+
+ private:
+  std::vector<ShotPart> parts_;
+};
+
+/// What a group's shelf can no longer give ends the sum in all groups.
+TEST(Groups, FailTogetherWhenAPartIsLost) {
+  for_each_division([](int count) {
+    if (count == 1) return;  // has added up all
+    const ShotGroups groups(world(), count);
+    for (int breaks = 0; breaks < count; ++breaks) {
+      Shelf shelf;
+      ShotSum sum(24, groups, &shelf, 1);
+      for (std::size_t shot = 0; shot < 24; ++shot)
+        if (static_cast<int>(shot / 2) % count == groups.index() && shot % 2 == 0) sum.add(shot, part_of(shot, 0));
+      for (std::size_t shot = 1; shot < 24; shot += 2)
+        if (static_cast<int>(shot / 2 + 1) % count == groups.index()) sum.add(shot, part_of(shot, 0));
+      shelf.is_broken = breaks == groups.index();
+      EXPECT_THROW(sum.total(), ResourceError);
+    }
+  });
+}
+
+/// One group's bits, in whatever order and wherever shots are done; all parts in memory, or two at most.
 TEST(Groups, AddUpTheSameBits) {
   for (const std::size_t shots : {1U, 2U, 5U, 12U, 33U})
     for_each_division([shots](int count) {
@@ -88,10 +123,12 @@ TEST(Groups, AddUpTheSameBits) {
         for (std::size_t i = 0; i < shots; ++i) order[i] = i;
         std::mt19937 random(seed);  // the same on all ranks
         std::shuffle(order.begin(), order.end(), random);
-        ShotSum sum(shots, groups);
+        Shelf shelf;
+        ShotSum sum(shots, groups, seed % 2 == 0 ? nullptr : &shelf, 2);
         for (const std::size_t shot : order) {
           if (static_cast<int>(random() % static_cast<unsigned>(count)) != groups.index()) continue;
           is_left_out(shot) ? sum.leave_out(shot) : sum.add(shot, part_of(shot, rank));
+          EXPECT_LE(seed % 2 == 1 ? sum.waiting_in_memory() : 0, 2U);
         }
         EXPECT_EQ(sum.total()->numbers, all);
       }
