@@ -9,6 +9,7 @@
 
 #include "io/journal/process_identity.hpp"
 #include "io/journal/shared_journal.hpp"
+#include "io/journal/sum_log.hpp"
 #include "io/results/run_files.hpp"
 #include "runtime/error.hpp"
 
@@ -108,9 +109,14 @@ void copy_journals(FileSystem& files, const std::string& work, const RunManifest
       if (epoch > 0 && group.first == 0)  // the first group's is everybody's
         copy(files, log, file_of(work, "evaluations", run.generation, rank),
              static_cast<std::int64_t>(fs::file_size(log)));
-      const std::string sums = file_of(work, "sums", run.copied_from, rank);
-      if (epoch > 0 && fs::exists(sums))
-        copy(files, sums, file_of(work, "sums", run.generation, rank), static_cast<std::int64_t>(fs::file_size(sums)));
+      for (const int file : {0, 1}) {
+        const auto sums = [&](int generation) {
+          return SumLog::path_of(RunManifest::file_of_generation(work, "sums", generation), file, rank);
+        };
+        if (!fs::exists(sums(run.copied_from))) continue;
+        const auto bytes = static_cast<std::int64_t>(fs::file_size(sums(run.copied_from)));
+        copy(files, sums(run.copied_from), sums(run.generation), bytes);
+      }
     }
   });
 }

@@ -41,7 +41,7 @@ void RunJournal::bind(const Grid& grid, const std::function<void(const KeptShots
   const int rank = group_ * comm_.size() + comm_.rank();
   entries_.emplace(grid);
   log_.emplace(claim_.files(), RankFiles(claim_.path("evaluations")).of(rank), comm_, *entries_, is_first_group());
-  sums_.emplace(claim_.files(), RankFiles(claim_.path("sums")).of(rank), comm_, *entries_);
+  sums_.emplace(claim_.files(), claim_.path("sums"), rank, comm_, *entries_);
   parts_.emplace(claim_.files(), claim_.path("slots"), rank, *entries_);
   if (is_resumed()) lock_.hold([&] { open_epochs(grid, read_shots); });
   status_.restart(watch_.seconds());
@@ -94,18 +94,14 @@ RunJournal::Head RunJournal::read_head(KeptEpoch& epoch, int group, bool is_own)
   if (from.get<std::string>() != claim_.id())
     throw ResourceError("the journals in '" + work() + "' belong to another run than its run.json");
   std::vector<int> ranks;  // among all
-  std::vector<std::string> logs, sums;
+  std::vector<std::string> logs;
   for (const int rank : epoch.ranks()) {
     ranks.push_back(earlier_files("", group).first + rank);
     logs.push_back(earlier_files("evaluations", group).of(rank));
-    sums.push_back(earlier_files("sums", group).of(rank));
   }
   head.evaluations = group == 0 ? log_->restore(from, logs) : EvaluationLog::pass_over(from);
-  const std::vector<std::int64_t> ends_of_sums = from.all<std::int64_t>();
   if (claim_.moves())
-    head.sums = std::make_shared<EarlierSums>(claim_.files(), sums, *entries_);
-  else if (is_own)
-    sums_->restore(ends_of_sums[0], epoch.number());
+    head.sums = std::make_shared<EarlierSums>(claim_.files(), claim_.earlier_path("sums"), ranks, *entries_);
   RunStatus status = status_;
   Attachments attachments;
   (is_own ? status_ : status).restore(from);
@@ -168,6 +164,11 @@ bool RunJournal::recall(const std::function<void(BlockReader&)>& read) {
   if (!log_->recall(read)) return false;
   if (!has_sweep_) forget_kept();
   return true;
+}
+
+std::int64_t RunJournal::put_sum(const std::function<void(BlockWriter&)>& write) {
+  if (!sums_->is_open()) lock_.hold([&] { sums_->open(); });
+  return sums_->put(write);
 }
 
 void RunJournal::evaluate_again() {
@@ -234,7 +235,6 @@ void RunJournal::compose(const std::function<void(BlockWriter&)>& write) {
   payload_.begin("run");
   payload_.write(claim_.id());
   is_void_ ? EvaluationLog::save_void(payload_) : log_->save(payload_);
-  sums_->save(payload_);
   status_.save(payload_, watch_.seconds());
   attachments_.save(payload_);
   payload_.end();
@@ -265,7 +265,7 @@ void RunJournal::commit(const std::function<void(BlockWriter&)>& write) {
     parts_->flush();
   });
   journal_->commit(payload_.bytes());
-  sums_->committed(epoch());
+  sums_->committed();
   publish();
 }
 

@@ -9,7 +9,7 @@
 //   lock                       the process that uses the folder (RunClaim)
 //   journal-G.RANK             epochs (SharedJournal): how many entries of the log count, attachments, the sweep
 //   evaluations-G.RANK         the log (EvaluationLog)
-//   sums-G.RANK                sums over shots that there is no memory for (SumLog)
+//   sums-G-(0|1).RANK          sums over shots that there is no memory for (SumLog)
 //   slots-G-(0|1).RANK         checkpoints in host memory, when the run was stopped on request (SweepParts)
 //   status.json                how far the run is (RunStatus); of further groups status-1.json, ...
 //   scratch/checkpoints-*.h5   the disk tier
@@ -72,8 +72,8 @@ class RunJournal final : public GradientKeeper {
   void bind(const Grid& grid, const std::function<void(const KeptShots&)>& read_shots = {});
   /// Where sums over shots wait that there is no memory for. An epoch that has shots names places in it.
   SumLog& sums() { return *sums_; }
-  /// An evaluation of shots begins of which nothing is kept.
-  void restart_sums() { sums_->restart(epoch()); }
+  /// Adds one to them, as SumLog does.
+  std::int64_t put_sum(const std::function<void(BlockWriter&)>& write);
   /// Begins to keep; of a resumed run, goes on. @param bytes that an epoch may have on this rank, for a first guess of
   /// its cost.
   void begin(const Case& c, std::int64_t bytes);

@@ -15,14 +15,10 @@
 #include "src/priors.hpp"
 
 namespace hindsight {
-namespace {
-
-/// Parts of a sum over shots that may be kept at once, with the sum, in whatever order they come (TreeSum).
-std::int64_t parts_of(std::size_t shots) {
+/// Parts of a sum over shots that may wait at once, with those that are added, in whatever order they come (TreeSum).
+std::int64_t Session::parts_of(std::size_t shots) {
   return shots < 2 ? 0 : static_cast<std::int64_t>((shots + 1) / 2) + 2;
 }
-
-}  // namespace
 
 Session::Session(Case c, const Communicator& comm, Sensitivities sensitivities, SessionOptions options)
     : case_(std::move(c)), comm_(comm), options_(std::move(options)), progress_(options_.shows_progress, comm.rank()) {
@@ -243,7 +239,8 @@ ResidentBytes Session::resident_bytes() const {
 }
 
 std::int64_t Session::epoch_bytes() const {
-  const auto parts = static_cast<std::int64_t>(parts_in_memory_) / groups().count();
+  const std::int64_t all = parts_of(experiments_->count());
+  const std::int64_t parts = std::min(static_cast<std::int64_t>(parts_in_memory_), all / groups().count());
   return simulation().kept_bytes() + parts * simulation().gradient_bytes() +
          (has_gradients() ? tiers().places_bytes() : 0);
 }
@@ -253,13 +250,13 @@ std::string Session::named(const std::string& phase) const {
 }
 
 /// Over all experiments, and the terms and priors that they share.
-Session::Logged Session::sum(const Work& work, bool with_gradient) {
+Session::Logged Session::sum(const Work& work) {
   Logged shared;
   if (has_shots()) {
     experiments_->use(0);
     GradientResult of_parameters = simulation().of_parameters();
     shared.evaluation.objective = of_parameters.objective;
-    if (with_gradient) shared.evaluation.gradient = std::move(of_parameters.gradient);
+    if (work.with_gradient) shared.evaluation.gradient = std::move(of_parameters.gradient);
   }
   Logged total = once(work);
   if (has_shots()) total.add(shared);
@@ -273,7 +270,7 @@ void Session::add_priors(Logged& total) const {
 }
 
 double Session::objective(const StateObserver& observer) {
-  const Work work{"forward", [this] { return known_steps(simulation().time().steps()); },
+  const Work work{"forward", false, [this] { return known_steps(simulation().time().steps()); },
                   [&](Evaluation& result, double&) {
                     progress_.phase(named("forward"));
                     if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
@@ -282,28 +279,28 @@ double Session::objective(const StateObserver& observer) {
                     result.seconds = watch.seconds();
                     progress_.finish();
                   }};
-  return sum(work, false).evaluation.objective;
+  return sum(work).evaluation.objective;
 }
 
 Evaluation Session::gradient(const StateObserver& observer) {
-  const Work work{"gradient",
+  const Work work{"gradient", true,
                   [this] {
                     const std::int64_t plain = std::max<std::int64_t>(0, plan().schedule.predicted.plain);
                     return known_steps(simulation().steps_of(plain) + 2 * simulation().time().steps());
                   },
                   [&](Evaluation& result, double&) { result = experiments_->gradients()->evaluate(observer); }};
-  return sum(work, true).evaluation;
+  return sum(work).evaluation;
 }
 
 std::pair<double, double> Session::tangent(const UnknownValues& direction) {
-  const Work work{"tangent", [this] { return known_steps(simulation().time().steps()); },
+  const Work work{"tangent", false, [this] { return known_steps(simulation().time().steps()); },
                   [&](Evaluation& result, double& derivative) {
                     if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
                     progress_.phase(named("tangent"));
                     std::tie(result.objective, derivative) = simulation().tangent(direction, watched({}));
                     progress_.finish();
                   }};
-  const Logged total = sum(work, false);
+  const Logged total = sum(work);
   UnknownValues of_shared;  // by what the experiments share
   if (has_shots()) {
     experiments_->use(0);

@@ -134,10 +134,11 @@ class Session {
   /// What is evaluated of one experiment.
   struct Work {
     std::string kind;
+    bool with_gradient;
     std::function<std::int64_t()> steps;  ///< that it has, for those who look on
     std::function<void(Evaluation&, double& derivative)> evaluate;
   };
-  Logged sum(const Work& work, bool with_gradient);
+  Logged sum(const Work& work);
   void evaluate(const Work& work, Logged& result);
   void of_shots(const Work& work, Logged& result);
   std::optional<Error> evaluate_shots(const Work& work);
@@ -154,6 +155,7 @@ class Session {
   void read_shots(const RunJournal::KeptShots& kept);
   void write_part(BlockWriter& to, const ShotPart& part) const;
   ShotPart read_part(BlockReader& from) const;
+  static std::int64_t parts_of(std::size_t shots);
   std::size_t parts_in_memory() const;
   void write_results(ArchiveWriter& to) const;
   void read_results(BlockReader& from);
@@ -203,9 +205,10 @@ class Session {
   struct KeptShots {
     struct Node {
       std::size_t first = 0, end = 0;
-      std::optional<ShotPart> sum;       ///< in memory
-      std::vector<std::int64_t> places;  ///< else, if there is one, of each rank that wrote it
-      std::shared_ptr<EarlierSums> earlier;
+      std::optional<ShotPart> sum;           ///< in memory
+      std::vector<std::int64_t> places;      ///< else, if there is one, in the sums of each rank that wrote it
+      int file = 0;                          ///< of these
+      std::shared_ptr<EarlierSums> earlier;  ///< whose they are; null: they are those of the journal
     };
     std::vector<Node> nodes;
     std::vector<std::pair<std::size_t, ShotResult>> results;
@@ -214,6 +217,7 @@ class Session {
     DriverCounts counts;
     std::optional<double> values;  ///< the dot product of the unknowns', where anything was kept
   } kept_shots_;
+  std::optional<WaitingPart> waiting_part(KeptShots::Node& node);
   std::size_t parts_in_memory_ = 0;  // of sums over shots, at most
   std::unique_ptr<SharedShots> shots_;
   std::unique_ptr<Experiments> experiments_;

@@ -69,6 +69,9 @@ std::optional<Error> Session::failure_of(std::size_t shot, const Work& work) {
   shot_now_.reset();
   const double weight = experiments_->weight(shot);
   ShotPart part{{weight * own.objective, weight * derivative}};
+  std::size_t numbers = part.numbers.size();
+  for (const std::vector<double>& values : own.gradient) numbers += values.size();
+  part.numbers.reserve(numbers);
   for (const std::vector<double>& values : own.gradient)
     for (const double value : values) part.numbers.push_back(weight * value);
   if (const std::optional<Error> failure = failure_of([&] { shot_sum_->add(shot, std::move(part)); })) return failure;
@@ -103,9 +106,11 @@ std::optional<Error> Session::evaluate_shots(const Work& work) {
 }
 
 void Session::of_shots(const Work& work, Logged& result) {
-  PartLog* const log = options_.journal != nullptr ? &journaled_parts_ : nullptr;
-  shot_sum_.emplace(experiments_->count(), groups(), log,
-                    parts_in_memory_ - std::min<std::size_t>(2, parts_in_memory_));
+  constexpr std::size_t added_at_once = 2;
+  const auto all = static_cast<std::size_t>(parts_of(experiments_->count()));
+  const bool in_memory = parts_in_memory_ >= all || !work.with_gradient || options_.journal == nullptr;
+  shot_sum_.emplace(experiments_->count(), groups(), in_memory ? nullptr : &journaled_parts_,
+                    in_memory ? all : parts_in_memory_ - added_at_once);
   std::optional<Error> failure = take_kept_shots();
   if (options_.journal != nullptr) options_.journal->keep_shots([this](BlockWriter& to) { write_shots(to); });
   try {
@@ -173,18 +178,9 @@ void Session::enter_kept_shots() {
   for (std::size_t i = 0; groups().index() == 0 && i < experiments_->count(); ++i)
     if (shots_->is_excluded(i) && !is_in_sum(i)) shot_sum_->leave_out(i);
   counts_of_shots_ = kept.counts;
-  if (journal != nullptr && kept.nodes.empty()) journal->restart_sums();
-  for (KeptShots::Node& node : kept.nodes) {
-    std::optional<WaitingPart> sum;
-    if (node.sum) {
-      sum.emplace(std::move(*node.sum));
-    } else if (node.earlier && !node.places.empty()) {
-      comm_.together([&] { node.earlier->get(node.places, [&](BlockReader& from) { sum.emplace(read_part(from)); }); });
-    } else if (!node.places.empty()) {
-      sum.emplace(journaled_parts_, node.places[0]);
-    }
-    shot_sum_->enter(node.first, node.end, std::move(sum));
-  }
+  const auto is_in_own_sums = [](const auto& node) { return !node.places.empty() && !node.earlier; };
+  if (journal != nullptr && std::ranges::none_of(kept.nodes, is_in_own_sums)) journal->sums().restart();
+  for (KeptShots::Node& node : kept.nodes) shot_sum_->enter(node.first, node.end, waiting_part(node));
   if (journal != nullptr) journal->shots_begin(experiments_->count());
   for (const auto& [shot, result] : kept.results) {
     shots_->enter(shot, result);
@@ -193,6 +189,16 @@ void Session::enter_kept_shots() {
     journal->tell_shot(result.objective, result.seconds);
   }
   for (const auto& [shot, reason] : kept.excluded) shots_->exclude(shot, reason);
+}
+
+std::optional<WaitingPart> Session::waiting_part(KeptShots::Node& node) {
+  if (node.sum) return WaitingPart(std::move(*node.sum));
+  if (node.places.empty()) return std::nullopt;
+  if (!node.earlier) return WaitingPart(journaled_parts_, node.places[0]);
+  ShotPart part;
+  comm_.together(
+      [&] { node.earlier->get(node.file, node.places, [&](BlockReader& from) { part = read_part(from); }); });
+  return WaitingPart(std::move(part));
 }
 
 void Session::take_total(const ShotPart& total, Logged& result) const {
@@ -288,7 +294,7 @@ void Session::read_results(BlockReader& from) {
 }
 
 std::int64_t Session::JournaledParts::put(const ShotPart& part) {
-  return session_.options_.journal->sums().put([&](BlockWriter& to) { session_.write_part(to, part); });
+  return session_.options_.journal->put_sum([&](BlockWriter& to) { session_.write_part(to, part); });
 }
 
 ShotPart Session::JournaledParts::get(std::int64_t place) {
@@ -316,13 +322,17 @@ void Session::write_part(BlockWriter& to, const ShotPart& part) const {
 ShotPart Session::read_part(BlockReader& from) const {
   ShotPart part{from.get<std::vector<double>>()};
   if (!from.get<bool>()) return part;
-  UnknownValues all = simulation().values();
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  const UnknownValues& values = simulation().values();
+  std::size_t next = part.numbers.size(), numbers = next;
+  for (const std::vector<double>& of_one : values) numbers += of_one.size();
+  part.numbers.resize(numbers);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::span<double> place = std::span(part.numbers).subspan(next, values[i].size());
+    next += values[i].size();
     if (simulation().spec().unknowns[i].is_field())
-      from.block(owned_box(simulation().grid()), all[i]);
+      from.block(owned_box(simulation().grid()), place);
     else
-      from.read(all[i]);
-    part.numbers.insert(part.numbers.end(), all[i].begin(), all[i].end());
+      std::ranges::copy(from.get<std::vector<double>>(), place.begin());
   }
   return part;
 }
@@ -337,16 +347,14 @@ void Session::write_shots(BlockWriter& to) const {
   std::size_t nodes = 0;
   shot_sum_->for_each([&](std::size_t, std::size_t, const std::optional<WaitingPart>&) { ++nodes; });
   archive.write(nodes);
+  archive.write(std::int64_t{options_.journal->sums().file()});
   shot_sum_->for_each([&](std::size_t first, std::size_t end, const std::optional<WaitingPart>& sum) {
     archive.write(first);
     archive.write(end);
     archive.write(sum.has_value());
     if (!sum) return;
     archive.write(sum->is_in_memory());
-    if (!sum->is_in_memory()) {
-      options_.journal->sums().name();
-      return archive.write(sum->place());
-    }
+    if (!sum->is_in_memory()) return archive.write(sum->place());
     sum->look_at([&](const ShotPart& part) { write_part(to, part); });
   });
 }
@@ -363,13 +371,15 @@ void Session::read_shots(const RunJournal::KeptShots& kept) {
     const auto shot = from.get<std::size_t>();
     kept_shots_.excluded.emplace_back(shot, from.get<std::string>());
   }
-  for (auto n = from.get<std::size_t>(); n > 0; --n) {
-    KeptShots::Node node{from.get<std::size_t>(), from.get<std::size_t>(), {}, {}, kept.earlier};
-    const bool has_sum = from.get<bool>();
-    if (has_sum && from.get<bool>())
-      node.sum = read_part(from);
-    else if (has_sum)
-      node.places = from.all<std::int64_t>();
+  auto nodes = from.get<std::size_t>();
+  const auto file = static_cast<int>(from.get<std::int64_t>());
+  for (; nodes > 0; --nodes) {
+    KeptShots::Node node{from.get<std::size_t>(), from.get<std::size_t>(), {}, {}, file, kept.earlier};
+    const bool has_sum = from.get<bool>(), is_here = has_sum && from.get<bool>();
+    if (is_here) node.sum = read_part(from);
+    if (has_sum && !is_here) node.places = from.all<std::int64_t>();
+    if (!node.places.empty() && !node.earlier && !options_.journal->sums().is_open())
+      options_.journal->sums().restore(file);
     kept_shots_.nodes.push_back(std::move(node));
   }
 }

@@ -32,6 +32,7 @@ class WaitingPart {
   /// @param log has it at this place, and must outlive it.
   WaitingPart(PartLog& log, std::int64_t place) : log_(&log), place_(place) {}
   bool is_in_memory() const { return log_ == nullptr; }
+  bool has_numbers() const { return !is_in_memory() || !part_.numbers.empty(); }
   /// Of one that is not in memory.
   std::int64_t place() const { return place_; }
   void put_away(PartLog& log) {

@@ -39,7 +39,7 @@ std::size_t ShotSum::waiting_in_memory() const {
   return parts;
 }
 
-/// Of a part that cannot be read no number is sent.
+/// Where a part cannot be read, no numbers are sent of it and of those behind it, and then it is thrown.
 void ShotSum::send() {
   std::vector<std::int64_t> heads;
   sum_.for_each([&](std::size_t first, std::size_t end, const std::optional<WaitingPart>& part) {
@@ -47,41 +47,33 @@ void ShotSum::send() {
       heads.push_back(static_cast<std::int64_t>(number));
   });
   send(heads, MPI_INT64_T, tag_of_heads);
+  std::optional<Error> failure;
   sum_.for_each([&](std::size_t, std::size_t, const std::optional<WaitingPart>& part) {
     if (!part) return;
     try {
-      if (!failure_) return part->look_at([&](const ShotPart& it) { send(it.numbers, MPI_DOUBLE, tag_of_sums); });
+      if (!failure) return part->look_at([&](const ShotPart& it) { send(it.numbers, MPI_DOUBLE, tag_of_sums); });
     } catch (const Error& error) {
-      failure_ = error;
+      failure = error;
     }
     send(std::vector<double>(), MPI_DOUBLE, tag_of_sums);
   });
+  if (failure) throw Error(*failure);
 }
 
-/// A node of another group.
-void ShotSum::receive(std::size_t first, std::size_t end, bool has_sum, int group) {
-  std::optional<WaitingPart> sum;
-  if (has_sum) {
-    const MPI_Comm across = groups_.across().handle();
-    MPI_Status status;
-    int count = 0;
-    MPI_Probe(group, tag_of_sums, across, &status);
-    MPI_Get_count(&status, MPI_DOUBLE, &count);
-    ShotPart part{std::vector<double>(static_cast<std::size_t>(count))};
-    MPI_Recv(part.numbers.data(), count, MPI_DOUBLE, group, tag_of_sums, across, MPI_STATUS_IGNORE);
-    if (count == 0) has_all_ = false;
-    sum.emplace(std::move(part));
-  }
-  if (failure_ || !has_all_) return;
-  try {
-    enter(first, end, std::move(sum));
-  } catch (const Error& error) {
-    failure_ = error;
-  }
+/// @returns no numbers where the group could not read them.
+ShotPart ShotSum::receive(int group) const {
+  const MPI_Comm across = groups_.across().handle();
+  MPI_Status status;
+  int count = 0;
+  MPI_Probe(group, tag_of_sums, across, &status);
+  MPI_Get_count(&status, MPI_DOUBLE, &count);
+  ShotPart part{std::vector<double>(static_cast<std::size_t>(count))};
+  MPI_Recv(part.numbers.data(), count, MPI_DOUBLE, group, tag_of_sums, across, MPI_STATUS_IGNORE);
+  return part;
 }
 
-/// In order of shots, so that few wait.
-void ShotSum::receive() {
+/// In order of shots, so that few wait. @returns whether the other groups could send all that they had.
+bool ShotSum::receive() {
   const MPI_Comm across = groups_.across().handle();
   std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t, int>> nodes;  // heads and their groups
   for (int group = 1; group < groups_.count(); ++group) {
@@ -95,24 +87,36 @@ void ShotSum::receive() {
       nodes.emplace_back(heads[i], heads[i + 1], heads[i + 2], group);
   }
   std::ranges::sort(nodes);
-  for (const auto& [first, end, sums, group] : nodes)
-    receive(static_cast<std::size_t>(first), static_cast<std::size_t>(end), sums > 0, group);
+  bool has_all = true;
+  std::optional<Error> failure;
+  for (const auto& [first, end, sums, group] : nodes) {
+    std::optional<WaitingPart> sum;
+    if (sums > 0) sum.emplace(receive(group));
+    has_all = has_all && (sums == 0 || sum->has_numbers());
+    if (failure || !has_all) continue;  // whatever was sent is received
+    try {
+      enter(static_cast<std::size_t>(first), static_cast<std::size_t>(end), std::move(sum));
+    } catch (const Error& error) {
+      failure = error;
+    }
+  }
+  if (failure) throw Error(*failure);
+  return has_all;
 }
 
 std::optional<ShotPart> ShotSum::total() {
   const MPI_Comm across = groups_.across().handle();
   std::optional<ShotPart> total;
-  if (groups_.index() == 0) {
-    receive();
-    if (!failure_ && has_all_) try {
-        if (std::optional<WaitingPart> sum = sum_.take()) total = std::move(*sum).take();
-      } catch (const Error& error) {
-        failure_ = error;
-      }
-  } else {
-    send();
+  std::optional<Error> failure;
+  try {
+    if (groups_.index() > 0)
+      send();
+    else if (receive())
+      if (std::optional<WaitingPart> sum = sum_.take()) total = std::move(*sum).take();
+  } catch (const Error& error) {
+    failure = error;
   }
-  groups_.world().agree(failure_ ? failure_->what() : "", failure_ ? static_cast<int>(failure_->code()) : 0);
+  groups_.world().agree(failure ? failure->what() : "", failure ? static_cast<int>(failure->code()) : 0);
   std::int64_t numbers = total ? std::ssize(total->numbers) : 0;
   MPI_Bcast(&numbers, 1, MPI_INT64_T, 0, across);
   if (numbers == 0) return std::nullopt;

@@ -46,16 +46,14 @@ class ShotSum {
 
  private:
   void send();
-  void receive();
-  void receive(std::size_t first, std::size_t end, bool has_sum, int group);
+  bool receive();
+  ShotPart receive(int group) const;
   template <class T>
   void send(const std::vector<T>& numbers, MPI_Datatype type, int tag);
   const ShotGroups& groups_;
   TreeSum<WaitingPart> sum_;
   PartLog* log_;
   std::size_t most_;
-  std::optional<Error> failure_;  // of this group, in total()
-  bool has_all_ = true;           // the first group, of what others have sent
   Traffic sent_;
 };
 

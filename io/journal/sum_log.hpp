@@ -13,59 +13,65 @@
 
 namespace hindsight {
 
-/// One file per rank (EntryLog), made when the first part is put there. Which entries count is what epochs say that
-/// name their places. What is collective throws on all ranks what it throws on one: ResourceError, naming the file.
+/// Two files per rank (EntryLog), which evaluations use by turns: one begins that which the newest epoch does not name.
+/// Which entries count is what an epoch says that names their places. What is collective throws on all ranks what it
+/// throws on one: ResourceError, naming the file.
 class SumLog {
  public:
-  /// Opens nothing yet. @param path of the file that this rank writes. @param files, entries must outlive this.
-  SumLog(FileSystem& files, std::string path, const Communicator& comm, BlockEntries& entries)
-      : files_(files), path_(std::move(path)), comm_(comm), entries_(entries) {}
+  /// Opens nothing yet. @param path of this rank's files, without "-0.RANK" and "-1.RANK". @param files, entries must
+  /// outlive this.
+  SumLog(FileSystem& files, std::string path, int rank, const Communicator& comm, BlockEntries& entries)
+      : files_(files), path_(std::move(path)), rank_(rank), comm_(comm), entries_(entries) {}
 
-  /// An evaluation begins of which nothing is kept. The file begins again, too, unless the newest epoch, `newest`,
-  /// names places in it.
-  void restart(std::int64_t newest);
+  static std::string path_of(const std::string& path, int file, int rank) {
+    return path + "-" + std::to_string(file) + "." + std::to_string(rank);
+  }
+  /// An evaluation begins of which nothing is kept.
+  void restart();
+  /// Whether put() can be called; else open() makes the file. Collective.
+  bool is_open() const { return own_.has_value(); }
+  void open();
   /// Adds what `write` writes. @returns its place in this rank's file. Collective.
   std::int64_t put(const std::function<void(BlockWriter&)>& write);
   /// Lets `read` read what lies at a place. Collective.
   void get(std::int64_t place, const std::function<void(BlockReader&)>& read);
 
-  /// How far the file goes, for an epoch.
-  void save(ArchiveWriter& to) const { to.write(own_ ? own_->end() : std::int64_t{0}); }
-  /// The epoch that is being written names a place.
-  void name() { is_named_ = true; }
-  /// That epoch is there.
-  void committed(std::int64_t epoch) {
-    if (std::exchange(is_named_, false)) named_by_ = epoch;
-  }
+  /// Which of the files has the places, for an epoch that names any.
+  int file() const { return file_; }
   /// What was put there has reached the device. On this rank alone.
   void flush() {
     if (own_) own_->flush();
   }
-  /// Goes on with the file as an epoch has it, of this rank alone.
-  void restore(std::int64_t end, std::int64_t epoch);
+  /// There is an epoch, which may name places of the evaluation under way.
+  void committed() { named_ = own_ ? std::optional(file_) : std::nullopt; }
+  /// Goes on with a file that an epoch names. On this rank alone.
+  void restore(int file);
 
  private:
+  std::string path() const { return path_of(path_, file_, rank_); }
   FileSystem& files_;
   std::string path_;
+  int rank_;
   Communicator comm_;
   BlockEntries& entries_;
   std::optional<EntryLog> own_;
-  bool is_named_ = false;
-  std::int64_t named_by_ = 0;  // the newest epoch that names places
+  int file_ = 0;
+  std::optional<int> named_;  // the file that the newest epoch may name
 };
 
 /// Such files of the ranks of an earlier process that own cells of this one.
 class EarlierSums {
  public:
-  /// @param files, entries must outlive this.
-  EarlierSums(FileSystem& files, std::vector<std::string> paths, const BlockEntries& entries)
-      : files_(files), paths_(std::move(paths)), entries_(entries) {}
-  /// Lets `read` read what lies at a place in each of them. On this rank alone. @throws ResourceError
-  void get(const std::vector<std::int64_t>& places, const std::function<void(BlockReader&)>& read) const;
+  /// @param path without "-0.RANK" and "-1.RANK". @param files, entries must outlive this.
+  EarlierSums(FileSystem& files, std::string path, std::vector<int> ranks, const BlockEntries& entries)
+      : files_(files), path_(std::move(path)), ranks_(std::move(ranks)), entries_(entries) {}
+  /// Lets `read` read what lies at a place in the file of each of them. On this rank alone. @throws ResourceError
+  void get(int file, const std::vector<std::int64_t>& places, const std::function<void(BlockReader&)>& read) const;
 
  private:
   FileSystem& files_;
-  std::vector<std::string> paths_;
+  std::string path_;
+  std::vector<int> ranks_;
   const BlockEntries& entries_;
 };
 
