@@ -61,8 +61,6 @@ class RunClaim {
   void publish();
   /// The same by one process for all, which has a grip of the lock.
   void publish_alone() const;
-  /// Whether run.json names the generation that this process writes, as far as this one has made it.
-  bool is_published() const { return is_published_; }
   /// The run is complete: removes what only resuming needs, and puts the results in place. Collective.
   void finish();
 

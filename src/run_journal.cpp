@@ -13,6 +13,8 @@
 namespace hindsight {
 namespace {
 
+constexpr int tag_of_commits = 19005;  // of messages to the first rank
+
 std::optional<double> duration(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(parse_duration(text));
 }
@@ -29,7 +31,7 @@ RunJournal::RunJournal(const Options& options, const Case& c, const Communicator
       talks_(!options.quiet && options.json != "-" && is_first_group()),
       clock_({duration(options.epoch), duration(options.stop_after)}),
       status_(claim_.place(), group_) {
-  if (groups_ != nullptr && claim_.moves()) published_.emplace(*groups_);
+  if (moves_in_groups() && world_.is_root()) groups_to_commit_ = groups_->count();
 }
 
 std::string RunJournal::checkpoint_tag() const {
@@ -210,6 +212,7 @@ bool RunJournal::look() {
   MPI_Allreduce(MPI_IN_PLACE, any.data(), count, MPI_DOUBLE, MPI_MAX, comm_.handle());
   if (any[is_lock_missed] > 0) lock_.hold([] {});  // all ranks say who has it
   look_at_ = clock_.looked(at, any[waited], asked_);
+  look_at_commits();
   write_status();
   const bool asked = any[is_signalled] > 0 || any[is_late] > 0, stops = asked || any[is_called_off] > 0;
   parts_->want(stops && !comm_.any(!clock_.worth_keeping(parts)));
@@ -269,12 +272,37 @@ void RunJournal::commit(const std::function<void(BlockWriter&)>& write) {
   publish();
 }
 
-/// When the last of the groups has committed.
+/// Groups tell the first rank that they have an epoch.
 void RunJournal::publish() {
-  if (!published_) return claim_.publish();
-  if (claim_.is_published() || std::exchange(has_committed_, true)) return;
-  if (published_->add(1) + 1 < groups_->count()) return;
-  comm_.on_root([&] { claim_.publish_alone(); });
+  if (!moves_in_groups()) return claim_.publish();
+  if (std::exchange(has_committed_, true)) return;
+  if (is_first_group())
+    comm_.on_root([&] {
+      if (--groups_to_commit_ == 0 || all_have_committed()) claim_.publish_alone();
+    });
+  else if (comm_.is_root())
+    MPI_Send(nullptr, 0, MPI_BYTE, 0, tag_of_commits, world_.handle());
+}
+
+/// Of the first rank. @returns true once.
+bool RunJournal::all_have_committed() {
+  if (groups_to_commit_ == 0) return false;
+  for (int is_there = 1; is_there != 0;) {
+    MPI_Iprobe(MPI_ANY_SOURCE, tag_of_commits, world_.handle(), &is_there, MPI_STATUS_IGNORE);
+    if (is_there == 0) continue;
+    MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, tag_of_commits, world_.handle(), MPI_STATUS_IGNORE);
+    --groups_to_commit_;
+  }
+  return groups_to_commit_ == 0;
+}
+
+void RunJournal::look_at_commits() {
+  if (!all_have_committed()) return;
+  try {
+    lock_.hold_alone([&] { claim_.publish_alone(); });
+  } catch (const ResourceError&) {  // the next look says it to all ranks
+    is_lock_missed_ = true;
+  }
 }
 
 /// The first group's epoch comes first: those of the others are of the next evaluation.
@@ -299,7 +327,7 @@ void RunJournal::shot_done() {
 /// What others may wait for a long time for is worth an epoch.
 void RunJournal::before_waiting() {
   if (groups_ == nullptr || groups_->count() == 1) return;
-  const bool is_news = published_ && !has_committed_;
+  const bool is_news = moves_in_groups() && !has_committed_;
   if (comm_.any(is_news || clock_.is_half_due(watch_.seconds()))) keep({});
 }
 

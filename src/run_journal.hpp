@@ -28,7 +28,7 @@
 #include <string>
 
 #include "adjoint/gradients/gradient_keeper.hpp"
-#include "adjoint/shots/group_counter.hpp"
+#include "adjoint/shots/shot_groups.hpp"
 #include "io/journal/attachments.hpp"
 #include "io/journal/epoch_clock.hpp"
 #include "io/journal/evaluation_log.hpp"
@@ -95,6 +95,9 @@ class RunJournal final : public GradientKeeper {
   void shot_done();
   /// This group has no more to do in this evaluation, and will wait for others: may commit an epoch.
   void before_waiting();
+  /// Of groups that go on with a run of other ranks or groups: whether all have an epoch by now, so that theirs count.
+  /// On the first rank, whenever it has time; nothing on others.
+  void look_at_commits();
   /// Commits an epoch because others fail or stop; where that cannot be, does without.
   void keep_if_possible();
   /// Called before an epoch is written; null: nothing is.
@@ -171,6 +174,7 @@ class RunJournal final : public GradientKeeper {
  private:
   bool look() override;
   bool is_first_group() const { return group_ == 0; }
+  bool moves_in_groups() const { return groups_ != nullptr && claim_.moves(); }
   /// The files of a group, as it was before this process.
   RankFiles earlier_files(const std::string& name, int group) const;
   std::optional<KeptEpoch> earlier_epoch(const Grid& grid, int group) const;
@@ -186,6 +190,7 @@ class RunJournal final : public GradientKeeper {
   void compose(const std::function<void(BlockWriter&)>& write);
   void commit(const std::function<void(BlockWriter&)>& write);
   void publish();
+  bool all_have_committed();
   void commit_void();
   std::string reason_to_stop(const std::string& signal) const;
   [[noreturn]] void stop();
@@ -199,8 +204,8 @@ class RunJournal final : public GradientKeeper {
   Communicator comm_;  // of the group
   int group_;
   RunClaim claim_;
-  RunLock lock_;                           // the claim's, for the group alone
-  std::optional<GroupCounter> published_;  // groups that have committed, of a run that moves to other ranks or groups
+  RunLock lock_;              // the claim's, for the group alone
+  int groups_to_commit_ = 0;  // on the first rank of a run that moves to other ranks or groups: that have no epoch yet
   bool talks_;
   EpochClock clock_;
   RunStatus status_;

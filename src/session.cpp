@@ -328,6 +328,7 @@ std::int64_t Session::known_steps(std::int64_t steps) const {
 }
 
 void Session::tell_position(const SweepPosition& position) {
+  shots_->serve();
   if (options_.journal != nullptr) options_.journal->progress(position);
   progress_.update(position);
 }

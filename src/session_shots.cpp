@@ -142,7 +142,9 @@ double Session::end_shots(const std::optional<Error>& failure) {
   double seconds = 0.0;  // of this group's shots
   for (const auto& shot : shots_->results()) seconds += shot ? shot->seconds : 0.0;
   try {
-    shots_->end(failure);
+    shots_->end(failure, [journal] {
+      if (journal != nullptr) journal->look_at_commits();
+    });
     return groups().world().max(seconds);
   } catch (const NumericsError&) {
     throw;

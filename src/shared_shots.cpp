@@ -103,11 +103,11 @@ void SharedShots::exclude(std::size_t shot, std::string reason) {
   excluded_.emplace_back(shot, std::move(reason));
 }
 
-void SharedShots::end(const std::optional<Error>& failure) {
+void SharedShots::end(const std::optional<Error>& failure, const std::function<void()>& meanwhile) {
+  queue_.restart(meanwhile);
   const Communicator& across = groups_->across();
   const std::int64_t mine = gravity(failure), gravest = across.max(mine);
   groups_->clear();
-  queue_.restart();
   if (gravest > 0)
     across.agree(mine == gravest ? failure->what() : "", mine == gravest ? static_cast<int>(failure->code()) : 0);
   share_exclusions();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -40,14 +41,16 @@ class SharedShots {
   std::optional<std::size_t> next();
   /// No group shall begin another one: this one's has failed.
   void stop() { queue_.add(static_cast<std::int64_t>(count())); }
+  /// To be called now and then while this group works: others may wait in next() until the first one has.
+  void serve() { queue_.serve(); }
   /// This group has worked on a shot. @param result the same on all ranks of the group.
   void enter(std::size_t shot, ShotResult result);
   /// This group has found that a shot fails, in the first evaluation.
   void exclude(std::size_t shot, std::string reason);
   /// An evaluation ends: what the others found. @param failure of this group, with which the evaluation fails; the same
   /// for all ranks of the group. @throws the gravest failure of any group: other errors before those of the numerics,
-  /// and these before Stopped; of like ones the first group's.
-  void end(const std::optional<Error>& failure);
+  /// and these before Stopped; of like ones the first group's. @param meanwhile called while rank 0 waits for others.
+  void end(const std::optional<Error>& failure, const std::function<void()>& meanwhile);
   /// An evaluation was worked out before. @param results of all shots that count. @param excluded in this evaluation.
   void recall(std::vector<std::optional<ShotResult>> results,
               std::vector<std::pair<std::size_t, std::string>> excluded);

@@ -1,46 +1,56 @@
 #include "adjoint/shots/group_counter.hpp"
 
-#include <exception>
 #include <utility>
 
 namespace hindsight {
+namespace {
 
-GroupCounter::GroupCounter(const ShotGroups& groups) : groups_(groups) {
-  if (groups.count() == 1) return;
-  const MPI_Aint bytes = groups.world().is_root() ? MPI_Aint{sizeof(std::int64_t)} : 0;
-  MPI_Win_allocate(bytes, sizeof(std::int64_t), MPI_INFO_NULL, groups.world().handle(), &counter_, &window_);
-  if (groups.world().is_root()) *counter_ = 0;
-  groups.world().any(false);  // nobody adds before it is there
-}
+enum { tag_of_questions = 19003, tag_of_answers };
 
-/// Ranks that fail do not wait for those that may not.
-GroupCounter::~GroupCounter() {
-  if (window_ != MPI_WIN_NULL && std::uncaught_exceptions() == 0) MPI_Win_free(&window_);
-}
+}  // namespace
 
 std::int64_t GroupCounter::add(std::int64_t number) {
-  if (window_ == MPI_WIN_NULL) return std::exchange(own_, own_ + number);
+  serve();
   std::int64_t before = 0;
-  if (groups_.group().is_root()) {
-    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window_);
-    MPI_Fetch_and_op(&number, &before, MPI_INT64_T, 0, 0, MPI_SUM, window_);
-    MPI_Win_unlock(0, window_);
+  if (groups_.world().is_root()) {
+    before = std::exchange(counter_, counter_ + number);
+  } else if (groups_.group().is_root()) {
+    const MPI_Comm world = groups_.world().handle();
+    MPI_Send(&number, 1, MPI_INT64_T, 0, tag_of_questions, world);
+    MPI_Recv(&before, 1, MPI_INT64_T, 0, tag_of_answers, world, MPI_STATUS_IGNORE);
   }
   MPI_Bcast(&before, 1, MPI_INT64_T, 0, groups_.group().handle());
   return before;
 }
 
-void GroupCounter::restart() {
-  own_ = 0;
-  if (window_ == MPI_WIN_NULL) return;
-  groups_.world().any(false);  // all have added
-  if (groups_.world().is_root()) {
-    constexpr std::int64_t zero = 0;
-    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window_);
-    MPI_Put(&zero, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, window_);
-    MPI_Win_unlock(0, window_);
+void GroupCounter::serve() {
+  if (groups_.count() == 1 || !groups_.world().is_root()) return;
+  const MPI_Comm world = groups_.world().handle();
+  while (true) {
+    int is_there = 0;
+    MPI_Status asked;
+    MPI_Iprobe(MPI_ANY_SOURCE, tag_of_questions, world, &is_there, &asked);
+    if (is_there == 0) return;
+    std::int64_t number = 0;
+    MPI_Recv(&number, 1, MPI_INT64_T, asked.MPI_SOURCE, tag_of_questions, world, MPI_STATUS_IGNORE);
+    const std::int64_t before = std::exchange(counter_, counter_ + number);
+    MPI_Send(&before, 1, MPI_INT64_T, asked.MPI_SOURCE, tag_of_answers, world);
   }
-  groups_.world().any(false);
+}
+
+/// Whoever comes here has been answered.
+void GroupCounter::restart(const std::function<void()>& meanwhile) {
+  if (groups_.count() > 1) {
+    MPI_Request all = MPI_REQUEST_NULL;
+    MPI_Ibarrier(groups_.world().handle(), &all);
+    for (int is_done = 0; groups_.world().is_root() && is_done == 0;) {
+      serve();
+      if (meanwhile) meanwhile();
+      MPI_Test(&all, &is_done, MPI_STATUS_IGNORE);
+    }
+    MPI_Wait(&all, MPI_STATUS_IGNORE);
+  }
+  counter_ = 0;
 }
 
 }  // namespace hindsight

@@ -2,31 +2,31 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "adjoint/shots/shot_groups.hpp"
 
 namespace hindsight {
 
-/// It is in the memory of rank 0, which the others add to without its help (MPI's one-sided communication), and begins
-/// with 0.
+/// It is rank 0's, which others ask by messages and which answers when it serves, and it begins with 0. (MPI's
+/// one-sided communication would need no answers, but there is none between nodes where a site has switched it off.)
 class GroupCounter {
  public:
-  /// @param groups outlive it. Collective over all groups, as is the end.
-  explicit GroupCounter(const ShotGroups& groups);
-  ~GroupCounter();
-  GroupCounter(const GroupCounter&) = delete;
-  GroupCounter& operator=(const GroupCounter&) = delete;
+  /// @param groups outlive it.
+  explicit GroupCounter(const ShotGroups& groups) : groups_(groups) {}
 
-  /// @returns what it was before, on all ranks of the group. Collective over the group.
+  /// @returns what it was before, on all ranks of the group. Returns, in other groups than the first, when that serves.
+  /// Collective over the group.
   std::int64_t add(std::int64_t number);
-  /// From now on it begins with 0 again. Collective over all groups.
-  void restart();
+  /// Rank 0 answers who waits; on others, nothing. Costs about a microsecond.
+  void serve();
+  /// Returns when all groups have come here, and it begins with 0 again. Rank 0 serves until then, and calls
+  /// `meanwhile` again and again. Collective over all groups.
+  void restart(const std::function<void()>& meanwhile = {});
 
  private:
   const ShotGroups& groups_;
-  MPI_Win window_ = MPI_WIN_NULL;
-  std::int64_t* counter_ = nullptr;  // on rank 0
-  std::int64_t own_ = 0;             // of a single group
+  std::int64_t counter_ = 0;  // on rank 0
 };
 
 }  // namespace hindsight

@@ -66,9 +66,9 @@ TEST(Groups, GetEveryShotOnce) {
       std::vector<double> taken(shots, 0.0);
       for (std::int64_t next = queue.add(1); next < shots; next = queue.add(1))
         if (groups.group().is_root()) taken[static_cast<std::size_t>(next)] += 1.0;
+      queue.restart();
       world().sum(taken);
       EXPECT_EQ(taken, std::vector<double>(shots, 1.0));
-      queue.restart();
     }
   });
 }
