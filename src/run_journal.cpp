@@ -13,8 +13,6 @@
 namespace hindsight {
 namespace {
 
-constexpr int tag_of_commits = 19005;  // of messages to the first rank
-
 std::optional<double> duration(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(parse_duration(text));
 }

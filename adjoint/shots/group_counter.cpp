@@ -3,11 +3,6 @@
 #include <utility>
 
 namespace hindsight {
-namespace {
-
-enum { tag_of_questions = 19003, tag_of_answers };
-
-}  // namespace
 
 std::int64_t GroupCounter::add(std::int64_t number) {
   serve();

@@ -13,8 +13,6 @@
 namespace hindsight {
 namespace {
 
-constexpr int tag_of_calls = 19003;
-
 /// Of a group. @throws InputError
 int size_of_groups(int ranks, int count) {
   if (count >= 1 && ranks % count == 0) return ranks / count;

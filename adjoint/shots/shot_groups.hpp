@@ -7,6 +7,16 @@
 
 namespace hindsight {
 
+/// Of messages between groups, which differ so that none is taken for another.
+enum ShotTag : int {
+  tag_of_heads = 19001,
+  tag_of_sums,
+  tag_of_calls,
+  tag_of_questions,
+  tag_of_answers,
+  tag_of_commits
+};
+
 /// Group g has the ranks g*size to (g + 1)*size - 1. Communicators are its own.
 class ShotGroups {
  public:

@@ -9,7 +9,6 @@ namespace {
 
 /// Of a message: a node's first number, its end, and how many sums it has; 0: all in it were left out.
 constexpr std::size_t head = 3;
-enum { tag_of_heads = 19001, tag_of_sums };
 
 }  // namespace
 
