@@ -99,10 +99,10 @@ TEST_F(Groups, KeepSumsInTheJournal) {
   std::string table = "shot,parameters.g\n";
   for (int shot = 0; shot < 90; ++shot) table += fmt::format("s{},{}\n", shot, 0.2 + 0.01 * shot);
   write_text("shots.csv", table);
-  const std::string words = "gradient case.yaml --set time.to=60 --set 'checkpoints.host=700 kB'";
-  ASSERT_EQ(run("gradient case.yaml --set time.to=60 --out whole"), 0) << output();
-  ASSERT_EQ(run("invert case.yaml --set time.to=20 --out estimate"), 0) << output();
-  const std::string estimates = "invert case.yaml --set time.to=20 --set 'checkpoints.host=700 kB'";
+  const std::string words = "gradient case.yaml --set time.to=200 --set 'checkpoints.host=700 kB'";
+  ASSERT_EQ(run("gradient case.yaml --set time.to=200 --out whole"), 0) << output();
+  ASSERT_EQ(run("invert case.yaml --set time.to=60 --out estimate"), 0) << output();
+  const std::string estimates = "invert case.yaml --set time.to=60 --set 'checkpoints.host=700 kB'";
   EXPECT_GE(run_killed(estimates, "killed", {{2, 2}}, is_whole() ? 20 : 6, 5), 1);
   EXPECT_EQ(answer("killed"), answer("estimate"));
   const std::int64_t roomy = json("whole/result.json")["memory"]["host"]["working"];
