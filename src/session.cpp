@@ -76,7 +76,8 @@ Simulation::Wants Session::wants(Sensitivities sensitivities) const {
 std::size_t Session::parts_in_memory() const {
   constexpr std::int64_t least = 4, part = 16;
   const std::int64_t all = parts_of(experiments_->count());
-  if (options_.journal == nullptr && !options_.only_plan) return static_cast<std::size_t>(all);
+  const bool has_journal = options_.journal != nullptr || options_.only_plan;
+  if (all == 0 || !has_journal) return static_cast<std::size_t>(all);
   const std::optional<TierBudget>& given = case_.checkpoints.host;
   const bool is_given = given && given->unit == TierBudget::Unit::bytes;
   const NodeMemory node = node_memory_ ? *node_memory_ : node_memory(comm_);
