@@ -212,6 +212,9 @@ std::string plan_text(const Options& options, const Session& session, const Outp
   text += shots_of_plan(session);
   if (inputs.are_spans)
     text += fmt::format("Steps are taken in {} spans, each in one call and kept as one checkpoint.\n\n", inputs.steps);
+  if (inputs.are_first_levels)
+    text += fmt::format("Records of all steps are kept, {} each: the fields that they begin with.\n\n",
+                        bytes_text(inputs.state_bytes));
   text += fmt::format("Schedule {}{}: {}\n", plan.kind->name, plan.is_automatic ? " (chosen)" : "", plan.kind->summary);
   text += fmt::format("  {:<6}{:>14}{:>14}{:>14}{:>10}{:>10}{:>12}\n", "tier", "budget", "used", "checkpoints",
                       "writes", "reads", "moved");
@@ -261,11 +264,13 @@ std::string plan_text(const Options& options, const Session& session, const Outp
             : v.plan ? fmt::format("  {:<20}{:>14}{:>14}{:>22.2f}{:>14}\n", v.name, bytes_text(v.bytes),
                                    v.plan->kind->name, v.plan->recomputation(), seconds_text(v.plan->seconds))
                      : fmt::format("  {:<20}{:>14}{:>14}\n", v.name, bytes_text(v.bytes),
-                                   inputs.are_spans ? "step by step" : "too little");
+                                   inputs.are_spans          ? "step by step"
+                                   : inputs.are_first_levels ? "by states"
+                                                             : "too little");
   if (in_spans > 0)
     text += fmt::format("With {} steps are taken in spans, several in a call and each of them once.\n",
                         enough_text(in_spans));
-  if (inputs.are_spans) return text;
+  if (inputs.are_spans || inputs.are_first_levels) return text;
   text += fmt::format("\n{} memory with which each step is taken at most ... times\n ",
                       inputs.memory() == Tier::host ? "Host" : "Device");
   for (const double factor : {1.5, 2.0, 3.0, 5.0})
@@ -303,7 +308,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
                  {"peak", inputs.working(memory) + plan.checkpoint_bytes(memory, inputs)},
                  {"working", inputs.working(memory)},
                  {"state", single.state_bytes},
-                 {"record", single.state_bytes * inputs.record_units},
+                 {"record", session.simulation().record_bytes()},
                  {"checkpoint", inputs.state_bytes}}},
                {"costs",
                 {{"forward", single.forward},
@@ -350,7 +355,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
           {{"schedule", v.plan->kind->name}, {"recomputation", v.plan->recomputation()}, {"seconds", v.plan->seconds}});
     json["variants"].push_back(row);
   }
-  if (inputs.are_spans) return json;
+  if (inputs.are_spans || inputs.are_first_levels) return json;
   for (const double factor : {1.5, 2.0, 3.0, 5.0})
     json[to_text(memory) + "_bytes_for"][fmt::format("{:g}", factor)] = bytes_for(factor, inputs.at_most, inputs);
   return json;

@@ -69,16 +69,13 @@ void RunLog::event(const std::string& name, Json details) {
 
 namespace {
 
-/// The landing times that are output, by their numbers, and the latest that can be: where the run ends, if nothing ends
-/// it sooner.
-std::vector<std::int64_t> output_landings(const Simulation& simulation) {
-  const SimulationSpec& spec = simulation.spec();
-  const TimeLine& time = simulation.time();
-  std::vector<std::int64_t> at;
-  if (!spec.outputs.empty()) at.push_back(0);
-  for (const double t : spec.outputs) at.push_back(time.landing_of(t));
-  at.push_back(time.landing_of(spec.to));
-  return at;
+/// The times that are output, and the latest that can be: where the run ends, if nothing ends it sooner.
+std::vector<double> output_times(const SimulationSpec& spec) {
+  std::vector<double> times;
+  if (!spec.outputs.empty()) times.push_back(spec.from);
+  times.insert(times.end(), spec.outputs.begin(), spec.outputs.end());
+  times.push_back(spec.to);
+  return times;
 }
 
 std::vector<std::string> output_fields(const Case& c) {
@@ -111,22 +108,48 @@ FieldWriter output_writer(const Session& session, const RunFolder& folder, std::
 OutputObserver::OutputObserver(const Session& session, const RunFolder& folder, std::optional<OutputsWritten> written)
     : session_(session),
       shown_(indices_in_state(output_fields(session.source()), session.source())),
-      at_(output_landings(session.simulation())),
+      times_(output_times(session.simulation().spec())),
+      next_(written ? written->steps.size() : 0),
       last_(written && !written->steps.empty() ? written->steps.back() : -1),
-      writer_(output_writer(session, folder, static_cast<std::int64_t>(at_.size()), std::move(written))) {}
+      writer_(output_writer(session, folder, static_cast<std::int64_t>(times_.size()), std::move(written))) {}
 
 StateObserver OutputObserver::observer() {
-  return [this](std::int64_t k, double t, double* state) {
-    const TimeLine& time = session_.simulation().time();
-    if (k <= last_) return;
-    if (k != time.steps() && !std::binary_search(at_.begin(), at_.end(), time.landing_at(k))) return;
-    last_ = k;
-    const Layout& layout = session_.simulation().grid().layout();
-    std::vector<const double*> cells;
-    for (const std::size_t f : shown_)
-      cells.push_back(state + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
-    writer_.write(k, t, cells);
+  return [this](std::int64_t k, double t, StateBlocks state) {
+    if (k > last_) observe(k, t, state);
   };
+}
+
+void OutputObserver::observe(std::int64_t k, double t, StateBlocks state) {
+  const TimeLine& time = session_.simulation().time();
+  const std::int64_t landing = time.landing_at(k);
+  for (; next_ < times_.size() && landing >= 0 && time.landing_of(times_[next_]) == landing; ++next_) {
+    const double share = time.share_at(times_[next_]);
+    write(k, share == 1.0 ? t : times_[next_], state, share);
+  }
+  if (k == time.steps() && k > last_) write(k, t, state, 1.0);
+}
+
+/// @param share of the state's level, the one before has the rest.
+void OutputObserver::write(std::int64_t k, double t, StateBlocks state, double share) {
+  last_ = k;
+  const Grid& grid = session_.simulation().grid();
+  const Layout& layout = grid.layout();
+  Machine& machine = session_.simulation().machine();
+  const std::int64_t size = layout.field_stride * std::ssize(session_.source().state);
+  double* block = state.now;
+  if (share != 1.0) {
+    if (between_.size() == 0) between_ = Memory(size, machine);
+    const HostView now(machine, state.now, size), before(machine, state.before, size);
+    std::vector<double> values(static_cast<std::size_t>(size));
+    for (std::int64_t i = 0; i < size; ++i)
+      values[static_cast<std::size_t>(i)] = share * now[i] + (1.0 - share) * before[i];
+    machine.copy(between_.data(), values.data(), size);
+    block = between_.data();
+  }
+  std::vector<const double*> cells;
+  for (const std::size_t f : shown_)
+    cells.push_back(block + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+  writer_.write(k, t, cells);
 }
 
 void OutputObserver::finish() {

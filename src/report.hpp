@@ -46,10 +46,15 @@ class OutputObserver {
   void finish();
 
  private:
+  void observe(std::int64_t k, double t, StateBlocks state);
+  void write(std::int64_t k, double t, StateBlocks state, double share);
+
   const Session& session_;
   std::vector<std::size_t> shown_;
-  std::vector<std::int64_t> at_;  // landing times that are output, with the latest end
-  std::int64_t last_ = -1;        // state written; a sweep that begins again shows the same once more
+  std::vector<double> times_;  // that are output, with the latest end
+  std::size_t next_;           // of them
+  std::int64_t last_ = -1;     // state written; a sweep that begins again shows the same once more
+  Memory between_;             // fields between two states (TimeLine::share_at)
   FieldWriter writer_;
 };
 

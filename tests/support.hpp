@@ -15,6 +15,7 @@
 #include "runtime/cuda/device.hpp"
 #include "runtime/cuda/nvrtc.hpp"
 #include "runtime/emulated/emulated_device.hpp"
+#include "solvers/steppers/methods.hpp"
 #include "src/session.hpp"
 
 namespace hindsight::test {
@@ -42,6 +43,14 @@ inline std::unique_ptr<Machine> device(const Communicator& comm = world()) {
   static const bool said = std::printf("on: %s\n", machine->description().c_str()) > 0;
   (void)said;
   return machine;
+}
+
+/// The methods that take equations dt(...).
+inline std::vector<std::string> first_order_methods() {
+  std::vector<std::string> names;
+  for (const Method& method : methods().all())
+    if (!method.is_of_second_order) names.push_back(method.name);
+  return names;
 }
 
 /// The cells that this rank owns, taken from the values of a run on one rank (x fastest).

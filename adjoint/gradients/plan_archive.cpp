@@ -81,7 +81,7 @@ void PlannedCheckpoints::save(ArchiveWriter& to) const {
   to.begin("plan");
   put(plan_.kind->name);
   visit_request(plan_.request, put);
-  put(inputs().are_spans, plan_.seconds, plan_.memory_seconds, plan_.is_automatic);
+  put(inputs().are_spans, inputs().are_first_levels, plan_.seconds, plan_.memory_seconds, plan_.is_automatic);
   visit_seconds(inputs().seconds, put);
   put(means_.most_units, means_.budgets, !means_.uses_disk, tiers_->disk_codec(), tiers_->depth(), depth_);
   to.end();
@@ -94,10 +94,13 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
   from.begin("plan");
   plan.kind = &schedules().find(from.get<std::string>());
   visit_request(plan.request, take);
-  const bool were_spans = from.get<bool>();
-  if (were_spans != inputs().are_spans && (!were_spans || fit_in_spans())) take_steps(were_spans);
+  const bool were_spans = from.get<bool>(), were_first_levels = from.get<bool>();
+  if (were_spans != inputs().are_spans && (!were_spans || fit_in_spans()))
+    take_steps(were_spans ? Keeps::spans : Keeps::any);
+  if (were_first_levels != inputs().are_first_levels) take_steps(were_first_levels ? Keeps::first_levels : Keeps::any);
   const std::int64_t factors = plan.request.record_units - inputs().record_units;
-  if (factors != 0 && std::abs(factors) == simulation_.factor_units()) take_steps(were_spans, factors > 0);
+  if (factors != 0 && std::abs(factors) == simulation_.factor_units())
+    take_steps(factors > 0 ? Keeps::factors : Keeps::any);
   take(plan.seconds, plan.memory_seconds, plan.is_automatic);
   visit_seconds(means_.inputs.seconds, take);
   PerTier most_units{}, budgets{};

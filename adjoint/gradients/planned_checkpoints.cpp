@@ -35,7 +35,7 @@ PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicato
   inputs.period = options.checkpoints.period;
   inputs.gradients = options.gradients;
   inputs.keeps_records = !is_asked_for(inputs.memory(), options.checkpoints, simulation.machine());
-  take_steps(false);
+  take_steps(Keeps::any);
   for (const Tier tier : memories()) read_budget(tier);
   own_bytes_ = means_.memory_bytes;
   choose_tiers();
@@ -53,10 +53,11 @@ void PlannedCheckpoints::expect_steps(std::int64_t steps) {
 }
 
 /// What schedules count as a step.
-void PlannedCheckpoints::take_steps(bool spans, bool factors) {
+void PlannedCheckpoints::take_steps(Keeps what) {
   PlanInputs& inputs = means_.inputs;
-  simulation_.keep_factors(factors);
-  inputs.are_spans = simulation_.use_spans(spans);
+  simulation_.keep_factors(what == Keeps::factors);
+  inputs.are_first_levels = simulation_.keep_first_levels(what == Keeps::first_levels);
+  inputs.are_spans = simulation_.use_spans(what == Keeps::spans);
   const TimeLine& time = simulation_.time();
   const std::int64_t n = simulation_.sweep_steps();
   inputs.steps = simulation_.spec().until || !time.is_known() ? unknown_steps : n;
@@ -77,28 +78,36 @@ void PlannedCheckpoints::take_steps(bool spans, bool factors) {
                                       bytes_text(times), inputs.at_most);
 }
 
-/// Spans where nothing is asked for but that gradients be fast, and the states of all of them fit, in a memory given in
-/// bytes.
 void PlannedCheckpoints::choose_steps() {
-  take_steps(false);
+  take_steps(Keeps::any);
   count();
-  const bool spans = fit_in_spans(), factors = !spans && fit_with_factors();
-  if (!spans && !factors) return;
-  take_steps(spans, factors);
+  const Keeps what = choice();
+  if (what == Keeps::any) return;
+  take_steps(what);
   count();
 }
 
-/// All records with factors, in memory given in bytes; elsewhere they would take the place of other checkpoints.
-bool PlannedCheckpoints::fit_with_factors() const {
+/// Spans where nothing is asked for but that gradients be fast, and the states of all of them fit; else records of all
+/// steps, where they fit, with factors or of the first level alone.
+PlannedCheckpoints::Keeps PlannedCheckpoints::choice() const {
+  if (fit_in_spans()) return Keeps::spans;
+  const auto record = static_cast<double>(inputs().record_units);
+  if (simulation_.factor_units() > 0 && fit_all(record + static_cast<double>(simulation_.factor_units())))
+    return Keeps::factors;
+  if (simulation_.may_keep_first_levels() && fit_all(1.0 / simulation_.stepper().levels())) return Keeps::first_levels;
+  return Keeps::any;
+}
+
+/// Whether records of all steps, of so many states each, fit in memory given in bytes: elsewhere they would take the
+/// place of other checkpoints.
+bool PlannedCheckpoints::fit_all(double units_each) const {
   const PlanInputs& now = inputs();
   const Tier memory = now.memory();
-  const bool is_possible = simulation_.factor_units() > 0 && now.keeps_records && now.steps != unknown_steps &&
+  const bool is_possible = now.keeps_records && now.steps != unknown_steps &&
                            (now.schedule == "auto" || now.schedule == "store-all") && !means_.is_in_slots(memory);
   if (!is_possible) return false;
-  const std::int64_t record = now.record_units + simulation_.factor_units();
-  const double bytes =
-      static_cast<double>(now.steps) * static_cast<double>(record) * static_cast<double>(taken_bytes(memory, now)) +
-      static_cast<double>(now.working(memory));
+  const double bytes = static_cast<double>(now.steps) * units_each * static_cast<double>(taken_bytes(memory, now)) +
+                       static_cast<double>(now.working(memory));
   return !comm_.any(1.01 * bytes > static_cast<double>(means_.memory_bytes[index_of(memory)]));
 }
 

@@ -83,10 +83,14 @@ class PlannedCheckpoints {
   std::vector<Tier> memories() const;
   void read_budget(Tier tier);
   void choose_tiers();
-  void take_steps(bool spans, bool factors = false);
+  /// What a gradient keeps of steps: states and records as schedules ask for them; all spans; records with factors; of
+  /// all steps records of the first level alone.
+  enum class Keeps { any, spans, factors, first_levels };
+  void take_steps(Keeps what);
   void choose_steps();
+  Keeps choice() const;
   bool fit_in_spans() const;
-  bool fit_with_factors() const;
+  bool fit_all(double units_each) const;
   void make_tiers(int depth);
   void set_depth(int depth);
   void require_working_memory() const;

@@ -28,7 +28,7 @@ class SizeProbe {
         cells_(Memory::pages(shape.bytes())),
         encoded_(Memory::pages(codec.bound(shape))),
         coder_(codec.coder(shape)) {}
-  void look(const double* state) {
+  void look(ConstStateBlocks state) {
     pack(shape_, state, 0, shape_.doubles(), cells_.data());
     const std::int64_t bytes = coder_->encode(cells_.data(), nullptr, reinterpret_cast<char*>(encoded_.data())).bytes;
     largest_.push_back(std::max(largest(), bytes));
@@ -245,11 +245,13 @@ void SlowTiers::look_ahead(const std::vector<Tier>& tiers, const std::function<v
   std::vector<SizeProbe> probes;
   for (const Tier tier : tiers) probes.emplace_back(shape_, *codec(tier));
   const std::int64_t apart = std::max<std::int64_t>(1, simulation_.time().steps() / looks);
-  simulation_.walk([&](std::int64_t k, const double* state) {
+  simulation_.walk([&](std::int64_t k, StateBlocks state) {
     between();
     if (k % apart != 0) return true;
-    const HostView here(simulation_.machine(), state, shape_.padded_doubles);
-    for (SizeProbe& probe : probes) probe.look(here.data());
+    const HostView here(simulation_.machine(), state.now, shape_.padded_doubles);
+    std::optional<HostView> before;
+    if (state.before != nullptr) before.emplace(simulation_.machine(), state.before, shape_.padded_doubles);
+    for (SizeProbe& probe : probes) probe.look({here.data(), before ? before->data() : nullptr});
     const std::int64_t number = k / apart;
     const bool is_time = number >= earliest && (number & (number - 1)) == 0;  // powers of two
     return !is_time || comm_.any(std::any_of(probes.begin(), probes.end(), [](auto& p) { return !p.has_settled(); }));

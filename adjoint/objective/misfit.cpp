@@ -42,6 +42,12 @@ Misfit::Misfit(const MisfitSpec& spec, const TermPlace& place)
     fields.push_back(StageNames::stage(name, 0));
     seeds.push_back({true, fields.back(), StageNames::dot(fields.back())});
     lambda_.push_back(graph.field(StageNames::lambda(name)).node().symbol);
+    if (!model.is_second_order) continue;
+    const auto symbol = [&](const std::string& array) { return int{graph.field(array).node().symbol}; };
+    const std::string now = fields.back(), before = StageNames::before(now);
+    lambda_before_.push_back(symbol(StageNames::before(StageNames::lambda(name))));
+    before_.emplace(symbol(now), symbol(before));
+    before_.emplace(symbol(StageNames::dot(now)), symbol(StageNames::dot(before)));
   }
   for (const std::string& name : active.scalars) seeds.push_back({false, name, StageNames::dot(name)});
   const Adjoint own = adjoint({value_}, {graph.constant(1.0)}, fields, active.scalars);
@@ -67,11 +73,14 @@ void Misfit::set_observations(std::shared_ptr<const std::vector<PointObservation
 
 void Misfit::locate_all() {
   landing_.clear();
+  share_.clear();
   corners_.clear();
   landing_.reserve(observations().size());
+  share_.reserve(observations().size());
   corners_.reserve(observations().size() * corners_each_);
   for (const PointObservation& observation : observations()) {
     landing_.push_back(time_->landing_of(observation.time));
+    share_.push_back(time_->share_at(observation.time));
     locate(observation);
   }
   grid_->operations().reserve(most_at_once());
@@ -132,18 +141,29 @@ class Misfit::Samples {
       places.push_back(misfit.is_needed(misfit.corners_[c]) ? misfit.corners_[c].cell : 0);
     for (const NodeId id : reachable(roots)) {
       const Node& node = roots.front().graph()[id];
-      if (node.op != Op::field || brought_.contains(node.symbol)) continue;
-      std::vector<double>& values = brought_[node.symbol];
-      values.resize(places.size());
-      grid.operations().gather(places, tables.field(node.symbol), values.data());
+      if (node.op != Op::field) continue;
+      bring(node.symbol, places);
+      if (const auto before = misfit.before_.find(node.symbol); before != misfit.before_.end())
+        bring(before->second, places);
     }
   }
+  /// At the time of the observation.
   double at(int symbol, std::size_t corner) const {
-    if (brought_.empty()) return tables_.field(symbol)[misfit_.corners_[corner].cell];
-    return brought_.at(symbol)[corner - first_];
+    const double share = misfit_.share_at_corner(corner), now = value(symbol, corner);
+    return share == 1.0 ? now : share * now + (1.0 - share) * value(misfit_.before_.at(symbol), corner);
   }
 
  private:
+  void bring(int symbol, const std::vector<std::int64_t>& places) {
+    std::vector<double>& values = brought_[symbol];
+    if (!values.empty()) return;
+    values.resize(places.size());
+    tables_.grid().operations().gather(places, tables_.field(symbol), values.data());
+  }
+  double value(int symbol, std::size_t corner) const {
+    if (brought_.empty()) return tables_.field(symbol)[misfit_.corners_[corner].cell];
+    return brought_.at(symbol)[corner - first_];
+  }
   const Misfit& misfit_;
   const Tables& tables_;
   std::size_t first_;
@@ -200,20 +220,27 @@ void Misfit::add_adjoint(const Moment& moment) {
   const auto [first, last] = range(moment.landing);
   const Samples samples(*this, *tables_, partials_, first * corners_each_, last * corners_each_);
   std::vector<std::int64_t> places;
-  std::vector<std::vector<double>> amounts(lambda_.size());
+  std::vector<std::vector<double>> amounts(lambda_.size()), amounts_before(lambda_before_.size());
   for (std::size_t i = first; i < last; ++i)
     for (std::size_t c = i * corners_each_; c < (i + 1) * corners_each_; ++c) {
       const Corner& corner = corners_[c];
       if (!is_needed(corner) || corner.weight == 0.0) continue;
       const std::vector<double> partial = evaluate(samples, partials_, c);
-      const double factor = slope(i) * corner.weight;
+      const double factor = slope(i) * corner.weight, share = share_[i];
       places.push_back(corner.cell);
-      for (std::size_t f = 0; f < lambda_.size(); ++f) amounts[f].push_back(factor * partial[f]);
+      for (std::size_t f = 0; f < amounts.size(); ++f) amounts[f].push_back(share * factor * partial[f]);
+      for (std::size_t f = 0; f < amounts_before.size(); ++f)
+        amounts_before[f].push_back((1.0 - share) * factor * partial[f]);
       for (std::size_t p = 0; p < scalar_parts_.size() && corner.here; ++p)
         scalar_parts_[p][c] = factor * partial[lambda_.size() + p];
     }
   for (std::size_t f = 0; f < lambda_.size(); ++f)
     grid_->operations().add(places, amounts[f].data(), tables_->field(lambda_[f]));
+  const bool is_between =
+      std::any_of(share_.begin() + static_cast<std::ptrdiff_t>(first),
+                  share_.begin() + static_cast<std::ptrdiff_t>(last), [](double s) { return s != 1.0; });
+  for (std::size_t f = 0; f < lambda_before_.size() && is_between; ++f)
+    grid_->operations().add(places, amounts_before[f].data(), tables_->field(lambda_before_[f]));
 }
 
 double Misfit::tangent(const Moment& moment) {

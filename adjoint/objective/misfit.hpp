@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -29,7 +30,8 @@ class MisfitSpec final : public TermSpec {
   std::string name = {};  ///< for messages: "misfit of u"
 };
 
-/// Values between cell centres are interpolated linearly per axis (beyond the outermost centres: extrapolated). One
+/// Values between cell centres are interpolated linearly per axis (beyond the outermost centres: extrapolated), and so
+/// are the fields in time between states on which no steps land (TimeLine::share_at). One
 /// message per observation time in the forward sweep, none backward. Memory made by the constructor and prepare()
 /// counts (runtime/memory.hpp), so both are called with the same account.
 class Misfit final : public Term {
@@ -71,6 +73,7 @@ class Misfit final : public Term {
   class Samples;
   std::vector<double> evaluate(const Samples& samples, const std::vector<Expr>& roots, std::size_t corner) const;
   bool is_needed(const Corner& corner) const;
+  double share_at_corner(std::size_t corner) const { return share_[corner / corners_each_]; }
   std::int64_t most_at_once() const;
   const std::vector<PointObservation>& observations() const { return *spec_.observations; }
   void locate_all();
@@ -86,10 +89,12 @@ class Misfit final : public Term {
   const TimeLine* time_ = nullptr;
   Tables* tables_ = nullptr;
   Expr value_, dot_;
-  std::vector<Expr> partials_;  // with respect to fields, then active scalars
-  std::vector<int> lambda_;
-  std::optional<CountedBytes> counted_;  // of the observations
-  CountedVector<std::int64_t> landing_;  // of each observation
+  std::vector<Expr> partials_;               // with respect to fields, then active scalars
+  std::vector<int> lambda_, lambda_before_;  // symbols; the latter where states have two levels
+  std::map<int, int> before_;                // of the arrays of a state and of directions: those of the level before
+  std::optional<CountedBytes> counted_;      // of the observations
+  CountedVector<std::int64_t> landing_;      // of each observation
+  CountedVector<double> share_;              // of the state there in it (TimeLine::share_at)
   std::size_t corners_each_ = 1;
   CountedVector<Corner> corners_;  // corners_each_ per observation
   CountedVector<double> simulated_;

@@ -329,7 +329,7 @@ std::vector<Candidate> candidates(const PlanInputs& inputs) {
     two_level.roles.slow = *largest;
     return {two_level};
   }
-  if (inputs.are_spans) return {{"store-all", inputs, true}};
+  if (inputs.are_spans || inputs.are_first_levels) return {{"store-all", inputs, true}};
   std::vector<Candidate> all;
   if (inputs.keeps_records && (units < 0 || (n - 1) <= units / inputs.record_units)) {
     if (is_memory_free(inputs)) return {{"store-all", inputs, true}};

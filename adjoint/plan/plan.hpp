@@ -31,12 +31,14 @@ struct PlanInputs {
   /// Host memory for units there and what schedules keep, the least of all ranks, and what one unit takes of it with
   /// its tables, the most of all ranks.
   std::int64_t host_bytes = unlimited_bytes, host_unit_bytes = 0;
-  bool are_spans = false;      ///< steps are spans of steps, whose states are all kept (Simulation::use_spans())
-  bool keeps_records = true;   ///< the memory that states are made in may hold stage records: it is not coded
-  PerTier working_bytes{};     ///< memory that a gradient needs beside checkpoints, that of transfers included
-  PerTier most_working{};      ///< the same of the rank that needs the most, for what people are told; 0: this one
-  std::int64_t period = 0;     ///< of periodic schedules; 0: they choose
-  std::int64_t gradients = 1;  ///< for which memory is made once
+  bool are_spans = false;         ///< steps are spans of steps, whose states are all kept (Simulation::use_spans())
+  bool are_first_levels = false;  ///< checkpoints are records of all steps, of less than a state each
+                                  ///< (Simulation::keep_first_levels())
+  bool keeps_records = true;      ///< the memory that states are made in may hold stage records: it is not coded
+  PerTier working_bytes{};        ///< memory that a gradient needs beside checkpoints, that of transfers included
+  PerTier most_working{};         ///< the same of the rank that needs the most, for what people are told; 0: this one
+  std::int64_t period = 0;        ///< of periodic schedules; 0: they choose
+  std::int64_t gradients = 1;     ///< for which memory is made once
   OperationSeconds seconds;
   Overlap overlap;  ///< of transfers to and from slow tiers
 

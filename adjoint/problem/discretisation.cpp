@@ -1,5 +1,7 @@
 #include "adjoint/problem/discretisation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "runtime/nearest_name.hpp"
@@ -38,6 +40,21 @@ std::vector<std::string> methods_that(Which which) {
   return names;
 }
 
+/// Of the equations, and what goes with them.
+void require_order(const SimulationSpec& spec, const Method& method) {
+  const auto fail = [&](const std::string& why) { throw InputError(spec.time_place, why); };
+  const bool is_second = spec.model.is_second_order;
+  if (is_second != method.is_of_second_order)
+    fail("time.method '" + method.name + "' takes equations " + (is_second ? "dt(...), and " : "dtt(...), and ") +
+         spec.names.equations.front() + " is none; " + (is_second ? "those of second order" : "others") + " take " +
+         join(methods_that([&](const Method& m) { return m.is_of_second_order == is_second; })));
+  if (!is_second) return;
+  const std::string all = "time.method '" + method.name + "' takes all steps of one length: ";
+  if (spec.steps != "fixed" || spec.tolerances) fail(all + "give time.step, without tolerance and times");
+  if (!spec.jumps.empty()) fail("time.method '" + method.name + "' takes no events");
+  if (!spec.switches.empty()) fail(all + "time.switches would need others");
+}
+
 /// Can steps by it be differentiated as it is wanted?
 const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants) {
   const Method& method = methods().find(spec.method);
@@ -56,6 +73,7 @@ const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants
                                             "one implicitly, and " +
                                             spec.names.equations[f] +
                                             " does not tell them: {explicit: \"...\", implicit: \"...\"}");
+  require_order(spec, method);
   const PetscOptions& petsc = spec.petsc;
   const std::string of_steps = petsc.first_with("-step_"), of_constraints = petsc.first_with("-constraint_");
   if (!of_steps.empty() && (!method.uses_petsc || spec.model.is_pointwise()))
@@ -96,7 +114,7 @@ Discretisation::Discretisation(SimulationSpec& spec, const Communicator& comm, S
     sums_ += stop_->sums();
     halo_ = deeper(halo_, stop_->halo());
   }
-  TimeSpan span{spec.from, spec.to, spec.step, spec.outputs, spec.switches};
+  TimeSpan span{spec.from, spec.to, spec.step, spec.outputs, spec.switches, spec.model.is_second_order};
   for (const Jump& jump : spec.jumps) span.landings.insert(span.landings.end(), jump.times.begin(), jump.times.end());
   for (const Series& series : spec.series)  // knots, where rates bend
     if (spec.tolerances) span.landings.insert(span.landings.end(), series.times.begin(), series.times.end());
@@ -134,13 +152,20 @@ void Discretisation::require_estimates() const {
 
 void Discretisation::make_symbols() {
   const auto field = [&](const std::string& name) { return int{spec_.model.graph->field(name).node().symbol}; };
+  const auto put = [&](LevelSymbols& symbols, const std::string& now, const std::string& before) {
+    symbols.now.push_back(field(now));
+    if (stepper_->levels() > 1) symbols.before.push_back(field(before));
+  };
+  const auto put_state = [&](LevelSymbols& symbols, LevelSymbols& directions, const std::string& array) {
+    const std::string before = StageNames::before(array);
+    put(symbols, array, before);
+    put(directions, StageNames::dot(array), StageNames::dot(before));
+  };
   StateSymbols& s = symbols_;
   for (const std::string& name : spec_.model.fields) {
-    s.first.push_back(field(StageNames::stage(name, 1)));
-    s.dot_first.push_back(field(StageNames::dot(StageNames::stage(name, 1))));
-    s.between.push_back(field(StageNames::stage(name, 0)));
-    s.dot_between.push_back(field(StageNames::dot(StageNames::stage(name, 0))));
-    s.lambda.push_back(field(StageNames::lambda(name)));
+    put_state(s.first, s.dot_first, StageNames::stage(name, 1));
+    put_state(s.between, s.dot_between, StageNames::stage(name, 0));
+    put(s.lambda, StageNames::lambda(name), StageNames::before(StageNames::lambda(name)));
   }
 }
 
@@ -156,6 +181,12 @@ void Discretisation::prepare(const std::vector<double*>& knot_sums) {
   const TermSetting setting{*grid_, *time_, *tables_, spec_.series, knot_sums};
   objective_->prepare(setting);
   if (stop_) stop_->prepare(setting);
+}
+
+std::string Discretisation::instability() const {
+  const double most = stepper_->largest_step(*tables_);
+  if (!(spec_.step > 1.01 * most)) return "";  // what is stable is known about
+  return fmt::format("a step of {:.6g} is unstable: the longest stable one is {:.4g} (time.step)", spec_.step, most);
 }
 
 void Discretisation::set_series(std::size_t series, const std::vector<double>& values) {

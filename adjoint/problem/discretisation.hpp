@@ -16,9 +16,9 @@ namespace hindsight {
 
 /// Symbols of the arrays of a state, one per field of the model, by what the state is bound as.
 struct StateSymbols {
-  std::vector<int> first, dot_first;      ///< the state that a step begins with, and its direction
-  std::vector<int> between, dot_between;  ///< the state between steps, as terms read it, and its direction
-  std::vector<int> lambda;                ///< the adjoint of a state
+  LevelSymbols first, dot_first;      ///< the state that a step begins with, and its direction
+  LevelSymbols between, dot_between;  ///< the state between steps, as terms read it, and its direction
+  LevelSymbols lambda;                ///< the adjoint of a state
 };
 
 /// Whether steps or their constraints solve equations that read neighbours, which PETSc does.
@@ -53,14 +53,22 @@ class Discretisation {
   const Grid& grid() const { return *grid_; }
   Tables& tables() const { return *tables_; }
 
-  /// The arrays of one state; its size with ghosts.
+  /// The arrays of one state; the size of a block of it, and of all, with ghosts.
   const StateShape& shape() const { return shape_; }
-  std::int64_t state_doubles() const { return shape_.padded_doubles; }
+  std::int64_t block_doubles() const { return shape_.padded_doubles; }
   std::int64_t state_bytes() const { return shape_.padded_bytes(); }
+  /// Sets all of a state, or of its adjoint, to zero.
+  void clear(StateBlocks state) const {
+    machine_.clear(state.now, block_doubles());
+    if (state.before != nullptr) machine_.clear(state.before, block_doubles());
+  }
   /// Takes what fills a parameter field (index into model.parameter_fields).
   void give_field(std::size_t field, std::function<void(const Grid&, double* cells)> fill) {
     spec_.parameter_fields[field].fill = std::move(fill);
   }
+  /// Whether steps are longer than what is stable with the present parameters, in a sentence; "" where they are not, or
+  /// nobody knows. Collective.
+  std::string instability() const;
   /// Takes new values of the knots of a series (index into model.series).
   void set_series(std::size_t series, const std::vector<double>& values);
   /// Decides what follows state k, which is reached for the first time: the next step, or the end. @param trial where

@@ -244,8 +244,8 @@ void DivergenceWatch::report(std::int64_t k) {
   stepper.watch_slopes(true);
   Buffer before = good_;
   for (std::int64_t step = good_step_; before && step < k; ++step) {
-    Buffer next = states_.acquire();
-    stepper.step(problem_.tables(), time.step(step), before.data(), next.data());
+    Buffer next = states_.acquire_after(before);
+    stepper.step(problem_.tables(), time.step(step), before.blocks(), next.data());
     const BadValue bad = find_bad_value(problem_.grid(), states_.fields_of(next.data()));
     if (problem_.communicator().any(bad.field >= 0)) {
       found = finder().step(time.step(step), before.data(), time.time(step + 1), bad);

@@ -70,7 +70,8 @@ GivenValues given_values(const ProblemText& problem) {
 
 bool differ_in_values_alone(const ProblemText& a, const ProblemText& b) {
   return all_same(a.parameters, b.parameters, is_same_parameter) &&
-         all_same(a.state, b.state, [](const auto& x, const auto& y) { return x.initial == y.initial; }) &&
+         all_same(a.state, b.state,
+                  [](const auto& x, const auto& y) { return x.initial == y.initial && are_same(x.rate, y.rate); }) &&
          all_same(a.functions, b.functions, [](const auto& x, const auto& y) { return x.body == y.body; }) &&
          is_same_time(a.time, b.time) && all_same(a.events, b.events, is_same_event) &&
          all_same(a.objective, b.objective, is_same_term);

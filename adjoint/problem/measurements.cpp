@@ -131,7 +131,9 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
   };
   const Buffer state = steps_.initial_state();
   problem_.tables().bind_state(problem_.symbols().lambda, steps_.adjoint());
-  problem_.machine().copy(steps_.adjoint(), state.data(), problem_.state_doubles());
+  const StateBlocks lambda = steps_.adjoint(), values = state.blocks();
+  problem_.machine().copy(lambda.now, values.now, problem_.block_doubles());
+  if (lambda.before != nullptr) problem_.machine().copy(lambda.before, values.before, problem_.block_doubles());
   // Two steps in turn: random numbers that are there already would cost nothing.
   steps_.reach(0, state);
   Turns step(std::min<std::int64_t>(2, recorded()));

@@ -14,7 +14,7 @@ struct Parameters::HostSide {
   explicit HostSide(const Discretisation& problem)
       : grid(problem.spec().axes, problem.communicator(), problem.grid().layout().halo),
         tables(*problem.model().graph, grid, 0),
-        state(state_doubles(grid, problem.model().fields.size())) {}
+        state(problem.shape().levels * problem.block_doubles()) {}
   Grid grid;
   Tables tables;
   Memory state;
@@ -45,24 +45,30 @@ void Parameters::make_symbols() {
   ones_ = field("@ones");
 }
 
-bool Parameters::is_unknown_initial(const std::string& field) const {
+bool Parameters::is_unknown(Unknown::Kind kind, const std::string& field) const {
   const std::vector<Unknown>& all = problem_.spec().unknowns;
-  return std::any_of(all.begin(), all.end(),
-                     [&](const Unknown& u) { return u.kind == Unknown::Kind::initial && u.name == field; });
+  return std::any_of(all.begin(), all.end(), [&](const Unknown& u) { return u.kind == kind && u.name == field; });
 }
 
-/// Of initial states that are expressions of parameters.
+/// Of initial states, and rates, that are expressions of parameters.
 void Parameters::derive_initial() {
+  const SimulationSpec& spec = problem_.spec();
   const Model& model = problem_.model();
   const Active& active = problem_.active();
   Graph& graph = *model.graph;
+  std::vector<std::string> arrays;  // of the first state
   std::vector<Expr> free, multipliers;
+  const auto add = [&](const std::string& array, Expr given, bool is_free, const std::string& multiplier) {
+    arrays.push_back(array);
+    initial_.value.outputs.push_back({array, given});
+    free.push_back(is_free ? given : graph.constant(0.0));
+    multipliers.push_back(graph.field(multiplier));
+  };
   for (std::size_t f = 0; f < model.fields.size(); ++f) {
-    const Expr given = problem_.spec().initial[f];
-    initial_.value.outputs.push_back({StageNames::stage(model.fields[f], 1), given});
-    const bool is_given = !is_unknown_initial(model.fields[f]) && !model.is_constrained(f);
-    free.push_back(is_given ? given : graph.constant(0.0));
-    multipliers.push_back(graph.field(StageNames::lambda(model.fields[f])));
+    const std::string &name = model.fields[f], array = StageNames::stage(name, 1), lambda = StageNames::lambda(name);
+    add(array, spec.initial[f], !is_unknown(Unknown::Kind::initial, name) && !model.is_constrained(f), lambda);
+    if (!spec.rates.empty())
+      add(StageNames::before(array), spec.rates[f], !is_unknown(Unknown::Kind::rate, name), StageNames::before(lambda));
   }
   const Adjoint own = adjoint(free, multipliers, active.parameter_fields, active.scalars);
   for (std::size_t p = 0; p < active.scalars.size(); ++p)
@@ -75,8 +81,8 @@ void Parameters::derive_initial() {
   for (const std::string& name : active.scalars) seeds.push_back({false, name, StageNames::dot(name)});
   for (const std::string& name : active.parameter_fields) seeds.push_back({true, name, StageNames::dot(name)});
   const std::vector<Expr> dots = tangent(free, seeds);
-  for (std::size_t f = 0; f < model.fields.size(); ++f)
-    initial_.tangent.outputs.push_back({StageNames::dot(StageNames::stage(model.fields[f], 1)), dots[f]});
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    initial_.tangent.outputs.push_back({StageNames::dot(arrays[i]), dots[i]});
   for (KernelSpec* kernel : {&initial_.value, &initial_.adjoint, &initial_.tangent}) *kernel = fused(*kernel);
 }
 
@@ -132,7 +138,7 @@ void Parameters::make_sums() {
   }
 }
 
-void Parameters::begin(double* state) {
+void Parameters::begin(StateBlocks state) {
   const Model& model = problem_.model();
   write_scalars(problem_.spec().scalar_values);
   for (std::size_t i = 0; i < model.parameter_fields.size(); ++i) {
@@ -142,8 +148,9 @@ void Parameters::begin(double* state) {
   problem_.stepper().parameters_changed(problem_.tables(), false);
   write_initial(state);
   for (const Unknown& u : problem_.spec().unknowns) {
-    if (u.kind == Unknown::Kind::initial) {
-      auto place = std::make_unique<InitialField>(memory_, place_of(model.fields, u.name));
+    if (u.is_of_state()) {
+      const bool is_rate = u.kind == Unknown::Kind::rate;
+      auto place = std::make_unique<InitialField>(memory_, place_of(model.fields, u.name), is_rate);
       initial_fields_.push_back(place.get());
       places_.push_back(std::move(place));
     } else {
@@ -208,7 +215,7 @@ std::int64_t Parameters::bytes() const {
   return static_cast<std::int64_t>(numbers * sizeof(double));
 }
 
-void Parameters::write_initial(double* state) {
+void Parameters::write_initial(StateBlocks state) {
   problem_.tables().bind_state(problem_.symbols().first, state);
   if (host_side_) {
     evaluate_on_host(state);
@@ -219,7 +226,7 @@ void Parameters::write_initial(double* state) {
   problem_.stepper().begin(problem_.tables(), start(), state);
 }
 
-void Parameters::evaluate_on_host(double* state) {
+void Parameters::evaluate_on_host(StateBlocks state) {
   const Model& model = problem_.model();
   const Layout& layout = problem_.grid().layout();
   Machine& machine = problem_.machine();
@@ -229,9 +236,12 @@ void Parameters::evaluate_on_host(double* state) {
       tables.scalar(symbol) = problem_.tables().scalar(symbol);
   for (const int symbol : memory_.symbols.fields)
     machine.copy(tables.field(symbol) - layout.origin, problem_.tables().field(symbol) - layout.origin, layout.size);
-  tables.bind_state(problem_.symbols().first, host_side_->state.data());
+  const StateBlocks here = problem_.shape().blocks(host_side_->state.data());
+  tables.bind_state(problem_.symbols().first, here);
   tables.launch(first_library_[0], problem_.grid().interior());
-  machine.copy(state, host_side_->state.data(), host_side_->state.size());
+  const std::int64_t count = problem_.block_doubles();
+  machine.copy(state.now, here.now, count);
+  if (state.before != nullptr) machine.copy(state.before, here.before, count);
 }
 
 /// As many blocks as there are unknowns, each as long as its values on this rank.
@@ -257,8 +267,8 @@ StepTime Parameters::start() const {
   return {problem_.spec().from, problem_.spec().step, 0};
 }
 
-void Parameters::write_initial_direction(double* state, double* direction) {
-  problem_.machine().clear(direction, problem_.state_doubles());
+void Parameters::write_initial_direction(StateBlocks state, StateBlocks direction) {
+  problem_.clear(direction);
   problem_.tables().bind_state(problem_.symbols().dot_first, direction);
   if (initial_.run_tangent) problem_.tables().launch(initial_.run_tangent, problem_.grid().interior());
   for (const InitialField* field : initial_fields_) field->write_direction();

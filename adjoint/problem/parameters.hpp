@@ -24,7 +24,7 @@ class Parameters {
   /// Allocates, compiles, and gives all parameters the values that the spec says. Collective.
   void prepare();
   /// Takes the unknowns' first values, once steps are prepared. @param state room for an initial state. Collective.
-  void begin(double* state);
+  void begin(StateBlocks state);
   /// Takes other values that are known, and keeps those of unknowns. Collective.
   void give(const GivenValues& given);
   const UnknownValues& values() const { return values_; }
@@ -34,12 +34,12 @@ class Parameters {
   std::int64_t bytes() const;
 
   /// The initial state, ghosts excepted. It is bound as what a step begins with.
-  void write_initial(double* state);
+  void write_initial(StateBlocks state);
   /// Sets the directions of parameters. @param direction must outlive the tangent sweep. Collective. @throws InputError
   /// as set() does.
   void set_direction(const UnknownValues& direction);
   /// @param state the initial one. @param direction gets its direction.
-  void write_initial_direction(double* state, double* direction);
+  void write_initial_direction(StateBlocks state, StateBlocks direction);
   /// Those that terms read at a time.
   void bind_directions_at(double t);
 
@@ -85,8 +85,8 @@ class Parameters {
   void exchange(int symbol);
   StepTime start() const;
   void require_sizes(const UnknownValues& given, const char* what) const;
-  void evaluate_on_host(double* state);
-  bool is_unknown_initial(const std::string& field) const;
+  void evaluate_on_host(StateBlocks state);
+  bool is_unknown(Unknown::Kind kind, const std::string& field) const;
 
   Discretisation& problem_;
   ParameterMemory memory_;

@@ -9,6 +9,7 @@
 #include "adjoint/objective/term_kinds.hpp"
 #include "runtime/nearest_name.hpp"
 #include "solvers/equations/constraint_structure.hpp"
+#include "solvers/equations/derive.hpp"
 #include "solvers/equations/discretise.hpp"
 #include "solvers/equations/interpret.hpp"
 #include "solvers/equations/parser.hpp"
@@ -42,11 +43,16 @@ class ProblemReader {
       start.random = Scope::Random::of_cell;
       spec_.initial.push_back(expression(s.initial, start));
       spec_.names.initial.push_back("the initial value of " + s.name + placed(s.initial));
+      const Text rate = s.rate.value_or(Text{"0", s.place});
+      spec_.rates.push_back(expression(rate, start));
+      spec_.names.rates.push_back("the initial rate of " + s.name + placed(rate));
       const EquationText* const equation = equation_of(s.name);
       if (equation == nullptr)
         throw InputError(s.place, "state '" + s.name + "' has no equation dt(" + s.name + ") or zero(" + s.name + ")");
+      require_rate_of(s, *equation);
       read_equation(*equation);
     }
+    require_one_order();
     require_constraints_that_fix();
     read_walls();
     spec_.method = problem_.time.method;
@@ -83,9 +89,72 @@ class ProblemReader {
     return found == problem_.equations.end() ? nullptr : &*found;
   }
 
+  static void require_rate_of(const StateText& state, const EquationText& equation) {
+    if (state.rate && !equation.is_second_order)
+      throw InputError(state.rate->place, "state." + state.name + ".rate is for equations of second order, dtt(" +
+                                              state.name + "), and this one is " + equation.name());
+  }
+
+  /// Steps take all equations in one way.
+  void require_one_order() {
+    Model& model = spec_.model;
+    const auto of_order = [&](bool second) {
+      return std::ranges::find(problem_.equations, second, &EquationText::is_second_order);
+    };
+    const auto first = of_order(false), second = of_order(true);
+    model.is_second_order = second != problem_.equations.end();
+    if (!model.is_second_order) {
+      spec_.rates.clear();
+      model.damping.clear();
+    } else if (first != problem_.equations.end()) {
+      throw InputError(first_of(*first).place, first->name() + " beside " + second->name() +
+                                                   ": equations are all of second order, dtt(...), or none is");
+    }
+  }
+
+  /// The next field's: what damps is taken out of it.
+  void read_second_order(const EquationText& equation) {
+    Model& model = spec_.model;
+    Scope scope = full_scope();
+    scope.rates = {equation.field};
+    const Text& text = equation.right_hand_side;
+    const Expr whole = expression(text, scope), zero = graph_.constant(0.0);
+    const std::string rate = Model::rate(equation.field);
+    const int symbol = graph_.field_index(rate);
+    const auto reads_rate = [&](Expr e) {
+      const std::vector<Reach> all = reach({e});
+      return symbol >= 0 && symbol < std::ssize(all) && all[static_cast<std::size_t>(symbol)].read;
+    };
+    Expr damping = zero, rest = whole;
+    if (reads_rate(whole)) {
+      const Reach rates = reach({whole})[static_cast<std::size_t>(symbol)];
+      damping = adjoint({whole}, {graph_.constant(1.0)}, {rate}, {}).fields[0];
+      if (rates.depth != std::array<int, 3>{0, 0, 0} || reads_rate(damping) || reads_neighbours(damping))
+        throw InputError(text.place, rate + " may damp " + equation.name() +
+                                         ": a factor of parameters, fields and coordinates in the cell itself times " +
+                                         rate + ", which is not what this is");
+      rest = substitute(
+          {whole}, [&](const Node& node) { return node.op == Op::field && node.symbol == symbol ? zero : Expr(); })[0];
+    }
+    model.right_hand_sides.push_back(rest);
+    model.damping.push_back(damping);
+    model.places.push_back(text.place);
+    model.constrained.push_back(false);
+    model.balanced.push_back(false);
+    model.explicit_parts.emplace_back();
+    model.implicit_parts.emplace_back();
+    spec_.names.equations.push_back(equation.name() + placed(text));
+  }
+
+  static bool reads_neighbours(Expr e) {
+    return std::ranges::any_of(reach({e}), [](const Reach& r) { return r.depth != std::array<int, 3>{0, 0, 0}; });
+  }
+
   /// The next field's.
   void read_equation(const EquationText& equation) {
+    if (equation.is_second_order) return read_second_order(equation);
     Model& model = spec_.model;
+    model.damping.emplace_back();
     Expr factor = graph_.constant(1.0);
     if (equation.mass) {
       Scope scope = point_scope({});
@@ -386,13 +455,18 @@ class ProblemReader {
   Unknown::Kind kind_of(const UnknownText& u) const {
     const auto is_it = [&](const auto& named) { return named.name == u.name; };
     const auto p = std::find_if(problem_.parameters.begin(), problem_.parameters.end(), is_it);
-    const bool is_there =
-        u.initial ? std::any_of(problem_.state.begin(), problem_.state.end(), is_it) : p != problem_.parameters.end();
-    if (!is_there) throw InputError(u.place, "unknown '" + u.label() + "' is neither a parameter nor initial(state)");
+    const bool is_there = u.is_of_state() ? std::any_of(problem_.state.begin(), problem_.state.end(), is_it)
+                                          : p != problem_.parameters.end();
+    if (!is_there)
+      throw InputError(u.place, "unknown '" + u.label() + "' is neither a parameter nor initial(state) or rate(state)");
+    if (u.rate && !spec_.model.is_second_order)
+      throw InputError(u.place,
+                       "unknown 'rate(" + u.name + ")' needs an equation of second order, dtt(" + u.name + ")");
     if (u.initial && equation_of(u.name)->is_constraint)
       throw InputError(u.place, "'" + u.name + "' follows from the others by zero(" + u.name +
                                     "): its initial value cannot be unknown");
     if (u.initial) return Unknown::Kind::initial;
+    if (u.rate) return Unknown::Kind::rate;
     if (p->kind == ParameterText::Kind::scalar) return Unknown::Kind::scalar;
     return p->kind == ParameterText::Kind::series ? Unknown::Kind::series : Unknown::Kind::field;
   }

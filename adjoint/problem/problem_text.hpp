@@ -67,6 +67,7 @@ struct StateText {
   std::string name;
   Text initial;  ///< of a field that a constraint fixes: the first guess
   SourcePlace place = {};
+  std::optional<Text> rate = {};  ///< the first derivative in time, of a field whose equation is of second order
 };
 
 struct FunctionText {
@@ -75,7 +76,7 @@ struct FunctionText {
   Text body;
 };
 
-/// The equation of a state: M dt(field) = E, or 0 = E.
+/// The equation of a state: M dt(field) = E, dtt(field) = E, or 0 = E.
 struct EquationText {
   std::string field;
   Text right_hand_side = {};  ///< E, where it is one expression
@@ -84,9 +85,10 @@ struct EquationText {
   std::optional<Text> mass = {};           ///< M, of parameters and coordinates; without: 1
   bool is_constraint = false;              ///< 0 = E
   bool is_balanced = false;                ///< Model::balanced
+  bool is_second_order = false;            ///< dtt(field) = E, in which dt(field) may damp
   bool has_parts() const { return explicit_part || implicit_part; }
-  /// "dt(u)" or "zero(u)"
-  std::string name() const { return (is_constraint ? "zero(" : "dt(") + field + ")"; }
+  /// "dt(u)", "dtt(u)" or "zero(u)"
+  std::string name() const { return (is_constraint ? "zero(" : is_second_order ? "dtt(" : "dt(") + field + ")"; }
 };
 
 struct TimeText {
@@ -131,10 +133,12 @@ struct TermText {
 
 /// What derivatives are taken by.
 struct UnknownText {
-  std::string name;      ///< parameter, or state for initial(...)
+  std::string name;      ///< parameter, or state for initial(...) and rate(...)
   bool initial = false;  ///< initial(name)
   SourcePlace place = {};
-  std::string label() const { return initial ? "initial(" + name + ")" : name; }
+  bool rate = false;  ///< rate(name)
+  bool is_of_state() const { return initial || rate; }
+  std::string label() const { return initial ? "initial(" + name + ")" : rate ? "rate(" + name + ")" : name; }
 };
 
 struct ProblemText {

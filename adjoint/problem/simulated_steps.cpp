@@ -18,7 +18,7 @@ SimulatedSteps::SimulatedSteps(Discretisation& problem, Parameters& parameters, 
       states_(states),
       watch_(problem, states),
       tried_(problem, states),
-      adjoints_(problem.differentiates() ? 2 : 0, problem.state_doubles(), problem.machine()),
+      adjoints_(problem.differentiates() ? 2 * problem.shape().levels : 0, problem.block_doubles(), problem.machine()),
       is_batched_(gains_by_batches()) {
   if (problem.jumping() != nullptr)
     problem.jumping()->add_to_adjoints([this](StepTime step, double* after, double* lambda) {
@@ -48,13 +48,14 @@ bool SimulatedSteps::end_is_open() const {
 }
 
 void SimulatedSteps::reserve_adjoints() {
-  if (!lambda_) lambda_ = adjoints_.acquire();
-  if (!lambda_next_) lambda_next_ = adjoints_.acquire();
+  for (Buffer* lambda : {&lambda_, &lambda_next_})
+    if (!*lambda) *lambda = adjoints_.acquire_levels(problem_.shape().levels);
 }
 
 Buffer SimulatedSteps::initial_state() {
+  if (const std::string unstable = problem_.instability(); !unstable.empty()) throw NumericsError(unstable);
   Buffer state = states_.acquire();
-  parameters_.write_initial(state.data());
+  parameters_.write_initial(state.blocks());
   return state;
 }
 
@@ -69,22 +70,22 @@ void SimulatedSteps::observe(std::int64_t k, const Buffer& state, bool recorded)
   if (!has_fixed_end_) decide(k, state, recorded);
   watch_.look_at(k, state);
   if (objective_.may_count_at(k, time_)) {
-    const auto show = [&](const Moment& moment, double* seen) {
+    const auto show = [&](const Moment& moment, StateBlocks seen) {
       objective_.observe(moment, [&] { tables_.bind_state(problem_.symbols().between, seen); });
     };
     const Moment moment = time_.moment(k);
     const bool jumps = jumps_at(k), breaks = jumps || moment.is_switch;
-    show(breaks ? moment.before_break() : moment, state.data());
+    show(breaks ? moment.before_break() : moment, state.blocks());
     if (breaks && !moment.is_last)
       show(moment.after_break(),
-           jumps ? problem_.jumping()->after(tables_, time_.step(k), state.data()) : state.data());
+           jumps ? StateBlocks(problem_.jumping()->after(tables_, time_.step(k), state.data())) : state.blocks());
   }
-  if (observer_ != nullptr) (*observer_)(k, time_.time(k), state.data());
+  if (observer_ != nullptr) (*observer_)(k, time_.time(k), state.blocks());
 }
 
-void SimulatedSteps::take_step(std::int64_t k, double* state, double* next) {
-  if (spans_ != nullptr) return stepper_.spans()->step(tables_, span(k), state, next);
-  stepper_.step(tables_, time_.step(k), state, next);
+void SimulatedSteps::take_step(std::int64_t k, const Buffer& state, const Buffer& next) {
+  if (spans_ != nullptr) return stepper_.spans()->step(tables_, span(k), state.data(), next.data());
+  stepper_.step(tables_, time_.step(k), state.blocks(), next.data());
 }
 
 Buffer SimulatedSteps::advance(std::int64_t k, const Buffer& state, bool first) {
@@ -93,8 +94,8 @@ Buffer SimulatedSteps::advance(std::int64_t k, const Buffer& state, bool first) 
   if (first && tried_.is(k, state)) {
     next = tried_.take(nullptr);
   } else {
-    next = states_.acquire();
-    batched([&] { take_step(k, state.data(), next.data()); });
+    next = states_.acquire_after(state);
+    batched([&] { take_step(k, state, next); });
   }
   if (first) observe(state_at(k + 1), next, false);
   return next;
@@ -102,7 +103,7 @@ Buffer SimulatedSteps::advance(std::int64_t k, const Buffer& state, bool first) 
 
 Buffer SimulatedSteps::record_step(std::int64_t k, const Buffer& state, bool wanted, StepRecord& record) {
   Buffer next;
-  if (wanted || spans_ != nullptr) next = states_.acquire();
+  if (wanted || spans_ != nullptr) next = states_.acquire_after(state);
   record.reset();  // before the next is taken
   record.base = state;
   if (spans_ != nullptr) {
@@ -111,7 +112,7 @@ Buffer SimulatedSteps::record_step(std::int64_t k, const Buffer& state, bool wan
   }
   states_.acquire_stages(record);
   batched([&] {
-    stepper_.record(tables_, time_.step(k), state.data(), next ? next.data() : nullptr, states_.stages_of(record));
+    stepper_.record(tables_, time_.step(k), state.blocks(), next ? next.data() : nullptr, states_.stages_of(record));
   });
   return next;
 }
@@ -132,22 +133,23 @@ void SimulatedSteps::look_at_parameters(bool with_adjoint) {
   Moment end;
   end.is_last = true;
   const Buffer state = initial_state();
-  objective_.observe(end, [&] { tables_.bind_state(problem_.symbols().between, state.data()); });
+  objective_.observe(end, [&] { tables_.bind_state(problem_.symbols().between, state.blocks()); });
   if (!with_adjoint) return;
   reserve_adjoints();
-  problem_.machine().clear(lambda_.data(), problem_.state_doubles());
-  add_objective_adjoint(end, state.data(), lambda_.data());
+  problem_.clear(lambda_.blocks());
+  add_objective_adjoint(end, state.blocks(), lambda_.blocks());
 }
 
-void SimulatedSteps::add_objective_adjoint(std::int64_t k, double* state) {
+void SimulatedSteps::add_objective_adjoint(std::int64_t k, const Buffer& state) {
   if (!objective_.may_count_at(k, time_)) return;
   const Moment moment = time_.moment(k);
   const bool jumps = jumps_at(k), breaks = jumps || moment.is_switch;
-  if (breaks && !jumps && !moment.is_last) add_objective_adjoint(moment.after_break(), state, lambda_.data());
-  add_objective_adjoint(breaks ? moment.before_break() : moment, state, lambda_.data());
+  const StateBlocks seen = state.blocks(), lambda = lambda_.blocks();
+  if (breaks && !jumps && !moment.is_last) add_objective_adjoint(moment.after_break(), seen, lambda);
+  add_objective_adjoint(breaks ? moment.before_break() : moment, seen, lambda);
 }
 
-void SimulatedSteps::add_objective_adjoint(const Moment& moment, double* state, double* lambda) {
+void SimulatedSteps::add_objective_adjoint(const Moment& moment, StateBlocks state, StateBlocks lambda) {
   const auto bind = [&] {
     tables_.bind_state(problem_.symbols().between, state);
     tables_.bind_state(problem_.symbols().lambda, lambda);
@@ -156,16 +158,16 @@ void SimulatedSteps::add_objective_adjoint(const Moment& moment, double* state, 
 }
 
 void SimulatedSteps::turn(std::int64_t steps, const Buffer& last) {
-  problem_.machine().clear(lambda_.data(), problem_.state_doubles());
-  add_objective_adjoint(state_at(steps), last.data());
+  problem_.clear(lambda_.blocks());
+  add_objective_adjoint(state_at(steps), last);
   if (steps == 0) complete_initial_adjoint(last.data());
 }
 
 void SimulatedSteps::reverse_step(std::int64_t k, const StepRecord& record) {
   if (spans_ != nullptr)
     return stepper_.spans()->reverse(tables_, span(k), record.base.data(), lambda_.data(), lambda_next_.data());
-  stepper_.reverse(tables_, time_.step(k), record.base.data(), states_.stages_of(record), lambda_.data(),
-                   lambda_next_.data());
+  stepper_.reverse(tables_, time_.step(k), record.base.blocks(), states_.stages_of(record), lambda_.blocks(),
+                   lambda_next_.blocks());
 }
 
 void SimulatedSteps::reverse(std::int64_t k, const StepRecord& record) {
@@ -174,7 +176,7 @@ void SimulatedSteps::reverse(std::int64_t k, const StepRecord& record) {
       reverse_step(k, record);
       std::swap(lambda_, lambda_next_);
     });
-    add_objective_adjoint(state_at(k), record.base.data());
+    add_objective_adjoint(state_at(k), record.base);
     if (k == 0) complete_initial_adjoint(record.base.data());
   });
 }
@@ -201,7 +203,7 @@ void SimulatedSteps::save(BlockWriter& to, bool turned) const {
   to.archive().begin("adjoint");
   parameters_.save_sums(to);
   stepper_.save_sums(to);
-  states_.save(to, lambda_.data());
+  states_.save(to, lambda_.blocks());
   to.archive().end();
 }
 
@@ -215,19 +217,19 @@ void SimulatedSteps::restore(BlockReader& from, bool turned) {
   from.begin("adjoint");
   parameters_.restore_sums(from);
   stepper_.restore_sums(from);
-  states_.restore(from, lambda_.data());
+  states_.restore(from, lambda_.blocks());
   from.end();
 }
 
 /// What a run goes on with is looked at first: it would fail again.
 void SimulatedSteps::save_state(BlockWriter& to, std::int64_t k, const Buffer& state) {
   watch_.look_now(state_at(k), state);
-  states_.save(to, state.data());
+  states_.save(to, state.blocks());
 }
 
 Buffer SimulatedSteps::restore_state(BlockReader& from, std::int64_t k) {
   Buffer state = states_.acquire();
-  states_.restore(from, state.data());
+  states_.restore(from, state.blocks());
   watch_.go_on(k >= 0 ? state_at(k) : k, k >= 0 ? state : Buffer());
   return state;
 }
@@ -245,7 +247,7 @@ DerivativeSums SimulatedSteps::add_up() const {
 }
 
 UnknownValues SimulatedSteps::collect_gradient() {
-  tables_.bind_state(problem_.symbols().lambda, lambda_.data());
+  tables_.bind_state(problem_.symbols().lambda, lambda_.blocks());
   contribute("initial", [&] { parameters_.add_initial_adjoint(); });
   const DerivativeSums sums = add_up();
   const std::vector<Unknown>& unknowns = problem_.spec().unknowns;

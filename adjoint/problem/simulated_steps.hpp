@@ -14,7 +14,7 @@
 namespace hindsight {
 
 /// Called with every state of the first sweep; `state` is the padded state (Tables::bind_state).
-using StateObserver = std::function<void(std::int64_t k, double t, double* state)>;
+using StateObserver = std::function<void(std::int64_t k, double t, StateBlocks state)>;
 
 class SimulatedSteps final : public ReversibleSteps {
  public:
@@ -67,7 +67,7 @@ class SimulatedSteps final : public ReversibleSteps {
   /// Makes the memory of adjoints, unless it is there.
   void reserve_adjoints();
   /// The adjoint of a state, with which reversing begins or goes on.
-  double* adjoint() const { return lambda_.data(); }
+  StateBlocks adjoint() const { return lambda_.blocks(); }
   BrokenAdjoint& broken() { return broken_; }
   /// After a reverse sweep: adds up the derivatives of all ranks. @throws NumericsError that names the unknowns by
   /// which one is infinite or no number. Collective.
@@ -102,14 +102,14 @@ class SimulatedSteps final : public ReversibleSteps {
     const Spans::Span span = spans_->at(k);
     return {time_.step(span.first), span.count};
   }
-  void take_step(std::int64_t k, double* state, double* next);
+  void take_step(std::int64_t k, const Buffer& state, const Buffer& next);
   Buffer record_step(std::int64_t k, const Buffer& state, bool wanted, StepRecord& record);
   /// @param recorded whether the step that follows is to be recorded, if it is tried.
   void observe(std::int64_t k, const Buffer& state, bool recorded);
   void decide(std::int64_t k, const Buffer& state, bool recorded);
-  void add_objective_adjoint(std::int64_t k, double* state);
+  void add_objective_adjoint(std::int64_t k, const Buffer& state);
   void complete_initial_adjoint(double* state);
-  void add_objective_adjoint(const Moment& moment, double* state, double* lambda);
+  void add_objective_adjoint(const Moment& moment, StateBlocks state, StateBlocks lambda);
   /// The state that a run ends with does not jump.
   bool jumps_at(std::int64_t k) const {
     return problem_.jumping() != nullptr && k != time_.steps() && problem_.jumping()->jumps_at(k);

@@ -28,7 +28,9 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   });
   {
     const Buffer first = states_->acquire();
-    parameters_->begin(first.data());
+    parameters_->begin(first.blocks());
+    if (const std::string unstable = problem_->instability(); !unstable.empty())
+      throw InputError(spec_.time_place, unstable);
     problem_->stepper().warm_up(problem_->tables(), {spec_.from, spec_.step, 0}, expected_steps(), first.data());
   }
   find_spans();
@@ -59,7 +61,7 @@ void Simulation::find_spans() {
 std::int64_t Simulation::span_bytes() const {
   if (!spans_) return 0;
   const std::int64_t buffers = States::buffers(*problem_, spans_->count());
-  return Memory::bytes_of(buffers * spans_->longest() * problem_->state_doubles()) + Memory::most_stagger +
+  return Memory::bytes_of(buffers * spans_->longest() * problem_->block_doubles()) + Memory::most_stagger +
          buffers * state_table_bytes;
 }
 
@@ -69,6 +71,14 @@ bool Simulation::use_spans(bool wanted) {
   states_->set_span(spans_in_gradients_ != nullptr ? spans_->longest() : 1);
   grid().communicator().together([&] { reserve(0); });
   return spans_in_gradients_ != nullptr;
+}
+
+bool Simulation::keep_first_levels(bool wanted) {
+  if (!may_keep_first_levels()) return false;
+  const CountMemory counted(memory_);
+  states_->set_first_levels(wanted);
+  grid().communicator().together([&] { reserve(0); });
+  return wanted;
 }
 
 void Simulation::keep_factors(bool wanted) {
@@ -85,7 +95,8 @@ Simulation::~Simulation() {
 
 LeastMemory Simulation::least_memory() const {
   LeastMemory least;
-  least.states = States::buffers(*problem_, 0) + stepper().working_states() + (problem_->differentiates() ? 2 : 0);
+  const int adjoints = problem_->differentiates() ? 2 * stepper().levels() : 0;
+  least.states = States::buffers(*problem_, 0) + stepper().working_states() + adjoints;
   least.state_fields = std::ssize(spec_.model.fields);
   least.other_fields = parameters_->arrays() + std::ssize(spec_.model.graph->noises());
   return least;
@@ -101,7 +112,7 @@ std::vector<const KernelLibrary*> Simulation::libraries() const {
 WorkingBytes Simulation::working_bytes() const {
   const bool is_host = machine().is_host();
   std::int64_t lacking = states_->lacking_bytes();
-  if (problem_->wants().tangent) lacking += Memory::bytes_of(2 * problem_->state_doubles());
+  if (problem_->wants().tangent) lacking += Memory::bytes_of((1 + states_->levels()) * problem_->block_doubles());
   std::int64_t passing = std::max(grid_sum_bytes(grid()), parameters_->summed_fields() == 0 ? 0 : cells_bytes());
   const Layout& layout = grid().layout();
   for (std::size_t a = 0; a < 3 && !is_host && !spec_.model.walls.empty(); ++a)  // a wall's sums
@@ -126,22 +137,27 @@ std::int64_t Simulation::kept_bytes() const {
 }
 
 /// Never shrinks the pool to less than what steps need.
-void Simulation::reserve(std::int64_t units) {
+void Simulation::reserve(std::int64_t of_checkpoints) {
   const CountMemory counted(memory_);
   steps_->let_go();
-  if (states_->must_remake(units)) checkpoints_.reset();
-  states_->reserve(units);
+  if (states_->must_remake(of_checkpoints)) checkpoints_.reset();
+  states_->reserve(of_checkpoints);
 }
 
 void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers) {
   const Tier memory = memory_tier(machine());
-  std::int64_t buffers = tiers[index_of(memory)] == nullptr ? units : 0;
-  for (const SlotTier* tier : tiers) buffers += tier != nullptr ? tier->buffers() : 0;
+  std::int64_t buffers = tiers[index_of(memory)] == nullptr ? units * states_->unit_buffers() : 0;
+  for (const SlotTier* tier : tiers) buffers += tier != nullptr ? tier->buffers() * states_->levels() : 0;
   grid().communicator().together([&] { reserve(buffers); });
   const CountMemory counted(memory_);
   checkpoints_ = std::make_unique<Checkpoints>(memory, units, record_units(), states_->pool(), tiers,
-                                               grid().communicator(), spans_in_gradients_ != nullptr);
+                                               grid().communicator(), record_kind());
   steps_->reserve_adjoints();
+}
+
+Checkpoints::RecordKind Simulation::record_kind() const {
+  using enum Checkpoints::RecordKind;
+  return spans_in_gradients_ != nullptr ? trail : states_->unit_buffers() < states_->levels() ? first_level : state;
 }
 
 void Simulation::free_checkpoints() {
@@ -259,12 +275,12 @@ GradientResult Simulation::of_parameters() {
   return result;
 }
 
-void Simulation::walk(const std::function<bool(std::int64_t k, const double* state)>& visit) {
+void Simulation::walk(const std::function<bool(std::int64_t k, StateBlocks state)>& visit) {
   TimeLine& time = problem_->time();
   steps_->take(nullptr);
   Buffer state = steps_->initial_state();
   time.reopen();
-  for (std::int64_t k = 0; visit(k, state.data()) && k < time.steps(); ++k) {
+  for (std::int64_t k = 0; visit(k, state.blocks()) && k < time.steps(); ++k) {
     steps_->reach(k, state);
     state = steps_->advance(k, state, false);
   }
@@ -285,7 +301,7 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units, b
   steps_->take(spans_in_gradients_);
   Measurements measurements(*problem_, *states_, *steps_);
   units = measurements.units(units);
-  grid().communicator().together([&] { reserve(units); });
+  grid().communicator().together([&] { reserve(units * states_->unit_buffers()); });
   steps_->reserve_adjoints();
   StepSeconds seconds = measurements.steps(repeats, batch, units);
   if (rehearses) measurements.rehearse(seconds, repeats, batch, units);
@@ -293,7 +309,7 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units, b
 }
 
 TransferSeconds Simulation::measure(SlotTier& tier, std::int64_t slots) {
-  grid().communicator().together([&] { reserve(tier.buffers()); });
+  grid().communicator().together([&] { reserve(tier.buffers() * states_->levels()); });
   steps_->take(nullptr);
   return Measurements(*problem_, *states_, *steps_).transfers(tier, slots);
 }

@@ -69,6 +69,8 @@ class Simulation {
   /// Takes the values of another experiment, which differs_in_values_alone() from the spec; unknowns keep theirs.
   /// Collective.
   void give(const GivenValues& given);
+  /// Stepper::largest_step(). Collective.
+  double largest_step() { return problem_->stepper().largest_step(problem_->tables()); }
   /// Which terms of the objective count from now on.
   void count(Objective::Which terms) { problem_->objective().count(terms); }
   /// The terms that depend on parameters alone and, of a simulation with an adjoint, their derivatives; no step is
@@ -77,9 +79,12 @@ class Simulation {
   /// Owned cells of a parameter field (local cell (0,0,0)).
   const double* parameter_field(std::size_t i) const { return parameters_->field(i); }
 
-  /// Bytes of one state; of one stage record (with the state it starts from).
+  /// Bytes of one state; of one stage record (with the state it starts from, as far as it needs that).
   std::int64_t state_bytes() const { return problem_->state_bytes(); }
-  std::int64_t record_bytes() const { return state_bytes() * record_units(); }
+  std::int64_t record_bytes() const {
+    return may_keep_first_levels() ? problem_->shape().padded_bytes() / states_->levels()
+                                   : state_bytes() * record_units();
+  }
   /// The units of one state that a record of a step takes in memory.
   std::int64_t record_units() const { return 1 + states_->record_states(); }
   /// Host memory that is kept about each state in the memory that states are made in.
@@ -93,6 +98,10 @@ class Simulation {
   std::int64_t factor_units() const { return stepper().factor_states(); }
   /// Lets records hold them. No checkpoints may be reserved. Collective.
   void keep_factors(bool wanted);
+  /// Whether records need the first level alone of states of two levels.
+  bool may_keep_first_levels() const { return states_->levels() > 1 && stepper().reverses_first_level(); }
+  /// Lets checkpoints be such records, and no states. None may be reserved. @returns whether they are. Collective.
+  bool keep_first_levels(bool wanted);
   /// What gradients count as steps: spans, or steps.
   std::int64_t sweep_steps() const { return spans_in_gradients_ != nullptr ? spans_->count() : time().steps(); }
   /// Steps of the run in so many of them.
@@ -126,7 +135,7 @@ class Simulation {
   std::pair<double, double> tangent(const UnknownValues& direction, const SweepOptions& options = {});
   /// Takes steps from the initial state until `visit` has seen enough; neither objective nor condition of the end.
   /// @param visit called with the initial state and after each step; false: enough, on all ranks. Collective.
-  void walk(const std::function<bool(std::int64_t k, const double* state)>& visit);
+  void walk(const std::function<bool(std::int64_t k, StateBlocks state)>& visit);
 
   /// What the last sweep saw of observations, and when it ended.
   void save_observed(BlockWriter& to) const;
@@ -153,7 +162,8 @@ class Simulation {
   void find_spans();
   std::int64_t in_steps(std::int64_t parts, std::int64_t count) const;
   ProgressObserver progress_in_steps(const SweepOptions& options) const;
-  void reserve(std::int64_t units);
+  void reserve(std::int64_t of_checkpoints);
+  Checkpoints::RecordKind record_kind() const;
   void require_reserved(const Schedule& schedule) const;
   Buffer sweep_forward(ForwardSteps& steps, const SweepOptions& options);
   std::int64_t cells_bytes() const;

@@ -28,16 +28,20 @@ struct ParameterField {
 
 /// What messages call the expressions of a model: "dt(u) (case.yaml:4:13)".
 struct ExpressionNames {
-  std::vector<std::string> equations, initial;                   ///< parallel to model.fields
+  std::vector<std::string> equations, initial, rates;            ///< parallel to model.fields
   std::vector<std::array<std::array<std::string, 2>, 3>> walls;  ///< as model.walls
 };
 
 struct Unknown {
-  enum class Kind { scalar, series, field, initial };
+  enum class Kind { scalar, series, field, initial, rate };
   std::string name;
   Kind kind = Kind::scalar;
-  std::string label() const { return kind == Kind::initial ? "initial(" + name + ")" : name; }
-  bool is_field() const { return kind == Kind::field || kind == Kind::initial; }
+  std::string label() const {
+    return kind == Kind::initial ? "initial(" + name + ")" : kind == Kind::rate ? "rate(" + name + ")" : name;
+  }
+  /// Of cells of the state that a run begins with.
+  bool is_of_state() const { return kind == Kind::initial || kind == Kind::rate; }
+  bool is_field() const { return kind == Kind::field || is_of_state(); }
 };
 
 /// What cannot be computed on a device: "the term 'cube: q'".
@@ -66,6 +70,7 @@ struct SimulationSpec {
   std::vector<Series> series;                    ///< parallel to model.series
   std::vector<ParameterField> parameter_fields;  ///< parallel to model.parameter_fields
   std::vector<Expr> initial;  ///< parallel to model.fields; of scalars, parameter fields and coordinates
+  std::vector<Expr> rates;  ///< likewise, where equations are of second order: the first derivatives in time; or empty
   std::vector<Unknown> unknowns;
   TermSpecs terms;  ///< of the objective, in the order in which they are added up
   /// Terms that compute on the host alone, for messages.

@@ -9,10 +9,10 @@ namespace hindsight {
 States::States(const Discretisation& problem)
     : problem_(problem), stages_(static_cast<std::size_t>(problem.stepper().record_states()), nullptr) {}
 
-std::int64_t States::buffers(const Discretisation& problem, std::int64_t units) {
+std::int64_t States::buffers(const Discretisation& problem, std::int64_t of_checkpoints) {
   const std::int64_t record = problem.differentiates() ? problem.stepper().record_states() : 0;
   const std::int64_t tried = problem.time().tries_steps() ? 1 + record : 0;  // with what is recorded of it
-  return live_states + record + tried + units;
+  return live_buffers(problem.stepper().levels()) + record + tried + of_checkpoints;
 }
 
 std::int64_t States::lacking_bytes() const {
@@ -22,15 +22,15 @@ std::int64_t States::lacking_bytes() const {
   return bytes;
 }
 
-bool States::must_remake(std::int64_t units) const {
-  const std::int64_t count = buffers(problem_, units);
-  return pool_doubles_ != doubles() || (count_ != count && !(units == 0 && count_ > count));
+bool States::must_remake(std::int64_t of_checkpoints) const {
+  const std::int64_t count = buffers(problem_, of_checkpoints);
+  return pool_doubles_ != doubles() || (count_ != count && !(of_checkpoints == 0 && count_ > count));
 }
 
-void States::reserve(std::int64_t units) {
-  if (!must_remake(units)) return;
+void States::reserve(std::int64_t of_checkpoints) {
+  if (!must_remake(of_checkpoints)) return;
   pool_.reset();
-  count_ = buffers(problem_, units);
+  count_ = buffers(problem_, of_checkpoints);
   pool_doubles_ = doubles();
   pool_ = std::make_unique<Pool>(count_, pool_doubles_, problem_.machine());
 }
@@ -91,32 +91,38 @@ void set_values(const StateArray& array, const std::vector<double>& values, doub
 
 }  // namespace
 
-/// Those of the stepper.
+/// Those of the stepper, which has one level then.
 std::span<const StateArray> States::own_arrays() const {
+  if (levels() > 1) return {};
   return std::span(problem_.shape().arrays).subspan(problem_.model().fields.size());
 }
 
-void States::save(BlockWriter& to, const double* state) const {
+std::vector<double*> States::cells_of(StateBlocks state) const {
   const Layout& layout = problem_.grid().layout();
-  for (std::size_t f = 0; f < problem_.model().fields.size(); ++f)
-    to.cells(state + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+  std::vector<double*> cells;
+  for (double* const block : {state.now, state.before})
+    for (std::size_t f = 0; f < problem_.model().fields.size() && block != nullptr; ++f)
+      cells.push_back(block + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+  return cells;
+}
+
+void States::save(BlockWriter& to, StateBlocks state) const {
+  for (const double* cells : cells_of(state)) to.cells(cells);
   if (own_arrays().empty()) return;
-  const HostView view(problem_.machine(), state, problem_.state_doubles());
+  const HostView view(problem_.machine(), state, problem_.block_doubles());
   for (const StateArray& array : own_arrays()) to.block(box_of(array), values_of(array, view.data()));
 }
 
-void States::restore(BlockReader& from, double* state) const {
-  const Layout& layout = problem_.grid().layout();
-  for (std::size_t f = 0; f < problem_.model().fields.size(); ++f)
-    from.cells(state + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+void States::restore(BlockReader& from, StateBlocks state) const {
+  for (double* cells : cells_of(state)) from.cells(cells);
   if (own_arrays().empty()) return;
-  std::vector<double> host = problem_.machine().values(state, problem_.state_doubles());
+  std::vector<double> host = problem_.machine().values(state, problem_.block_doubles());
   for (const StateArray& array : own_arrays()) {
     std::vector<double> values(static_cast<std::size_t>(array.count()));
     from.block(box_of(array), values);
     set_values(array, values, host.data());
   }
-  problem_.machine().copy(state, host.data(), problem_.state_doubles());
+  problem_.machine().copy(state, host.data(), problem_.block_doubles());
 }
 
 namespace {
@@ -126,6 +132,7 @@ std::vector<double*> buffers_of(std::span<const StepRecord> records, std::size_t
   std::vector<double*> all;
   for (const StepRecord& record : records) {
     if (record.base) all.push_back(record.base.data());
+    if (record.base.has_before()) all.push_back(record.base.blocks().before);
     if (!record.stages) continue;
     all.resize(all.size() + stages);
     record.stages.data(all.data() + all.size() - stages);
@@ -155,6 +162,7 @@ void States::save_records(const KeepPiece& keep, std::span<const StepRecord> rec
       for (const StepRecord& record : records) {
         if (begin > 0) break;  // the first piece says what there is
         to.archive().write(static_cast<bool>(record.base));
+        to.archive().write(record.base.has_before());
         to.archive().write(static_cast<bool>(record.stages));
       }
       visit_arrays(begin, std::min(all, begin + piece_of_records), length,
@@ -172,7 +180,8 @@ void States::restore_records(const ReadPiece& read, std::span<StepRecord> record
     read([&](BlockReader& from) {
       if (begin == 0) {
         for (StepRecord& record : records) {
-          if (from.get<bool>()) record.base = acquire();
+          const bool is_there = from.get<bool>(), has_before = from.get<bool>();
+          if (is_there) record.base = pool_->acquire_levels(has_before ? 2 : 1);
           if (from.get<bool>()) acquire_stages(record);
         }
         buffers = buffers_of(records, stages_.size());

@@ -8,21 +8,21 @@ TangentSteps::TangentSteps(Discretisation& problem, Parameters& parameters, Stat
       parameters_(parameters),
       states_(states),
       steps_(steps),
-      dots_(2, problem.state_doubles(), problem.machine()),
-      dot_(dots_.acquire()) {
+      dots_(1 + problem.shape().levels, problem.block_doubles(), problem.machine()),
+      dot_(dots_.acquire_levels(problem.shape().levels)) {
   parameters_.set_direction(direction);
   problem_.stepper().parameters_changed(problem_.tables(), true);
 }
 
 Buffer TangentSteps::initial_state() {
   Buffer state = steps_.initial_state();
-  parameters_.write_initial_direction(state.data(), dot_.data());
+  parameters_.write_initial_direction(state.blocks(), dot_.blocks());
   return state;
 }
 
 void TangentSteps::differentiate(std::int64_t k, const Buffer& state) {
   Tables& tables = problem_.tables();
-  const auto differentiate = [&](const Moment& moment, double* u, double* du) {
+  const auto differentiate = [&](const Moment& moment, StateBlocks u, StateBlocks du) {
     tables.bind_state(problem_.symbols().between, u);
     tables.bind_state(problem_.symbols().dot_between, du);
     parameters_.bind_directions_at(moment.reads_at);
@@ -31,13 +31,14 @@ void TangentSteps::differentiate(std::int64_t k, const Buffer& state) {
   const Moment moment = problem_.time().moment(k);
   JumpingStepper* const jumping = problem_.jumping();
   const bool jumps = jumping != nullptr && !moment.is_last && jumping->jumps_at(k);
-  if (!jumps && !moment.is_switch) return differentiate(moment, state.data(), dot_.data());
-  differentiate(moment.before_break(), state.data(), dot_.data());
+  const StateBlocks u = state.blocks(), du = dot_.blocks();
+  if (!jumps && !moment.is_switch) return differentiate(moment, u, du);
+  differentiate(moment.before_break(), u, du);
   if (moment.is_last) return;
-  if (!jumps) return differentiate(moment.after_break(), state.data(), dot_.data());
+  if (!jumps) return differentiate(moment.after_break(), u, du);
   const StepTime step = problem_.time().step(k);
-  double* const after = jumping->after(tables, step, state.data());
-  differentiate(moment.after_break(), after, jumping->tangent_after(tables, step, state.data(), dot_.data()));
+  double* const after = jumping->after(tables, step, u);
+  differentiate(moment.after_break(), after, jumping->tangent_after(tables, step, u, du));
 }
 
 Buffer TangentSteps::advance(std::int64_t k, const Buffer& state, bool first) {
@@ -45,9 +46,10 @@ Buffer TangentSteps::advance(std::int64_t k, const Buffer& state, bool first) {
   Buffer next = steps_.record(k, state, first, true, record);
   differentiate(k, state);
   Buffer next_dot = dots_.acquire();
+  if (dot_.has_before()) next_dot.set_before(dot_);
   steps_.batched([&] {
-    problem_.stepper().tangent(problem_.tables(), problem_.time().step(k), record.base.data(),
-                               states_.stages_of(record), dot_.data(), next_dot.data());
+    problem_.stepper().tangent(problem_.tables(), problem_.time().step(k), record.base.blocks(),
+                               states_.stages_of(record), dot_.blocks(), next_dot.data());
   });
   dot_ = next_dot;
   return next;
@@ -55,12 +57,12 @@ Buffer TangentSteps::advance(std::int64_t k, const Buffer& state, bool first) {
 
 void TangentSteps::save(BlockWriter& to, bool turned) const {
   steps_.save(to, turned);
-  states_.save(to, dot_.data());
+  states_.save(to, dot_.blocks());
 }
 
 void TangentSteps::restore(BlockReader& from, bool turned) {
   steps_.restore(from, turned);
-  states_.restore(from, dot_.data());
+  states_.restore(from, dot_.blocks());
 }
 
 }  // namespace hindsight

@@ -71,12 +71,16 @@ class FieldPlace final : public UnknownPlace {
 
 }  // namespace
 
+double* InitialField::cells(const LevelSymbols& symbols) const {
+  return memory_.problem.tables().field((is_rate_ ? symbols.before : symbols.now)[field_]);
+}
+
 std::vector<double> InitialField::first_values() {
-  Discretisation& problem = memory_.problem;
-  const std::vector<double> cells = unpadded(problem.grid(), problem.tables().field(problem.symbols().first[field_]));
+  const Discretisation& problem = memory_.problem;
+  const std::vector<double> values = unpadded(problem.grid(), cells(problem.symbols().first));
   values_ = Memory(problem.grid().interior().cells());
-  set(cells);
-  return cells;
+  set(values);
+  return values;
 }
 
 void InitialField::set(const std::vector<double>& values) {
@@ -85,18 +89,18 @@ void InitialField::set(const std::vector<double>& values) {
 
 std::vector<double> InitialField::derivative(const DerivativeSums&) const {
   const Discretisation& problem = memory_.problem;
-  return unpadded(problem.grid(), problem.tables().field(problem.symbols().lambda[field_]));
+  return unpadded(problem.grid(), cells(problem.symbols().lambda));
 }
 
 void InitialField::write_values() const {
   const Discretisation& problem = memory_.problem;
   if (values_.size() == 0) return;
-  unpack_cells(problem.grid(), values_.data(), problem.tables().field(problem.symbols().first[field_]));
+  unpack_cells(problem.grid(), values_.data(), cells(problem.symbols().first));
 }
 
 void InitialField::write_direction() const {
   const Discretisation& problem = memory_.problem;
-  unpack_cells(problem.grid(), direction_->data(), problem.tables().field(problem.symbols().dot_first[field_]));
+  unpack_cells(problem.grid(), direction_->data(), cells(problem.symbols().dot_first));
 }
 
 std::unique_ptr<UnknownPlace> make_parameter_place(const Unknown& unknown, ParameterMemory& memory) {

@@ -44,10 +44,12 @@ class UnknownPlace {
   virtual std::vector<double> derivative(const DerivativeSums& sums) const = 0;
 };
 
-/// An unknown initial state of a field: of its cells, whatever expression the spec has for it.
+/// An unknown initial state of a field, or the rate that it begins with: of its cells, whatever expression the spec has
+/// for it. Rates are the level before of the first state.
 class InitialField final : public UnknownPlace {
  public:
-  InitialField(ParameterMemory& memory, std::size_t field) : memory_(memory), field_(field) {}
+  InitialField(ParameterMemory& memory, std::size_t field, bool is_rate)
+      : memory_(memory), field_(field), is_rate_(is_rate) {}
   std::vector<double> first_values() override;
   void set(const std::vector<double>& values) override;
   void set_direction(const std::vector<double>& direction) override { direction_ = &direction; }
@@ -57,8 +59,11 @@ class InitialField final : public UnknownPlace {
   void write_direction() const;
 
  private:
+  double* cells(const LevelSymbols& symbols) const;
+
   ParameterMemory& memory_;
   std::size_t field_;
+  bool is_rate_;
   Memory values_;  // owned cells
   const std::vector<double>* direction_ = nullptr;
 };

@@ -17,11 +17,7 @@ class Dependence {
       for (const Expr& e : term->reads()) look_at(e);
   }
 
-  bool reads(const Unknown& unknown) const {
-    return unknown.kind == Unknown::Kind::initial ? fields_.contains(unknown.name)
-           : unknown.kind == Unknown::Kind::field ? fields_.contains(unknown.name)
-                                                  : scalars_.contains(unknown.name);
-  }
+  bool reads(const Unknown& unknown) const { return (unknown.is_field() ? fields_ : scalars_).contains(unknown.name); }
 
  private:
   void look_at(Expr e) {
@@ -39,7 +35,11 @@ class Dependence {
     const auto f = static_cast<std::size_t>(found - spec_.model.fields.begin());
     if (is_new) {
       look_at(spec_.model.right_hand_sides[f]);
-      if (!is_unknown_at_first(name)) look_at(spec_.initial[f]);
+      if (!is_unknown(Unknown::Kind::initial, name)) look_at(spec_.initial[f]);
+      if (spec_.model.is_second_order) {
+        look_at(spec_.model.damping[f]);
+        if (!is_unknown(Unknown::Kind::rate, name)) look_at(spec_.rates[f]);
+      }
       for (const Jump& jump : spec_.jumps)
         for (const Jump::Assignment& assignment : jump.set)
           if (assignment.field == f) look_at(assignment.value);
@@ -55,9 +55,9 @@ class Dependence {
     for (const ModelWall& wall : spec_.model.walls[f][axis]) look_at(wall.value);
   }
 
-  bool is_unknown_at_first(const std::string& field) const {
+  bool is_unknown(Unknown::Kind kind, const std::string& field) const {
     return std::any_of(spec_.unknowns.begin(), spec_.unknowns.end(),
-                       [&](const Unknown& u) { return u.kind == Unknown::Kind::initial && u.name == field; });
+                       [&](const Unknown& u) { return u.kind == kind && u.name == field; });
   }
 
   const SimulationSpec& spec_;

@@ -13,8 +13,8 @@ constexpr std::int64_t always_forgiven = 3, one_in = 10;
 }  // namespace
 
 Checkpoints::Checkpoints(Tier memory, std::int64_t units, std::int64_t record_units, Pool& states,
-                         std::array<SlotTier*, tier_count> tiers, const Communicator& comm, bool trails)
-    : memory_(memory), record_units_(record_units), trails_(trails), states_(states), tiers_(tiers), comm_(comm) {
+                         std::array<SlotTier*, tier_count> tiers, const Communicator& comm, RecordKind kind)
+    : memory_(memory), record_units_(record_units), kind_(kind), states_(states), tiers_(tiers), comm_(comm) {
   const auto m = index_of(memory);
   if (tiers_[m] == nullptr) {
     kept_.resize(static_cast<std::size_t>(units));
@@ -143,8 +143,7 @@ void Checkpoints::save_places(BlockWriter& to, std::int64_t at_once, const KeepR
   };
   if (at_once > 0)
     each_slot(index_of(memory_), [&](Slot slot) {
-      const Kept& kept = kept_[static_cast<std::size_t>(slot.index)];
-      together.push_back({states_.share(kept.base), states_.share(kept.stages)});
+      together.push_back(share(kept_[static_cast<std::size_t>(slot.index)], held(slot).is_record != 0));
       if (std::ssize(together) == at_once) keep_these();
     });
   keep_these();
@@ -158,7 +157,7 @@ void Checkpoints::pass_over(const Action& action) {
     held(slot).is_lost = 1;
   };
   if (const auto* save = std::get_if<Save>(&action))
-    lose(save->slot, save->step, save->content == Content::record && (record_units_ > 1 || trails_));
+    lose(save->slot, save->step, save->content == Content::record && (record_units_ > 1 || kind_ != RecordKind::state));
   if (const auto* release = std::get_if<Release>(&action)) let_go(release->slot);
   if (const auto* move = std::get_if<Move>(&action)) {
     lose(move->to, step_of(move->from), held(move->from).is_record != 0);
@@ -210,8 +209,10 @@ void Checkpoints::restore_records(const std::vector<std::int64_t>& places, std::
       });
       for (std::size_t i = 0; i < group.size(); ++i) {
         if (!records[i].base) continue;  // it was lost then, on all ranks
-        kept_[static_cast<std::size_t>(group[i].index)] = {records[i].base.detach(), records[i].stages.detach()};
-        held(group[i]).is_lost = 0;
+        Held& now = held(group[i]);
+        kept_[static_cast<std::size_t>(group[i].index)] =
+            detach(records[i], now.is_record != 0 ? Content::record : Content::state);
+        now.is_lost = 0;
       }
     } catch (const ResourceError&) {
     }

@@ -18,7 +18,8 @@
 
 namespace hindsight {
 
-/// What reversing a step needs: the state it starts from and its stages.
+/// What reversing a step needs: the state it starts from and its stages. Where states have two levels there are no
+/// stages, and the first level alone may be all that is needed.
 struct StepRecord {
   Buffer base, stages;
   void reset() {
@@ -60,9 +61,9 @@ class Checkpoints {
     std::uint64_t is_inherited : 1 = 0;  // of a slow tier: an earlier process wrote it
   };
   static_assert(sizeof(Held) == 8);
-  /// References of a slot in memory.
+  /// References of a slot in memory; `more` are the stages of a record, or the level before of a state.
   struct Kept {
-    std::uint32_t base = Pool::none, stages = Pool::none;
+    std::uint32_t base = Pool::none, more = Pool::none;
   };
   /// Slots per one of the lost ones that are looked at together.
   static constexpr std::int64_t per_lost = 64;
@@ -73,12 +74,14 @@ class Checkpoints {
   static constexpr std::int64_t table_bytes = sizeof(Held) + sizeof(Kept) + lost_bytes;
   static constexpr std::int64_t slow_table_bytes = sizeof(Held) + lost_bytes;
 
+  /// What a record of one unit is: a state; a state with a trail behind it (SpanStepper); of a state of two levels the
+  /// first one alone.
+  enum class RecordKind { state, trail, first_level };
   /// @param memory that states are made in. @param units of one state there. @param record_units that a record with
-  /// stages takes. @param states gives the buffers that states are read back into; must outlive this. @param trails
-  /// whether a record of one unit is more than a state: there is a trail behind it (SpanStepper). @param tiers
+  /// stages takes. @param states gives the buffers that states are read back into; must outlive this. @param tiers
   /// null: references.
   Checkpoints(Tier memory, std::int64_t units, std::int64_t record_units, Pool& states,
-              std::array<SlotTier*, tier_count> tiers, const Communicator& comm, bool trails = false);
+              std::array<SlotTier*, tier_count> tiers, const Communicator& comm, RecordKind kind = RecordKind::state);
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
@@ -86,9 +89,9 @@ class Checkpoints {
   /// @param record of buffers of the pool. @param step of the state, or of the state that the record starts from.
   /// @throws TierIsFull
   void save(Slot slot, StepRecord record, std::int64_t step, Content content = Content::state) {
-    hold(slot, step, record.stages || (trails_ && content == Content::record));
+    hold(slot, step, record.stages || (kind_ != RecordKind::state && content == Content::record));
     if (tier_of(slot) == nullptr) {
-      kept_[static_cast<std::size_t>(slot.index)] = {record.base.detach(), record.stages.detach()};
+      kept_[static_cast<std::size_t>(slot.index)] = detach(record, content);
     } else {
       write(slot, record.base, step);
     }
@@ -97,8 +100,7 @@ class Checkpoints {
   StepRecord load(Slot slot) {
     if (held(slot).is_lost != 0) return {};
     if (tier_of(slot) != nullptr) return read(slot);
-    const Kept& kept = kept_[static_cast<std::size_t>(slot.index)];
-    return {states_.share(kept.base), states_.share(kept.stages)};
+    return share(kept_[static_cast<std::size_t>(slot.index)], held(slot).is_record != 0);
   }
   void release(Slot slot) {
     if (tier_of(slot) == nullptr) {
@@ -124,7 +126,8 @@ class Checkpoints {
   std::int64_t step_of(Slot slot) const { return held(slot).step; }
   /// Whether what a slot holds can be reversed.
   bool has_record(Slot slot) const {
-    return (record_units_ == 1 && !trails_) || (held(slot).is_record != 0 && tier_of(slot) == nullptr);
+    return (record_units_ == 1 && kind_ == RecordKind::state) ||
+           (held(slot).is_record != 0 && tier_of(slot) == nullptr);
   }
   /// Slots that are read ahead, over all tiers, at most.
   int prefetches() const;
@@ -179,7 +182,18 @@ class Checkpoints {
   std::int64_t units_of(const Held& slot) const { return slot.is_record != 0 ? record_units_ : 1; }
   void drop(Kept& kept) {
     states_.drop(std::exchange(kept.base, Pool::none));
-    states_.drop(std::exchange(kept.stages, Pool::none));
+    states_.drop(std::exchange(kept.more, Pool::none));
+  }
+  Kept detach(StepRecord& record, Content content) const {
+    const bool is_first_level = kind_ == RecordKind::first_level && content == Content::record;
+    if (is_first_level) record.base.drop_before();
+    const std::uint32_t more = record.stages ? record.stages.detach() : record.base.detach_before();
+    return {record.base.detach(), more};
+  }
+  /// Another reference to it. A record that is held as one has stages, if anything.
+  StepRecord share(const Kept& kept, bool is_record) const {
+    if (is_record) return {states_.share(kept.base), states_.share(kept.more)};
+    return {states_.share(kept.base, kept.more), {}};
   }
   void write(Slot slot, const Buffer& state, std::int64_t step);
   StepRecord read(Slot slot);
@@ -195,7 +209,7 @@ class Checkpoints {
 
   Tier memory_;
   std::int64_t record_units_;
-  bool trails_;
+  RecordKind kind_;
   Pool& states_;
   CountedVector<Kept> kept_;  // in memory, by reference
   std::array<CountedVector<Held>, tier_count> held_;

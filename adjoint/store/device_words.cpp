@@ -136,7 +136,7 @@ DeviceWords::DeviceWords(Words kind, const StateShape& shape, Machine& machine, 
       scales_(static_cast<std::size_t>(fields_of(shape))) {}
 
 bool DeviceWords::can_take(const StateShape& shape) {
-  return shape.is_uniform() && cells_of(shape) <= std::int64_t{1} << 31U;
+  return shape.levels == 1 && shape.is_uniform() && cells_of(shape) <= std::int64_t{1} << 31U;
 }
 
 std::int64_t DeviceWords::device_bytes(Words kind, const StateShape& shape) {

@@ -31,7 +31,7 @@ class DeviceWords {
   /// Per field, for the callers of bring() and take().
   double* scales() { return scales_.data(); }
 
-  /// Whether all arrays are alike and doubles, and their cells can be counted.
+  /// Whether all arrays are alike, doubles, and in one block, and their cells can be counted.
   static bool can_take(const StateShape& shape);
   static std::int64_t device_bytes(Words kind, const StateShape& shape);
   static std::int64_t host_bytes(Words kind, const StateShape& shape);

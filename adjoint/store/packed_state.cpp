@@ -8,8 +8,8 @@
 namespace hindsight {
 namespace {
 
-/// Calls `copy(byte in the state, byte among the packed ones, bytes)` for every piece of a row of [begin, end), bytes
-/// of the packed array that begins at byte `at` of what is packed.
+/// Calls `copy(array, byte in its block, byte among the packed ones, bytes)` for every piece of a row of [begin, end),
+/// bytes of the packed array that begins at byte `at` of what is packed.
 template <class Copy>
 void by_rows(const StateArray& array, std::int64_t begin, std::int64_t end, std::int64_t at, Copy copy) {
   const std::int64_t each = bytes_of(array.element), length = array.cells[0] * each;
@@ -17,7 +17,7 @@ void by_rows(const StateArray& array, std::int64_t begin, std::int64_t end, std:
     next = std::min(end, (row + 1) * length);
     const std::int64_t j = row % array.cells[1], k = row / array.cells[1];
     const std::int64_t place = (array.origin + array.stride_y * j + array.stride_z * k) * each + done - row * length;
-    copy(place, at + done, static_cast<std::size_t>(next - done));
+    copy(array, place, at + done, static_cast<std::size_t>(next - done));
   }
 }
 
@@ -39,21 +39,25 @@ void by_arrays(const StateShape& shape, std::int64_t first, std::int64_t count, 
 
 }  // namespace
 
-void pack(const StateShape& shape, const double* state, std::int64_t first, std::int64_t count, double* packed) {
-  const auto* const from = reinterpret_cast<const char*>(state);
+void pack(const StateShape& shape, ConstStateBlocks state, std::int64_t first, std::int64_t count, double* packed) {
   auto* const to = reinterpret_cast<char*>(packed);
   by_arrays(
       shape, first, count,
-      [&](std::int64_t place, std::int64_t at, std::size_t bytes) { std::memcpy(to + at, from + place, bytes); },
+      [&](const StateArray& array, std::int64_t place, std::int64_t at, std::size_t bytes) {
+        const double* const block = array.level == 0 ? state.now : state.before;
+        std::memcpy(to + at, reinterpret_cast<const char*>(block) + place, bytes);
+      },
       [&](std::int64_t at, std::size_t bytes) { std::memset(to + at, 0, bytes); });
 }
 
-void unpack(const StateShape& shape, const double* packed, std::int64_t first, std::int64_t count, double* state) {
+void unpack(const StateShape& shape, const double* packed, std::int64_t first, std::int64_t count, StateBlocks state) {
   const auto* const from = reinterpret_cast<const char*>(packed);
-  auto* const to = reinterpret_cast<char*>(state);
   by_arrays(
       shape, first, count,
-      [&](std::int64_t place, std::int64_t at, std::size_t bytes) { std::memcpy(to + place, from + at, bytes); },
+      [&](const StateArray& array, std::int64_t place, std::int64_t at, std::size_t bytes) {
+        double* const block = array.level == 0 ? state.now : state.before;
+        std::memcpy(reinterpret_cast<char*>(block) + place, from + at, bytes);
+      },
       [](std::int64_t, std::size_t) {});
 }
 

@@ -25,7 +25,7 @@ Buffer Pool::acquire(int parts) {
 
 void Buffer::data(double** parts) const {
   for (std::uint32_t index = index_; index != Pool::none; index = pool_->links_[index].next)
-    *parts++ = pool_->memory_.data() + static_cast<std::int64_t>(index) * pool_->each_;
+    *parts++ = pool_->data_of(index);
 }
 
 void Pool::fail_empty() {

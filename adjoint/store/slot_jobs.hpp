@@ -19,7 +19,7 @@ struct SlotTier::Transfer : TransferJob {
   std::unique_ptr<Event> made;  ///< of a device: what made the state, or used its buffer before, is done
   std::int64_t slot = -1;       ///< -1: not in use
   Buffer state;                 ///< only the caller's thread touches the reference
-  double* data = nullptr;
+  StateBlocks data = nullptr;
   SlotLabel label;
   bool has_failed = false, found_no_space = false;
   std::string problem;
@@ -28,7 +28,7 @@ struct SlotTier::Transfer : TransferJob {
   void begin(std::int64_t of_slot, Buffer buffer, const SlotLabel& of_label) {
     slot = of_slot;
     state = std::move(buffer);
-    data = state.data();
+    data = state.blocks();
     label = of_label;
     has_failed = found_no_space = false;
     if (made) made->set();

@@ -158,7 +158,7 @@ SlotTier::Read* SlotTier::begin_read(std::int64_t slot, Pool& pool, bool is_urge
   if (job == nullptr) return nullptr;
   Place& p = place(slot);
   p.state = State::draining;
-  job->begin(slot, pool.acquire(), p.label);
+  job->begin(slot, pool.acquire_levels(shape_.levels), p.label);
   job->is_copy = false;
   threads_->submit(*job, is_urgent);
   return job;

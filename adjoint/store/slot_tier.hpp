@@ -157,11 +157,12 @@ class SlotTier {
   void store(Write& job, Scratch& scratch);
   void store_there(Write& job, Scratch& scratch);
   void fetch(Read& job, Scratch& scratch);
-  void fetch_here(Read& job, double* state, Scratch& scratch);
+  void fetch_here(Read& job, StateBlocks state, Scratch& scratch);
   void allocate(Write& job);
   bool encode_words(Write& job, Scratch& scratch);
   bool decode_words(Read& job, const char* encoded, Scratch& scratch);
-  void encode(Write& job, const double* state, Scratch& scratch);
+  void encode(Write& job, StateBlocks state, Scratch& scratch);
+  void copy(Link& link, StateBlocks to, StateBlocks from) const;
   const char* read_encoded(const StoredBytes& stored, Scratch& scratch);
   void decode(const StoredBytes& stored, const char* encoded, bool has_reference, Scratch& scratch);
   void transfer(bool is_write, const StoredBytes& stored, std::int64_t position, char* bytes, std::int64_t count);

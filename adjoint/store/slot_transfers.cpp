@@ -50,7 +50,7 @@ void SlotTier::allocate(Write& job) {
 
 /// Encodes the state into scratch memory and finds pages for it. With references, in the order in which states were
 /// saved: those to be differences are so to the whole one before them, unless that found no place.
-void SlotTier::encode(Write& job, const double* state, Scratch& scratch) {
+void SlotTier::encode(Write& job, StateBlocks state, Scratch& scratch) {
   auto* const encoded = reinterpret_cast<char*>(scratch.encoded.data());
   const auto code = [&](double* cells, const double* reference) {
     pack(shape_, state, 0, shape_.doubles(), cells);
@@ -83,13 +83,19 @@ bool SlotTier::encode_words(Write& job, Scratch& scratch) {
   return true;
 }
 
+/// With all padding.
+void SlotTier::copy(Link& link, StateBlocks to, StateBlocks from) const {
+  link.copy(to.now, from.now, shape_.padded_doubles);
+  if (shape_.levels > 1) link.copy(to.before, from.before, shape_.padded_doubles);
+}
+
 /// From a device into a slot that lies in memory.
 void SlotTier::store_there(Write& job, Scratch& scratch) {
   job.label.bytes = shape_.padded_bytes();
   job.label.checksum = 0;
   allocate(job);
   double* const slot = medium_->memory() + job.label.first_page * (medium_->page_bytes() / 8);
-  scratch.link->copy(slot, job.data, shape_.padded_doubles);
+  copy(*scratch.link, shape_.blocks(slot), job.data);
 }
 
 /// On a transfer thread. States as they are go piece by piece through scratch memory that stays in the cache.
@@ -97,10 +103,10 @@ void SlotTier::store(Write& job, Scratch& scratch) {
   if (is_direct_) return store_there(job, scratch);
   SlotLabel& label = job.label;
   const bool has_words = scratch.words && encode_words(job, scratch);
-  const double* state = job.data;
+  StateBlocks state = job.data;
   if (job.made && !has_words) {
-    scratch.link->copy(scratch.state.data(), job.data, shape_.padded_doubles);
-    state = scratch.state.data();
+    state = shape_.blocks(scratch.state.data());
+    copy(*scratch.link, state, job.data);
   }
   if (codec_) {
     if (!has_words) encode(job, state, scratch);
@@ -152,22 +158,22 @@ void SlotTier::decode(const StoredBytes& stored, const char* encoded, bool has_r
 /// On a transfer thread.
 void SlotTier::fetch(Read& job, Scratch& scratch) {
   if (!job.made) return fetch_here(job, job.data, scratch);
-  const double* from = scratch.state.data();
+  StateBlocks from = shape_.blocks(scratch.state.data());
   if (is_direct_) {
-    from = medium_->memory() + job.label.first_page * (medium_->page_bytes() / 8);
+    from = shape_.blocks(medium_->memory() + job.label.first_page * (medium_->page_bytes() / 8));
   } else if (scratch.words) {
     const char* const encoded = read_encoded(job.label, scratch);
     if (decode_words(job, encoded, scratch)) return;
     decode(job.label, encoded, false, scratch);
-    unpack(shape_, scratch.cells.data(), 0, shape_.doubles(), scratch.state.data());
+    unpack(shape_, scratch.cells.data(), 0, shape_.doubles(), from);
   } else {
-    fetch_here(job, scratch.state.data(), scratch);
+    fetch_here(job, from, scratch);
   }
-  scratch.link->copy(job.data, from, shape_.padded_doubles);
+  copy(*scratch.link, job.data, from);
 }
 
 /// Into a state in the host's memory.
-void SlotTier::fetch_here(Read& job, double* state, Scratch& scratch) {
+void SlotTier::fetch_here(Read& job, StateBlocks state, Scratch& scratch) {
   const SlotLabel& label = job.label;
   if (codec_) {
     const bool has_reference = label.reference.first_page != PageArena::none;

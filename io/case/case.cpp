@@ -121,6 +121,7 @@ void read_state(Value state, Case& result, Names& names) {
     auto entry = state.find(key);
     if (entry && !entry->keys().empty()) {  // what a constraint fixes may have nothing
       s.initial = entry->at("initial").expression();
+      if (auto rate = entry->find("rate")) s.rate = rate->expression();
       entry->finish();
     }
     result.state.push_back(s);
@@ -161,11 +162,13 @@ void read_equation_parts(Value parts, EquationText& equation) {
   if (whole) equation.right_hand_side = *whole;
 }
 
-EquationText read_equation(Value value, const std::string& field, bool is_constraint) {
+/// @param kind dt, dtt or zero.
+EquationText read_equation(Value value, const std::string& field, const std::string& kind) {
   EquationText equation;
   equation.field = field;
-  equation.is_constraint = is_constraint;
-  if (value.is_map())
+  equation.is_constraint = kind == "zero";
+  equation.is_second_order = kind == "dtt";
+  if (value.is_map() && !equation.is_second_order)
     read_equation_parts(value, equation);
   else
     equation.right_hand_side = value.expression();
@@ -190,18 +193,21 @@ void read_equations(Value equations, Case& result) {
   for (const std::string& key : equations.keys()) {
     const SourcePlace place = equations.key_place(key);
     const std::string wrong =
-        "an equation is written dt(field): \"...\", or zero(field): \"...\" for a constraint, not '" + key + "'";
+        "an equation is written dt(field): \"...\", dtt(field): \"...\" for one of second order, or zero(field): "
+        "\"...\" for a constraint, not '" +
+        key + "'";
     if (const std::string f = field_meant(key, fields); !f.empty())
       throw InputError(place, wrong + "; did you mean 'dt(" + f + ")'?");
     const auto [kind, arguments, has_parentheses] = signature(key, place);
-    if ((kind != "dt" && kind != "zero") || arguments.size() != 1) throw InputError(place, wrong);
+    if ((kind != "dt" && kind != "dtt" && kind != "zero") || arguments.size() != 1) throw InputError(place, wrong);
     const std::string& field = arguments[0];
     if (std::ranges::find(fields, field) == fields.end())
       throw InputError(place,
                        "'" + field + "' is not a state" + did_you_mean(field, fields) + "; states: " + join(fields));
     if (std::ranges::find(result.equations, field, &EquationText::field) != result.equations.end())
-      throw InputError(place, "'" + field + "' has two equations: dt(" + field + ") or zero(" + field + ")");
-    result.equations.push_back(read_equation(equations.at(key), field, kind == "zero"));
+      throw InputError(place, "'" + field + "' has two equations: it takes one of dt(" + field + "), dtt(" + field +
+                                  ") and zero(" + field + ")");
+    result.equations.push_back(read_equation(equations.at(key), field, kind));
   }
   require_complete(result);
 }
@@ -210,6 +216,8 @@ void read_unknowns(Value unknowns, Case& result) {
   std::vector<std::string> known;
   for (const ParameterText& p : result.parameters) known.push_back(p.name);
   for (const StateText& s : result.state) known.push_back("initial(" + s.name + ")");
+  for (const EquationText& e : result.equations)
+    if (e.is_second_order) known.push_back("rate(" + e.field + ")");
   for (const std::string& key : unknowns.keys()) {
     UnknownText u;
     Assumptions assumed;
@@ -218,11 +226,13 @@ void read_unknowns(Value unknowns, Case& result) {
       throw InputError(u.place, "unknown '" + key + "' is neither a parameter nor initial(state)" +
                                     did_you_mean(key, known) + "; possible: " + join(known));
     u.initial = key.starts_with("initial(");
-    u.name = u.initial ? key.substr(8, key.size() - 9) : key;
+    u.rate = key.starts_with("rate(");
+    const std::size_t open = key.find('(');
+    u.name = u.is_of_state() ? key.substr(open + 1, key.size() - open - 2) : key;
     if (auto entry = unknowns.find(key)) assumed = read_assumptions(*entry);
     const auto parameter = std::find_if(result.parameters.begin(), result.parameters.end(),
                                         [&](const ParameterText& p) { return p.name == u.name; });
-    if (!u.initial && parameter->kind == ParameterText::Kind::scalar) {
+    if (!u.is_of_state() && parameter->kind == ParameterText::Kind::scalar) {
       const double value = parameter->value;
       if (assumed.log_scale && !(value > 0)) throw InputError(u.place, "scale: log needs a positive value of " + key);
       if ((assumed.lower && value < *assumed.lower) || (assumed.upper && value > *assumed.upper))

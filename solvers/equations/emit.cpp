@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <deque>
+
 #include "solvers/equations/kernel_text.hpp"
+#include "solvers/equations/row_buffers.hpp"
 
 namespace hindsight {
 namespace {
@@ -11,11 +14,30 @@ constexpr int lanes = 8;
 
 const char* const lanes_text = "typedef double lanes __attribute__((vector_size(64), aligned(8)));\n";
 
+constexpr int tile = 256;  // cells of a row that buffers hold at once: with the rows within reach they stay in a cache
+
+/// The texts of what a kernel reads from its buffers, by node.
+std::map<NodeId, std::string> reads_of(const std::vector<RowBuffer>& buffers) {
+  std::map<NodeId, std::string> texts;
+  for (std::size_t b = 0; b < buffers.size(); ++b)
+    for (const auto& [id, at] : buffers[b].readers)
+      texts.emplace(id, fmt::format("b{}_{}[i + {}]", b, at[1] - buffers[b].y[0], int{at[0]}));
+  return texts;
+}
+
 /// A kernel as a C function with row loops.
 class KernelWriter {
  public:
   KernelWriter(const KernelSpec& kernel, Boxes boxes)
-      : kernel_(kernel), boxes_(boxes), body_(kernel, nullptr, boxes == Boxes::cell) {}
+      : kernel_(kernel),
+        boxes_(boxes),
+        buffers_(boxes == Boxes::rows ? row_buffers(kernel) : std::vector<RowBuffer>()),
+        body_(kernel, nullptr, boxes == Boxes::cell, reads_of(buffers_)) {
+    for (const RowBuffer& buffer : buffers_) {
+      specs_.push_back({"buffer", {{"", buffer.value}}, {}});
+      fills_.emplace_back(specs_.back());
+    }
+  }
 
   std::string text() {
     line(fmt::format("void {}(const struct launch* L) {{", kernel_.name));
@@ -23,10 +45,10 @@ class KernelWriter {
     for (const int layout : body_.layouts())
       line(fmt::format("const integer stride_y{0} = L->strides[{1}].y, stride_z{0} = L->strides[{1}].z;",
                        KernelText::suffix(layout), layout));
-    for (int symbol : body_.fields_read()) text_ += body_.read_array(symbol, fmt::format("L->fields[{}]", symbol));
+    for (int symbol : fields_read()) text_ += body_.read_array(symbol, fmt::format("L->fields[{}]", symbol));
     for (std::size_t i = 0; i < kernel_.outputs.size(); ++i)
       text_ += body_.written_array(i, fmt::format("L->fields[{}]", body_.output_field(i)));
-    for (int axis : body_.axes()) line(fmt::format("const double* const X{0} = L->coordinates[{0}];", axis));
+    for (int axis : axes()) line(fmt::format("const double* const X{0} = L->coordinates[{0}];", axis));
     text_ += body_.values(Level::launch);
     if (boxes_ == Boxes::cell) {
       line("const integer i = 0;");
@@ -41,10 +63,14 @@ class KernelWriter {
       line("}");
       return text_;
     }
+    if (!buffers_.empty()) {
+      write_buffered_rows();
+      line("}");
+      return text_;
+    }
     line("for (integer k = L->lo[2]; k < L->hi[2]; ++k)");
     line("for (integer j = L->lo[1]; j < L->hi[1]; ++j) {");
-    for (const int layout : body_.layouts())
-      line(fmt::format("const integer row{0} = stride_y{0} * j + stride_z{0} * k;", KernelText::suffix(layout)));
+    write_row_places();
     text_ += body_.values(Level::row);
     if (kernel_.sums.empty() || boxes_ == Boxes::line)
       write_plain_row();
@@ -90,6 +116,68 @@ class KernelWriter {
       line(fmt::format("L->sums[{}][i] = sum{};", kernel_.sums[s].accumulator, s));
   }
 
+  /// Tiles of rows, so that what is buffered stays in a cache; of each tile row after row.
+  void write_buffered_rows() {
+    for (std::size_t b = 0; b < buffers_.size(); ++b)
+      line(fmt::format("double b{}[{}][{}];", b, rows_of(b), tile + buffers_[b].x[1] - buffers_[b].x[0]));
+    line("for (integer k = L->lo[2]; k < L->hi[2]; ++k)");
+    line(fmt::format("for (integer begin = L->lo[0]; begin < L->hi[0]; begin += {}) {{", tile));
+    line(fmt::format("const integer end = L->hi[0] - begin < {0} ? L->hi[0] : begin + {0};", tile));
+    line("for (integer j = L->lo[1]; j < L->hi[1]; ++j) {");
+    for (std::size_t b = 0; b < buffers_.size(); ++b) write_fill(b);
+    write_row_places();
+    text_ += body_.values(Level::row);
+    line("#pragma GCC ivdep");
+    line("for (integer i = begin; i < end; ++i) {");
+    write_cell();
+    line("}");
+    line("}");
+    line("}");
+  }
+
+  int rows_of(std::size_t b) const { return buffers_[b].y[1] - buffers_[b].y[0] + 1; }
+
+  /// The rows of a buffer that are new to this row; then where those within reach are.
+  void write_fill(std::size_t b) {
+    const RowBuffer& buffer = buffers_[b];
+    const int rows = rows_of(b), lowest = buffer.y[0];
+    const auto place = [&](const std::string& row) {
+      return fmt::format("b{}[({} - L->lo[1] - ({})) % {}]", b, row, lowest, rows);
+    };
+    line(fmt::format("for (integer next = j == L->lo[1] ? j + ({}) : j + {}; next <= j + {}; ++next) {{", lowest,
+                     buffer.y[1], buffer.y[1]));
+    line("const integer j = next;");
+    write_row_places();
+    text_ += fills_[b].values(Level::launch) + fills_[b].values(Level::row);
+    line(fmt::format("double* const to = {} - begin - ({});", place("j"), buffer.x[0]));
+    line("#pragma GCC ivdep");
+    line(fmt::format("for (integer i = begin + ({}); i < end + {}; ++i) {{", buffer.x[0], buffer.x[1]));
+    text_ += fills_[b].values(Level::cell);
+    line(fmt::format("to[i] = {};", fills_[b].output(0)));
+    line("}");
+    line("}");
+    for (int at = 0; at < rows; ++at)
+      line(fmt::format("const double* const b{}_{} = {} - begin - ({});", b, at,
+                       place(fmt::format("j + ({})", lowest + at)), buffer.x[0]));
+  }
+
+  void write_row_places() {
+    for (const int layout : body_.layouts())
+      line(fmt::format("const integer row{0} = stride_y{0} * j + stride_z{0} * k;", KernelText::suffix(layout)));
+  }
+
+  /// Of the kernel and what fills its buffers.
+  std::set<int> fields_read() const {
+    std::set<int> all = body_.fields_read();
+    for (const KernelText& fill : fills_) all.merge(fill.fields_read());
+    return all;
+  }
+  std::set<int> axes() const {
+    std::set<int> all = body_.axes();
+    for (const KernelText& fill : fills_) all.merge(fill.axes());
+    return all;
+  }
+
   void write_plain_row() {
     line("#pragma GCC ivdep");
     line("for (integer i = L->lo[0]; i < L->hi[0]; ++i) {");
@@ -126,7 +214,10 @@ class KernelWriter {
 
   const KernelSpec& kernel_;
   Boxes boxes_;
+  std::vector<RowBuffer> buffers_;
   KernelText body_;
+  std::deque<KernelSpec> specs_;  // of what buffers hold
+  std::vector<KernelText> fills_;
   std::string text_;
 };
 

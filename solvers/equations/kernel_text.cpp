@@ -19,11 +19,14 @@ std::string literal(double value) {
 
 }  // namespace
 
-KernelText::KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars, bool repeats)
-    : kernel_(kernel), scalars_(scalars) {
+KernelText::KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars, bool repeats,
+                       std::map<NodeId, std::string> given)
+    : kernel_(kernel), scalars_(scalars), given_(std::move(given)) {
   const std::vector<Expr> roots = kernel.roots();
   graph_ = &roots.front().graph();
-  nodes_ = reachable(roots);
+  nodes_ = reachable(roots, [&](NodeId id) { return given_.contains(id); });
+  for (const auto& [id, text] : given_) nodes_.push_back(id);
+  std::ranges::sort(nodes_);
   for (NodeId id : nodes_) level_[id] = level_of(id);
   if (!repeats) return;
   const std::set<int> read = fields_read();
@@ -55,6 +58,7 @@ std::string KernelText::name(NodeId id) {
 }
 
 KernelText::Level KernelText::level_of(NodeId id) const {
+  if (given_.contains(id)) return Level::cell;
   const Node& node = (*graph_)[id];
   if (node.op == Op::field) return Level::cell;
   if (node.op == Op::coordinate) return node.axis == 0 ? Level::cell : Level::row;
@@ -147,6 +151,7 @@ std::string operation_text(Op op, const std::string& a, const std::string& b, co
 }
 
 std::string KernelText::value(NodeId id) const {
+  if (const auto given = given_.find(id); given != given_.end()) return given->second;
   const Node& node = (*graph_)[id];
   if (node.op == Op::constant) return literal(node.value);
   if (node.op == Op::scalar)

@@ -38,7 +38,9 @@ class KernelText {
 
   /// @param scalars places in S by symbol; null: the symbols themselves. @param repeats whether the wrapper applies the
   /// cell several times as KernelSpec::Repeats says: then `at` is where the trail of a time begins.
-  explicit KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars = nullptr, bool repeats = false);
+  /// @param given the text of values of cells that the wrapper has at hand; what they alone depend on is left out.
+  explicit KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars = nullptr, bool repeats = false,
+                      std::map<NodeId, std::string> given = {});
 
   /// Definitions of all values of a level, a line each.
   std::string values(Level level) const;
@@ -80,6 +82,7 @@ class KernelText {
   const Graph* graph_;
   std::vector<NodeId> nodes_;
   std::map<NodeId, Level> level_;
+  std::map<NodeId, std::string> given_;
   std::map<std::string, int> carried_;  // symbols that are read, by the arrays that they come from
   std::set<int> trail_;
 };

@@ -1,4 +1,5 @@
-// A system of equations ready for time stepping: d(fields)/dt = right-hand sides, with parameters and wall rules.
+// A system of equations ready for time stepping: d(fields)/dt = right-hand sides, or the second derivatives, with
+// parameters and wall rules.
 #pragma once
 
 #include <array>
@@ -42,6 +43,9 @@ struct Model {
   int dimensions = 0;
   std::vector<std::string> fields;
   std::vector<Expr> right_hand_sides;
+  /// Whether equations are of second order: d^2(field)/dt^2 = right-hand side + damping * d(field)/dt, in all fields.
+  bool is_second_order = false;
+  std::vector<Expr> damping;  ///< parallel to fields where they are; reads no neighbours
   /// Parallel to fields: those that have no derivative in time; their right-hand sides are zero at all times, which
   /// fixes them (an index-1 system). Empty: none.
   std::vector<bool> constrained;
@@ -60,6 +64,8 @@ struct Model {
   std::vector<std::array<std::array<ModelWall, 2>, 3>> walls;
   std::array<bool, 3> has_walls{false, false, false};  ///< per axis: not periodic
 
+  /// What expressions call the first derivative in time of a field, before equations are taken apart.
+  static std::string rate(const std::string& field) { return "dt(" + field + ")"; }
   /// True when no equation reads a neighbour: an ODE, or an ensemble of ODEs.
   bool is_pointwise() const;
   bool is_constrained(std::size_t field) const { return !constrained.empty() && constrained[field]; }

@@ -12,6 +12,7 @@
 #include "runtime/nearest_name.hpp"
 #include "solvers/equations/interpret.hpp"
 #include "solvers/equations/lexer.hpp"
+#include "solvers/equations/model.hpp"
 
 namespace hindsight {
 namespace {
@@ -242,6 +243,7 @@ class Parser {
     for (const Builtin& b : builtins()) names.emplace_back(b.name);
     if (scope_.random != Scope::Random::none)
       names.insert(names.end(), random_functions.begin(), random_functions.end());
+    if (!scope_.rates.empty()) names.emplace_back("dt");
     if (scope_.operators) names.insert(names.end(), operators.begin(), operators.end());
     return names;
   }
@@ -249,6 +251,7 @@ class Parser {
   Expr call(const Token& token) {
     if (contains(operators, token.text)) return operation(token);
     if (contains(random_functions, token.text)) return random(token);
+    if (token.text == "dt" && !scope_.rates.empty()) return rate(token);
     take();  // (
     std::vector<Expr> arguments;
     if (!is(")")) {
@@ -282,6 +285,16 @@ class Parser {
     std::vector<std::string> calls = calls_;
     calls.push_back(function.name);
     return Parser(graph_, function.body, scope_, function.place, calls, locals, depth_, budget_).parse_all();
+  }
+
+  Expr rate(const Token& token) {
+    take();  // (
+    const Token field = take();
+    if (!contains(scope_.rates, field.text))
+      fail(field,
+           "dt(...) takes the name of a state" + did_you_mean(field.text, scope_.rates) + ": " + join(scope_.rates));
+    expect(")", "to close " + token.text);
+    return graph_.field(Model::rate(field.text));
   }
 
   Expr random(const Token& token) {

@@ -27,6 +27,7 @@ struct Scope {
   int dimensions = 0;                ///< coordinates x, y, z exist up to this; 0 for an ODE
   std::vector<std::string> scalars;  ///< parameters and time series, t included where it is allowed
   std::vector<std::string> fields;   ///< state fields and parameter fields allowed here
+  std::vector<std::string> rates;    ///< state fields whose first derivatives in time, dt(u), may be read (Model::rate)
   std::map<std::string, UserFunction> functions;
   std::vector<double> spacing;  ///< of the grid's cells, per axis: hx, hy, hz, where nothing else has these names
   bool step = false;            ///< whether `step` stands for the length of the step, where nothing else has this name
@@ -39,7 +40,7 @@ struct Scope {
 /// tighter than unary minus on its left: -2^2 = -4); numbers, names, calls, parentheses. `pi` is known. A name of the
 /// case's own (argument, parameter, field, function) goes before hx, hy, hz and step. Functions: abs
 /// min max sqrt exp log sin cos tan tanh where; random numbers noise(seed, stream) uniform(seed, stream), whose
-/// arguments are integer constants; operators dx dy dz dxx dyy dzz lap grad2 div(k*grad(u))
+/// arguments are integer constants; dt(u) of a state; operators dx dy dz dxx dyy dzz lap grad2 div(k*grad(u))
 /// upwind(c, u, axis). Axis names are x, y, z.
 /// @param place of the first character of `text`; columns in errors count from there.
 /// @throws InputError with line and column: syntax (what was expected), unknown name (nearest name and what is

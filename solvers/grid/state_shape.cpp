@@ -22,7 +22,7 @@ StateShape shape_of_fields(std::int64_t fields, const Index3& cells, std::int64_
                            std::int64_t stride_z, std::int64_t field_stride) {
   StateShape shape;
   for (std::int64_t f = 0; f < fields; ++f)
-    shape.arrays.push_back({Element::float64, cells, {}, origin + f * field_stride, stride_y, stride_z, {}});
+    shape.arrays.push_back({Element::float64, 0, cells, {}, origin + f * field_stride, stride_y, stride_z, {}});
   shape.padded_doubles = fields * field_stride;
   return shape;
 }
@@ -35,6 +35,16 @@ StateShape shape_of_fields(const Grid& grid, std::size_t fields) {
     array.first = grid.first();
     array.halo = layout.halo;
   }
+  return shape;
+}
+
+StateShape with_level_before(StateShape shape) {
+  const std::vector<StateArray> now = shape.arrays;
+  for (StateArray array : now) {
+    array.level = 1;
+    shape.arrays.push_back(array);
+  }
+  shape.levels = 2;
   return shape;
 }
 

@@ -4,6 +4,7 @@
 #include "solvers/steppers/explicit/tableau.hpp"
 #include "solvers/steppers/implicit/additive_runge_kutta.hpp"
 #include "solvers/steppers/implicit/methods.hpp"
+#include "solvers/steppers/leapfrog/methods.hpp"
 
 namespace hindsight {
 
@@ -27,7 +28,7 @@ std::vector<Method> with_constraints(std::vector<Method> all) {
 Registry<Method>& methods() {
   static Registry<Method> all("time method", [] {
     std::vector<Method> first;
-    for (const auto& family : {with_constraints(explicit_methods()), implicit_methods()})
+    for (const auto& family : {with_constraints(explicit_methods()), leapfrog_methods(), implicit_methods()})
       first.insert(first.end(), family.begin(), family.end());
     return first;
   }());

@@ -18,10 +18,11 @@ struct Method {
   bool has_adjoint = true, has_tangent = true;  ///< without: refused where derivatives are asked for
   /// Its steps read or write cells in C++, which a device's memory does not allow: refused on other machines.
   bool host_only = false;
-  bool uses_petsc = false;         ///< for equations that read neighbours (Stepper::Wants::petsc)
-  bool takes_constraints = false;  ///< (Model::constrained)
-  bool takes_two_parts = false;    ///< equations tell which (Model::implicit_parts), or are refused
-  bool has_theta = false;          ///< its weight of the new state is asked for (Stepper::Wants::theta)
+  bool uses_petsc = false;          ///< for equations that read neighbours (Stepper::Wants::petsc)
+  bool takes_constraints = false;   ///< (Model::constrained)
+  bool takes_two_parts = false;     ///< equations tell which (Model::implicit_parts), or are refused
+  bool is_of_second_order = false;  ///< for equations dtt(u), and for no others (Model::is_second_order)
+  bool has_theta = false;           ///< its weight of the new state is asked for (Stepper::Wants::theta)
   /// What may help when a state overflows: the end of a sentence that begins with "; ", or nothing.
   std::string advice = {};
   std::string advice_on_many_steps = {};  ///< where errors decide them and they are too many; added likewise

@@ -4,6 +4,8 @@
 #include <set>
 #include <string>
 
+#include "solvers/equations/parser.hpp"
+
 namespace hindsight {
 
 Reach deepest(const std::vector<const KernelSpec*>& kernels, const std::vector<int>& symbols) {
@@ -45,6 +47,26 @@ std::array<int, 3> ring_depth(const Model& model, const std::vector<Expr>& expre
   for (std::size_t a = 0; a < 3; ++a)
     if (!model.has_walls[a]) depth[a] = 0;
   return depth;
+}
+
+bool depends_on_time(const Model& model, const std::vector<Expr>& expressions) {
+  for (const NodeId id : reachable(expressions)) {
+    const Node& node = (*model.graph)[id];
+    if (node.op != Op::scalar) continue;
+    const std::string& name = model.graph->scalars()[node.symbol];
+    if (name == "t" || name == step_length ||
+        std::find(model.series.begin(), model.series.end(), name) != model.series.end())
+      return true;
+  }
+  return false;
+}
+
+std::vector<Expr> wall_values(const Model& model) {
+  std::vector<Expr> values;
+  for (const auto& field : model.walls)
+    for (std::size_t a = 0; a < 3; ++a)
+      for (std::size_t s = 0; s < 2 && model.has_walls[a]; ++s) values.push_back(field[a][s].value);
+  return values;
 }
 
 GhostGroup ghosts_for(const KernelSpec& kernel, const std::vector<int>& symbols, const std::vector<FieldWalls>* walls) {

@@ -22,6 +22,11 @@ std::vector<std::size_t> noises_read(const Graph& graph, const std::vector<const
 /// walls.
 std::array<int, 3> ring_depth(const Model& model, const std::vector<Expr>& expressions);
 
+/// Whether expressions depend on the time, by series too, or on the length of the step, which may change with it.
+bool depends_on_time(const Model& model, const std::vector<Expr>& expressions);
+/// The values of all walls.
+std::vector<Expr> wall_values(const Model& model);
+
 /// The ghosts of `symbols` as deep as `kernel` reads them.
 GhostGroup ghosts_for(const KernelSpec& kernel, const std::vector<int>& symbols, const std::vector<FieldWalls>* walls);
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,9 @@ namespace hindsight {
 /// Making one needs no grid; it tells the halo that a grid must have. What has a default is for families that need
 /// nothing of it: no kernels, no neighbours, no series, states of the model's fields alone.
 ///
+/// States of two levels are the fields and those before the last step, each in a block of its own (StateBlocks); a
+/// step writes the fields after it, and its callers let the level before be the one that it began with.
+///
 /// Steps are of equal length but where they land on a time (TimeLine): a method that counts on the length of the step
 /// before keeps that in an array of the state. Arrays of its own that ModelOperators reads or writes are in the grid's
 /// layout: shape_of_fields(grid, 2 * fields) has room for as many slopes behind the fields, field_stride apart.
@@ -44,6 +48,10 @@ class Stepper {
   };
   virtual ~Stepper() = default;
 
+  /// Levels of a state: 1 or 2. Of two, there are no stages.
+  virtual int levels() const { return 1; }
+  /// Whether reversing a step needs no more than the first level of the state that it starts from.
+  virtual bool reverses_first_level() const { return false; }
   /// Ghost layers that its kernels read.
   virtual std::array<int, 3> halo() const { return {0, 0, 0}; }
   /// States that a record holds beside the state it starts from.
@@ -90,11 +98,15 @@ class Stepper {
   /// To be called after parameters have changed.
   virtual void parameters_changed(Tables& /*tables*/, bool /*tangent*/) {}
 
+  /// The longest stable step with the present parameters, about, of methods that all steps of one length are taken by;
+  /// infinite: it is not known. Collective, the same on all ranks.
+  virtual double largest_step(Tables& /*tables*/) { return std::numeric_limits<double>::infinity(); }
+
   /// u(t) -> u(t+h).
-  virtual void step(Tables& tables, StepTime time, double* u, double* next) = 0;
+  virtual void step(Tables& tables, StepTime time, StateBlocks u, double* next) = 0;
   /// The same step, bit for bit; keeps in `stages` (record_states() pointers to states) what reversing needs, which
   /// nobody changes until that is done. With next null the new state is not computed.
-  virtual void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) = 0;
+  virtual void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) = 0;
   /// Its steps in spans, once prepared; null: one by one is as good, or all that it can. A state's memory has room for
   /// a span's states then.
   virtual SpanStepper* spans() { return nullptr; }
@@ -122,11 +134,13 @@ class Stepper {
   virtual WorstError worst_error(const Tables& /*tables*/) const { return {}; }
 
   /// The adjoint of the recorded step. Reads `lambda`, of the new state (its ghosts are scratch), and writes all owned
-  /// cells of all arrays of `lambda_next`, of the old one, which comes with values of no meaning. Adds to the sums.
-  virtual void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-                       double* lambda_next) = 0;
+  /// cells of all arrays of `lambda_next`, of the old one, which comes with values of no meaning; each level has a
+  /// block of its own. Adds to the sums.
+  virtual void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
+                       StateBlocks lambda_next) = 0;
   /// The tangent of the recorded step.
-  virtual void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) = 0;
+  virtual void tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
+                       double* dnext) = 0;
 
   /// Before a reverse sweep: clears what it sums up itself (sums in Tables and series' knots are the caller's).
   virtual void clear_sums() {}

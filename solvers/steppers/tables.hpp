@@ -10,9 +10,15 @@
 #include "runtime/memory.hpp"
 #include "solvers/equations/kernel.hpp"
 #include "solvers/grid/grid.hpp"
+#include "solvers/grid/state_shape.hpp"
 #include "solvers/steppers/noise_fields.hpp"
 
 namespace hindsight {
+
+/// Symbols of the fields of a state, by levels; those of a level that there is not are none.
+struct LevelSymbols {
+  std::vector<int> now, before = {};
+};
 
 /// The tables of one simulation on one rank. Grows while it is set up; nothing in it moves or grows while stepping.
 class Tables {
@@ -54,6 +60,11 @@ class Tables {
       bind(symbol, cell);
       cell += grid_.layout().field_stride;
     }
+  }
+
+  void bind_state(const LevelSymbols& symbols, StateBlocks state) {
+    bind_state(symbols.now, state.now);
+    if (state.before != nullptr) bind_state(symbols.before, state.before);
   }
 
   /// Runs a kernel on a box of the grid.

@@ -17,12 +17,12 @@ double StepSource::rounding(const TimeLine& line, double t) {
 }
 
 TimeLine::TimeLine(const TimeSpan& span, std::unique_ptr<StepSource> source)
-    : source_(std::move(source)), asked_step_(span.step) {
+    : source_(std::move(source)), asked_step_(span.step), has_equal_steps_(span.has_equal_steps) {
   if (!(span.to > span.from)) throw InputError("time.to must be later than time.from");
   if (!(span.step > 0.0)) throw InputError("time.step must be positive");
   if (span.step > (span.to - span.from) * (1 + 1e-12))
     throw InputError("time.step overshoots the end: it is longer than the run");
-  land_on(span);
+  land_on(has_equal_steps_ ? TimeSpan{span.from, span.to, span.step} : span);
   // What may be recorded counts from the start, and nothing is allocated while stepping.
   const auto most = static_cast<std::size_t>(source_->most_stretches(*this)) + 1;
   ends_.reserve(most);
@@ -106,10 +106,27 @@ std::int64_t TimeLine::find_landing(std::int64_t k) const {
 }
 
 std::int64_t TimeLine::landing_of(double time) const {
+  if (has_equal_steps_) return place_of(time).first;
   auto found = std::lower_bound(landings_.begin(), landings_.end() - 1, time);
   if (found != landings_.begin() && time - *(found - 1) < *found - time) --found;
   if (std::fabs(*found - time) <= 2 * tolerance(time)) return found - landings_.begin();
   throw Error(ExitCode::bug, "no step lands at t = " + std::to_string(time));
+}
+
+double TimeLine::share_at(double time) const {
+  return has_equal_steps_ ? place_of(time).second : 1.0;
+}
+
+/// Of equal steps: the state not before a time, and its share there. Times as close to a state as round-off are its.
+std::pair<std::int64_t, double> TimeLine::place_of(double time) const {
+  constexpr double close = 1e-9;  // of a step
+  const double steps = (time - ends_.front()) / lengths_.front();
+  const double nearest = std::nearbyint(steps);
+  const bool is_state = std::fabs(steps - nearest) <= close;
+  const double after = is_state ? nearest : std::ceil(steps);
+  if (after < 0 || after > static_cast<double>(recorded()))
+    throw Error(ExitCode::bug, "no step lands at t = " + std::to_string(time));
+  return {static_cast<std::int64_t>(after), is_state ? 1.0 : 1.0 - (after - steps)};
 }
 
 TimeLine::Stretch TimeLine::stretch_at(std::ptrdiff_t s) const {

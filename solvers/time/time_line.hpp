@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/memory.hpp"
@@ -23,6 +24,7 @@ struct TimeSpan {
   /// Landings at which rates change at once, from the begin to the end. Where they are close to other landings they
   /// stand for these; one another only where round-off makes them the same.
   std::vector<double> switches = {};
+  bool has_equal_steps = false;  ///< all are of one length: they land on the end alone, and every state is a landing
 };
 
 /// Takes steps on trial from the state that has been reached.
@@ -158,18 +160,23 @@ class TimeLine {
             next == all ? ends_.back() : ends_[next] + at * lengths_[next],
             before,
             after,
-            begins ? landing_at(k) : -1,
+            begins || has_equal_steps_ ? landing_at(k) : -1,
             is_last,
             is_last ? before : after,
             begins && is_switch(ends_[next])};
   }
 
-  /// Times that are landed on, with the begin and the latest end, in order.
+  /// Times that are landed on, with the begin and the latest end, in order; of equal steps these two.
   const CountedVector<double>& landings() const { return landings_; }
-  /// The number of the one nearest to a time. @throws Error(bug) when nothing lands there.
+  /// The number of the one nearest to a time; of equal steps the state that is the first one not before it. @throws
+  /// Error(bug) when nothing lands there.
   std::int64_t landing_of(double time) const;
+  /// What that state's share is in a value at that time; the state before has the rest (linear in between). Below 1 of
+  /// equal steps alone.
+  double share_at(double time) const;
   /// Of state k; -1: none.
   std::int64_t landing_at(std::int64_t k) const {
+    if (has_equal_steps_) return k;
     const bool is_inside = lengths_.size() == 1 && k != 0 && k != recorded();
     return is_inside ? -1 : find_landing(k);
   }
@@ -202,6 +209,7 @@ class TimeLine {
 
  private:
   std::size_t stretch(std::int64_t k) const;
+  std::pair<std::int64_t, double> place_of(double time) const;
   void land_on(const TimeSpan& span);
   bool is_switch(double t) const;
   /// The step with what it may read where it begins, or ends, on a switch.
@@ -218,6 +226,7 @@ class TimeLine {
   CountedVector<double> lengths_;           // of the steps of each stretch
   std::int64_t steps_ = 0;
   double asked_step_ = 0.0;
+  bool has_equal_steps_ = false;
 };
 
 }  // namespace hindsight

@@ -144,7 +144,7 @@ TEST(Events, StepsLandOnSwitchesAndKnots) {
 /// A rate that is 0, then a, then 3a, and 0 again from the end on: each step sees one side of a switch, as integrals
 /// do.
 TEST(Events, RatesThatChangeAtSwitchesAreExactOnBothSides) {
-  for (const std::string& method : methods().names())
+  for (const std::string& method : test::first_order_methods())
     for (const std::string is_before : {"<", "<="})
       for (const std::string steps : {"step: 0.3", "tolerance: 1e-6, step: 0.01"}) {
         if (steps[0] == 't' && !methods().find(method).estimates_errors) continue;
@@ -202,7 +202,7 @@ TEST(Events, ConditionsOfTheEndSeeTheSideBeforeASwitch) {
 
 /// With a switch, a method has its order; a pulse that grows, through a decay.
 TEST(Events, MethodsKeepTheirOrderAcrossSwitches) {
-  for (const std::string& method : methods().names()) {
+  for (const std::string& method : test::first_order_methods()) {
     const auto error = [&](double step) {
       Session session(test::text_case(fmt::format("case: switches\nstate: {{u: {{initial: 0}}}}\n"
                                                   "equations: {{dt(u): {{explicit: \"where(t < 1, exp(t), 0)\", "

@@ -53,7 +53,7 @@ TEST(Failures, DivergenceCanBeCaughtAndLeftBehind) {
     const Evaluation before = session.gradient({});
     session.simulation().set_values(with_growth(session, 5));
     bool is_watched = false;
-    const StateObserver observer = [&](std::int64_t, double, double*) { is_watched = true; };
+    const StateObserver observer = [&](std::int64_t, double, StateBlocks) { is_watched = true; };
     for (int i = 0; i < 2; ++i) {
       EXPECT_NE(numerics_message([&] { session.gradient(observer); }).find("field 'u' is not finite after step"),
                 std::string::npos);

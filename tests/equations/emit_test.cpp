@@ -9,6 +9,7 @@
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/discretise.hpp"
 #include "solvers/equations/kernel.hpp"
+#include "solvers/equations/row_buffers.hpp"
 #include "solvers/equations/simplify.hpp"
 #include "tests/equations/periodic_grid.hpp"
 #include "tests/equations/random_graph.hpp"
@@ -217,6 +218,25 @@ TEST(Emit, RandomGraphsAndTheirDerivativesHaveTheBitsOfTheInterpreter) {
         std::all_of(all.begin(), all.end(), [](const Reach& r) { return r.depth[0] <= halo && r.depth[1] <= halo; });
     ASSERT_TRUE(fits);
     expect_same_bits(graph, fuse_multiply_add(roots), {21, 3, 1});
+  }
+}
+
+/// Gathers of stencils with variable coefficients, whose multipliers times coefficients are kept by rows.
+TEST(Emit, RowsThatAreKeptHaveTheBitsOfTheInterpreter) {
+  for (const int order : {2, 8}) {
+    Graph graph;
+    const Expr u = graph.field("u"), c = graph.field("c"), s = graph.field("s");
+    const Stencils stencils{2, {0.1, 0.2, 0.3}, order, FaceMean::arithmetic};
+    const std::vector<Expr> right =
+        discretise({c * c * laplacian(u, 2) / (1.0 + s), derivative(c * u, 0, 1) + sin(s * u)}, stencils);
+    const Adjoint bar = adjoint(right, {graph.field("lambda"), graph.field("mu")}, {"u", "c"}, {});
+    const std::vector<Expr> roots = fuse_multiply_add(bar.fields);
+    const std::vector<RowBuffer> buffers = row_buffers({"kernel", {{"a", roots[0]}, {"b", roots[1]}}, {}});
+    ASSERT_FALSE(buffers.empty());
+    EXPECT_EQ(buffers[0].readers.size(), order == 2 ? 5U : 17U);
+    EXPECT_EQ(buffers[0].y, (std::array<int, 2>{-order / 2, order / 2}));
+    expect_same_bits(graph, roots, {5, 7, 2});
+    expect_same_bits(graph, roots, {531, 3, 1});
   }
 }
 

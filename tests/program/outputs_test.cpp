@@ -38,7 +38,7 @@ struct Killed {};
 
 /// The observer of `output`, which ends the process after `count` outputs.
 StateObserver until_killed(OutputObserver& output, std::size_t count) {
-  return [&output, count, observe = output.observer()](std::int64_t k, double t, double* state) {
+  return [&output, count, observe = output.observer()](std::int64_t k, double t, StateBlocks state) {
     observe(k, t, state);
     if (output.written().steps.size() == count) throw Killed();
   };

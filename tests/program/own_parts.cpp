@@ -52,7 +52,7 @@ class Verlet final : public Stepper {
     k_bar_ = Memory(grid.local_rows());
   }
 
-  void step(Tables& tables, StepTime time, double* u, double* next) override {
+  void step(Tables& tables, StepTime time, StateBlocks u, double* next) override {
     const double h = time.h, k = tables.scalar(k_);
     each_cell(*grid_, [&](std::int64_t q, std::int64_t) {
       const Moved moved = move(u, q, h, k);
@@ -61,10 +61,11 @@ class Verlet final : public Stepper {
     });
     for (std::int64_t i = 0; i < push().count(); ++i) singles(next)[i] = singles(u)[i] + 1.0F / 1024;
   }
-  void record(Tables& tables, StepTime time, double* u, double* next, double* const*) override {
+  void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const*) override {
     if (next != nullptr) step(tables, time, u, next);
   }
-  void reverse(Tables& tables, StepTime time, double* u, double* const*, double* lambda, double* before) override {
+  void reverse(Tables& tables, StepTime time, StateBlocks u, double* const*, StateBlocks lambda,
+               StateBlocks before) override {
     const double h = time.h, k = tables.scalar(k_);
     each_cell(*grid_, [&](std::int64_t q, std::int64_t row) {
       const double q_bar = lambda[q] - 0.5 * h * k * lambda[q + p()], half_bar = lambda[q + p()] + h * q_bar;
@@ -73,7 +74,7 @@ class Verlet final : public Stepper {
       k_bar_.data()[row] -= 0.5 * h * (move(u, q, h, k).q * lambda[q + p()] + u[q] * half_bar);
     });
   }
-  void tangent(Tables& tables, StepTime time, double* u, double* const*, double* du, double* dnext) override {
+  void tangent(Tables& tables, StepTime time, StateBlocks u, double* const*, StateBlocks du, double* dnext) override {
     const double h = time.h, k = tables.scalar(k_), dk = tables.scalar(dot_k_);
     each_cell(*grid_, [&](std::int64_t q, std::int64_t) {
       const double dhalf = du[q + p()] - 0.5 * h * (dk * u[q] + k * du[q]);

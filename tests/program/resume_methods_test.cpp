@@ -50,7 +50,7 @@ TEST_P(EveryMethod, GoesOnAfterAKill) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, EveryMethod, ::testing::ValuesIn(methods().names()));
+INSTANTIATE_TEST_SUITE_P(Methods, EveryMethod, ::testing::ValuesIn(first_order_methods()));
 
 }  // namespace
 }  // namespace hindsight

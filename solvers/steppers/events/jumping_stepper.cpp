@@ -74,11 +74,11 @@ void JumpingStepper::look_at_jump(StepTime time) {
   bad_jump_.bad = bad;
 }
 
-void JumpingStepper::step(Tables& tables, StepTime time, double* u, double* next) {
+void JumpingStepper::step(Tables& tables, StepTime time, StateBlocks u, double* next) {
   method_->step(tables, time, start(tables, time, u), next);
 }
 
-void JumpingStepper::record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+void JumpingStepper::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) {
   method_->record(tables, time, start(tables, time, u), next, stages);
 }
 
@@ -88,8 +88,8 @@ double JumpingStepper::try_step(Tables& tables, StepTime time, double* u, double
   return method_->try_step(tables, time, from, next, stages);
 }
 
-void JumpingStepper::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-                             double* lambda_next) {
+void JumpingStepper::reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
+                             StateBlocks lambda_next) {
   if (!jumps_.at(time.index)) return method_->reverse(tables, time, u, stages, lambda, lambda_next);
   method_->record(tables, time, start(tables, time, u), nullptr, stages);  // the ghosts of v that were recorded
   method_->reverse(tables, time, after_.data(), stages, lambda, other_.data());
@@ -99,7 +99,7 @@ void JumpingStepper::reverse(Tables& tables, StepTime time, double* u, double* c
   jumps_.adjoint(tables, time, u, other_.data(), lambda_next);
 }
 
-void JumpingStepper::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du,
+void JumpingStepper::tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
                              double* dnext) {
   if (!jumps_.at(time.index)) return method_->tangent(tables, time, u, stages, du, dnext);
   method_->record(tables, time, start(tables, time, u), nullptr, stages);

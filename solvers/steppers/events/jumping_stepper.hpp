@@ -47,17 +47,18 @@ class JumpingStepper final : public Stepper {
   void set_series_directions(std::vector<Series> directions) override;
   void parameters_changed(Tables& tables, bool tangent) override { method_->parameters_changed(tables, tangent); }
 
-  void step(Tables& tables, StepTime time, double* u, double* next) override;
-  void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
+  void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) override;
   int error_order() const override { return method_->error_order(); }
   /// Where the jump is not finite there is no error, and no step.
   double try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
   void watch_slopes(bool wanted) override { method_->watch_slopes(wanted); }
   void judge_by(Tables& tables, std::optional<std::size_t> field) override { method_->judge_by(tables, field); }
   WorstError worst_error(const Tables& tables) const override { return method_->worst_error(tables); }
-  void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-               double* lambda_next) override;
-  void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
+  void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
+               StateBlocks lambda_next) override;
+  void tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
+               double* dnext) override;
 
   void clear_sums() override { method_->clear_sums(); }
   void save_sums(BlockWriter& to) const override { method_->save_sums(to); }

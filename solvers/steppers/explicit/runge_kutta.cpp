@@ -18,27 +18,6 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Or on the length of the step, which changes with time.
-bool depends_on_time(const Model& model, const std::vector<Expr>& expressions) {
-  for (const NodeId id : reachable(expressions)) {
-    const Node& node = (*model.graph)[id];
-    if (node.op != Op::scalar) continue;
-    const std::string& name = model.graph->scalars()[node.symbol];
-    if (name == "t" || name == step_length ||
-        std::find(model.series.begin(), model.series.end(), name) != model.series.end())
-      return true;
-  }
-  return false;
-}
-
-std::vector<Expr> all_wall_values(const Model& model) {
-  std::vector<Expr> values;
-  for (const auto& field : model.walls)
-    for (std::size_t a = 0; a < 3; ++a)
-      for (std::size_t s = 0; s < 2 && model.has_walls[a]; ++s) values.push_back(field[a][s].value);
-  return values;
-}
-
 }  // namespace
 
 struct RungeKutta::Parts {
@@ -63,7 +42,7 @@ RungeKutta::Parts::Parts(const Model& model, const Tableau& tableau, const Activ
     : scheme(model, tableau, active),
       kernels(model, active, ""),
       series(model, active),
-      time_dependent_walls(depends_on_time(model, all_wall_values(model))),
+      time_dependent_walls(depends_on_time(model, wall_values(model))),
       time_dependent(time_dependent_walls || depends_on_time(model, model.right_hand_sides)) {
   scheme.add_to(kernels);
   kernels.derive({wants.adjoint, wants.tangent});
@@ -225,7 +204,7 @@ void RungeKutta::begin_forward(Tables& tables, StepTime time) {
   if (p.time_dependent_walls) p.kernels.evaluate_walls(tables);
 }
 
-void RungeKutta::step(Tables& tables, StepTime time, double* u, double* next) {
+void RungeKutta::step(Tables& tables, StepTime time, StateBlocks u, double* next) {
   Parts& p = *parts_;
   begin_forward(tables, time);
   bind_stages(tables, u, nullptr);
@@ -233,7 +212,7 @@ void RungeKutta::step(Tables& tables, StepTime time, double* u, double* next) {
   for (DifferentiatedKernel& stage : p.kernels.kernels()) stage.run_value(tables);
 }
 
-void RungeKutta::record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+void RungeKutta::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) {
   Parts& p = *parts_;
   if (p.scheme.is_pointwise()) {
     if (next) step(tables, time, u, next);
@@ -300,8 +279,8 @@ Stepper::WorstError RungeKutta::worst_error(const Tables& tables) const {
   return parts_->estimate->worst(tables);
 }
 
-void RungeKutta::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-                         double* lambda_next) {
+void RungeKutta::reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
+                         StateBlocks lambda_next) {
   Parts& p = *parts_;
   set_stage_scalars(tables, time);
   tables.fill_noise(p.kernels.noise(Direction::reverse), time.index);
@@ -313,7 +292,8 @@ void RungeKutta::reverse(Tables& tables, StepTime time, double* u, double* const
   for (std::size_t i = p.kernels.kernels().size(); i-- > 0;) p.kernels.run_gather(i, tables, p.times[i].places());
 }
 
-void RungeKutta::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) {
+void RungeKutta::tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
+                         double* dnext) {
   Parts& p = *parts_;
   set_stage_scalars(tables, time);
   tables.fill_noise(p.kernels.noise(Direction::tangent), time.index);

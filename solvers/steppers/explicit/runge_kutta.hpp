@@ -45,18 +45,19 @@ class RungeKutta final : public Stepper, private SpanStepper {
   void parameters_changed(Tables& tables, bool tangent) override;
 
   /// Exchanges ghosts of every stage's input.
-  void step(Tables& tables, StepTime time, double* u, double* next) override;
+  void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
   /// Keeps the stage inputs Y_2..Y_s.
-  void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) override;
   /// Of ODEs on the host that do not depend on time.
   SpanStepper* spans() override;
   int error_order() const override { return tableau_.error.empty() ? 0 : tableau_.embedded_order + 1; }
   double try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
   void judge_by(Tables& tables, std::optional<std::size_t> field) override;
   WorstError worst_error(const Tables& tables) const override;
-  void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-               double* lambda_next) override;
-  void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
+  void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
+               StateBlocks lambda_next) override;
+  void tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
+               double* dnext) override;
 
   void clear_sums() override;
   void save_sums(BlockWriter& to) const override;

@@ -93,11 +93,11 @@ void AdditiveRungeKutta::forward(Tables& tables, StepTime time, double* u, doubl
   if (next != nullptr && next != end) copy(end, next);
 }
 
-void AdditiveRungeKutta::step(Tables& tables, StepTime time, double* u, double* next) {
+void AdditiveRungeKutta::step(Tables& tables, StepTime time, StateBlocks u, double* next) {
   forward(tables, time, u, next, nullptr);
 }
 
-void AdditiveRungeKutta::record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+void AdditiveRungeKutta::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) {
   forward(tables, time, u, next, stages);
 }
 
@@ -158,15 +158,15 @@ void AdditiveRungeKutta::reverse_stage(Tables& tables, StepTime time, int i, dou
   if (has_active()) operators_.adjoint(tables, at_stage(time, i), y, w, work(product));
 }
 
-void AdditiveRungeKutta::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-                                 double* lambda_next) {
+void AdditiveRungeKutta::reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages,
+                                 StateBlocks lambda, StateBlocks lambda_next) {
   const int s = this->stages();
   double* const of_end = work(value);
   copy(lambda, of_end);
   if (constraints_) constraints_->adjoint(tables, time.stage(1.0), stages[s - 1], of_end);
   copy(of_end, lambda_next);
   for (int i = s - 1; i >= 0; --i) {
-    reverse_stage(tables, time, i, i == 0 ? u : stages[i - 1], of_end);
+    reverse_stage(tables, time, i, i == 0 ? u.now : stages[i - 1], of_end);
     add(lambda_next, {{1.0, explicit_slope(i)}});
   }
 }
@@ -202,7 +202,7 @@ void AdditiveRungeKutta::tangent_stage(Tables& tables, StepTime time, int i, dou
   tangent_slopes(tables, time, i, y, dy);
 }
 
-void AdditiveRungeKutta::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du,
+void AdditiveRungeKutta::tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
                                  double* dnext) {
   tangent_slopes(tables, time, 0, u, du);
   for (int i = 1; i < this->stages(); ++i) tangent_stage(tables, time, i, stages[i - 1], du);

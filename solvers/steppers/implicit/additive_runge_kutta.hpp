@@ -25,13 +25,14 @@ class AdditiveRungeKutta final : public ImplicitStepper {
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
   /// Y_2 to Y_s; and u' where constraints are solved there.
   int record_states() const override { return stages() - 1 + (constraints_ ? 1 : 0); }
-  void step(Tables& tables, StepTime time, double* u, double* next) override;
-  void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
+  void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) override;
   int error_order() const override { return explicit_.error.empty() ? 0 : explicit_.embedded_order + 1; }
   double try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
-  void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-               double* lambda_next) override;
-  void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
+  void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
+               StateBlocks lambda_next) override;
+  void tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
+               double* dnext) override;
   std::string describe_memory() const override;
 
  protected:

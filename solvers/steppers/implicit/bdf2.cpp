@@ -66,12 +66,12 @@ void Bdf2::complete(StepTime time, const double* u, double* next) const {
   set_length(next, time.ends_on_switch() ? 0.0 : time.h);
 }
 
-void Bdf2::step(Tables& tables, StepTime time, double* u, double* next) {
+void Bdf2::step(Tables& tables, StepTime time, StateBlocks u, double* next) {
   solve(tables, time, u, next);
   complete(time, u, next);
 }
 
-void Bdf2::record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+void Bdf2::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) {
   solve(tables, time, u, stages[0]);
   if (next == nullptr) return;
   copy(stages[0], next);
@@ -93,8 +93,8 @@ double Bdf2::try_step(Tables& tables, StepTime time, double* u, double* next, do
   return error_ratio(error, u, next);
 }
 
-void Bdf2::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-                   double* lambda_next) {
+void Bdf2::reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
+                   StateBlocks lambda_next) {
   const Formula f = formula(time, u);
   const StepTime end = time.stage(1.0);
   systems_->linearise(tables, series(), end, f.slope, stages[0], scratch(slope), false);
@@ -109,7 +109,7 @@ void Bdf2::reverse(Tables& tables, StepTime time, double* u, double* const* stag
   set_length(lambda_next, 0.0);
 }
 
-void Bdf2::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) {
+void Bdf2::tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du, double* dnext) {
   const Formula f = formula(time, u);
   const StepTime end = time.stage(1.0);
   systems_->linearise(tables, series(), end, f.slope, stages[0], scratch(slope), false);

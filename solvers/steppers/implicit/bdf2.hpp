@@ -23,14 +23,15 @@ class Bdf2 final : public ImplicitStepper {
 
   /// The new fields.
   int record_states() const override { return 1; }
-  void step(Tables& tables, StepTime time, double* u, double* next) override;
-  void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
+  void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) override;
   /// The estimate is that of backward Euler: half the second difference. It overestimates.
   int error_order() const override { return 2; }
   double try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
-  void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-               double* lambda_next) override;
-  void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
+  void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
+               StateBlocks lambda_next) override;
+  void tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
+               double* dnext) override;
   std::string describe_memory() const override;
 
  protected:

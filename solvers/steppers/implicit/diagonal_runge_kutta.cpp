@@ -113,11 +113,11 @@ void DiagonalRungeKutta::forward(Tables& tables, StepTime time, double* u, doubl
   set_length(next, time.ends_on_switch() ? 0.0 : time.h);
 }
 
-void DiagonalRungeKutta::step(Tables& tables, StepTime time, double* u, double* next) {
+void DiagonalRungeKutta::step(Tables& tables, StepTime time, StateBlocks u, double* next) {
   forward(tables, time, u, next, nullptr);
 }
 
-void DiagonalRungeKutta::record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+void DiagonalRungeKutta::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) {
   forward(tables, time, u, next, stages);
 }
 
@@ -134,13 +134,13 @@ void DiagonalRungeKutta::factorise(Tables& tables, StepTime time, int i, double*
   systems_->linearise(tables, series(), at_stage(time, i), time.h * a(i, i), y, scratch(stages() + free_block), false);
 }
 
-void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-                                 double* lambda_next) {
+void DiagonalRungeKutta::reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages,
+                                 StateBlocks lambda, StateBlocks lambda_next) {
   const int s = this->stages(), first = first_implicit();
   double* const w = scratch(s + base);
   for (int i = s - 1; i >= 0; --i) {
     double* const beta = scratch(i);
-    double* const y = i < first ? u : stages[i - first];
+    double* const y = i < first ? u.now : stages[i - first];
     if (i >= first) factorise(tables, time, i, y);
     if (i + 1 == s) {
       const double hg = time.h * a(i, i);
@@ -183,7 +183,7 @@ void DiagonalRungeKutta::reverse_slope(Tables& tables, StepTime time, double* u,
   add(lambda_next, {{1.0, beta}});
 }
 
-void DiagonalRungeKutta::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du,
+void DiagonalRungeKutta::tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
                                  double* dnext) {
   const int s = this->stages(), first = first_implicit();
   if (first == 1 && has_slope(u, time.h)) copy(slope_of(du), scratch(0));

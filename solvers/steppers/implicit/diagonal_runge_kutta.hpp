@@ -36,13 +36,14 @@ class DiagonalRungeKutta final : public ImplicitStepper {
   void begin_tangent(Tables& tables, StepTime at, double* state, double* direction) override;
   /// The implicit stages Y_i.
   int record_states() const override { return stages() - first_implicit(); }
-  void step(Tables& tables, StepTime time, double* u, double* next) override;
-  void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
+  void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) override;
   int error_order() const override { return tableau_.error.empty() ? 0 : tableau_.embedded_order + 1; }
   double try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
-  void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-               double* lambda_next) override;
-  void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
+  void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
+               StateBlocks lambda_next) override;
+  void tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
+               double* dnext) override;
   std::string describe_memory() const override;
 
  protected:

@@ -98,11 +98,11 @@ void Rosenbrock::forward(Tables& tables, StepTime time, double* u, double* next,
   for (int i = 0; i < s; ++i) add(next, {{tableau_.m[at(i)], stages[i]}});
 }
 
-void Rosenbrock::step(Tables& tables, StepTime time, double* u, double* next) {
+void Rosenbrock::step(Tables& tables, StepTime time, StateBlocks u, double* next) {
   forward(tables, time, u, next, own_stages());
 }
 
-void Rosenbrock::record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) {
+void Rosenbrock::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) {
   forward(tables, time, u, next, stages);
 }
 
@@ -131,8 +131,8 @@ void Rosenbrock::find_error(Tables& tables, StepTime time, double* u, double* ne
   systems_->solve(error);
 }
 
-void Rosenbrock::reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-                         double* lambda_next) {
+void Rosenbrock::reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
+                         StateBlocks lambda_next) {
   const int s = this->stages();
   const double hg = time.h * tableau_.gamma;
   double* const y = scratch(2 * s + input);
@@ -157,7 +157,8 @@ void Rosenbrock::reverse(Tables& tables, StepTime time, double* u, double* const
   }
 }
 
-void Rosenbrock::tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) {
+void Rosenbrock::tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
+                         double* dnext) {
   const int s = this->stages();
   const double hg = time.h * tableau_.gamma;
   double* const y = scratch(2 * s + input);

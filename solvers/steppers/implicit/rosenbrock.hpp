@@ -28,13 +28,14 @@ class Rosenbrock final : public ImplicitStepper {
   void keep_factors(bool wanted) override { keeps_factors_ = wanted && factor_states() > 0; }
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
   void parameters_changed(Tables& tables, bool tangent) override;
-  void step(Tables& tables, StepTime time, double* u, double* next) override;
-  void record(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
+  void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) override;
   int error_order() const override { return tableau_.embedded_order + 1; }
   double try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
-  void reverse(Tables& tables, StepTime time, double* u, double* const* stages, double* lambda,
-               double* lambda_next) override;
-  void tangent(Tables& tables, StepTime time, double* u, double* const* stages, double* du, double* dnext) override;
+  void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
+               StateBlocks lambda_next) override;
+  void tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
+               double* dnext) override;
 
   std::string describe_memory() const override;
   /// The state before the step: an overflow in it is what a step that is not finite usually begins with. None where

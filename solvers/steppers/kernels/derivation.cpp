@@ -28,6 +28,7 @@ class GatherDerivation {
         fields_(request.states.begin(), request.states.begin() + static_cast<std::ptrdiff_t>(states_)),
         scalars_(active.scalars) {
     for (std::size_t r = 0; r < request.expressions.size(); ++r) multipliers_.push_back(request.multiplier(r));
+    fields_.insert(fields_.end(), request.before.begin(), request.before.end());
     fields_.insert(fields_.end(), active.parameter_fields.begin(), active.parameter_fields.end());
     for (const SeriesVariable& q : request.series) scalars_.push_back(q.name);
   }
@@ -51,12 +52,16 @@ class GatherDerivation {
     return adjoint(request_.expressions, multipliers_, fields_, scalars_, mask);
   }
   Expr shared(Expr e) const { return request_.share.is_valid() ? request_.share * e : e; }
-  Expr of_parameter(const Adjoint& own, std::size_t k) const { return own.fields[states_ + k]; }
+  Expr of_parameter(const Adjoint& own, std::size_t k) const {
+    return own.fields[states_ + request_.before.size() + k];
+  }
   bool is_held(std::size_t f) const { return f + request_.held >= request_.states.size(); }
 
   KernelSpec main(const std::string& name, const Adjoint& own) const {
     KernelSpec kernel{name, {}, {}};
     for (std::size_t f = 0; f < states_ && !is_held(f); ++f) append(kernel, request_.epilogue.gather(f, own.fields[f]));
+    for (std::size_t f = 0; f < request_.before.size(); ++f)
+      append(kernel, request_.epilogue.gather_before(f, own.fields[states_ + f]));
     for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
       const std::string bar = StageNames::bar(active_.parameter_fields[k]);
       const Expr gather = of_parameter(own, k);
@@ -186,6 +191,7 @@ KernelSpec tangent_kernel(const Model& model, const Active& active, const Kernel
     seeds.push_back({is_field, name, StageNames::dot(name)});
   };
   for (std::size_t f = 0; f < differentiated_states(model, active, request); ++f) seed(true, request.states[f]);
+  for (const std::string& name : request.before) seed(true, name);
   for (const std::string& name : active.parameter_fields) seed(true, name);
   for (const std::string& name : active.scalars) seed(false, name);
   for (const SeriesVariable& q : request.series) seed(false, q.name);

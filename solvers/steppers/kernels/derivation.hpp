@@ -36,6 +36,7 @@ struct Epilogue {
   Put tangents;    ///< does so with their tangents
   Outputs gather;  ///< where the gather of a field of the state goes; where to none, walls add nothing either
   Outputs add;     ///< how what comes through walls is added to these outputs
+  Outputs gather_before = {};  ///< where the gather of a field of the level before goes, if it is read
 };
 
 struct KernelNames {
@@ -58,6 +59,8 @@ struct KernelRequest {
   /// The last of the states, which are differentiated for their walls' values alone: they are gathered to nothing, and
   /// their directions, where walls have any (differentiated_states()), are zero but in ghosts.
   std::size_t held = 0;
+  /// Those of the level before, one per field, which they read in the cell itself alone; none: they do not.
+  std::vector<std::string> before = {};
   std::vector<SeriesVariable> series;          ///< what they read of active series
   std::vector<std::string> multiplier_arrays;  ///< that multipliers read: zero beyond walls. None: all are scalars
   std::function<Expr(std::size_t expression)> multiplier;  ///< asked for when the adjoint is derived

@@ -1,0 +1,241 @@
+#include "solvers/steppers/leapfrog/leapfrog.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "runtime/error.hpp"
+#include "solvers/equations/parser.hpp"
+#include "solvers/steppers/kernels/evaluation_time.hpp"
+#include "solvers/steppers/kernels/kernel_set.hpp"
+#include "solvers/steppers/leapfrog/leapfrog_kernels.hpp"
+#include "solvers/steppers/reads.hpp"
+
+namespace hindsight {
+namespace {
+
+constexpr std::array both{LeapfrogStep::later, LeapfrogStep::first};  // in the order of their evaluations
+
+}  // namespace
+
+struct Leapfrog::Parts {
+  Parts(const Model& model, const Active& active, Wants wants);
+
+  /// One kind of step.
+  struct Kind {
+    LevelSymbols state, direction;
+    EvaluationTime time;
+  };
+  Kind& kind(StepTime step) { return kinds[step.index == 0 ? 1 : 0]; }
+  DifferentiatedKernel& kernel(StepTime step) { return kernels.kernels()[step.index == 0 ? 1 : 0]; }
+
+  LeapfrogKernels scheme;
+  KernelSet kernels;
+  SeriesData series;
+  std::vector<Kind> kinds;  // as in `both`
+  bool time_dependent_walls, time_dependent;
+  int h, length;  // symbols: of the step, as a factor and as a value; -1: nobody reads it
+  LevelSymbols next, dot_next, lambda, lambda_next;
+  KernelSpec frequency{"frequency", {}, {}};  // without outputs where it is not known
+  int frequency_array = -1;
+  KernelLibrary frequency_library;
+  std::optional<double> largest_step;  // with the present parameters
+};
+
+Leapfrog::Parts::Parts(const Model& model, const Active& active, Wants wants)
+    : scheme(model, active),
+      kernels(model, active, ""),
+      series(model, active),
+      time_dependent_walls(depends_on_time(model, wall_values(model))),
+      time_dependent(time_dependent_walls || depends_on_time(model, model.right_hand_sides) ||
+                     depends_on_time(model, model.damping)) {
+  for (const LeapfrogStep which : both) kernels.add(scheme.request(which));
+  kernels.derive({wants.adjoint, wants.tangent});
+  Graph& graph = *model.graph;
+  const auto symbol = [&](const std::string& array) { return int{graph.field(array).node().symbol}; };
+  for (const LeapfrogStep which : both) {
+    const int stage = static_cast<int>(which);
+    kinds.push_back({{}, {}, EvaluationTime(model, active, stage, scheme.first_sum(which))});
+    for (const std::string& field : model.fields) {
+      const std::string now = StageNames::stage(field, stage), before = StageNames::before(now);
+      kinds.back().state.now.push_back(symbol(now));
+      kinds.back().state.before.push_back(symbol(before));
+      kinds.back().direction.now.push_back(symbol(StageNames::dot(now)));
+      kinds.back().direction.before.push_back(symbol(StageNames::dot(before)));
+    }
+  }
+  for (const std::string& field : model.fields) {
+    next.now.push_back(symbol(LeapfrogNames::next(field)));
+    dot_next.now.push_back(symbol(StageNames::dot(LeapfrogNames::next(field))));
+    lambda.now.push_back(symbol(StageNames::lambda(field)));
+    lambda.before.push_back(symbol(LeapfrogNames::lambda_before(field)));
+    lambda_next.now.push_back(symbol(LeapfrogNames::lambda_next(field)));
+    lambda_next.before.push_back(symbol(LeapfrogNames::lambda_next_before(field)));
+  }
+  h = scheme.h().node().symbol;
+  length = graph.scalar_index(step_length);
+  if (const Expr squared = scheme.squared_frequency(); squared.is_valid()) {
+    frequency_array = symbol("@frequency");
+    frequency.outputs.push_back({"@frequency", squared});
+    frequency = fused(frequency);
+  }
+}
+
+Leapfrog::Leapfrog(const Model& model, const Active& active, Wants wants)
+    : model_(model), active_(active), wants_(wants), parts_(std::make_unique<Parts>(model, active_, wants)) {}
+
+Leapfrog::~Leapfrog() = default;
+
+/// Where no derivative of a step reads the level before: nothing unknown, and no state, is in what damps.
+bool Leapfrog::reverses_first_level() const {
+  const DifferentiatedKernel& later = parts_->kernels.kernels().front();
+  const GatherKernels& gather = later.gather();
+  const std::vector<int>& before = parts_->kinds.front().state.before;
+  return !deepest({&gather.main, &gather.border, &gather.ring, &gather.add}, before).read;
+}
+
+std::array<int, 3> Leapfrog::halo() const {
+  return parts_->kernels.halo();
+}
+
+int Leapfrog::sums() const {
+  return parts_->scheme.sums();
+}
+
+StateShape Leapfrog::state(const Grid& grid) const {
+  return with_level_before(shape_of_fields(grid, model_.fields.size()));
+}
+
+std::vector<Leapfrog::Described> Leapfrog::describe() const {
+  return parts_->kernels.describe();
+}
+
+std::string Leapfrog::describe_memory() const {
+  return reverses_first_level() ? "states: two levels; records: the first of them"
+                                : "states and records: two levels, because derivatives of what damps read both";
+}
+
+std::vector<const KernelLibrary*> Leapfrog::libraries() const {
+  std::vector<const KernelLibrary*> all = parts_->kernels.libraries();
+  all.push_back(&parts_->frequency_library);
+  return all;
+}
+
+std::vector<Stepper::Evaluation> Leapfrog::evaluations(StepTime time) const {
+  return {{time.t, parts_->kind(time).state.now}};
+}
+
+void Leapfrog::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
+  Parts& p = *parts_;
+  p.series.prepare(grid, series);
+  p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction);
+  if (p.frequency.outputs.empty()) return;
+  grid.communicator().together([&] { tables.allocate({p.frequency_array}); });
+  p.frequency_library = KernelLibrary({p.frequency}, boxes_of(grid.dimensions()), grid.communicator(), grid.machine());
+}
+
+void Leapfrog::parameters_changed(Tables& tables, bool with_tangent) {
+  Parts& p = *parts_;
+  p.largest_step.reset();
+  if (p.time_dependent_walls) return;
+  p.kernels.evaluate_walls(tables);
+  if (with_tangent) p.kernels.evaluate_wall_tangents(tables);
+}
+
+/// h omega = 2 is the bound of stability for each frequency omega (Hairer, Lubich, Wanner 2003, 4.2).
+double Leapfrog::largest_step(Tables& tables) {
+  Parts& p = *parts_;
+  if (p.frequency.outputs.empty()) return std::numeric_limits<double>::infinity();
+  if (p.largest_step) return *p.largest_step;
+  const Grid& grid = tables.grid();
+  tables.launch(p.frequency_library[0], grid.interior());
+  std::vector<double> cells(static_cast<std::size_t>(grid.interior().cells()));
+  pack_cells(grid, tables.field(p.frequency_array), cells.data());
+  double highest = 0.0;
+  for (const double squared : cells) highest = std::max(highest, squared);
+  highest = std::sqrt(grid.communicator().max(highest));
+  p.largest_step = highest > 0.0 ? 2.0 / highest : std::numeric_limits<double>::infinity();
+  return *p.largest_step;
+}
+
+void Leapfrog::begin(Tables& tables, StepTime time, StateBlocks u) {
+  Parts& p = *parts_;
+  tables.scalar(p.h) = time.h;
+  if (p.length >= 0) tables.scalar(p.length) = time.h;
+  if (p.time_dependent) p.kind(time).time.set(tables, p.series, time.t);
+  tables.bind_state(p.kind(time).state, u);
+}
+
+void Leapfrog::step(Tables& tables, StepTime time, StateBlocks u, double* next) {
+  Parts& p = *parts_;
+  begin(tables, time, u);
+  tables.fill_noise(p.kernels.noise(Direction::forward), time.index);
+  if (p.time_dependent_walls) p.kernels.evaluate_walls(tables);
+  tables.bind_state(p.next, next);
+  p.kernel(time).run_value(tables);
+}
+
+void Leapfrog::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const*) {
+  Parts& p = *parts_;
+  begin(tables, time, u);
+  tables.fill_noise(p.kernels.noise(Direction::forward), time.index);
+  if (p.time_dependent_walls) p.kernels.evaluate_walls(tables);
+  if (next == nullptr) return p.kernel(time).fill_recorded_ghosts(tables);
+  tables.bind_state(p.next, next);
+  p.kernel(time).run_recorded(tables);
+}
+
+void Leapfrog::reverse(Tables& tables, StepTime time, StateBlocks u, double* const*, StateBlocks lambda,
+                       StateBlocks lambda_next) {
+  Parts& p = *parts_;
+  begin(tables, time, u);
+  tables.fill_noise(p.kernels.noise(Direction::reverse), time.index);
+  if (!active_.series.empty()) p.kind(time).time.bind_knots(tables, p.series, time.t);
+  tables.bind_state(p.lambda, lambda);
+  tables.bind_state(p.lambda_next, lambda_next);
+  p.kernels.run_gather(time.index == 0 ? 1 : 0, tables, p.kind(time).time.places());
+}
+
+void Leapfrog::tangent(Tables& tables, StepTime time, StateBlocks u, double* const*, StateBlocks du, double* dnext) {
+  Parts& p = *parts_;
+  begin(tables, time, u);
+  tables.fill_noise(p.kernels.noise(Direction::tangent), time.index);
+  if (!active_.series.empty()) p.kind(time).time.set_directions(tables, p.series, time.t);
+  tables.bind_state(p.kind(time).direction, du);
+  tables.bind_state(p.dot_next, dnext);
+  if (p.time_dependent_walls) p.kernels.evaluate_wall_tangents(tables);
+  p.kernel(time).run_tangent(tables);
+}
+
+void Leapfrog::clear_sums() {
+  parts_->kernels.clear_sums();
+}
+
+void Leapfrog::save_sums(BlockWriter& to) const {
+  parts_->kernels.save_sums(to);
+}
+
+void Leapfrog::restore_sums(BlockReader& from) {
+  parts_->kernels.restore_sums(from);
+}
+
+void Leapfrog::add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const {
+  parts_->kernels.add_sums(scalars, knots);
+}
+
+void Leapfrog::bind_series_sums(std::size_t active_series, double* knots) {
+  parts_->series.bind_sums(active_series, knots);
+}
+
+void Leapfrog::set_series(std::size_t series, const std::vector<double>& values) {
+  parts_->series.set_values(series, values);
+}
+
+void Leapfrog::set_series_directions(std::vector<Series> directions) {
+  parts_->series.set_directions(std::move(directions));
+}
+
+}  // namespace hindsight

@@ -1,0 +1,53 @@
+// The kernels of the leapfrog method, as requests of expressions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "solvers/equations/model.hpp"
+#include "solvers/steppers/kernels/derivation.hpp"
+#include "solvers/steppers/stage_names.hpp"
+
+namespace hindsight {
+
+/// Names of arrays that these kernels refer to, beside StageNames: the fields after a step, and what the adjoints of a
+/// state become.
+struct LeapfrogNames : StageNames {
+  static std::string next(const std::string& field) { return "next(" + field + ")"; }
+  static std::string lambda_before(const std::string& field) { return before(lambda(field)); }
+  static std::string lambda_next(const std::string& field) { return "next(" + lambda(field) + ")"; }
+  static std::string lambda_next_before(const std::string& field) { return "next(" + lambda_before(field) + ")"; }
+};
+
+/// The step that a run begins with, whose level before is the first derivative in time, and all others are evaluations
+/// of their own.
+enum class LeapfrogStep { first = 2, later = 1 };
+
+class LeapfrogKernels {
+ public:
+  /// @param model, active outlive it.
+  LeapfrogKernels(const Model& model, const Active& active);
+
+  KernelRequest request(LeapfrogStep which) const;
+  /// Sums of the evaluation: the first of them.
+  int first_sum(LeapfrogStep which) const;
+  /// All sums.
+  int sums() const { return first_sum(LeapfrogStep::first) + sums_each(); }
+  Expr h() const { return h_; }
+  /// At a cell, the square of the highest frequency of the equations there, were they everywhere as they are in the
+  /// cell: the largest of -(symbol of A) over waves of one sign or alternating ones along each axis, for central
+  /// differences those of the highest frequency. Invalid where it changes with the state or with time.
+  Expr squared_frequency() const;
+
+ private:
+  int sums_each() const;
+  /// The fields after a step, in the names of its evaluation.
+  std::vector<Expr> after(LeapfrogStep which) const;
+
+  const Model& model_;
+  const Active& active_;
+  Graph& graph_;
+  Expr h_;
+};
+
+}  // namespace hindsight
