@@ -112,11 +112,7 @@ std::string derivative_text(const std::string& name, const std::string& sum, Exp
 }
 
 bool walls_read(const Model& model, const std::string& name) {
-  std::vector<Expr> values;
-  for (const auto& axes : model.walls)
-    for (const auto& sides : axes)
-      for (const auto& wall : sides)
-        if (wall.value.is_valid()) values.push_back(wall.value);
+  const std::vector<Expr> values = wall_values(model);
   const Graph& graph = *model.graph;
   return std::ranges::any_of(reachable(values), [&](NodeId id) {
     const Node& node = graph[id];
@@ -144,23 +140,31 @@ std::string equations_text(const SimulationSpec& spec, const Active& active) {
   std::vector<Jump> jumps = spec.jumps;
   std::erase_if(jumps, [](const Jump& jump) { return jump.set.empty(); });
   const Directions all = directions(model, active);
-  const auto left = [&](std::size_t f, const char* rate, const char* prefix) {
-    return model.is_constrained(f) ? "0" : fmt::format("{}({}{})/dt", rate, prefix, model.fields[f]);
+  const bool is_second = model.is_second_order;
+  const auto left = [&](std::size_t f, const char* sign, const char* prefix) {
+    if (model.is_constrained(f)) return std::string("0");
+    return is_second ? fmt::format("{}d2({}{})/dt2", sign, prefix, model.fields[f])
+                     : fmt::format("{}d({}{})/dt", sign, prefix, model.fields[f]);
+  };
+  const auto damping = [&](std::size_t f, const char* before, const char* prefix) {
+    if (!is_second || model.damping[f].is_constant(0)) return std::string();
+    return fmt::format("{}({})*d({}{})/dt", before, to_text(model.damping[f]), prefix, model.fields[f]);
   };
   std::string text = "Equations, discretised (u[x+1] is the neighbour above in x)\n";
   for (std::size_t f = 0; f < model.fields.size(); ++f)
-    text += fmt::format("  {} = {}\n", left(f, "d", ""), to_text(model.right_hand_sides[f]));
+    text += fmt::format("  {} = {}{}\n", left(f, "", ""), to_text(model.right_hand_sides[f]), damping(f, " + ", ""));
   text += jumps_text(jumps, model);
   const std::vector<Expr> tangents = tangent(model.right_hand_sides, all.seeds);
   const Adjoint own = adjoint(model.right_hand_sides, all.lambdas, all.fields, all.scalars);
   text += "\nTangent (d_ marks a direction)\n";
   for (std::size_t f = 0; f < model.fields.size(); ++f)
-    text += fmt::format("  {} = {}\n", left(f, "d", "d_"), to_text(tangents[f]));
+    text += fmt::format("  {} = {}{}\n", left(f, "", "d_"), to_text(tangents[f]), damping(f, " + ", "d_"));
   text += tangents_text(jumps, model, all);
   text += fmt::format("\nAdjoint, as gathers (lambda_ marks a multiplier{})\n",
                       jumps.empty() ? "" : "; at events, right-hand sides read states before and multipliers after");
   for (std::size_t f = 0; f < model.fields.size(); ++f)
-    text += fmt::format("  {} = {}\n", left(f, "-d", "lambda_"), to_text(own.fields[f]));
+    text += fmt::format("  {} = {}{}\n", left(f, is_second ? "" : "-", "lambda_"), to_text(own.fields[f]),
+                        damping(f, " - ", "lambda_"));
   return text + adjoints_text(jumps, model, all) + derivatives_text(jumps, model, all, own);
 }
 

@@ -64,6 +64,8 @@ struct Options {
   std::string stop_after, epoch;           ///< durations: of the process, between epochs; empty: none, measured
   std::string scratch;                     ///< resume: folder of checkpoint files from now on; empty: as before
   std::string cost, picture;
+  double noise = 0.0;      ///< observe: standard deviation of what is added to values
+  std::uint64_t seed = 1;  ///< of that
   ScheduleOptions schedule;
   ClusterOptions cluster;
   DeveloperOptions developer;

@@ -101,11 +101,11 @@ void require_known_options(const std::string& options, const std::string& origin
 
 }  // namespace
 
-Case read_same_case(const Options& options, const Communicator& comm) {
+Case read_same_case(const Options& options, const Communicator& comm, bool is_to_be_observed) {
   Case c;
   comm.together([&] {
     try {
-      c = read_case(options.target, options.set, options.shot);
+      c = read_case(options.target, options.set, options.shot, is_to_be_observed);
       require_known_options(c.petsc.in_case, c.petsc.origin());
       c.petsc.added = options.petsc;
       c.petsc_changes = options.petsc_changes;

@@ -16,6 +16,7 @@ void require_same_start(int argc, char** argv, const Communicator& comm);
 /// Reads the case that the options name, with their scratch folder where they name one. What one rank throws, all
 /// throw. Collective. @throws InputError when ranks read different ones, as from different disks: with the first line,
 /// or the data file, that differs.
-Case read_same_case(const Options& options, const Communicator& comm);
+/// @param is_to_be_observed see Case.
+Case read_same_case(const Options& options, const Communicator& comm, bool is_to_be_observed = false);
 
 }  // namespace hindsight

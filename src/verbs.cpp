@@ -10,6 +10,7 @@ const std::vector<VerbEntry>& verbs() {
       {"gradient", "simulate a case and differentiate its objective", "CASE", gradient_verb, true},
       {"check", "test a gradient against the tangent model and differences of runs", "CASE", check_verb, true},
       {"invert", "find the unknowns that minimise the objective", "CASE", invert_verb, true},
+      {"observe", "write what misfits' sensors would see, as the tables that misfits read", "CASE", observe_verb},
       {"resume", "go on with a run that was stopped or killed", "RUN", resume_verb},
       {"status", "say how far a run is, from another terminal", "RUN", status_verb},
       {"clean", "remove what only going on with a run needs", "RUN", clean_verb},

@@ -14,6 +14,7 @@ ExitCode run_verb(const Options& options, const Communicator& comm);
 ExitCode gradient_verb(const Options& options, const Communicator& comm);
 ExitCode check_verb(const Options& options, const Communicator& comm);
 ExitCode invert_verb(const Options& options, const Communicator& comm);
+ExitCode observe_verb(const Options& options, const Communicator& comm);
 ExitCode resume_verb(const Options& options, const Communicator& comm);
 ExitCode status_verb(const Options& options, const Communicator& comm);
 ExitCode clean_verb(const Options& options, const Communicator& comm);

@@ -61,7 +61,10 @@ void Misfit::prepare(const TermSetting& setting) {
   grid_ = &grid;
   time_ = &setting.time;
   tables_ = &setting.tables;
-  corners_each_ = std::size_t{1} << grid.dimensions();
+  for (std::size_t p = 0; p < active_.scalars.size(); ++p) {
+    const bool is_used = !partials_[lambda_.size() + p].is_constant(0.0);
+    scalar_rows_.emplace_back(is_used ? grid.local_rows() : 0);
+  }
   locate_all();
 }
 
@@ -72,73 +75,83 @@ void Misfit::set_observations(std::shared_ptr<const std::vector<PointObservation
 }
 
 void Misfit::locate_all() {
-  landing_.clear();
-  share_.clear();
-  corners_.clear();
-  landing_.reserve(observations().size());
-  share_.reserve(observations().size());
-  corners_.reserve(observations().size() * corners_each_);
-  for (const PointObservation& observation : observations()) {
-    landing_.push_back(time_->landing_of(observation.time));
-    share_.push_back(time_->share_at(observation.time));
-    locate(observation);
+  const std::size_t count = observations().size();
+  std::map<std::array<double, 3>, std::uint32_t> numbers;
+  std::vector<std::array<double, 3>> points;
+  landing_.resize(count);
+  point_.resize(count);
+  share_.resize(count);
+  split_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const PointObservation& o = observations()[i];
+    landing_[i] = time_->landing_of(o.time);
+    share_[i] = time_->share_at(o.time);
+    const auto [entry, is_new] = numbers.emplace(o.at, static_cast<std::uint32_t>(points.size()));
+    if (is_new) points.push_back(o.at);
+    point_[i] = entry->second;
   }
-  grid_->operations().reserve(most_at_once());
-  simulated_.assign(observations().size(), 0.0);
-  scalar_parts_.resize(active_.scalars.size());
-  for (CountedVector<double>& parts : scalar_parts_) parts.assign(corners_.size(), 0.0);
+  stencils_ = PointStencils(*grid_, points, spec_.weights, mirrors());
+  std::int32_t splits = 0;
+  for (std::size_t i = 0; i < count; ++i) split_[i] = stencils_.is_split(point_[i]) ? splits++ : -1;
+  for (Seen* seen : {&simulated_, &changed_}) {
+    seen->values.assign(count, 0.0);
+    seen->rows.assign(static_cast<std::size_t>(splits) * static_cast<std::size_t>(stencils_.slots()), 0.0);
+  }
+  std::size_t most = 0;  // cells of the observations of one time
+  for (std::size_t i = 0, cells = 0; i < count; ++i) {
+    cells = (i > 0 && landing_[i] == landing_[i - 1] ? cells : 0) + stencils_.cells(point_[i]).size();
+    most = std::max(most, cells);
+  }
+  grid_->operations().reserve(static_cast<std::int64_t>(most));
+  places_.reserve(most);
+  amounts_.resize(lambda_.size());
+  amounts_before_.resize(lambda_before_.size());
+  for (auto* amounts : {&amounts_, &amounts_before_})
+    for (std::vector<double>& of_field : *amounts) of_field.reserve(most);
 }
 
-void Misfit::locate(const PointObservation& observation) {
-  std::array<std::array<std::int64_t, 2>, 3> cell{};
-  std::array<std::array<double, 2>, 3> weight{};
-  for (std::size_t a = 0; a < grid_->axes().size(); ++a) {
-    const Axis& axis = grid_->axes()[a];
-    const double position = (observation.at[a] - axis.from) / axis.spacing() - 0.5;
-    auto lower = static_cast<std::int64_t>(std::floor(position));
-    if (!axis.periodic) lower = std::clamp<std::int64_t>(lower, 0, std::max<std::int64_t>(0, axis.cells - 2));
-    const double w = axis.cells == 1 ? 0.0 : position - static_cast<double>(lower);
-    for (std::int64_t side = 0; side < 2; ++side) {
-      cell[a][static_cast<std::size_t>(side)] = ((lower + side) % axis.cells + axis.cells) % axis.cells;
-      weight[a][static_cast<std::size_t>(side)] = side == 0 ? 1.0 - w : w;
-    }
-  }
-  for (std::size_t c = 0; c < corners_each_; ++c) {
-    Corner corner{true, 0, 1.0};
-    Index3 local{0, 0, 0};
-    for (std::size_t a = 0; a < grid_->axes().size(); ++a) {
-      const std::size_t side = (c >> a) & 1U;
-      local[a] = cell[a][side] - grid_->first()[a];
-      corner.here = corner.here && local[a] >= 0 && local[a] < grid_->cells()[a];
-      corner.weight *= weight[a][side];
-    }
-    const Layout& layout = grid_->layout();
-    corner.cell = local[0] + layout.stride_y * local[1] + layout.stride_z * local[2];
-    if (grid_->dimensions() == 0) corner.here = grid_->communicator().is_root();
-    corners_.push_back(corner);
-  }
+/// Of a field that is observed as it is.
+MirrorSigns Misfit::mirrors() const {
+  MirrorSigns signs = even_mirrors;
+  const auto field = std::ranges::find_if(
+      model_.fields, [&](const std::string& name) { return spec_.of.same_as(model_.graph->field(name)); });
+  if (field == model_.fields.end() || model_.walls.empty()) return signs;
+  for (std::size_t a = 0; a < 3; ++a)
+    for (std::size_t side = 0; side < 2; ++side)
+      if (model_.walls[static_cast<std::size_t>(field - model_.fields.begin())][a][side].rule == WallRule::value)
+        signs[a][side] = -1.0;
+  return signs;
 }
 
 bool Misfit::counts_at(const Moment& moment) const {
   return moment.landing >= 0 && std::binary_search(landing_.begin(), landing_.end(), moment.landing);
 }
 
-std::pair<std::size_t, std::size_t> Misfit::range(std::int64_t landing) const {
-  const auto [first, last] = std::equal_range(landing_.begin(), landing_.end(), landing);
+bool Misfit::differentiates_level_before() const {
+  const Graph& graph = *model_.graph;
+  return std::ranges::any_of(share_, [](double share) { return share != 1.0; }) &&
+         std::ranges::any_of(reachable(partials_), [&](NodeId id) { return graph[id].op == Op::field; });
+}
+
+Misfit::Range Misfit::range(const Moment& moment) const {
+  const auto [first, last] = std::equal_range(landing_.begin(), landing_.end(), moment.landing);
   return {static_cast<std::size_t>(first - landing_.begin()), static_cast<std::size_t>(last - landing_.begin())};
 }
 
-/// The fields that expressions read, at some of the corners: where they are on the host, brought from a device.
+/// Values of expressions at the cells around the points of some observations.
 class Misfit::Samples {
  public:
-  Samples(const Misfit& misfit, const Tables& tables, const std::vector<Expr>& roots, std::size_t first,
-          std::size_t last)
-      : misfit_(misfit), tables_(tables), first_(first) {
-    const Grid& grid = tables.grid();
+  Samples(const Misfit& misfit, const std::vector<Expr>& roots, Range range)
+      : misfit_(misfit), tables_(*misfit.tables_), roots_(roots) {
+    const Grid& grid = *misfit.grid_;
+    if (roots.size() == 1 && roots[0].node().op == Op::field) alone_ = roots[0].node().symbol;
     if (grid.machine().is_host()) return;
     std::vector<std::int64_t> places;
-    for (std::size_t c = first; c < last; ++c)
-      places.push_back(misfit.is_needed(misfit.corners_[c]) ? misfit.corners_[c].cell : 0);
+    for (std::size_t i = range.first; i < range.last; ++i) {
+      first_of_.push_back(places.size());
+      for (const PointStencils::Cell& cell : misfit.stencils_.cells(misfit.point_[i])) places.push_back(cell.cell);
+    }
+    first_ = range.first;
     for (const NodeId id : reachable(roots)) {
       const Node& node = roots.front().graph()[id];
       if (node.op != Op::field) continue;
@@ -147,187 +160,231 @@ class Misfit::Samples {
         bring(before->second, places);
     }
   }
-  /// At the time of the observation.
-  double at(int symbol, std::size_t corner) const {
-    const double share = misfit_.share_at_corner(corner), now = value(symbol, corner);
-    return share == 1.0 ? now : share * now + (1.0 - share) * value(misfit_.before_.at(symbol), corner);
+
+  /// Of the roots, at the c-th cell around observation i, at its time.
+  std::vector<double> at(std::size_t i, std::size_t c) const {
+    Bindings bindings;
+    bindings.scalar = [&](int symbol) { return tables_.scalar(symbol); };
+    bindings.field = [&](int symbol, Offset) { return field(symbol, i, c); };
+    bindings.coordinate = [](int, int) -> double {
+      throw Error(ExitCode::bug, "a misfit's expression uses a coordinate");
+    };
+    return interpret(roots_, bindings);
   }
+  /// Of the only root.
+  double value(std::size_t i, std::size_t c) const { return alone_ >= 0 ? field(alone_, i, c) : at(i, c)[0]; }
 
  private:
   void bring(int symbol, const std::vector<std::int64_t>& places) {
     std::vector<double>& values = brought_[symbol];
-    if (!values.empty()) return;
+    if (!values.empty() || places.empty()) return;
     values.resize(places.size());
-    tables_.grid().operations().gather(places, tables_.field(symbol), values.data());
+    misfit_.grid_->operations().gather(places, tables_.field(symbol), values.data());
   }
-  double value(int symbol, std::size_t corner) const {
-    if (brought_.empty()) return tables_.field(symbol)[misfit_.corners_[corner].cell];
-    return brought_.at(symbol)[corner - first_];
+  double field(int symbol, std::size_t i, std::size_t c) const {
+    const double share = misfit_.share_[i], now = there(symbol, i, c);
+    return share == 1.0 ? now : share * now + (1.0 - share) * there(misfit_.before_.at(symbol), i, c);
   }
+  double there(int symbol, std::size_t i, std::size_t c) const {
+    if (brought_.empty()) return tables_.field(symbol)[misfit_.stencils_.cells(misfit_.point_[i])[c].cell];
+    return brought_.at(symbol)[first_of_[i - first_] + c];
+  }
+
   const Misfit& misfit_;
-  const Tables& tables_;
-  std::size_t first_;
-  std::map<int, std::vector<double>> brought_;  // by symbol
+  Tables& tables_;
+  const std::vector<Expr>& roots_;
+  int alone_ = -1;  // symbol: the only root is this field
+  std::size_t first_ = 0;
+  std::vector<std::size_t> first_of_;
+  std::map<int, std::vector<double>> brought_;  // from a device, by symbol
 };
 
-/// An ODE is replicated: all ranks have its one cell.
-bool Misfit::is_needed(const Corner& corner) const {
-  return corner.here || grid_->dimensions() == 0;
+void Misfit::see(Seen& seen, const Moment& moment, Expr what) {
+  const Range range = this->range(moment);
+  const std::vector<Expr> roots{what};
+  const Samples samples(*this, roots, range);
+  const auto slots = static_cast<std::size_t>(stencils_.slots());
+  for (std::size_t i = range.first; i < range.last; ++i) {
+    const std::span<const PointStencils::Cell> cells = stencils_.cells(point_[i]);
+    double sum = 0.0, of_row = 0.0;
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      of_row += cells[c].weight * samples.value(i, c);
+      if (c + 1 < cells.size() && cells[c + 1].slot == cells[c].slot) continue;
+      if (split_[i] >= 0)
+        seen.rows[static_cast<std::size_t>(split_[i]) * slots + static_cast<std::size_t>(cells[c].slot)] = of_row;
+      sum += std::exchange(of_row, 0.0);
+    }
+    seen.values[i] = split_[i] >= 0 ? 0.0 : sum;
+  }
 }
 
-std::vector<double> Misfit::evaluate(const Samples& samples, const std::vector<Expr>& roots, std::size_t corner) const {
-  Bindings bindings;
-  bindings.scalar = [&](int symbol) { return tables_->scalar(symbol); };
-  bindings.field = [&](int symbol, Offset) { return samples.at(symbol, corner); };
-  bindings.coordinate = [](int, int) -> double {
-    throw Error(ExitCode::bug, "a misfit's expression uses a coordinate");
-  };
-  return interpret(roots, bindings);
+/// Rows one after another, as on one rank.
+void Misfit::complete(Seen& seen) const {
+  if (seen.is_complete) return;
+  seen.is_complete = true;
+  if (grid_->dimensions() == 0) return;
+  grid_->communicator().sum(seen.values);
+  grid_->communicator().sum(seen.rows);
+  const auto slots = static_cast<std::size_t>(stencils_.slots());
+  for (std::size_t i = 0; i < split_.size(); ++i)
+    for (std::size_t slot = 0; slot < slots && split_[i] >= 0; ++slot)
+      seen.values[i] += seen.rows[static_cast<std::size_t>(split_[i]) * slots + slot];
+}
+
+void Misfit::require_positive() const {
+  for (std::size_t i = 0; i < observations().size() && spec_.logarithmic; ++i)
+    if (!(simulated_.values[i] > 0.0))
+      throw NumericsError("a misfit takes the logarithm of a simulated value that is not positive (" +
+                          std::to_string(simulated_.values[i]) + " at t = " + std::to_string(observations()[i].time) +
+                          ")");
 }
 
 void Misfit::observe(const Moment& moment) {
-  const auto [first, last] = range(moment.landing);
-  CountedVector<double> at_corners((last - first) * corners_each_, 0.0);
-  const Samples samples(*this, *tables_, {value_}, first * corners_each_, last * corners_each_);
-  for (std::size_t c = 0; c < at_corners.size(); ++c) {
-    const std::size_t place = first * corners_each_ + c;
-    const Corner& corner = corners_[place];
-    if (corner.here && corner.weight != 0.0) at_corners[c] = corner.weight * evaluate(samples, {value_}, place)[0];
-  }
-  grid_->communicator().sum(at_corners);
-  for (std::size_t i = first; i < last; ++i) {
-    double sum = 0.0;
-    for (std::size_t c = 0; c < corners_each_; ++c) sum += at_corners[(i - first) * corners_each_ + c];
-    simulated_[i] = sum;
-    if (spec_.logarithmic && !(sum > 0.0))
-      throw NumericsError("a misfit takes the logarithm of a simulated value that is not positive (" +
-                          std::to_string(sum) + " at t = " + std::to_string(observations()[i].time) + ")");
-  }
+  see(simulated_, moment, value_);
 }
 
 double Misfit::residual(std::size_t i) const {
-  const double observed = observations()[i].value;
-  return spec_.logarithmic ? std::log(simulated_[i]) - std::log(observed) : simulated_[i] - observed;
+  const double observed = observations()[i].value, simulated = simulated_.values[i];
+  return spec_.logarithmic ? std::log(simulated) - std::log(observed) : simulated - observed;
 }
 
 /// dJ/d(simulated value)
 double Misfit::slope(std::size_t i) const {
-  const double r = spec_.weight * residual(i) / (spec_.noise * spec_.noise);
-  return spec_.logarithmic ? r / simulated_[i] : r;
+  const double r = spec_.weight * residual(i) / (noise(i) * noise(i));
+  return spec_.logarithmic ? r / simulated_.values[i] : r;
 }
 
 void Misfit::add_adjoint(const Moment& moment) {
-  const auto [first, last] = range(moment.landing);
-  const Samples samples(*this, *tables_, partials_, first * corners_each_, last * corners_each_);
-  std::vector<std::int64_t> places;
-  std::vector<std::vector<double>> amounts(lambda_.size()), amounts_before(lambda_before_.size());
-  for (std::size_t i = first; i < last; ++i)
-    for (std::size_t c = i * corners_each_; c < (i + 1) * corners_each_; ++c) {
-      const Corner& corner = corners_[c];
-      if (!is_needed(corner) || corner.weight == 0.0) continue;
-      const std::vector<double> partial = evaluate(samples, partials_, c);
-      const double factor = slope(i) * corner.weight, share = share_[i];
-      places.push_back(corner.cell);
-      for (std::size_t f = 0; f < amounts.size(); ++f) amounts[f].push_back(share * factor * partial[f]);
-      for (std::size_t f = 0; f < amounts_before.size(); ++f)
-        amounts_before[f].push_back((1.0 - share) * factor * partial[f]);
-      for (std::size_t p = 0; p < scalar_parts_.size() && corner.here; ++p)
-        scalar_parts_[p][c] = factor * partial[lambda_.size() + p];
+  complete(simulated_);
+  require_positive();
+  const Range range = this->range(moment);
+  const Samples samples(*this, partials_, range);
+  places_.clear();
+  for (auto* amounts : {&amounts_, &amounts_before_})
+    for (std::vector<double>& of_field : *amounts) of_field.clear();
+  bool is_between = false;
+  for (std::size_t i = range.first; i < range.last; ++i) {
+    const std::span<const PointStencils::Cell> cells = stencils_.cells(point_[i]);
+    const double share = share_[i];
+    is_between = is_between || share != 1.0;
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      const std::vector<double> partial = samples.at(i, c);
+      const double factor = slope(i) * cells[c].weight;
+      places_.push_back(cells[c].cell);
+      for (std::size_t f = 0; f < amounts_.size(); ++f) amounts_[f].push_back(share * factor * partial[f]);
+      for (std::size_t f = 0; f < amounts_before_.size(); ++f)
+        amounts_before_[f].push_back((1.0 - share) * factor * partial[f]);
+      for (std::size_t p = 0; p < scalar_rows_.size(); ++p)
+        if (scalar_rows_[p].size() > 0) scalar_rows_[p].data()[cells[c].row] += factor * partial[lambda_.size() + p];
     }
-  for (std::size_t f = 0; f < lambda_.size(); ++f)
-    grid_->operations().add(places, amounts[f].data(), tables_->field(lambda_[f]));
-  const bool is_between =
-      std::any_of(share_.begin() + static_cast<std::ptrdiff_t>(first),
-                  share_.begin() + static_cast<std::ptrdiff_t>(last), [](double s) { return s != 1.0; });
-  for (std::size_t f = 0; f < lambda_before_.size() && is_between; ++f)
-    grid_->operations().add(places, amounts_before[f].data(), tables_->field(lambda_before_[f]));
+  }
+  const CellOperations& operations = grid_->operations();
+  for (std::size_t f = 0; f < amounts_.size(); ++f)
+    operations.add(places_, amounts_[f].data(), tables_->field(lambda_[f]));
+  for (std::size_t f = 0; f < amounts_before_.size() && is_between; ++f)
+    operations.add(places_, amounts_before_[f].data(), tables_->field(lambda_before_[f]));
 }
 
 double Misfit::tangent(const Moment& moment) {
-  const auto [first, last] = range(moment.landing);
-  CountedVector<double> parts((last - first) * corners_each_, 0.0);
-  const Samples samples(*this, *tables_, {dot_}, first * corners_each_, last * corners_each_);
-  for (std::size_t c = 0; c < parts.size(); ++c) {
-    const std::size_t place = first * corners_each_ + c;
-    const Corner& corner = corners_[place];
-    if (corner.here && corner.weight != 0.0)
-      parts[c] = slope(first + c / corners_each_) * corner.weight * evaluate(samples, {dot_}, place)[0];
-  }
-  grid_->communicator().sum(parts);
-  return pairwise_sum(parts.data(), static_cast<std::int64_t>(parts.size()));
+  see(changed_, moment, dot_);
+  return 0.0;
+}
+
+double Misfit::tangent_value() const {
+  complete(simulated_);
+  complete(changed_);
+  std::vector<double> parts(observations().size());
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = slope(i) * changed_.values[i];
+  return pairwise_sum(parts.data(), std::ssize(parts));
 }
 
 void Misfit::add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>&) const {
-  for (std::size_t p = 0; p < scalars.size(); ++p) {
-    CountedVector<double> parts = scalar_parts_[p];
-    grid_->communicator().sum(parts);
-    scalars[p] += pairwise_sum(parts.data(), static_cast<std::int64_t>(parts.size()));
-  }
+  for (std::size_t p = 0; p < scalars.size(); ++p)
+    if (!partials_[lambda_.size() + p].is_constant(0.0)) scalars[p] += grid_sum(*grid_, scalar_rows_[p].data());
 }
 
 double Misfit::sum_of_squares() const {
   double sum = 0.0;
-  for (std::size_t i = 0; i < simulated_.size(); ++i) sum += residual(i) * residual(i);
+  for (std::size_t i = 0; i < observations().size(); ++i) sum += residual(i) * residual(i);
   return sum;
 }
 
 double Misfit::value() const {
-  return 0.5 * spec_.weight * sum_of_squares() / (spec_.noise * spec_.noise);
-}
-
-/// Corners of the observations at one time, at most.
-std::int64_t Misfit::most_at_once() const {
-  std::size_t most = 0;
-  for (const std::int64_t landing : landing_) {
-    const auto [first, last] = range(landing);
-    most = std::max(most, (last - first) * corners_each_);
+  complete(simulated_);
+  require_positive();
+  double sum = 0.0;
+  for (std::size_t i = 0; i < observations().size(); ++i) {
+    const double relative = residual(i) / noise(i);
+    sum += relative * relative;
   }
-  return static_cast<std::int64_t>(most);
+  return 0.5 * spec_.weight * sum;
 }
 
 std::int64_t Misfit::passing_bytes() const {
-  const std::int64_t all = active_.scalars.empty() ? 0 : static_cast<std::int64_t>(corners_.size());
-  return std::max(all, most_at_once()) * static_cast<std::int64_t>(sizeof(double));
+  return 2 * static_cast<std::int64_t>((simulated_.values.size() + simulated_.rows.size()) * sizeof(double));
 }
 
 std::int64_t Misfit::kept_bytes() const {
-  const std::size_t parts = scalar_parts_.size() * corners_.size();
-  return static_cast<std::int64_t>((simulated_.size() + parts) * sizeof(double));
+  std::int64_t rows = 0;
+  for (const Memory& of_scalar : scalar_rows_) rows += of_scalar.size();
+  const std::size_t seen = simulated_.values.size() + simulated_.rows.size();
+  return (rows + static_cast<std::int64_t>(seen)) * static_cast<std::int64_t>(sizeof(double));
 }
 
 void Misfit::reset() {
-  std::fill(simulated_.begin(), simulated_.end(), 0.0);
-  for (auto& parts : scalar_parts_) std::fill(parts.begin(), parts.end(), 0.0);
+  for (Seen* seen : {&simulated_, &changed_}) {
+    std::fill(seen->values.begin(), seen->values.end(), 0.0);
+    std::fill(seen->rows.begin(), seen->rows.end(), 0.0);
+    seen->is_complete = false;
+  }
+  for (Memory& rows : scalar_rows_) rows.clear();
 }
 
 std::optional<Term::Residuals> Misfit::residuals() const {
-  return Residuals{spec_.name + (spec_.logarithmic ? " (logarithms)" : ""),
-                   static_cast<std::int64_t>(observations().size()), sum_of_squares(), spec_.noise};
+  return Residuals{spec_.name + (spec_.logarithmic ? " (logarithms)" : ""), std::ssize(observations()),
+                   sum_of_squares(), spec_.noise};
 }
 
 void Misfit::save_observed(BlockWriter& to) const {
-  to.archive().write(simulated_);
+  to.archive().write(simulated_.values);
 }
 
 void Misfit::restore_observed(BlockReader& from) {
-  from.read(simulated_);
+  from.read(simulated_.values);
+  simulated_.is_complete = true;
+}
+
+/// Totals, whoever has seen what: those who go on may be other ranks.
+void Misfit::save(BlockWriter& to, const Seen& seen) const {
+  Seen totals = seen;
+  complete(totals);
+  to.archive().write(seen.is_complete);
+  to.archive().write(totals.values);
+}
+
+/// Of what is not complete yet, the first rank has seen the totals.
+void Misfit::restore(BlockReader& from, Seen& seen) const {
+  seen.is_complete = from.get<bool>();
+  const auto totals = from.get<std::vector<double>>();
+  if (totals.size() != seen.values.size()) throw ResourceError("a journal belongs to other observations");
+  const bool is_mine = seen.is_complete || grid_->dimensions() == 0 || grid_->communicator().is_root();
+  std::fill(seen.values.begin(), seen.values.end(), 0.0);
+  if (is_mine) std::ranges::copy(totals, seen.values.begin());
+  std::fill(seen.rows.begin(), seen.rows.end(), 0.0);
 }
 
 void Misfit::save(BlockWriter& to) const {
-  to.archive().write(simulated_);
-  for (const auto& parts : scalar_parts_) to.archive().write(parts);
+  save(to, simulated_);
+  save(to, changed_);
+  for (const Memory& rows : scalar_rows_)
+    if (rows.size() > 0) to.rows(rows.data());
 }
 
 void Misfit::restore(BlockReader& from) {
-  from.read(simulated_);
-  for (auto& parts : scalar_parts_) {  // a corner's part lies on the one rank that owned it; that of others is zero
-    std::fill(parts.begin(), parts.end(), 0.0);
-    for (const std::vector<double>& theirs : from.all<std::vector<double>>()) {
-      if (theirs.size() != parts.size()) throw ResourceError("a journal belongs to other observations");
-      for (std::size_t c = 0; c < parts.size(); ++c)
-        if (corners_[c].here && theirs[c] != 0.0) parts[c] = theirs[c];
-    }
-  }
+  restore(from, simulated_);
+  restore(from, changed_);
+  for (Memory& rows : scalar_rows_)
+    if (rows.size() > 0) from.rows(rows.data());
 }
 
 }  // namespace hindsight

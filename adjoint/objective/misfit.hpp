@@ -11,6 +11,7 @@
 #include "runtime/memory.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/block_archive.hpp"
+#include "solvers/grid/point_stencils.hpp"
 #include "solvers/steppers/tables.hpp"
 
 namespace hindsight {
@@ -24,16 +25,17 @@ class MisfitSpec final : public TermSpec {
 
   Expr of;  ///< an expression of fields at the point (no neighbours)
   std::shared_ptr<const std::vector<PointObservation>> observations;  ///< sorted by time; shared with its term
-  double noise = 1.0;
+  double noise = 1.0;                                                 ///< of those that have none of their own
+  PointWeights weights = PointWeights::linear;
   bool logarithmic = false;
   double weight = 1.0;
   std::string name = {};  ///< for messages: "misfit of u"
 };
 
-/// Values between cell centres are interpolated linearly per axis (beyond the outermost centres: extrapolated), and so
-/// are the fields in time between states on which no steps land (TimeLine::share_at). One
-/// message per observation time in the forward sweep, none backward. Memory made by the constructor and prepare()
-/// counts (runtime/memory.hpp), so both are called with the same account.
+/// Values between cell centres are interpolated (PointStencils), and so are the fields in time between states on which
+/// no steps land (TimeLine::share_at). What ranks see of values is added up once, when all states were seen: no
+/// messages while stepping. Memory made by the constructor and prepare() counts (runtime/memory.hpp), so both are
+/// called with the same account.
 class Misfit final : public Term {
  public:
   Misfit(const MisfitSpec& spec, const TermPlace& place);
@@ -45,39 +47,52 @@ class Misfit final : public Term {
 
   Counts counts() const override { return Counts::landings; }
   bool counts_at(const Moment& moment) const override;
+  bool differentiates_level_before() const override;
   /// Evaluates what is observed then.
   void observe(const Moment& moment) override;
   void add_adjoint(const Moment& moment) override;
   double tangent(const Moment& moment) override;
 
   double value() const override;
+  double tangent_value() const override;
   /// Derivatives with respect to active scalars that the expression uses itself.
   void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const override;
   void reset() override;
   void save(BlockWriter& to) const override;
   void restore(BlockReader& from) override;
+  /// Once value() was asked for.
   std::optional<Residuals> residuals() const override;
+  std::span<const double> observed() const override { return {simulated_.values.data(), simulated_.values.size()}; }
   void save_observed(BlockWriter& to) const override;
   void restore_observed(BlockReader& from) override;
   std::int64_t passing_bytes() const override;
   std::int64_t kept_bytes() const override;
 
  private:
-  struct Corner {
-    bool here = false;  ///< this rank owns the cell
-    std::int64_t cell = 0;
-    double weight = 0.0;
+  /// One number per observation, added up over the cells of this rank, and for points that lie on several ranks one per
+  /// row of theirs; once complete, the whole, the same on every rank.
+  struct Seen {
+    CountedVector<double> values, rows;
+    bool is_complete = false;
   };
-  std::pair<std::size_t, std::size_t> range(std::int64_t landing) const;
-  /// Values of fields at corners: what expressions of them are evaluated with.
+  struct Range {
+    std::size_t first = 0, last = 0;
+  };
   class Samples;
-  std::vector<double> evaluate(const Samples& samples, const std::vector<Expr>& roots, std::size_t corner) const;
-  bool is_needed(const Corner& corner) const;
-  double share_at_corner(std::size_t corner) const { return share_[corner / corners_each_]; }
-  std::int64_t most_at_once() const;
+  Range range(const Moment& moment) const;
   const std::vector<PointObservation>& observations() const { return *spec_.observations; }
   void locate_all();
-  void locate(const PointObservation& observation);
+  void see(Seen& seen, const Moment& moment, Expr what);
+  /// Collective.
+  void complete(Seen& seen) const;
+  void require_positive() const;
+  void save(BlockWriter& to, const Seen& seen) const;
+  void restore(BlockReader& from, Seen& seen) const;
+  double noise(std::size_t i) const {
+    const double own = observations()[i].noise;
+    return own > 0.0 ? own : spec_.noise;
+  }
+  MirrorSigns mirrors() const;
   double residual(std::size_t i) const;
   double slope(std::size_t i) const;
   double sum_of_squares() const;
@@ -93,12 +108,15 @@ class Misfit final : public Term {
   std::vector<int> lambda_, lambda_before_;  // symbols; the latter where states have two levels
   std::map<int, int> before_;                // of the arrays of a state and of directions: those of the level before
   std::optional<CountedBytes> counted_;      // of the observations
-  CountedVector<std::int64_t> landing_;      // of each observation
-  CountedVector<double> share_;              // of the state there in it (TimeLine::share_at)
-  std::size_t corners_each_ = 1;
-  CountedVector<Corner> corners_;  // corners_each_ per observation
-  CountedVector<double> simulated_;
-  std::vector<CountedVector<double>> scalar_parts_;  // [active scalar][corner]
+  PointStencils stencils_;
+  CountedVector<std::uint32_t> point_;   // of each observation
+  CountedVector<std::int64_t> landing_;  // of each observation
+  CountedVector<double> share_;          // of the state there in it (TimeLine::share_at)
+  CountedVector<std::int32_t> split_;    // number among those on several ranks; -1: on one
+  mutable Seen simulated_, changed_;     // the observed expression; its tangent
+  std::vector<Memory> scalar_rows_;      // of derivatives, per active scalar that the expression uses, on the host
+  std::vector<std::int64_t> places_;     // at work: cells and amounts of one moment
+  std::vector<std::vector<double>> amounts_, amounts_before_;
 };
 
 }  // namespace hindsight

@@ -1,6 +1,7 @@
 // The objective: the sum of its terms.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -21,6 +22,9 @@ class Objective {
   /// Of the misfits, in their order.
   void set_observations(const std::vector<std::shared_ptr<const std::vector<PointObservation>>>& observations);
   const std::vector<std::unique_ptr<Term>>& terms() const { return terms_; }
+  bool differentiates_level_before() const {
+    return std::ranges::any_of(terms_, [](const auto& term) { return term->differentiates_level_before(); });
+  }
   /// Which terms count from now on: all, or where several experiments share their parameters, those that look at an
   /// experiment or those that do not.
   enum class Which { all, of_states, of_parameters };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct PointObservation {
   double time = 0.0;
   std::array<double, 3> at{0, 0, 0};
   double value = 0.0;
+  double noise = 0.0;  ///< standard deviation; 0: what is said of all
 };
 
 /// Where terms work. All of it outlives them.
@@ -65,6 +67,8 @@ class Term {
     const Counts which = counts();
     return which == Counts::all || (which == Counts::last ? moment.is_last : moment.landing >= 0);
   }
+  /// Whether derivatives read the level before of states that count (StateBlocks); once prepared.
+  virtual bool differentiates_level_before() const { return false; }
   // Of states that count, each of them once, on all ranks together; where a state jumps or rates change at once, the
   // state before, and the one after. An integral over time by the trapezoid rule has the
   // weight (moment.before + moment.after)/2, which is right at both ends and where steps change their length.
@@ -98,6 +102,8 @@ class Term {
   };
   /// Of terms that compare with observations.
   virtual std::optional<Residuals> residuals() const { return std::nullopt; }
+  /// The simulated values, parallel to the observations; once value() was asked for.
+  virtual std::span<const double> observed() const { return {}; }
   /// What residuals follow from, for a log of evaluations.
   virtual void save_observed(BlockWriter& /*to*/) const {}
   virtual void restore_observed(BlockReader& /*from*/) {}

@@ -66,6 +66,15 @@ const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants
   if (spec.model.has_constraints() && !method.takes_constraints)
     throw InputError(spec.time_place, "time.method '" + method.name + "' takes no equations zero(...); these do: " +
                                           join(methods_that([](const Method& m) { return m.takes_constraints; })));
+  if (!spec.model.sources.empty() && (!method.takes_sources || spec.model.has_constraints()))
+    throw InputError(spec.time_place,
+                     "time.method '" + method.name + "' takes no sources" +
+                         (spec.model.has_constraints() ? " beside equations zero(...)" : "") +
+                         "; these do: " + join(methods_that([](const Method& m) { return m.takes_sources; })));
+  if (!spec.model.sources.empty() && spec.model.is_pointwise())
+    throw InputError(spec.time_place, "sources act at points of a grid on equations that read neighbours");
+  if (!spec.model.sources.empty() && spec.tolerances)
+    throw InputError(spec.time_place, "sources need steps of a fixed length: time.step without time.tolerance");
   for (std::size_t f = 0; method.takes_two_parts && f < spec.model.fields.size(); ++f)
     if (spec.model.implicit_parts.empty() || !spec.model.implicit_parts[f].is_valid())
       throw InputError(spec.time_place, "time.method '" + method.name +
@@ -179,6 +188,7 @@ void Discretisation::prepare(const std::vector<double*>& knot_sums) {
   stepper_->prepare(*grid_, *tables_, spec_.series);
   for (std::size_t q = 0; q < knot_sums.size(); ++q) stepper_->bind_series_sums(q, knot_sums[q]);
   const TermSetting setting{*grid_, *time_, *tables_, spec_.series, knot_sums};
+  if (!spec_.sources.empty()) stepper_->set_sources(spec_.sources);
   objective_->prepare(setting);
   if (stop_) stop_->prepare(setting);
 }

@@ -48,7 +48,7 @@ std::vector<double> times_of(const std::vector<PointObservation>& observations) 
 
 bool is_same_term(const TermText& a, const TermText& b) {
   return a.kind == b.kind && a.expression == b.expression && a.weight == b.weight && a.noise == b.noise &&
-         a.log == b.log && times_of(a.observations) == times_of(b.observations);
+         a.log == b.log && a.weights == b.weights && times_of(a.observations) == times_of(b.observations);
 }
 
 }  // namespace
@@ -65,6 +65,7 @@ GivenValues given_values(const ProblemText& problem) {
   for (const TermText& term : problem.objective)
     if (term.is_misfit())
       given.observations.push_back(std::make_shared<const std::vector<PointObservation>>(term.observations));
+  for (const SourceText& source : problem.sources) given.sources.push_back(source.points);
   return given;
 }
 
@@ -73,7 +74,14 @@ bool differ_in_values_alone(const ProblemText& a, const ProblemText& b) {
          all_same(a.state, b.state,
                   [](const auto& x, const auto& y) { return x.initial == y.initial && are_same(x.rate, y.rate); }) &&
          all_same(a.functions, b.functions, [](const auto& x, const auto& y) { return x.body == y.body; }) &&
-         is_same_time(a.time, b.time) && all_same(a.events, b.events, is_same_event) &&
+         is_same_time(a.time, b.time) && a.absorb.has_value() == b.absorb.has_value() &&
+         (!a.absorb || (a.absorb->cells == b.absorb->cells && a.absorb->strength == b.absorb->strength &&
+                        a.absorb->sides == b.absorb->sides)) &&
+         all_same(a.events, b.events, is_same_event) &&
+         all_same(a.sources, b.sources,
+                  [](const auto& x, const auto& y) {
+                    return x.to == y.to && x.signal == y.signal && x.weights == y.weights;
+                  }) &&
          all_same(a.objective, b.objective, is_same_term);
 }
 

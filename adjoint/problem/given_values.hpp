@@ -16,6 +16,7 @@ struct GivenValues {
   /// Of parameter fields: what fills the owned cells (ParameterField), or null where an expression does.
   std::vector<std::function<void(const Grid&, double* cells)>> fields;
   std::vector<std::shared_ptr<const std::vector<PointObservation>>> observations;  ///< of each misfit
+  SourcePoints sources;
 };
 
 GivenValues given_values(const ProblemText& problem);

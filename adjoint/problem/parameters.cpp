@@ -177,6 +177,7 @@ void Parameters::give(const GivenValues& given) {
     exchange(memory_.symbols.fields[i]);
   }
   problem_.objective().set_observations(given.observations);
+  if (!given.sources.empty()) problem_.stepper().set_sources(given.sources);
   set(UnknownValues(values_));
 }
 

@@ -52,6 +52,7 @@ class ProblemReader {
       require_rate_of(s, *equation);
       read_equation(*equation);
     }
+    if (problem_.absorb) absorb(*problem_.absorb);
     require_one_order();
     require_constraints_that_fix();
     read_walls();
@@ -67,6 +68,7 @@ class ProblemReader {
     spec_.tolerances = problem_.time.tolerances;
     if (problem_.time.until) read_stop(*problem_.time.until);
     for (const EventText& event : problem_.events) read_event(event);
+    for (const SourceText& source : problem_.sources) read_source(source);
     read_outputs();
     for (const TermText& term : problem_.objective) read_term(term);
     spec_.terms.insert(spec_.terms.end(), misfits_.begin(), misfits_.end());
@@ -363,6 +365,54 @@ class ProblemReader {
     spec_.jumps.push_back(jump);
   }
 
+  /// The damping of a sponge, 0 outside of its layers.
+  Expr sponge(const AbsorbText& text) {
+    Expr all = graph_.constant(0.0);
+    for (std::size_t a = 0; a < spec_.axes.size(); ++a)
+      for (std::size_t side = 0; side < 2; ++side) {
+        if (!text.sides[a][side]) continue;
+        const Axis& axis = spec_.axes[a];
+        const double width = static_cast<double>(text.cells) * axis.spacing();
+        const Expr x = graph_.coordinate(static_cast<int>(a));
+        const Expr depth = side == 0 ? (axis.from + width) - x : x - (axis.to - width);
+        const Expr part = (1.0 / width) * max(depth, graph_.constant(0.0));
+        all = all + part * part;
+      }
+    return text.strength * all;
+  }
+
+  void absorb(const AbsorbText& text) {
+    Model& model = spec_.model;
+    const Expr damping = sponge(text);
+    for (std::size_t f = 0; f < model.fields.size(); ++f) {
+      const Expr u = graph_.field(model.fields[f]);
+      const bool is_second = equation_of(model.fields[f])->is_second_order;
+      if (is_second) model.damping[f] = model.damping[f] - damping;
+      if (is_second || model.is_constrained(f)) continue;
+      model.right_hand_sides[f] = model.right_hand_sides[f] - damping * u;
+      Expr& part = model.implicit_parts[f];
+      if (part.is_valid()) part = part - damping * u;
+    }
+  }
+
+  void read_source(const SourceText& source) {
+    Model& model = spec_.model;
+    const auto place_in = [&](const std::string& name, const std::vector<std::string>& all, const char* what) {
+      const auto found = std::ranges::find(all, name);
+      if (found == all.end())
+        throw InputError(source.place, "sources: '" + name + "' is not a " + what + did_you_mean(name, all) +
+                                           (all.empty() ? std::string() : "; there are " + join(all)));
+      return static_cast<std::size_t>(found - all.begin());
+    };
+    const std::size_t field = place_in(source.to, model.fields, "state");
+    if (equation_of(source.to)->is_constraint)
+      throw InputError(source.place, "sources act on rates, and '" + source.to + "' has none: zero(" + source.to + ")");
+    if (equation_of(source.to)->mass)
+      throw InputError(source.place, "sources: the equation of '" + source.to + "' has a mass, and takes none");
+    model.sources.push_back({field, place_in(source.signal, model.series, "series"), source.weights});
+    spec_.sources.push_back(source.points);
+  }
+
   void read_outputs() {
     const TimeText& time = problem_.time;
     spec_.switches = time.switches;
@@ -379,6 +429,7 @@ class ProblemReader {
     misfit->of = expression(term.expression, scope);
     misfit->observations = std::make_shared<const std::vector<PointObservation>>(term.observations);
     misfit->noise = term.noise;
+    misfit->weights = term.weights;
     misfit->logarithmic = term.log;
     misfit->weight = term.weight;
     misfit->name = "misfit of " + term.expression.text;

@@ -105,6 +105,25 @@ struct TimeText {
   SourcePlace place = {};
 };
 
+/// Layers of cells along sides of the grid in which states are damped, the more the nearer to the side: rates by
+/// -s*state, or in equations of second order by -s*dt(state), with s = strength*(depth in the layer/its width)^2.
+struct AbsorbText {
+  std::int64_t cells = 0;
+  double strength = 0.0;                          ///< per time
+  std::array<std::array<bool, 2>, 3> sides = {};  ///< by axis, lower and upper
+  SourcePlace place = {};
+};
+
+/// Points from which a series acts on the equation of a state.
+struct SourceText {
+  std::string to;      ///< a state
+  std::string signal;  ///< a parameter that is a series
+  std::vector<SourcePoint> points = {};
+  PointWeights weights = PointWeights::linear;
+  std::string file = {};  ///< that the points come from, for messages
+  SourcePlace place = {};
+};
+
 /// At these times fields take new values, all at once.
 struct EventText {
   struct Assignment {
@@ -126,8 +145,11 @@ struct TermText {
   // misfit: J = 1/2 sum ((simulated - observed)/noise)^2, of logarithms with log
   std::vector<PointObservation> observations = {};  ///< sorted by time, within the run and the grid
   double noise = 1.0;
+  PointWeights weights = PointWeights::linear;
   bool log = false;
-  std::string data = {};  ///< the file that the observations come from, for messages
+  std::string data = {};           ///< the file that the observations come from
+  std::string places_file = {};    ///< of observations at regular times, the file of their places; else empty
+  std::string dataset = "values";  ///< of `data` then
   SourcePlace place = {};
 };
 
@@ -149,6 +171,8 @@ struct ProblemText {
   std::vector<EquationText> equations = {};
   TimeText time = {};
   std::vector<EventText> events = {};
+  std::optional<AbsorbText> absorb = {};
+  std::vector<SourceText> sources = {};
   std::vector<TermText> objective = {};
   std::vector<UnknownText> unknowns = {};
   PetscOptions petsc = {};                      ///< of the solvers of implicit steps

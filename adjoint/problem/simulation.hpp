@@ -99,7 +99,9 @@ class Simulation {
   /// Lets records hold them. No checkpoints may be reserved. Collective.
   void keep_factors(bool wanted);
   /// Whether records need the first level alone of states of two levels.
-  bool may_keep_first_levels() const { return states_->levels() > 1 && stepper().reverses_first_level(); }
+  bool may_keep_first_levels() const {
+    return states_->levels() > 1 && stepper().reverses_first_level() && !objective().differentiates_level_before();
+  }
   /// Lets checkpoints be such records, and no states. None may be reserved. @returns whether they are. Collective.
   bool keep_first_levels(bool wanted);
   /// What gradients count as steps: spans, or steps.

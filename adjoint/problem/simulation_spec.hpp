@@ -14,6 +14,7 @@
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/grid.hpp"
 #include "solvers/steppers/events/jumps.hpp"
+#include "solvers/steppers/kernels/point_sources.hpp"
 #include "solvers/steppers/tolerances.hpp"
 #include "solvers/time/step_rules.hpp"
 
@@ -69,6 +70,7 @@ struct SimulationSpec {
   std::vector<double> scalar_values;             ///< parallel to model.scalars
   std::vector<Series> series;                    ///< parallel to model.series
   std::vector<ParameterField> parameter_fields;  ///< parallel to model.parameter_fields
+  SourcePoints sources;                          ///< parallel to model.sources
   std::vector<Expr> initial;  ///< parallel to model.fields; of scalars, parameter fields and coordinates
   std::vector<Expr> rates;  ///< likewise, where equations are of second order: the first derivatives in time; or empty
   std::vector<Unknown> unknowns;

@@ -285,8 +285,9 @@ std::string read_name(const Value& value) {
 }
 
 /// A document with the values of one experiment.
-Case read_page(Value root, const std::string& path) {
+Case read_page(Value root, const std::string& path, bool is_to_be_observed) {
   Case result;
+  result.is_to_be_observed = is_to_be_observed;
   Names names;
   result.file = path;
   result.name = read_name(root.at("case"));
@@ -304,6 +305,8 @@ Case read_page(Value root, const std::string& path) {
   read_equations(root.at("equations"), result);
   read_time(root.at("time"), result);
   if (auto events = root.find("events")) result.events = read_events(*events, result.parameters);
+  if (auto absorb = root.find("absorb")) result.absorb = read_absorb(*absorb, result.grid);
+  if (auto sources = root.find("sources")) result.sources = read_sources(*sources, result);
   if (auto objective = root.find("objective"))
     for (const Value& item : objective->items()) result.objective.push_back(read_term(item, result));
   if (auto unknowns = root.find("unknowns")) read_unknowns(*unknowns, result);
@@ -334,14 +337,15 @@ Case read_page(Value root, const std::string& path) {
 /// The cases of the rows; those that are not the first give the case their problems.
 class Shots {
  public:
-  Shots(const std::string& path, const std::string& text, const std::vector<Override>& overrides)
-      : path_(path), text_(text), overrides_(overrides) {}
+  Shots(const std::string& path, const std::string& text, const std::vector<Override>& overrides,
+        bool is_to_be_observed)
+      : path_(path), text_(text), overrides_(overrides), is_to_be_observed_(is_to_be_observed) {}
 
   Case one(const ShotRow& row) const {
     std::vector<Override> all = overrides_;
     all.insert(all.end(), row.set.begin(), row.set.end());
     const Value root = load_document(path_, text_, all, &row.name);
-    Case c = read_page(root, path_);
+    Case c = read_page(root, path_, is_to_be_observed_);
     c.resolved = to_yaml(root, path_, {});
     return c;
   }
@@ -372,12 +376,13 @@ class Shots {
   const std::string& path_;
   const std::string& text_;
   const std::vector<Override>& overrides_;
+  bool is_to_be_observed_;
 };
 
 }  // namespace
 
 Case parse_case(const std::string& path, const std::string& given, const std::vector<std::string>& words,
-                const std::string& shot) {
+                const std::string& shot, bool is_to_be_observed) {
   const std::string text = utf8_text(path, given);
   const std::vector<Override> overrides = overrides_of(words);
   Value root = load_document(path, text, overrides);
@@ -385,12 +390,12 @@ Case parse_case(const std::string& path, const std::string& given, const std::ve
   if (!section) {
     if (!shot.empty()) throw InputError({path, 0, 0}, "--shot " + shot + ": the case has no shots");
     refuse_shot_names(root);
-    Case result = read_page(root, path);
+    Case result = read_page(root, path, is_to_be_observed);
     result.resolved = to_yaml(root, path, {});
     return result;
   }
   const ShotTable table = read_shots(*section, root, path);
-  const Shots shots(path, text, overrides);
+  const Shots shots(path, text, overrides, is_to_be_observed);
   if (!shot.empty()) return shots.one(table.named(shot));
   Case result = shots.all(table);
   result.resolved = to_yaml(root, path, to_node(table, path));
@@ -399,12 +404,17 @@ Case parse_case(const std::string& path, const std::string& given, const std::ve
 
 namespace {
 
-void add_inputs(const ProblemText& problem, std::vector<std::string>& all) {
+/// @param are_written data of misfits are, and are read only where they are tables of places.
+void add_inputs(const ProblemText& problem, bool are_written, std::vector<std::string>& all) {
   const auto add = [&](const std::string& file) {
     if (!file.empty() && std::ranges::find(all, file) == all.end()) all.push_back(file);
   };
   for (const ParameterText& p : problem.parameters) add(p.file);
-  for (const TermText& term : problem.objective) add(term.data);
+  for (const TermText& term : problem.objective) {
+    if (!are_written || term.places_file.empty()) add(term.data);
+    add(term.places_file);
+  }
+  for (const SourceText& source : problem.sources) add(source.file);
   add(problem.time.table);
 }
 
@@ -412,14 +422,15 @@ void add_inputs(const ProblemText& problem, std::vector<std::string>& all) {
 
 std::vector<std::string> Case::inputs() const {
   std::vector<std::string> all{file};
-  add_inputs(*this, all);
-  for (const Shot& s : shots) add_inputs(s.problem, all);
+  add_inputs(*this, is_to_be_observed, all);
+  for (const Shot& s : shots) add_inputs(s.problem, is_to_be_observed, all);
   if (!shot_table.empty()) all.push_back(shot_table);
   return all;
 }
 
-Case read_case(const std::string& path, const std::vector<std::string>& overrides, const std::string& shot) {
-  return parse_case(path, read_regular_file(path, "a case", most_bytes), overrides, shot);
+Case read_case(const std::string& path, const std::vector<std::string>& overrides, const std::string& shot,
+               bool is_to_be_observed) {
+  return parse_case(path, read_regular_file(path, "a case", most_bytes), overrides, shot, is_to_be_observed);
 }
 
 }  // namespace hindsight

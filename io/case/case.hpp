@@ -54,6 +54,7 @@ struct ExcludedShot {
 struct Case : ProblemText {
   std::string name;
   std::string file;                      ///< path of the case file
+  bool is_to_be_observed = false;        ///< values of misfits are not read: they are to be written
   std::vector<Assumptions> assumptions;  ///< parallel to the unknowns
   /// Experiments whose objectives are added up, of which the case itself is the first; empty: it is the only one.
   std::vector<Shot> shots;
@@ -79,11 +80,13 @@ struct Case : ProblemText {
 /// error.
 /// @param shot the only one of its shots that counts; empty: all.
 /// @throws InputError with file, line, column, allowed values and the nearest name.
-Case read_case(const std::string& path, const std::vector<std::string>& overrides, const std::string& shot = {});
+/// @param is_to_be_observed see Case.
+Case read_case(const std::string& path, const std::vector<std::string>& overrides, const std::string& shot = {},
+               bool is_to_be_observed = false);
 
 /// The same from text that is at hand; `path` is used for messages and relative paths.
 Case parse_case(const std::string& path, const std::string& text, const std::vector<std::string>& overrides,
-                const std::string& shot = {});
+                const std::string& shot = {}, bool is_to_be_observed = false);
 
 /// The JSON Schema of case files.
 std::string case_schema();

@@ -133,41 +133,6 @@ TierBudget read_budget(const Value& value) {
   return budget;
 }
 
-void read_observations(Value misfit, const Case& so_far, TermText& term) {
-  const Value data = misfit.at("data");
-  term.data = resolve(data.text(), so_far.file);
-  const Table table(term.data);
-  const auto column = [&](const std::string& key, const std::vector<std::string>& defaults) {
-    if (auto named = misfit.find(key)) return named->text();
-    for (const std::string& name : defaults)
-      if (table.has(name)) return name;
-    return defaults[0];
-  };
-  const std::vector<double> times = table.numbers(column("time", {"time", "t"}));
-  const std::vector<double> values = table.numbers(column("value", {"value", term.expression.text}));
-  std::vector<std::vector<double>> positions;
-  if (so_far.grid)
-    for (const AxisText& axis : so_far.grid->axes) positions.push_back(table.numbers(column(axis.name, {axis.name})));
-  if (times.empty()) data.fail("'" + term.data + "' holds no observations");
-  for (std::size_t row = 0; row < times.size(); ++row) {
-    PointObservation o;
-    o.time = times[row];
-    o.value = values[row];
-    if (o.time < so_far.time.from || o.time > so_far.time.to)
-      throw InputError(table.place(row), "the observation's time lies outside the run (time.from to time.to)");
-    for (std::size_t a = 0; a < positions.size(); ++a) {
-      const AxisText& axis = so_far.grid->axes[a];
-      o.at[a] = positions[a][row];
-      if (o.at[a] < axis.from || o.at[a] > axis.to)
-        throw InputError(table.place(row), "the observation's " + axis.name + " lies outside the grid");
-    }
-    if (term.log && !(o.value > 0)) throw InputError(table.place(row), "log: true needs positive observations");
-    term.observations.push_back(o);
-  }
-  std::stable_sort(term.observations.begin(), term.observations.end(),
-                   [](const PointObservation& a, const PointObservation& b) { return a.time < b.time; });
-}
-
 }  // namespace
 
 GridText read_grid(Value grid) {
@@ -258,23 +223,6 @@ std::pair<std::string, Value> kind_of_term(Value& term) {
   term.finish();
   if (!found || !is_one) term.fail("a term of the objective is one of " + join(kinds));
   return *found;
-}
-
-void read_misfit(Value misfit, const Case& so_far, TermText& term) {
-  term.expression = misfit.at("of").expression();
-  if (auto log = misfit.find("log")) term.log = log->boolean();
-  if (auto noise = misfit.find("noise")) {
-    term.noise = noise->number();
-    if (!(term.noise > 0)) noise->fail("noise must be positive");
-  }
-  for (const char* key : {"time", "value"}) misfit.find(key);
-  if (so_far.grid)
-    for (const AxisText& axis : so_far.grid->axes) misfit.find(axis.name);
-  misfit.find("data");
-  misfit.finish();
-  if (so_far.time.until)
-    misfit.fail("a misfit needs a fixed end, because its observations have times; give time.to instead of time.until");
-  read_observations(misfit, so_far, term);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Readers of the larger sections of a case.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "io/case/case.hpp"
@@ -14,7 +15,13 @@ ParameterText read_parameter(Value parameter, const std::string& name, const std
 void read_time(Value time, Case& into);
 /// @param parameters of the case.
 std::vector<EventText> read_events(const Value& events, const std::vector<ParameterText>& parameters);
+/// @param so_far grid, parameters, state and time are read already.
+std::vector<SourceText> read_sources(const Value& sources, const Case& so_far);
+AbsorbText read_absorb(Value absorb, const std::optional<GridText>& grid);
+/// The key weights of sources and misfits.
+PointWeights read_point_weights(Value& from);
 /// @param so_far grid, state and time are read already.
+void read_misfit(Value misfit, const Case& so_far, TermText& term);
 TermText read_term(Value term, const Case& so_far);
 Assumptions read_assumptions(Value entry);
 /// Into a case whose path is known.

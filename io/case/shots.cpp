@@ -15,7 +15,8 @@ constexpr const char* name_key = "shot";
 constexpr const char* weight_key = "weight";
 
 /// Sections in which shots may differ.
-const std::vector<std::string> own_sections = {"parameters", "state", "functions", "time", "events", "objective"};
+const std::vector<std::string> own_sections = {"parameters", "state",   "functions", "time",
+                                               "events",     "sources", "objective"};
 
 std::vector<std::string> keys_of(Value page, const std::string& section) {
   const auto found = page.find(section);

@@ -10,6 +10,7 @@
 #include "runtime/error.hpp"
 #include "solvers/equations/graph.hpp"
 #include "solvers/grid/boundary.hpp"
+#include "solvers/grid/point_stencils.hpp"
 
 namespace hindsight {
 
@@ -36,6 +37,13 @@ struct Series {
   std::array<double, 2> rate_shares(double t) const;
 };
 
+/// Points from which a series acts on an equation: its right-hand side gets series(t) * delta(x - place) at each.
+struct PointSource {
+  std::size_t field = 0;   ///< whose equation
+  std::size_t series = 0;  ///< index into Model::series
+  PointWeights weights = PointWeights::linear;
+};
+
 /// Plain data. Right-hand sides are discretised and refer to fields, parameters and series by name, to the time as
 /// scalar "t" and to the length of the step as scalar step_length (parser.hpp). The vectors run parallel to the names.
 struct Model {
@@ -57,6 +65,8 @@ struct Model {
   std::vector<Expr> explicit_parts, implicit_parts;
   /// Parallel to fields: where the equations are written, for messages. Empty: nowhere.
   std::vector<SourcePlace> places;
+  /// Where they are is not part of the equations (SourcePoints).
+  std::vector<PointSource> sources;
   std::vector<std::string> scalars;  ///< scalar parameters
   std::vector<std::string> series;   ///< time series
   std::vector<std::string> parameter_fields;

@@ -14,6 +14,7 @@
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/block_archive.hpp"
 #include "solvers/grid/state_shape.hpp"
+#include "solvers/steppers/kernels/point_sources.hpp"
 #include "solvers/steppers/solver_report.hpp"
 #include "solvers/steppers/span_stepper.hpp"
 #include "solvers/steppers/step_failure.hpp"
@@ -95,6 +96,8 @@ class Stepper {
   virtual void set_series(std::size_t /*series*/, const std::vector<double>& /*values*/) {}
   /// Takes directions of the active series, for tangent().
   virtual void set_series_directions(std::vector<Series> /*directions*/) {}
+  /// Takes where the model's sources are, once prepared; of a method that takes some. Collective.
+  virtual void set_sources(const SourcePoints& /*points*/) {}
   /// To be called after parameters have changed.
   virtual void parameters_changed(Tables& /*tables*/, bool /*tangent*/) {}
 

@@ -45,6 +45,7 @@ class JumpingStepper final : public Stepper {
   void bind_series_sums(std::size_t active_series, double* knots) override;
   void set_series(std::size_t series, const std::vector<double>& values) override;
   void set_series_directions(std::vector<Series> directions) override;
+  void set_sources(const SourcePoints& points) override { method_->set_sources(points); }
   void parameters_changed(Tables& tables, bool tangent) override { method_->parameters_changed(tables, tangent); }
 
   void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;

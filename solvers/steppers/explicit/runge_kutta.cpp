@@ -24,6 +24,7 @@ struct RungeKutta::Parts {
   Parts(const Model& model, const Tableau& tableau, const Active& active, Wants wants);
   void name_arrays(const Model& model, int stages);
 
+  PointSources sources;
   RungeKuttaKernels scheme;
   KernelSet kernels;
   std::optional<ErrorEstimate> estimate;
@@ -39,7 +40,8 @@ struct RungeKutta::Parts {
 };
 
 RungeKutta::Parts::Parts(const Model& model, const Tableau& tableau, const Active& active, Wants wants)
-    : scheme(model, tableau, active),
+    : sources(model, active),
+      scheme(model, tableau, active, sources),
       kernels(model, active, ""),
       series(model, active),
       time_dependent_walls(depends_on_time(model, wall_values(model))),
@@ -142,7 +144,9 @@ std::array<int, 3> RungeKutta::halo() const {
 void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
   Parts& p = *parts_;
   p.series.prepare(grid, series);
-  p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction);
+  p.sources.prepare(grid, tables, p.series, wants_.adjoint);
+  p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction, longest_compiled,
+                    &p.sources.rows());
   if (p.estimate) p.estimate->prepare(grid, tables);
   allocate(grid, tables);
   p.takes_spans = p.kernels.kernels().front().repeats() && grid.dimensions() == 0 && !p.time_dependent &&
@@ -197,6 +201,15 @@ void RungeKutta::bind_stages(Tables& tables, double* u, double* const* stages) {
     tables.bind_state(p.stage[at(i)], stages ? stages[i - 1] : p.stage_memory[at(i - 1)].data());
 }
 
+void RungeKutta::set_sources(const SourcePoints& points) {
+  parts_->sources.set_points(points);
+}
+
+void RungeKutta::fill_sources(Tables& tables, StepTime time, std::size_t stage) {
+  if (parts_->sources.are_any())
+    parts_->sources.fill(tables, parts_->series, stage_time(time, static_cast<int>(stage)));
+}
+
 void RungeKutta::begin_forward(Tables& tables, StepTime time) {
   Parts& p = *parts_;
   set_stage_scalars(tables, time);
@@ -209,7 +222,10 @@ void RungeKutta::step(Tables& tables, StepTime time, StateBlocks u, double* next
   begin_forward(tables, time);
   bind_stages(tables, u, nullptr);
   tables.bind_state(p.stage.back(), next);
-  for (DifferentiatedKernel& stage : p.kernels.kernels()) stage.run_value(tables);
+  for (std::size_t i = 0; i < p.kernels.kernels().size(); ++i) {
+    fill_sources(tables, time, i);
+    p.kernels.kernels()[i].run_value(tables);
+  }
 }
 
 void RungeKutta::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) {
@@ -221,8 +237,12 @@ void RungeKutta::record(Tables& tables, StepTime time, StateBlocks u, double* ne
   begin_forward(tables, time);
   bind_stages(tables, u, stages);
   std::vector<DifferentiatedKernel>& all = p.kernels.kernels();
-  for (std::size_t i = 0; i + 1 < all.size(); ++i) all[i].run_recorded(tables);
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    fill_sources(tables, time, i);
+    all[i].run_recorded(tables);
+  }
   if (next) {
+    fill_sources(tables, time, all.size() - 1);
     tables.bind_state(p.stage.back(), next);
     all.back().run_recorded(tables);
   } else {
@@ -289,7 +309,12 @@ void RungeKutta::reverse(Tables& tables, StepTime time, StateBlocks u, double* c
   bind_stages(tables, u, stages);
   tables.bind_state(p.lambda, lambda);
   tables.bind_state(p.lambda_next, lambda_next);
-  for (std::size_t i = p.kernels.kernels().size(); i-- > 0;) p.kernels.run_gather(i, tables, p.times[i].places());
+  for (std::size_t i = p.kernels.kernels().size(); i-- > 0;) {
+    p.kernels.run_gather(i, tables, p.times[i].places());
+    if (!p.sources.are_any() || active_.series.empty()) continue;
+    p.kernels.kernels()[i].run_source_adjoint(tables);
+    p.sources.add_adjoint(tables, p.series, stage_time(time, static_cast<int>(i)));
+  }
 }
 
 void RungeKutta::tangent(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks du,
@@ -304,23 +329,30 @@ void RungeKutta::tangent(Tables& tables, StepTime time, StateBlocks u, double* c
   tables.bind_state(p.dot_stage.back(), dnext);
   for (std::size_t i = 0; i < p.dot_memory.size(); ++i) tables.bind_state(p.dot_stage[i + 1], p.dot_memory[i].data());
   if (p.time_dependent_walls) p.kernels.evaluate_wall_tangents(tables);
-  for (DifferentiatedKernel& stage : p.kernels.kernels()) stage.run_tangent(tables);
+  for (std::size_t i = 0; i < p.kernels.kernels().size(); ++i) {
+    if (p.sources.are_any()) p.sources.fill_directions(tables, p.series, stage_time(time, static_cast<int>(i)));
+    p.kernels.kernels()[i].run_tangent(tables);
+  }
 }
 
 void RungeKutta::clear_sums() {
   parts_->kernels.clear_sums();
+  parts_->sources.clear_sums();
 }
 
 void RungeKutta::save_sums(BlockWriter& to) const {
   parts_->kernels.save_sums(to);
+  parts_->sources.save_sums(to);
 }
 
 void RungeKutta::restore_sums(BlockReader& from) {
   parts_->kernels.restore_sums(from);
+  parts_->sources.restore_sums(from);
 }
 
 void RungeKutta::add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const {
   parts_->kernels.add_sums(scalars, knots);
+  parts_->sources.add_sums(knots);
 }
 
 void RungeKutta::bind_series_sums(std::size_t active_series, double* knots) {

@@ -42,6 +42,7 @@ class RungeKutta final : public Stepper, private SpanStepper {
   void bind_series_sums(std::size_t active_series, double* knots) override;
   void set_series(std::size_t series, const std::vector<double>& values) override;
   void set_series_directions(std::vector<Series> directions) override;
+  void set_sources(const SourcePoints& points) override;
   void parameters_changed(Tables& tables, bool tangent) override;
 
   /// Exchanges ghosts of every stage's input.
@@ -82,6 +83,7 @@ class RungeKutta final : public Stepper, private SpanStepper {
   bool keeps_stage_adjoints() const;
   void allocate(const Grid& grid, Tables& tables);
   void begin_forward(Tables& tables, StepTime time);
+  void fill_sources(Tables& tables, StepTime time, std::size_t stage);
   void bind_stages(Tables& tables, double* u, double* const* stages);
   void set_stage_scalars(Tables& tables, StepTime time);
   double stage_time(StepTime time, int i) const;

@@ -13,10 +13,12 @@ std::size_t at(int i) {
 
 }  // namespace
 
-RungeKuttaKernels::RungeKuttaKernels(const Model& model, const Tableau& tableau, const Active& active)
+RungeKuttaKernels::RungeKuttaKernels(const Model& model, const Tableau& tableau, const Active& active,
+                                     const PointSources& sources)
     : model_(model),
       tableau_(tableau),
       active_(active),
+      sources_(sources),
       graph_(*model.graph),
       h_(graph_.scalar(step_factor)),
       pointwise_(model.is_pointwise()) {
@@ -49,6 +51,10 @@ KernelRequest RungeKuttaKernels::stage(int i) const {
   request.names = {name("forward"), name("tangent"), name("reverse"), name("border"), name("ring"), name("add")};
   request.stage = i;
   request.expressions = at_stage(model_, model_.right_hand_sides, std::to_string(i));
+  if (sources_.are_any()) {
+    request.at_sources = at_stage(model_, sources_.added_to(model_.right_hand_sides), std::to_string(i));
+    request.source_arrays = sources_.arrays();
+  }
   const bool is_last = i == tableau_.stages();
   for (const std::string& field : model_.fields) {
     request.states.push_back(StageNames::stage(field, i));

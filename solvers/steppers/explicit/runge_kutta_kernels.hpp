@@ -28,7 +28,7 @@ struct RungeKuttaNames : StageNames {
 
 class RungeKuttaKernels {
  public:
-  RungeKuttaKernels(const Model& model, const Tableau& tableau, const Active& active);
+  RungeKuttaKernels(const Model& model, const Tableau& tableau, const Active& active, const PointSources& sources);
 
   /// Adds one kernel per stage; for pointwise models one for the whole step.
   void add_to(KernelSet& kernels) const;
@@ -75,6 +75,7 @@ class RungeKuttaKernels {
   const Model& model_;
   const Tableau& tableau_;
   const Active& active_;
+  const PointSources& sources_;
   Graph& graph_;
   Expr h_;
   bool pointwise_;

@@ -169,6 +169,27 @@ bool cross_walls(const Model& model, const std::vector<Expr>& expressions) {
   return ring_depth(model, expressions) != std::array<int, 3>{0, 0, 0};
 }
 
+KernelRequest request_at_sources(const KernelRequest& request) {
+  KernelRequest around = request;
+  around.expressions = request.at_sources;
+  around.names.value += "_at_sources";
+  around.names.tangent += "_at_sources";
+  return around;
+}
+
+KernelSpec source_adjoint_kernel(const Model& model, const KernelRequest& request) {
+  std::vector<Expr> multipliers;
+  for (std::size_t r = 0; r < request.at_sources.size(); ++r) multipliers.push_back(request.multiplier(r));
+  const Adjoint own = adjoint(request.at_sources, multipliers, request.source_arrays, {});
+  KernelSpec kernel{request.names.gather + "_of_sources", {}, {}};
+  for (std::size_t s = 0; s < request.source_arrays.size(); ++s) {
+    const std::string bar = StageNames::bar(request.source_arrays[s]);
+    model.graph->field(bar);
+    kernel.outputs.push_back({bar, request.share.is_valid() ? request.share * own.fields[s] : own.fields[s]});
+  }
+  return fused(kernel);
+}
+
 KernelSpec value_kernel(const KernelRequest& request) {
   KernelSpec kernel{request.names.value, {}, {}};
   request.epilogue.values(kernel, request.expressions);
@@ -192,6 +213,7 @@ KernelSpec tangent_kernel(const Model& model, const Active& active, const Kernel
   };
   for (std::size_t f = 0; f < differentiated_states(model, active, request); ++f) seed(true, request.states[f]);
   for (const std::string& name : request.before) seed(true, name);
+  for (const std::string& name : request.source_arrays) seed(true, name);
   for (const std::string& name : active.parameter_fields) seed(true, name);
   for (const std::string& name : active.scalars) seed(false, name);
   for (const SeriesVariable& q : request.series) seed(false, q.name);

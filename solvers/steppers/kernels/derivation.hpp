@@ -67,6 +67,10 @@ struct KernelRequest {
   Expr share = {};  ///< by which derivatives with respect to parameters and wall values are multiplied; invalid: 1
   Epilogue epilogue;
   StateGhosts ghosts = StateGhosts::recorded;
+  /// The same expressions as they are around sources (PointSources), and the arrays that sources are in; none: there
+  /// are none.
+  std::vector<Expr> at_sources = {};
+  std::vector<std::string> source_arrays = {};
   /// Values are the states of the next step, and gathers the adjoints of the one before, in the order of the states, so
   /// that kernels can take several steps in a launch (KernelSpec::Repeats). Not where active series are read, whose
   /// sums may be one.
@@ -80,6 +84,11 @@ struct KernelRequest {
 struct GatherKernels {
   KernelSpec main, border, ring, add;
 };
+
+/// The request as it is around sources, for values and tangents.
+KernelRequest request_at_sources(const KernelRequest& request);
+/// Writes derivatives by the sources' arrays to arrays of their own (StageNames::bar).
+KernelSpec source_adjoint_kernel(const Model& model, const KernelRequest& request);
 
 KernelSpec value_kernel(const KernelRequest& request);
 /// The same, which leaves the states that it begins with in the trail; empty where it does not repeat.

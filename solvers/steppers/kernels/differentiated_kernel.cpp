@@ -10,15 +10,19 @@ namespace hindsight {
 DifferentiatedKernel::DifferentiatedKernel(const Model& model, const Active& active, KernelRequest request)
     : model_(model), active_(active), request_(std::move(request)), value_(value_kernel(request_)) {
   for (const std::string& name : request_.states) model.graph->field(name);
+  if (!request_.at_sources.empty()) value_at_sources_.spec = value_kernel(request_at_sources(request_));
 }
 
 void DifferentiatedKernel::derive_adjoint() {
   gather_ = gather_kernels(model_, active_, request_);
   trail_ = trail_kernel(request_);
+  if (!request_.at_sources.empty()) source_adjoint_.spec = source_adjoint_kernel(model_, request_);
 }
 
 void DifferentiatedKernel::derive_tangent() {
   tangent_ = tangent_kernel(model_, active_, request_);
+  if (!request_.at_sources.empty())
+    tangent_at_sources_.spec = tangent_kernel(model_, active_, request_at_sources(request_));
   for (const std::string& name : directions()) model_.graph->field(name);
 }
 
@@ -36,13 +40,13 @@ std::vector<const KernelSpec*> DifferentiatedKernel::specs(Direction direction) 
   std::vector<const KernelSpec*> all;
   switch (direction) {
     case Direction::forward:
-      all = {&value_, &trail_};
+      all = {&value_, &value_at_sources_.spec, &trail_};
       break;
     case Direction::reverse:
-      all = {&gather_.main, &gather_.border, &gather_.ring, &gather_.add};
+      all = {&gather_.main, &gather_.border, &gather_.ring, &gather_.add, &source_adjoint_.spec};
       break;
     case Direction::tangent:
-      all = {&tangent_};
+      all = {&tangent_, &tangent_at_sources_.spec};
       break;
   }
   std::erase_if(all, [](const KernelSpec* kernel) { return kernel->roots().empty(); });
@@ -72,6 +76,9 @@ std::vector<std::string> DifferentiatedKernel::directions() const {
 void DifferentiatedKernel::prepare(const KernelContext& context) {
   for (std::optional<WallValues>* walls : {&walls_, &dot_walls_})
     if (*walls) (*walls)->prepare(context.wall_library, context.tables);
+  boxes_ = context.around_sources;
+  for (Around* around : {&value_at_sources_, &tangent_at_sources_, &source_adjoint_})
+    if (!around->spec.roots().empty()) around->kernel = context.loaded(around->spec);
   make_value_passes(context);
   const auto repeats = [&](const KernelSpec& spec) { return spec.roots().empty() || context.loaded(spec).repeats(); };
   repeats_ = request_.repeats && repeats(value_) && repeats(trail_) && repeats(gather_.main);

@@ -27,10 +27,11 @@ struct KernelContext {
   Tables& tables;
   std::function<Kernel(const KernelSpec&)> loaded;  ///< an empty one of a spec that is empty
   const KernelLibrary& wall_library;
-  const std::vector<FieldWalls>& zero_walls;    ///< of multipliers, one per field of the model
-  const std::vector<FieldWalls>& mirror_walls;  ///< of a parameter field
-  WallAdjoint* wall_adjoint;                    ///< null where no wall value is differentiated
-  std::vector<std::size_t> knots;               ///< of each active series
+  const std::vector<FieldWalls>& zero_walls;         ///< of multipliers, one per field of the model
+  const std::vector<FieldWalls>& mirror_walls;       ///< of a parameter field
+  WallAdjoint* wall_adjoint;                         ///< null where no wall value is differentiated
+  std::vector<std::size_t> knots;                    ///< of each active series
+  const std::vector<Box>* around_sources = nullptr;  ///< cells around sources, where a request has some
 };
 
 /// The kernels of one request. Arrays are bound in Tables by the names of the request: the state, its direction
@@ -69,7 +70,10 @@ class DifferentiatedKernel {
   void evaluate_wall_tangents(Tables& tables) {
     if (dot_walls_) dot_walls_->evaluate(tables);
   }
-  void run_value(const Tables& tables) { value_pass_->run(tables); }
+  void run_value(const Tables& tables) {
+    value_pass_->run(tables);
+    around_sources(tables, value_at_sources_);
+  }
   // Several steps in a launch (KernelRequest::repeats, Launch::times), on grids without dimensions; once prepared.
   /// Whether all kernels that there are can.
   bool repeats() const { return repeats_; }
@@ -82,10 +86,18 @@ class DifferentiatedKernel {
     if (gather_pass_) gather_pass_->run(tables, times, trail_step);
   }
   /// The same, bit for bit; the ghosts of the state are as deep as derivatives read them (StateGhosts::recorded).
-  void run_recorded(const Tables& tables) { recorded_pass_->run(tables); }
+  void run_recorded(const Tables& tables) {
+    recorded_pass_->run(tables);
+    around_sources(tables, value_at_sources_);
+  }
   /// Only fills these ghosts.
   void fill_recorded_ghosts(const Tables& tables) { recorded_pass_->fill_ghosts(tables); }
-  void run_tangent(const Tables& tables) { tangent_pass_->run(tables); }
+  void run_tangent(const Tables& tables) {
+    tangent_pass_->run(tables);
+    around_sources(tables, tangent_at_sources_);
+  }
+  /// Derivatives by the sources' arrays, where multipliers and the recorded state are bound.
+  void run_source_adjoint(const Tables& tables) { around_sources(tables, source_adjoint_); }
   /// The gather, and what walls add to it: derivatives with respect to wall values are left to WallAdjoint. Does
   /// nothing where nothing depends on anything.
   void run_gather(const Tables& tables) {
@@ -95,6 +107,15 @@ class DifferentiatedKernel {
   bool is_fed_by_walls() const { return wall_gather_.has_value(); }
 
  private:
+  /// A kernel, and the same as it is loaded.
+  struct Around {
+    KernelSpec spec;
+    Kernel kernel = {};
+  };
+  void around_sources(const Tables& tables, const Around& around) const {
+    if (!around.kernel) return;
+    for (const Box& box : *boxes_) tables.launch(around.kernel, box);
+  }
   void make_value_passes(const KernelContext& context);
   void make_tangent_pass(const KernelContext& context);
   void make_gather_pass(const KernelContext& context);
@@ -114,6 +135,8 @@ class DifferentiatedKernel {
   std::optional<Pass> value_pass_, trail_pass_, recorded_pass_, tangent_pass_, gather_pass_;
   std::optional<WallGather> wall_gather_;
   bool repeats_ = false;
+  Around value_at_sources_, tangent_at_sources_, source_adjoint_;
+  const std::vector<Box>* boxes_ = nullptr;
 };
 
 }  // namespace hindsight

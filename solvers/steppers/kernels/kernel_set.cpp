@@ -91,7 +91,7 @@ Kernel KernelSet::loaded(const KernelSpec& spec) const {
 }
 
 void KernelSet::prepare(const Grid& grid, Tables& tables, const std::vector<std::size_t>& knots, Libraries libraries,
-                        std::size_t longest) {
+                        std::size_t longest, const std::vector<Box>* around_sources) {
   grid_ = &grid;
   compile(grid, libraries, longest);
   for (const Direction direction : directions)
@@ -103,7 +103,8 @@ void KernelSet::prepare(const Grid& grid, Tables& tables, const std::vector<std:
                               zero_walls_,
                               mirror_walls_,
                               wall_adjoint_.get(),
-                              knots};
+                              knots,
+                              around_sources};
   for (DifferentiatedKernel& kernel : kernels_) kernel.prepare(context);
 }
 

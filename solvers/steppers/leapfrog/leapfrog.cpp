@@ -32,6 +32,7 @@ struct Leapfrog::Parts {
   Kind& kind(StepTime step) { return kinds[step.index == 0 ? 1 : 0]; }
   DifferentiatedKernel& kernel(StepTime step) { return kernels.kernels()[step.index == 0 ? 1 : 0]; }
 
+  PointSources sources;
   LeapfrogKernels scheme;
   KernelSet kernels;
   SeriesData series;
@@ -46,7 +47,8 @@ struct Leapfrog::Parts {
 };
 
 Leapfrog::Parts::Parts(const Model& model, const Active& active, Wants wants)
-    : scheme(model, active),
+    : sources(model, active),
+      scheme(model, active, sources),
       kernels(model, active, ""),
       series(model, active),
       time_dependent_walls(depends_on_time(model, wall_values(model))),
@@ -131,7 +133,9 @@ std::vector<Stepper::Evaluation> Leapfrog::evaluations(StepTime time) const {
 void Leapfrog::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
   Parts& p = *parts_;
   p.series.prepare(grid, series);
-  p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction);
+  p.sources.prepare(grid, tables, p.series, wants_.adjoint);
+  p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction, longest_compiled,
+                    &p.sources.rows());
   if (p.frequency.outputs.empty()) return;
   grid.communicator().together([&] { tables.allocate({p.frequency_array}); });
   p.frequency_library = KernelLibrary({p.frequency}, boxes_of(grid.dimensions()), grid.communicator(), grid.machine());
@@ -169,11 +173,16 @@ void Leapfrog::begin(Tables& tables, StepTime time, StateBlocks u) {
   tables.bind_state(p.kind(time).state, u);
 }
 
+void Leapfrog::set_sources(const SourcePoints& points) {
+  parts_->sources.set_points(points);
+}
+
 void Leapfrog::step(Tables& tables, StepTime time, StateBlocks u, double* next) {
   Parts& p = *parts_;
   begin(tables, time, u);
   tables.fill_noise(p.kernels.noise(Direction::forward), time.index);
   if (p.time_dependent_walls) p.kernels.evaluate_walls(tables);
+  p.sources.fill(tables, p.series, time.t);
   tables.bind_state(p.next, next);
   p.kernel(time).run_value(tables);
 }
@@ -184,6 +193,7 @@ void Leapfrog::record(Tables& tables, StepTime time, StateBlocks u, double* next
   tables.fill_noise(p.kernels.noise(Direction::forward), time.index);
   if (p.time_dependent_walls) p.kernels.evaluate_walls(tables);
   if (next == nullptr) return p.kernel(time).fill_recorded_ghosts(tables);
+  p.sources.fill(tables, p.series, time.t);
   tables.bind_state(p.next, next);
   p.kernel(time).run_recorded(tables);
 }
@@ -197,6 +207,9 @@ void Leapfrog::reverse(Tables& tables, StepTime time, StateBlocks u, double* con
   tables.bind_state(p.lambda, lambda);
   tables.bind_state(p.lambda_next, lambda_next);
   p.kernels.run_gather(time.index == 0 ? 1 : 0, tables, p.kind(time).time.places());
+  if (!p.sources.are_any() || active_.series.empty()) return;
+  p.kernel(time).run_source_adjoint(tables);
+  p.sources.add_adjoint(tables, p.series, time.t);
 }
 
 void Leapfrog::tangent(Tables& tables, StepTime time, StateBlocks u, double* const*, StateBlocks du, double* dnext) {
@@ -207,23 +220,28 @@ void Leapfrog::tangent(Tables& tables, StepTime time, StateBlocks u, double* con
   tables.bind_state(p.kind(time).direction, du);
   tables.bind_state(p.dot_next, dnext);
   if (p.time_dependent_walls) p.kernels.evaluate_wall_tangents(tables);
+  p.sources.fill_directions(tables, p.series, time.t);
   p.kernel(time).run_tangent(tables);
 }
 
 void Leapfrog::clear_sums() {
   parts_->kernels.clear_sums();
+  parts_->sources.clear_sums();
 }
 
 void Leapfrog::save_sums(BlockWriter& to) const {
   parts_->kernels.save_sums(to);
+  parts_->sources.save_sums(to);
 }
 
 void Leapfrog::restore_sums(BlockReader& from) {
   parts_->kernels.restore_sums(from);
+  parts_->sources.restore_sums(from);
 }
 
 void Leapfrog::add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const {
   parts_->kernels.add_sums(scalars, knots);
+  parts_->sources.add_sums(knots);
 }
 
 void Leapfrog::bind_series_sums(std::size_t active_series, double* knots) {

@@ -37,6 +37,7 @@ class Leapfrog final : public Stepper {
   void bind_series_sums(std::size_t active_series, double* knots) override;
   void set_series(std::size_t series, const std::vector<double>& values) override;
   void set_series_directions(std::vector<Series> directions) override;
+  void set_sources(const SourcePoints& points) override;
   void parameters_changed(Tables& tables, bool tangent) override;
   double largest_step(Tables& tables) override;
 

@@ -22,8 +22,8 @@ double sign(const Offset& offset, unsigned axes) {
 
 }  // namespace
 
-LeapfrogKernels::LeapfrogKernels(const Model& model, const Active& active)
-    : model_(model), active_(active), graph_(*model.graph), h_(graph_.scalar(step_factor)) {}
+LeapfrogKernels::LeapfrogKernels(const Model& model, const Active& active, const PointSources& sources)
+    : model_(model), active_(active), sources_(sources), graph_(*model.graph), h_(graph_.scalar(step_factor)) {}
 
 int LeapfrogKernels::sums_each() const {
   return EvaluationTime::sums(active_);
@@ -33,8 +33,8 @@ int LeapfrogKernels::first_sum(LeapfrogStep which) const {
   return static_cast<int>(active_.scalars.size()) + (static_cast<int>(which) - 1) * sums_each();
 }
 
-std::vector<Expr> LeapfrogKernels::after(LeapfrogStep which) const {
-  const std::vector<Expr> forces = at_stage(model_, model_.right_hand_sides, text_of(which));
+std::vector<Expr> LeapfrogKernels::after(LeapfrogStep which, const std::vector<Expr>& right_hand_sides) const {
+  const std::vector<Expr> forces = at_stage(model_, right_hand_sides, text_of(which));
   const std::vector<Expr> damping = at_stage(model_, model_.damping, text_of(which));
   std::vector<Expr> next;
   for (std::size_t f = 0; f < model_.fields.size(); ++f) {
@@ -56,7 +56,11 @@ KernelRequest LeapfrogKernels::request(LeapfrogStep which) const {
   const auto name = [&](const char* what) { return what + end; };
   request.names = {name("forward"), name("tangent"), name("reverse"), name("border"), name("ring"), name("add")};
   request.stage = static_cast<int>(which);
-  request.expressions = after(which);
+  request.expressions = after(which, model_.right_hand_sides);
+  if (sources_.are_any()) {
+    request.at_sources = after(which, sources_.added_to(model_.right_hand_sides));
+    request.source_arrays = sources_.arrays();
+  }
   for (const std::string& field : model_.fields) {
     request.states.push_back(StageNames::stage(field, request.stage));
     request.before.push_back(StageNames::before(request.states.back()));

@@ -6,6 +6,7 @@
 
 #include "solvers/equations/model.hpp"
 #include "solvers/steppers/kernels/derivation.hpp"
+#include "solvers/steppers/kernels/point_sources.hpp"
 #include "solvers/steppers/stage_names.hpp"
 
 namespace hindsight {
@@ -25,8 +26,8 @@ enum class LeapfrogStep { first = 2, later = 1 };
 
 class LeapfrogKernels {
  public:
-  /// @param model, active outlive it.
-  LeapfrogKernels(const Model& model, const Active& active);
+  /// All outlive it.
+  LeapfrogKernels(const Model& model, const Active& active, const PointSources& sources);
 
   KernelRequest request(LeapfrogStep which) const;
   /// Sums of the evaluation: the first of them.
@@ -42,10 +43,11 @@ class LeapfrogKernels {
  private:
   int sums_each() const;
   /// The fields after a step, in the names of its evaluation.
-  std::vector<Expr> after(LeapfrogStep which) const;
+  std::vector<Expr> after(LeapfrogStep which, const std::vector<Expr>& right_hand_sides) const;
 
   const Model& model_;
   const Active& active_;
+  const PointSources& sources_;
   Graph& graph_;
   Expr h_;
 };

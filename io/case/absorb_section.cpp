@@ -1,0 +1,57 @@
+#include <algorithm>
+
+#include "io/case/sections.hpp"
+#include "runtime/nearest_name.hpp"
+
+namespace hindsight {
+namespace {
+
+/// What sides are called: "x.lower".
+std::string side_name(const AxisText& axis, std::size_t side) {
+  return axis.name + (side == 0 ? ".lower" : ".upper");
+}
+
+/// Those that are named, or all that are walls.
+void read_sides(Value absorb, const GridText& grid, AbsorbText& into) {
+  const auto sides = absorb.find("sides");
+  std::vector<std::string> names;
+  for (const AxisText& axis : grid.axes)
+    for (std::size_t side = 0; side < 2; ++side) names.push_back(side_name(axis, side));
+  for (std::size_t a = 0; a < grid.axes.size(); ++a)
+    for (std::size_t side = 0; side < 2 && !sides; ++side) into.sides[a][side] = !grid.axes[a].periodic;
+  if (!sides) return;
+  for (const Value& item : sides->items()) {
+    const std::string name = item.one_of(names);
+    const auto at = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+    const AxisText& axis = grid.axes[at / 2];
+    if (axis.periodic) item.fail("'" + name + "' is periodic: nothing leaves the grid there");
+    into.sides[at / 2][at % 2] = true;
+  }
+}
+
+}  // namespace
+
+AbsorbText read_absorb(Value absorb, const std::optional<GridText>& grid) {
+  AbsorbText result;
+  result.place = absorb.place();
+  if (!grid) absorb.fail("layers that absorb lie along sides of a grid, and the case has none");
+  const Value cells = absorb.at("sponge"), strength = absorb.at("strength");
+  result.cells = cells.integer();
+  result.strength = strength.number();
+  read_sides(absorb, *grid, result);
+  absorb.finish();
+  if (result.cells < 1) cells.fail("a sponge has at least one cell");
+  if (!(result.strength > 0)) strength.fail("absorb.strength, the largest damping per time, must be positive");
+  bool is_any = false;
+  for (std::size_t a = 0; a < grid->axes.size(); ++a) {
+    const std::int64_t layers = (result.sides[a][0] ? 1 : 0) + (result.sides[a][1] ? 1 : 0);
+    is_any = is_any || layers > 0;
+    if (layers * result.cells >= grid->axes[a].cells)
+      cells.fail("layers of " + std::to_string(result.cells) + " cells leave none of the " +
+                 std::to_string(grid->axes[a].cells) + " along " + grid->axes[a].name);
+  }
+  if (!is_any) absorb.fail("absorb: there is no side to absorb at; all are periodic, or none is named");
+  return result;
+}
+
+}  // namespace hindsight

@@ -1,0 +1,98 @@
+// observe: what misfits' sensors would see of a case, as the tables that misfits read.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <numbers>
+#include <random>
+
+#include "io/case/observations.hpp"
+#include "src/experiments.hpp"
+#include "src/same_start.hpp"
+#include "src/verbs.hpp"
+
+namespace hindsight {
+namespace {
+
+/// Normal numbers of a seed, the same on all machines (Box and Muller 1958).
+class Noise {
+ public:
+  Noise(std::uint64_t seed, std::uint64_t stream) : engine_(seed * 0x9e3779b97f4a7c15U + stream) {}
+  double next() {
+    const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
+    return radius * std::cos(2.0 * std::numbers::pi * uniform());
+  }
+
+ private:
+  /// In [0, 1).
+  double uniform() { return static_cast<double>(engine_() >> 11U) * 0x1p-53; }
+  std::mt19937_64 engine_;
+};
+
+std::vector<std::string> axes_of(const Case& c) {
+  std::vector<std::string> names;
+  if (c.grid)
+    for (const AxisText& axis : c.grid->axes) names.push_back(axis.name);
+  return names;
+}
+
+/// The problems of a case: its shots', or its own.
+std::vector<const ProblemText*> problems_of(const Case& c) {
+  std::vector<const ProblemText*> all;
+  for (const Shot& shot : c.shots) all.push_back(&shot.problem);
+  if (all.empty()) all.push_back(&c);
+  return all;
+}
+
+/// Tables that two misfits would write, that are there already, or that there are none.
+void require_tables(const Case& c, bool overwrite) {
+  std::map<std::string, int> uses;
+  for (const ProblemText* problem : problems_of(c))
+    for (const TermText& term : problem->objective) {
+      if (!term.is_misfit()) continue;
+      if (++uses[term.data] > 1)
+        throw InputError(term.place,
+                         "two misfits have the same table, '" + term.data + "': observe would write it twice");
+      if (!overwrite && std::filesystem::exists(term.data))
+        throw InputError(term.place, "'" + term.data + "' is there already; --overwrite gives it up");
+    }
+  if (uses.empty()) throw InputError({c.file, 0, 0}, "there is nothing to observe: the objective has no misfit");
+}
+
+/// @returns the number of values.
+std::size_t write_tables(const Options& options, const Case& c, const ProblemText& problem, const Objective& objective,
+                         std::uint64_t shot) {
+  std::size_t count = 0;
+  auto term = objective.terms().end() - std::ranges::count_if(problem.objective, &TermText::is_misfit);
+  for (const TermText& misfit : problem.objective) {
+    if (!misfit.is_misfit()) continue;
+    const std::span<const double> seen = (*term++)->observed();
+    std::vector<double> values(seen.begin(), seen.end());
+    Noise noise(options.seed, shot);
+    for (double& value : values)
+      if (options.noise > 0.0) value += options.noise * noise.next();
+    write_observations(misfit, axes_of(c), values);
+    count += values.size();
+  }
+  return count;
+}
+
+}  // namespace
+
+ExitCode observe_verb(const Options& options, const Communicator& comm) {
+  const Case c = read_same_case(options, comm, true);
+  require_tables(c, options.overwrite);
+  Experiments experiments(c, comm, {});
+  const std::vector<const ProblemText*> problems = problems_of(c);
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    experiments.use(i);
+    experiments.simulation().run({});
+    std::size_t count = 0;
+    comm.on_root([&] { count = write_tables(options, c, *problems[i], experiments.simulation().objective(), i); });
+    say(options, comm, fmt::format("{}{} values\n", c.shots.empty() ? "" : "shot " + c.shots[i].name + ": ", count));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace hindsight
