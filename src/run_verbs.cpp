@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <limits>
 
 #include "runtime/durations.hpp"
 #include "runtime/nearest_name.hpp"
@@ -14,84 +12,11 @@
 #include "src/same_start.hpp"
 #include "src/session.hpp"
 #include "src/shared_inversion.hpp"
+#include "src/variables.hpp"
 #include "src/verbs.hpp"
 
 namespace hindsight {
 namespace {
-
-/// Maps between the unknowns (replicated scalars, fields by owner) and the optimiser's variables (each on one rank;
-/// logarithms where the case says so).
-class Variables {
- public:
-  explicit Variables(Session& session) : session_(session) {
-    const auto& unknowns = session.source().unknowns;
-    for (std::size_t i = 0; i < unknowns.size(); ++i) {
-      // An ODE is replicated: its "fields" are numbers too.
-      const bool by_owner =
-          session.simulation().spec().unknowns[i].is_field() && session.simulation().grid().dimensions() > 0;
-      here_.push_back(by_owner || session.communicator().is_root());
-      replicated_.push_back(!by_owner);
-    }
-  }
-
-  /// Collective.
-  std::vector<double> to_variables(const UnknownValues& values) const {
-    std::vector<double> all;
-    std::string failure;
-    for_each([&](std::size_t i, std::size_t k) {
-      const double v = values[i][k];
-      if (log(i) && !(v > 0))
-        failure = session_.source().unknowns[i].place.prefix() + "scale: log needs positive values";
-      all.push_back(log(i) ? std::log(v) : v);
-    });
-    session_.communicator().agree(failure, static_cast<int>(ExitCode::bad_input));
-    return all;
-  }
-
-  UnknownValues to_unknowns(const std::vector<double>& variables) const {
-    UnknownValues values = session_.simulation().values();
-    std::size_t next = 0;
-    for_each([&](std::size_t i, std::size_t k) {
-      values[i][k] = log(i) ? std::exp(variables[next]) : variables[next];
-      ++next;
-    });
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (replicated_[i])
-        MPI_Bcast(values[i].data(), static_cast<int>(values[i].size()), MPI_DOUBLE, 0,
-                  session_.communicator().handle());
-    return values;
-  }
-
-  /// Derivatives with respect to the variables: of logarithms p dJ/dp.
-  std::vector<double> gradient(const UnknownValues& values, const UnknownValues& gradient) const {
-    std::vector<double> all;
-    for_each([&](std::size_t i, std::size_t k) { all.push_back(gradient[i][k] * (log(i) ? values[i][k] : 1.0)); });
-    return all;
-  }
-
-  std::vector<double> bounds(bool upper) const {
-    std::vector<double> all;
-    const double infinity = std::numeric_limits<double>::infinity();
-    for_each([&](std::size_t i, std::size_t) {
-      const Assumptions& u = session_.source().assumptions[i];
-      const auto& bound = upper ? u.upper : u.lower;
-      all.push_back(!bound ? (upper ? infinity : -infinity) : log(i) ? std::log(*bound) : *bound);
-    });
-    return all;
-  }
-
- private:
-  bool log(std::size_t i) const { return session_.source().assumptions[i].log_scale; }
-  template <class Visit>
-  void for_each(Visit visit) const {
-    const UnknownValues& values = session_.simulation().values();
-    for (std::size_t i = 0; i < values.size(); ++i)
-      for (std::size_t k = 0; here_[i] && k < values[i].size(); ++k) visit(i, k);
-  }
-
-  Session& session_;
-  std::vector<bool> here_, replicated_;
-};
 
 std::string table_head() {
   return fmt::format("{:>9} {:>18} {:>13} {:>11} {:>12}\n", "iteration", "objective", "gradient norm", "step",

@@ -134,6 +134,9 @@ struct UnknownText {
   std::string name;      ///< parameter, or state for initial(...)
   bool initial = false;  ///< initial(name)
   SourcePlace place = {};
+  /// Of a field on a grid: a condition on coordinates, scalar parameters and other parameter fields, which holds in the
+  /// cells that are unknown; without, all are.
+  std::optional<Text> where = {};
   std::string label() const { return initial ? "initial(" + name + ")" : name; }
 };
 

@@ -36,6 +36,8 @@ struct Unknown {
   enum class Kind { scalar, series, field, initial };
   std::string name;
   Kind kind = Kind::scalar;
+  Expr where = {};  ///< of a field: holds in the cells that are unknown (MovingCells); invalid: all are
+  SourcePlace where_place = {};
   std::string label() const { return kind == Kind::initial ? "initial(" + name + ")" : name; }
   bool is_field() const { return kind == Kind::field || kind == Kind::initial; }
 };

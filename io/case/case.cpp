@@ -219,7 +219,10 @@ void read_unknowns(Value unknowns, Case& result) {
                                     did_you_mean(key, known) + "; possible: " + join(known));
     u.initial = key.starts_with("initial(");
     u.name = u.initial ? key.substr(8, key.size() - 9) : key;
-    if (auto entry = unknowns.find(key)) assumed = read_assumptions(*entry);
+    if (auto entry = unknowns.find(key)) {
+      if (auto where = entry->find("where")) u.where = where->expression();
+      assumed = read_assumptions(*entry);
+    }
     const auto parameter = std::find_if(result.parameters.begin(), result.parameters.end(),
                                         [&](const ParameterText& p) { return p.name == u.name; });
     if (!u.initial && parameter->kind == ParameterText::Kind::scalar) {

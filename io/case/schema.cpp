@@ -123,6 +123,7 @@ Json definitions() {
       either({{{"type", "null"}},
               object({{"bounds", {{"type", "array"}, {"items", number()}, {"minItems", 2}, {"maxItems", 2}}},
                       {"scale", choice({"linear", "log"})},
+                      {"where", expression},
                       {"prior", object({{"mean", number()}, {"sd", positive}}, {"mean", "sd"})}})});
   const Json shots = either({text, {{"type", "array"}, {"items", map_of(Json::object())}, {"minItems", 1}}});
   return {

@@ -174,6 +174,13 @@ std::vector<Bad> bad_cases() {
       {9, "unknowns: {D: {scale: log, bounds: [-1, 2]}}", "needs positive bounds"},
       {9, "unknowns: {D: {prior: {mean: 0, sd: 0}}}", "sd must be positive"},
       {9, "unknowns: {D: {scale: cubic}}", "allowed: linear, log"},
+      {9, "unknowns: {D: {where: \"y > 0.5\"}}",
+       "bad.yaml:9:24: where: 'D' is a number; where tells cells of an unknown"},
+      {9, "unknowns: {kappa: {where: \"y > q\"}}", ":9:32: unknown name 'q'"},
+      {9, "unknowns: {kappa: {where: \"u > 0\"}}", ":9:28: unknown name 'u'"},
+      {9, "unknowns: {kappa: {where: \"y > 0.5 and kappa > 1\"}}", "'kappa' cannot tell where it is unknown itself"},
+      {9, "unknowns: {initial(u): {where: \"lap(kappa) > 1\"}}", "lap cannot be used here"},
+      {9, "unknowns: {kappa: {were: \"y > 0.5\"}}", "unknown key 'were' in unknowns.kappa; did you mean 'where'?"},
       {10, "checkpoints: {host: 1 Gib}", "is no size"},
       {10, "checkpoints: {host: 1.5 slots}", "whole number of slots"},
       {10, "checkpoints: {schedule: revolv}", "did you mean 'revolve'?"},
@@ -364,6 +371,23 @@ TEST(BadCases, ArgumentsMayBeNamedLikeCoordinates) {
   };
   const Model by_function = assembled("f(u, v)");
   EXPECT_EQ(to_text(by_function.right_hand_sides[0]), to_text(assembled("u - v").right_hand_sides[0]));
+}
+
+TEST(BadCases, ConditionsTellCellsOfFields) {
+  const auto message = [](const std::string& unknown) -> std::string {
+    const std::string ode =
+        "case: ode\nparameters: {k: {series: {times: [0, 1], values: [1, 2]}}}\nstate: {u: {initial: 1}}\n"
+        "equations: {dt(u): k}\ntime: {step: 0.1, to: 1}\nobjective: [final: u]\nunknowns: {";
+    try {
+      read_problem(parse_case("ode.yaml", ode + unknown + ": {where: \"1 > 0\"}}\n", {}));
+      return "";
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(message("k").find("ode.yaml:7:24: where: 'k' is a series; where tells cells of an unknown field on a grid"),
+            0);
+  EXPECT_EQ(message("initial(u)").find("ode.yaml:7:33: where: 'initial(u)' is a number"), 0);
 }
 
 TEST(BadCases, OdesHaveNoSpace) {

@@ -133,6 +133,31 @@ TEST(Shots, AreRefusedWithTheirPlace) {
   expect("shots.csv", {"no shot 'hut'", "did you mean 'hot'", "hot, cold"}, "hut");
 }
 
+/// Which cells of a field are unknown is the same in all shots, however that is said.
+TEST(Shots, DoNotChangeTheCellsThatAreUnknown) {
+  const auto read_with = [](const std::string& shots) {
+    return parse_case(folder() + "/case.yaml",
+                      "case: field\ngrid: {x: {cells: 8, to: 1}}\n"
+                      "parameters: {k: 1, edge: 0.5, q: 2, a: {field: x}}\nstate: {c: {initial: 1}}\n"
+                      "functions: {far(z): \"z > limit()\", limit(): \"edge^2\"}\n"
+                      "equations: {dt(c): \"-k*a*c\"}\ntime: {method: rk4, step: 0.1, to: 1}\nobjective: [final: c]\n"
+                      "unknowns: {a: {where: \"far(q*x)\"}, k: }\nshots: [{" +
+                          shots + "}]\n",
+                      {});
+  };
+  EXPECT_EQ(read_with("state.c.initial: 2").shots.size(), 1U);
+  for (const auto& [key, name] :
+       {std::pair("parameters.edge", "edge"), {"parameters.q.value", "q"}, {"functions.limit()", "limit"}}) {
+    try {
+      read_with(std::string(key) + ": 3");
+      ADD_FAILURE() << key;
+    } catch (const InputError& error) {
+      EXPECT_EQ(std::string(error.what()), folder() + "/case.yaml:10:10: shots: '" + key + "': 'where' of a reads " +
+                                               name + ", and the cells that are unknown are the same in all shots");
+    }
+  }
+}
+
 TEST(Shots, NeedTheSection) {
   const std::string text = page("x");
   const std::string without = text.substr(0, text.find("shots:"));
