@@ -8,64 +8,15 @@
 #include "runtime/nearest_name.hpp"
 #include "runtime/standard_streams.hpp"
 #include "runtime/stopwatch.hpp"
+#include "src/inversion_report.hpp"
 #include "src/report.hpp"
 #include "src/same_start.hpp"
 #include "src/session.hpp"
-#include "src/shared_inversion.hpp"
-#include "src/variables.hpp"
+#include "src/staged_inversion.hpp"
 #include "src/verbs.hpp"
 
 namespace hindsight {
 namespace {
-
-std::string table_head() {
-  return fmt::format("{:>9} {:>18} {:>13} {:>11} {:>12}\n", "iteration", "objective", "gradient norm", "step",
-                     "evaluations");
-}
-
-/// convergence.csv
-std::string convergence_table(const std::vector<InversionIteration>& history) {
-  std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
-  for (const InversionIteration& i : history)
-    table += fmt::format("{},{:.17g},{:.17g},{:.17g},{}\n", i.iteration, i.objective, i.gradient_norm, i.step,
-                         i.evaluations);
-  return table;
-}
-
-Json inversion_json(const InversionResult& result) {
-  return {{"iterations", result.history.empty() ? 0 : result.history.back().iteration},
-          {"evaluations", result.evaluations},
-          {"converged", result.converged},
-          {"gave_up", result.gave_up},
-          {"reason", result.reason}};
-}
-
-/// What may make an objective rough.
-std::string roughness(const Session& session) {
-  return session.simulation().time().tries_steps()
-             ? "steps follow time.tolerance, and their errors change from point to point; a smaller one helps"
-             : "";
-}
-
-std::string table_line(const InversionIteration& now) {
-  return fmt::format("{:>9} {:>18.10g} {:>13.4e} {:>11.3e} {:>12}\n", now.iteration, now.objective, now.gradient_norm,
-                     now.step, now.evaluations);
-}
-
-std::string estimates_text(const Session& session, const UnknownValues& start, const UnknownValues& estimate) {
-  std::string text = fmt::format("{:<16} {:>14} {:>14}\n", "unknown", "start", "estimate");
-  for (std::size_t i = 0; i < estimate.size(); ++i) {
-    const std::string label = session.source().unknowns[i].label();
-    const bool single =
-        !session.simulation().spec().unknowns[i].is_field() || session.simulation().grid().dimensions() == 0;
-    if (single && estimate[i].size() == 1) {
-      text += fmt::format("{:<16} {:>14.8g} {:>14.8g}\n", label, start[i][0], estimate[i][0]);
-    } else {
-      text += fmt::format("{:<16} {:>14} {:>14}\n", label, "field", "in estimate.h5");
-    }
-  }
-  return text;
-}
 
 void write_outputs(ArchiveWriter& to, const OutputsWritten& written) {
   to.write(written.steps);
@@ -190,6 +141,13 @@ std::string steps_text(const Session& session, const char* steps) {
   return text;
 }
 
+/// That there are at most.
+std::int64_t iterations_of(const std::vector<InversionStage>& stages) {
+  std::int64_t sum = 0;
+  for (const InversionStage& stage : stages) sum += stage.iterations;
+  return sum;
+}
+
 }  // namespace
 
 SessionOptions session_options(const Options& options, const Case& c, const Communicator& comm, RunJournal* journal,
@@ -197,8 +155,7 @@ SessionOptions session_options(const Options& options, const Case& c, const Comm
   SessionOptions session;
   session.machine = chosen_backend(options).open(comm);
   session.costs = options.cost;
-  if (options.verb == "invert")
-    session.gradients = std::max<std::int64_t>(2, c.inversion.value_or(CaseInversion{}).iterations);
+  if (options.verb == "invert") session.gradients = std::max<std::int64_t>(2, iterations_of(stages_of(c)));
   session.disk.scratch = (journal != nullptr ? journal->work() : run_path(options, c)) + "/scratch";
   if (journal != nullptr) {
     session.journal = journal;
@@ -284,70 +241,77 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   return ExitCode::done;
 }
 
+namespace {
+
+/// Says on standard output and in the log how an inversion goes on.
+StageWatch watch_of(Run& run, const Case& source) {
+  const auto of_stage = [has_stages = has_stages(source)](std::size_t stage) {
+    return has_stages ? Json{{"stage", stage + 1}} : Json::object();
+  };
+  const std::size_t count = stages_of(source).size();
+  StageWatch watch;
+  watch.begins = [&run, &source, of_stage, count](std::size_t stage, std::int64_t evaluations) {
+    run.journal.stage_begins(has_stages(source) ? stage + 1 : 0, count);
+    if (has_stages(source) && evaluations >= run.journal.recalled()) run.event("stage", of_stage(stage));
+    if (run.talks()) print(run.session.groups().world(), stage_head(run.session, stage));
+  };
+  watch.iteration = [&run, of_stage](std::size_t stage, const InversionIteration& now) {
+    if (now.evaluations > run.journal.recalled()) {
+      Json details = {{"iteration", now.iteration},
+                      {"objective", now.objective},
+                      {"gradient_norm", now.gradient_norm},
+                      {"evaluations", now.evaluations}};
+      details.update(of_stage(stage));
+      for (const ShotResult& shot : run.session.shot_results()) details["shots"][shot.name] = shot.objective;
+      run.event("iteration", details);
+    }
+    if (run.talks()) print(run.session.groups().world(), table_line(now));
+  };
+  watch.ends = [&run, &source](std::size_t, const InversionResult& result) {
+    if (run.talks() && has_stages(source)) print(run.session.groups().world(), "stopped: " + result.reason + "\n\n");
+  };
+  return watch;
+}
+
+}  // namespace
+
 ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const Case source = read_same_case(options, comm);
   if (source.unknowns.empty())
     throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
   Run run(options, source, comm, Sensitivities::adjoint);
   Session& session = run.session;
-  const Variables variables(session);
   const UnknownValues start = session.simulation().values();
-  DriverCounts counts;
-  double gradient_seconds = 0.0;
-  InversionProblem problem{variables.to_variables(start), variables.bounds(false), variables.bounds(true), {}};
-  problem.evaluate = [&](const std::vector<double>& at, std::vector<double>& gradient) {
-    const UnknownValues values = variables.to_unknowns(at);
-    session.set_values(values);
-    const Evaluation e = session.gradient({});
-    gradient = variables.gradient(values, e.gradient);
-    counts = e.counts;
-    gradient_seconds = e.seconds;
-    return e.objective;
-  };
-  const CaseInversion settings = source.inversion.value_or(CaseInversion{});
-  if (run.talks()) print(comm, source.name + "\n" + table_head());
+  if (run.talks()) print(comm, source.name + "\n");
   const Stopwatch watch;
-  const auto tell = [&](const InversionIteration& now) {
-    if (now.evaluations > run.journal.recalled()) {
-      Json details = {{"iteration", now.iteration},
-                      {"objective", now.objective},
-                      {"gradient_norm", now.gradient_norm},
-                      {"evaluations", now.evaluations}};
-      for (const ShotResult& shot : session.shot_results()) details["shots"][shot.name] = shot.objective;
-      run.event("iteration", details);
-    }
-    if (run.talks()) print(comm, table_line(now));
-  };
-  const InversionResult result = run.journal.with_failures_told([&] {
-    return invert_together(
-        problem,
-        {settings.method, settings.iterations, settings.gradient, settings.relative, source.petsc, roughness(session)},
-        session.groups(), tell);
-  });
+  const StagedInversion inversion =
+      run.journal.with_failures_told([&] { return invert_in_stages(session, watch_of(run, source)); });
+  run.journal.stage_begins(0, 0);
   const double seconds = watch.seconds();
-  const UnknownValues estimate = variables.to_unknowns(result.variables);
-  session.set_values(estimate);
+  const UnknownValues estimate = session.simulation().values();
   const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
   const double objective = run.journal.with_failures_told([&] { return session.objective(observer_of(output)); });
   finish_output(output, run.journal);
 
   Json json = base_result("invert", session, objective);
   run.write([&] {
-    run.folder().write_text("convergence.csv", convergence_table(result.history));
+    run.folder().write_text("convergence.csv", convergence_table(source, inversion));
     json["estimate"] = values_result(session, run.folder(), "estimate.h5", estimate);
   });
-  json["inversion"] = inversion_json(result);
-  json.merge_patch(counts_result(options, session, counts, gradient_seconds));
+  json["inversion"] = inversion_result(source, inversion);
+  json.merge_patch(counts_result(options, session, inversion.counts, inversion.gradient_seconds));
   json["seconds"] = {{"inversion", seconds}};
   run.finish(json, watch.seconds());
+  const InversionResult& last = inversion.stages.back();
   if (run.talks())
-    print(comm, fmt::format("stopped: {} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n", result.reason,
-                            result.evaluations, seconds, estimates_text(session, start, estimate),
+    print(comm, fmt::format("{} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n",
+                            has_stages(source) ? "all stages are done" : "stopped: " + last.reason, last.evaluations,
+                            seconds, estimates_text(session, start, estimate),
                             shots_text(session) + misfit_text(session), run.journal.place()));
-  if (!result.unused_options.empty() && comm.is_root())
-    print_error("warning: " + source.petsc.origin(result.unused_options.front()) + " nothing asked for " +
-                join(result.unused_options) + "\n");
-  return result.gave_up ? ExitCode::numerics : ExitCode::done;
+  if (!last.unused_options.empty() && comm.is_root())
+    print_error("warning: " + source.petsc.origin(last.unused_options.front()) + " nothing asked for " +
+                join(last.unused_options) + "\n");
+  return last.gave_up ? ExitCode::numerics : ExitCode::done;
 }
 
 }  // namespace hindsight

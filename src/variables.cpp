@@ -1,5 +1,6 @@
 #include "src/variables.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -9,11 +10,13 @@
 namespace hindsight {
 
 /// An ODE is replicated: its "fields" are numbers too.
-Variables::Variables(Session& session) : session_(session) {
+Variables::Variables(Session& session, const std::vector<std::size_t>& unknowns) : session_(session) {
   const Simulation& simulation = session.simulation();
-  for (const Unknown& unknown : simulation.spec().unknowns) {
-    const bool by_owner = unknown.is_field() && simulation.grid().dimensions() > 0;
-    here_.push_back(by_owner || session.communicator().is_root());
+  const std::vector<Unknown>& all = simulation.spec().unknowns;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool by_owner = all[i].is_field() && simulation.grid().dimensions() > 0;
+    const bool moves = std::ranges::find(unknowns, i) != unknowns.end();
+    here_.push_back(moves && (by_owner || session.communicator().is_root()));
     replicated_.push_back(!by_owner);
   }
 }

@@ -9,11 +9,11 @@
 namespace hindsight {
 
 /// Unknowns are replicated scalars and fields by owner; each variable is on one rank, and a logarithm where the case
-/// says so. What rests of an unknown is no variable.
+/// says so. Unknowns that rest, and what rests of the others, are no variables.
 class Variables {
  public:
-  /// @param session must outlive this.
-  explicit Variables(Session& session);
+  /// @param session must outlive this. @param unknowns that move, by their places in the case.
+  Variables(Session& session, const std::vector<std::size_t>& unknowns);
 
   /// Collective. @throws InputError on all ranks where a logarithm has none.
   std::vector<double> to_variables(const UnknownValues& values) const;

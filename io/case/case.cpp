@@ -301,7 +301,7 @@ Case read_page(Value root, const std::string& path) {
     for (const Value& item : objective->items()) result.objective.push_back(read_term(item, result));
   if (auto unknowns = root.find("unknowns")) read_unknowns(*unknowns, result);
   if (auto checkpoints = root.find("checkpoints")) read_checkpoints(*checkpoints, result);
-  if (auto inversion = root.find("inversion")) result.inversion = read_inversion(*inversion);
+  if (auto inversion = root.find("inversion")) result.inversion = read_inversion(*inversion, result.unknowns);
   if (auto petsc = root.find("petsc")) result.petsc = {petsc->text(), petsc->place()};
   if (auto output = root.find("output")) read_output(*output, result);
   root.finish();
@@ -379,6 +379,7 @@ Case parse_case(const std::string& path, const std::string& given, const std::ve
     if (!shot.empty()) throw InputError({path, 0, 0}, "--shot " + shot + ": the case has no shots");
     refuse_shot_names(root);
     Case result = read_page(root, path);
+    choose_shots(root, {}, result);
     result.resolved = to_yaml(root, path, {});
     return result;
   }
@@ -386,6 +387,7 @@ Case parse_case(const std::string& path, const std::string& given, const std::ve
   const Shots shots(path, text, overrides);
   if (!shot.empty()) return shots.one(table.named(shot));
   Case result = shots.all(table);
+  choose_shots(root, table.names(), result);
   result.resolved = to_yaml(root, path, to_node(table, path));
   return result;
 }

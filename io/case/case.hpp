@@ -27,11 +27,23 @@ struct Assumptions {
 /// What a case may name: `auto` and all of schedules() (adjoint/schedule/schedule.hpp).
 std::vector<std::string> checkpoint_schedules();
 
-struct CaseInversion {
-  std::string method = "lbfgs";  ///< lbfgs (the same as blmvm), bqnls, bncg; PETSc options reach TAO's other methods
+/// When an optimiser ends.
+struct InversionLimits {
   std::int64_t iterations = 100;
   double gradient = 1e-6;  ///< stop when |gradient| (scaled, projected) falls below
   double relative = 0.0;   ///< stop when it fell by this factor
+};
+
+/// A part of an inversion: an optimisation of the case with some of its keys changed. What it does not say is as in the
+/// inversion.
+struct InversionStage : InversionLimits {
+  std::vector<std::string> shots;     ///< that count; empty: all
+  std::vector<std::size_t> unknowns;  ///< that move, by their places in the case; the others rest
+};
+
+struct CaseInversion : InversionLimits {
+  std::string method = "lbfgs";  ///< lbfgs (the same as blmvm), bqnls, bncg; PETSc options reach TAO's other methods
+  std::vector<InversionStage> stages;  ///< one after the other; empty: it is one, of all shots and unknowns
 };
 
 struct CaseOutput {

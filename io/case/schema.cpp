@@ -130,6 +130,17 @@ Json definitions() {
       {"axis", axis}, {"parameter", parameter}, {"term", object(term_keys)}, {"shots", shots}, {"unknown", unknown}};
 }
 
+Json inversion() {
+  const Json names = {{"type", "array"}, {"items", text}, {"minItems", 1}};
+  const Json limits = {{"iterations", counting}, {"gradient", not_negative}, {"relative", not_negative}};
+  Json stage = limits, all = limits;
+  stage["unknowns"] = names;
+  stage["shots"] = either({names, object({{"every", counting}, {"from", counting}}, {"every"})});
+  all["method"] = choice({"lbfgs", "blmvm", "bqnls", "bncg"});
+  all["stages"] = {{"type", "array"}, {"items", object(stage)}, {"minItems", 1}};
+  return object(all);
+}
+
 }  // namespace
 
 std::string case_schema() {
@@ -186,10 +197,7 @@ std::string case_schema() {
                 {"device", size},
                 {"disk", either({size, tier({{"directory", text}, {"queue", depth}, {"prefetch", depth}})})}})},
        {"petsc", text},
-       {"inversion", object({{"method", choice({"lbfgs", "blmvm", "bqnls", "bncg"})},
-                             {"iterations", counting},
-                             {"gradient", not_negative},
-                             {"relative", not_negative}})},
+       {"inversion", inversion()},
        {"output", object({{"every", positive}, {"fields", {{"type", "array"}, {"items", text}}}})}},
       {"case", "state", "equations", "time"});
   Json document = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "A Hindsight case"}};

@@ -155,14 +155,17 @@ bool is_path(const std::string& key) {
 
 }  // namespace
 
-const ShotRow& ShotTable::named(const std::string& name) const {
+std::vector<std::string> ShotTable::names() const {
   std::vector<std::string> names;
-  for (const ShotRow& row : rows) {
+  for (const ShotRow& row : rows) names.push_back(row.name);
+  return names;
+}
+
+const ShotRow& ShotTable::named(const std::string& name) const {
+  for (const ShotRow& row : rows)
     if (row.name == name) return row;
-    names.push_back(row.name);
-  }
-  throw InputError("--shot: the case has no shot '" + name + "'" + did_you_mean(name, names) +
-                   "; shots: " + join(names));
+  throw InputError("--shot: the case has no shot '" + name + "'" + did_you_mean(name, names()) +
+                   "; shots: " + join(names()));
 }
 
 ShotTable read_shots(const Value& section, const Value& page, const std::string& case_path) {
