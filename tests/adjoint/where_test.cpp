@@ -107,6 +107,21 @@ TEST(Where, BitsAreThoseOfOneRankAndOfADevice) {
   EXPECT_EQ(on_device.tangent(v).second, here.tangent(v).second);
 }
 
+/// What a program of one's own adds to the objective has no derivatives by cells that rest, either.
+TEST(Where, PenaltiesOfProgramsDoNotMoveWhatRests) {
+  GradientOptions options;
+  options.checkpoints.host = TierBudget{TierBudget::Unit::slots, 10};
+  options.penalty = [](UnknownValues& gradient) {
+    for (std::vector<double>& block : gradient)
+      for (double& derivative : block) derivative += 1.0;
+    return 0.0;
+  };
+  Gradients gradients(read_problem(test::text_case(waves)), test::world(), options);
+  const UnknownValues gradient = gradients.evaluate().gradient;
+  for (std::size_t k = 0; k < gradient[a].size(); ++k)
+    EXPECT_EQ(gradient[a][k] == 0.0, !gradients.simulation().moving(a)[k]) << k;
+}
+
 /// It is decided by the first values, once.
 TEST(Where, StaysWhenValuesChange) {
   Session session = session_of(waves, test::world());
