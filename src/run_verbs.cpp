@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "io/results/estimates_file.hpp"
 #include "runtime/durations.hpp"
 #include "runtime/nearest_name.hpp"
 #include "runtime/standard_streams.hpp"
@@ -141,13 +142,6 @@ std::string steps_text(const Session& session, const char* steps) {
   return text;
 }
 
-/// That there are at most.
-std::int64_t iterations_of(const std::vector<InversionStage>& stages) {
-  std::int64_t sum = 0;
-  for (const InversionStage& stage : stages) sum += stage.iterations;
-  return sum;
-}
-
 }  // namespace
 
 SessionOptions session_options(const Options& options, const Case& c, const Communicator& comm, RunJournal* journal,
@@ -243,8 +237,25 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
 
 namespace {
 
-/// Says on standard output and in the log how an inversion goes on.
-StageWatch watch_of(Run& run, const Case& source) {
+/// estimates.h5, where the case wants it, in the first group.
+std::unique_ptr<EstimatesFile> begin_estimates(const Run& run) {
+  std::unique_ptr<EstimatesFile> file;
+  const Simulation& simulation = run.session.simulation();
+  const Case& c = run.session.source();
+  if (c.output.estimates == 0) return file;
+  std::vector<EstimatesFile::Unknown> unknowns;
+  for (std::size_t i = 0; i < c.unknowns.size(); ++i) {
+    const bool is_of_cells = simulation.spec().unknowns[i].is_field() && simulation.grid().dimensions() > 0;
+    unknowns.push_back({c.unknowns[i].label(), is_of_cells ? 0 : simulation.values()[i].size()});
+  }
+  const std::int64_t most = iterations_of(stages_of(c)) / c.output.estimates + 1;
+  run.write(
+      [&] { file = std::make_unique<EstimatesFile>(run.folder(), simulation.grid(), std::move(unknowns), most); });
+  return file;
+}
+
+/// Says on standard output and in the log how an inversion goes on. @param estimates null: none are kept.
+StageWatch watch_of(Run& run, const Case& source, EstimatesFile* estimates) {
   const auto of_stage = [has_stages = has_stages(source)](std::size_t stage) {
     return has_stages ? Json{{"stage", stage + 1}} : Json::object();
   };
@@ -255,7 +266,11 @@ StageWatch watch_of(Run& run, const Case& source) {
     if (has_stages(source) && evaluations >= run.journal.recalled()) run.event("stage", of_stage(stage));
     if (run.talks()) print(run.session.groups().world(), stage_head(run.session, stage));
   };
-  watch.iteration = [&run, of_stage](std::size_t stage, const InversionIteration& now) {
+  watch.iteration = [&run, of_stage, estimates, every = source.output.estimates](
+                        std::size_t stage, const InversionIteration& now,
+                        const std::function<UnknownValues()>& estimate) {
+    if (estimates != nullptr && now.iteration % every == 0 && now.iteration > estimates->last())
+      estimates->write(now.iteration, estimate());
     if (now.evaluations > run.journal.recalled()) {
       Json details = {{"iteration", now.iteration},
                       {"objective", now.objective},
@@ -283,9 +298,10 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   Session& session = run.session;
   const UnknownValues start = session.simulation().values();
   if (run.talks()) print(comm, source.name + "\n");
+  const std::unique_ptr<EstimatesFile> estimates = begin_estimates(run);
   const Stopwatch watch;
   const StagedInversion inversion =
-      run.journal.with_failures_told([&] { return invert_in_stages(session, watch_of(run, source)); });
+      run.journal.with_failures_told([&] { return invert_in_stages(session, watch_of(run, source, estimates.get())); });
   run.journal.stage_begins(0, 0);
   const double seconds = watch.seconds();
   const UnknownValues estimate = session.simulation().values();
@@ -295,6 +311,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
 
   Json json = base_result("invert", session, objective);
   run.write([&] {
+    if (estimates) estimates->finish();
     run.folder().write_text("convergence.csv", convergence_table(source, inversion));
     json["estimate"] = values_result(session, run.folder(), "estimate.h5", estimate);
   });

@@ -59,11 +59,13 @@ class Stages {
       return evaluate(variables, at, gradient);
     };
     const Case& c = session_.source();
-    const InversionResult result = invert_together(
-        problem,
-        {c.inversion.value_or(CaseInversion{}).method, limits.iterations, limits.gradient, limits.relative, c.petsc,
-         roughness(session_)},
-        session_.groups(), [&](const InversionIteration& now) { watch_.iteration(stage, before_.add_to(now)); });
+    const InversionResult result =
+        invert_together(problem,
+                        {c.inversion.value_or(CaseInversion{}).method, limits.iterations, limits.gradient,
+                         limits.relative, c.petsc, roughness(session_)},
+                        session_.groups(), [&](const InversionIteration& now, const std::vector<double>& at) {
+                          watch_.iteration(stage, before_.add_to(now), [&] { return variables.to_unknowns(at); });
+                        });
     session_.set_values(variables.to_unknowns(result.variables));
     return result;
   }
@@ -94,17 +96,6 @@ class Stages {
 };
 
 }  // namespace
-
-bool has_stages(const Case& c) {
-  return c.inversion && !c.inversion->stages.empty();
-}
-
-std::vector<InversionStage> stages_of(const Case& c) {
-  if (has_stages(c)) return c.inversion->stages;
-  InversionStage whole{c.inversion.value_or(CaseInversion{}), {}, {}};
-  for (std::size_t i = 0; i < c.unknowns.size(); ++i) whole.unknowns.push_back(i);
-  return {whole};
-}
 
 StagedInversion invert_in_stages(Session& session, const StageWatch& watch) {
   return Stages(session, watch).run();

@@ -11,17 +11,14 @@
 
 namespace hindsight {
 
-/// Whether the case tells stages; else nothing is said of them.
-bool has_stages(const Case& c);
-/// Stages of a case's inversion: those that it tells, or one that is all of it.
-std::vector<InversionStage> stages_of(const Case& c);
-
 /// Whoever looks on. Stages have their places in stages_of(). Iterations and evaluations are counted from the begin of
 /// the first stage: a stage begins with the number of iterations, and the estimate, that the one before has ended with.
 struct StageWatch {
   /// @param evaluations before.
   std::function<void(std::size_t stage, std::int64_t evaluations)> begins;
-  std::function<void(std::size_t stage, const InversionIteration&)> iteration;  ///< in the first group
+  /// In the first group. @param estimate gives that of the iteration. Collective over the group.
+  std::function<void(std::size_t stage, const InversionIteration&, const std::function<UnknownValues()>& estimate)>
+      iteration;
   std::function<void(std::size_t stage, const InversionResult&)> ends;
 };
 

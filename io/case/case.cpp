@@ -248,6 +248,13 @@ void read_output(Value output, Case& result) {
   for (const StateText& s : result.state) fields.push_back(s.name);
   if (auto list = output.find("fields"))
     for (const Value& item : list->items()) result.output.fields.push_back(item.one_of(fields));
+  if (auto estimates = output.find("estimates")) {
+    constexpr std::int64_t most = 1'000'000;
+    result.output.estimates = estimates->integer();
+    if (result.output.estimates < 1) estimates->fail("output.estimates must be at least 1 iteration");
+    if (iterations_of(stages_of(result)) / result.output.estimates > most)
+      estimates->fail("output.estimates gives more than a million estimates");
+  }
   output.finish();
 }
 
@@ -404,6 +411,23 @@ void add_inputs(const ProblemText& problem, std::vector<std::string>& all) {
 }
 
 }  // namespace
+
+bool has_stages(const Case& c) {
+  return c.inversion && !c.inversion->stages.empty();
+}
+
+std::vector<InversionStage> stages_of(const Case& c) {
+  if (has_stages(c)) return c.inversion->stages;
+  InversionStage whole{c.inversion.value_or(CaseInversion{}), {}, {}};
+  for (std::size_t i = 0; i < c.unknowns.size(); ++i) whole.unknowns.push_back(i);
+  return {whole};
+}
+
+std::int64_t iterations_of(const std::vector<InversionStage>& stages) {
+  std::int64_t sum = 0;
+  for (const InversionStage& stage : stages) sum += stage.iterations;
+  return sum;
+}
 
 std::vector<std::string> Case::inputs() const {
   std::vector<std::string> all{file};

@@ -48,6 +48,7 @@ struct CaseInversion : InversionLimits {
 
 struct CaseOutput {
   std::vector<std::string> fields;  ///< empty: all
+  std::int64_t estimates = 0;       ///< of an inversion: that of every so many'th iteration is kept; 0: none is
 };
 
 /// One of several experiments.
@@ -83,6 +84,13 @@ struct Case : ProblemText {
   /// The case file and the data files that it names.
   std::vector<std::string> inputs() const;
 };
+
+/// Whether the case tells stages of its inversion; else nothing is said of them.
+bool has_stages(const Case& c);
+/// Those that it tells, or one that is all of the inversion.
+std::vector<InversionStage> stages_of(const Case& c);
+/// That there are at most.
+std::int64_t iterations_of(const std::vector<InversionStage>& stages);
 
 /// Reads and checks a case file. Everything that can be known without parsing expressions is checked here: unknown,
 /// missing and duplicate keys, types, ranges, names used twice or reserved, equations without state and states without

@@ -198,7 +198,8 @@ std::string case_schema() {
                 {"disk", either({size, tier({{"directory", text}, {"queue", depth}, {"prefetch", depth}})})}})},
        {"petsc", text},
        {"inversion", inversion()},
-       {"output", object({{"every", positive}, {"fields", {{"type", "array"}, {"items", text}}}})}},
+       {"output",
+        object({{"every", positive}, {"fields", {{"type", "array"}, {"items", text}}}, {"estimates", counting}})}},
       {"case", "state", "equations", "time"});
   Json document = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "A Hindsight case"}};
   document.update(schema);

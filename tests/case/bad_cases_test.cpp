@@ -229,6 +229,9 @@ std::vector<Bad> bad_cases() {
       {8, "objective: [{misfit: {of: dx(u), data: " + folder() + "/good.csv}}]", "only values at the point itself"},
       {12, "output: {every: 0}", "must be positive"},
       {12, "output: {fields: [w]}", "allowed: u, v"},
+      {12, "output: {estimates: 0}", "bad.yaml:12:21: output.estimates must be at least 1 iteration"},
+      {12, "output: {estimates: often}", "output.estimates must be a number"},
+      {12, "output: {estimate: 5}", "did you mean 'estimates'?"},
       {12, "output: [", "not valid YAML", true},
       // What is no text, no file, or no single document.
       {1, "case: caf\xe9", ":1:10: the byte 0xe9 is not UTF-8"},

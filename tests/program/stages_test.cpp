@@ -169,6 +169,68 @@ TEST_F(Stages, GoOnAfterKillsInGroups) {
   }
 }
 
+/// Of each second iteration, counted on from stage to stage; the last stage ends before its iterations are used up.
+TEST_F(Stages, KeepEstimatesOfIterations) {
+  write_stages("[{unknowns: [a]}, {unknowns: [D], iterations: 6, relative: 0.5}]", shots);
+  const std::string words = "invert case.yaml --set time.to=80 output.estimates=2";
+  ASSERT_EQ(run(words + " --out whole"), 0) << output();
+  const std::string file = "whole/estimates.h5";
+  const std::size_t last = json("whole/result.json")["inversion"]["iterations"], count = last / 2 + 1;
+  ASSERT_LT(last, 9U);
+  std::vector<double> iterations;
+  for (std::size_t i = 0; i < count; ++i) iterations.push_back(2.0 * static_cast<double>(i));
+  EXPECT_EQ(numbers(file, "/iterations"), iterations);
+  const std::vector<double> a = numbers(file, "/a"), D = numbers(file, "/D");
+  constexpr std::size_t cells = 32 * 24;
+  ASSERT_EQ(a.size(), count * cells);
+  ASSERT_EQ(D.size(), count);
+  EXPECT_EQ(D[0], 1e-4);
+  EXPECT_EQ(D[1], 1e-4) << "it rests in the first stage";
+  const auto begin = a.begin();
+  for (const std::size_t k : {1, 2}) EXPECT_FALSE(std::equal(begin, begin + cells, begin + k * cells)) << k;
+  for (std::size_t k = 0; k < cells / 2; ++k) EXPECT_EQ(a[k], a[2 * cells + k]) << "what rests";
+  ASSERT_EQ(run(words + " inversion.stages.1.iterations=1 --out until"), 0) << output();
+  EXPECT_EQ(numbers("until/estimates.h5", "/iterations"), (std::vector<double>{0, 2, 4}));
+  EXPECT_EQ(numbers("until/estimates.h5", "/D").back(), json("until/result.json")["estimate"]["D"].get<double>());
+  const std::vector<double> kept = numbers("until/estimates.h5", "/a");
+  EXPECT_EQ(std::vector<double>(kept.end() - cells, kept.end()), numbers("until/estimate.h5", "/a"));
+}
+
+TEST_F(Stages, EstimatesSurviveKillsAndShowNoGroups) {
+  write_stages("[{unknowns: [a]}, {unknowns: [D], iterations: 6, relative: 0.5}]", shots);
+  const std::string words = "invert case.yaml --set time.to=80 output.estimates=1";
+  ASSERT_EQ(run(words + " --out whole"), 0) << output();
+  ASSERT_EQ(run(words + " --groups 2 --out groups", 2), 0) << output();
+  EXPECT_EQ(contents("groups/estimates.h5"), contents("whole/estimates.h5"));
+  for (const int evaluations : {3, 6}) {
+    std::filesystem::remove_all("killed");
+    ASSERT_EQ(run_and_signal(words + " --epoch 0.01s --out killed", 1, SIGKILL, "killed", "evaluations", evaluations),
+              -1)
+        << output();
+    const std::vector<double> iterations = numbers("killed/estimates.h5.partial", "/iterations");
+    EXPECT_EQ(iterations[0], 0.0);
+    EXPECT_EQ(iterations.size(), 10U);
+    EXPECT_EQ(iterations.back(), -1.0);
+    const std::vector<double> whole = numbers("whole/estimates.h5", "/a"),
+                              part = numbers("killed/estimates.h5.partial", "/a");
+    EXPECT_TRUE(std::equal(whole.begin(), whole.begin() + 32 * 24, part.begin()));
+    ASSERT_EQ(run("resume killed"), 0) << output();
+    EXPECT_EQ(contents("killed/estimates.h5"), contents("whole/estimates.h5"));
+    for (const auto& entry : std::filesystem::directory_iterator("killed"))
+      EXPECT_EQ(entry.path().filename().string().find("estimates.h5."), std::string::npos) << entry.path();
+  }
+}
+
+/// Each rank its rows; numbers once.
+TEST_F(Stages, EstimatesAreWrittenBySeveralRanks) {
+  write_stages("[{}]");
+  ASSERT_EQ(run("invert case.yaml --set output.estimates=3 --out run", 2), 0) << output();
+  const std::vector<double> kept = numbers("run/estimates.h5", "/a");
+  ASSERT_EQ(kept.size(), 2U * 32 * 24);
+  EXPECT_EQ(std::vector<double>(kept.begin() + 32 * 24, kept.end()), numbers("run/estimate.h5", "/a"));
+  EXPECT_EQ(numbers("run/estimates.h5", "/D")[1], json("run/result.json")["estimate"]["D"].get<double>());
+}
+
 /// In the first evaluation that is of them.
 TEST_F(Stages, ShotsThatFailAreExcludedWhenTheyAreTried) {
   write_stages("[{shots: [one, three]}, {shots: [two, three], iterations: 1}, {iterations: 1}]",
