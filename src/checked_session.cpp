@@ -30,12 +30,14 @@ UnknownValues random_values(const Session& session, std::uint64_t seed) {
   return all;
 }
 
-/// Changes all unknowns by about their own sizes.
+/// Changes all unknowns by about their own sizes; what rests in them not at all.
 UnknownValues own_sizes(const Session& session, std::uint64_t seed) {
   UnknownValues all = random_values(session, seed);
   for (std::size_t i = 0; i < all.size(); ++i) {
+    const MovingCells& moving = session.simulation().moving(i);
+    all[i] = moving.only(std::move(all[i]));
     double size = 0.0;
-    for (const double v : session.simulation().values()[i]) size = std::max(size, std::fabs(v));
+    for (const double v : moving.only(session.simulation().values()[i])) size = std::max(size, std::fabs(v));
     size = session.communicator().max(size);
     for (double& value : all[i]) value *= size == 0.0 ? 1.0 : size;
   }

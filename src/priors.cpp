@@ -10,7 +10,8 @@ double add_priors(const Case& c, const Simulation& simulation, UnknownValues* gr
     if (!c.assumptions[i].prior) continue;
     const Prior& prior = *c.assumptions[i].prior;
     const std::vector<double>& values = simulation.values()[i];
-    const auto distance = [&](std::size_t k) { return (values[k] - prior.mean) / prior.sd; };
+    const MovingCells& moving = simulation.moving(i);
+    const auto distance = [&](std::size_t k) { return moving[k] ? (values[k] - prior.mean) / prior.sd : 0.0; };
     if (simulation.spec().unknowns[i].is_field()) {
       sum += sum_over_cells(simulation.grid(), [&](std::size_t k) { return 0.5 * distance(k) * distance(k); });
     } else {

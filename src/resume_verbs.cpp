@@ -78,6 +78,8 @@ std::string progress_text(Json& json) {
   json["rate"] = seconds > 0 ? static_cast<double>(position.done) / seconds : 0.0;
   if (const auto left = seconds_to_go(position, seconds)) json["eta_seconds"] = *left;
   std::string text = progress_line(json["phase"], position, seconds) + "\n";
+  if (json.contains("stage"))
+    text += fmt::format("stage {} of {}\n", json["stage"]["number"].get<int>(), json["stage"]["count"].get<int>());
   if (json["evaluations"] > 0) text += fmt::format("{} evaluations before this one\n", json["evaluations"].get<int>());
   return text + fmt::format("last epoch: {}, as of {}\n", json["epoch"].get<int>(), json["date"].get<std::string>());
 }

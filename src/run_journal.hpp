@@ -87,7 +87,9 @@ class RunJournal final : public GradientKeeper {
   void detach(const std::string& name) override { attachments_.detach(name); }
   /// What every epoch shall have of the shots of the evaluation under way; null: there are none.
   void keep_shots(std::function<void(BlockWriter&)> write) { write_shots_ = std::move(write); }
-  /// For status.json: an evaluation is of so many shots, and one of them begins.
+  /// For status.json: this of so many stages begins.
+  void stage_begins(std::size_t stage, std::size_t count) { status_.stage_begins(stage, count); }
+  /// The same: an evaluation is of so many shots, and one of them begins.
   void shots_begin(std::size_t count) { status_.shots_begin(count); }
   void shot_begins(const std::string& name) { status_.shot_begins(name); }
   void tell_shot(double objective, double seconds) { status_.shot_done(objective, seconds); }

@@ -2,145 +2,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <limits>
 
+#include "io/results/estimates_file.hpp"
 #include "runtime/durations.hpp"
 #include "runtime/nearest_name.hpp"
 #include "runtime/standard_streams.hpp"
 #include "runtime/stopwatch.hpp"
+#include "src/inversion_report.hpp"
 #include "src/report.hpp"
 #include "src/same_start.hpp"
 #include "src/session.hpp"
-#include "src/shared_inversion.hpp"
+#include "src/staged_inversion.hpp"
 #include "src/verbs.hpp"
 
 namespace hindsight {
 namespace {
-
-/// Maps between the unknowns (replicated scalars, fields by owner) and the optimiser's variables (each on one rank;
-/// logarithms where the case says so).
-class Variables {
- public:
-  explicit Variables(Session& session) : session_(session) {
-    const auto& unknowns = session.source().unknowns;
-    for (std::size_t i = 0; i < unknowns.size(); ++i) {
-      // An ODE is replicated: its "fields" are numbers too.
-      const bool by_owner =
-          session.simulation().spec().unknowns[i].is_field() && session.simulation().grid().dimensions() > 0;
-      here_.push_back(by_owner || session.communicator().is_root());
-      replicated_.push_back(!by_owner);
-    }
-  }
-
-  /// Collective.
-  std::vector<double> to_variables(const UnknownValues& values) const {
-    std::vector<double> all;
-    std::string failure;
-    for_each([&](std::size_t i, std::size_t k) {
-      const double v = values[i][k];
-      if (log(i) && !(v > 0))
-        failure = session_.source().unknowns[i].place.prefix() + "scale: log needs positive values";
-      all.push_back(log(i) ? std::log(v) : v);
-    });
-    session_.communicator().agree(failure, static_cast<int>(ExitCode::bad_input));
-    return all;
-  }
-
-  UnknownValues to_unknowns(const std::vector<double>& variables) const {
-    UnknownValues values = session_.simulation().values();
-    std::size_t next = 0;
-    for_each([&](std::size_t i, std::size_t k) {
-      values[i][k] = log(i) ? std::exp(variables[next]) : variables[next];
-      ++next;
-    });
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (replicated_[i])
-        MPI_Bcast(values[i].data(), static_cast<int>(values[i].size()), MPI_DOUBLE, 0,
-                  session_.communicator().handle());
-    return values;
-  }
-
-  /// Derivatives with respect to the variables: of logarithms p dJ/dp.
-  std::vector<double> gradient(const UnknownValues& values, const UnknownValues& gradient) const {
-    std::vector<double> all;
-    for_each([&](std::size_t i, std::size_t k) { all.push_back(gradient[i][k] * (log(i) ? values[i][k] : 1.0)); });
-    return all;
-  }
-
-  std::vector<double> bounds(bool upper) const {
-    std::vector<double> all;
-    const double infinity = std::numeric_limits<double>::infinity();
-    for_each([&](std::size_t i, std::size_t) {
-      const Assumptions& u = session_.source().assumptions[i];
-      const auto& bound = upper ? u.upper : u.lower;
-      all.push_back(!bound ? (upper ? infinity : -infinity) : log(i) ? std::log(*bound) : *bound);
-    });
-    return all;
-  }
-
- private:
-  bool log(std::size_t i) const { return session_.source().assumptions[i].log_scale; }
-  template <class Visit>
-  void for_each(Visit visit) const {
-    const UnknownValues& values = session_.simulation().values();
-    for (std::size_t i = 0; i < values.size(); ++i)
-      for (std::size_t k = 0; here_[i] && k < values[i].size(); ++k) visit(i, k);
-  }
-
-  Session& session_;
-  std::vector<bool> here_, replicated_;
-};
-
-std::string table_head() {
-  return fmt::format("{:>9} {:>18} {:>13} {:>11} {:>12}\n", "iteration", "objective", "gradient norm", "step",
-                     "evaluations");
-}
-
-/// convergence.csv
-std::string convergence_table(const std::vector<InversionIteration>& history) {
-  std::string table = "iteration,objective,gradient_norm,step,evaluations\n";
-  for (const InversionIteration& i : history)
-    table += fmt::format("{},{:.17g},{:.17g},{:.17g},{}\n", i.iteration, i.objective, i.gradient_norm, i.step,
-                         i.evaluations);
-  return table;
-}
-
-Json inversion_json(const InversionResult& result) {
-  return {{"iterations", result.history.empty() ? 0 : result.history.back().iteration},
-          {"evaluations", result.evaluations},
-          {"converged", result.converged},
-          {"gave_up", result.gave_up},
-          {"reason", result.reason}};
-}
-
-/// What may make an objective rough.
-std::string roughness(const Session& session) {
-  return session.simulation().time().tries_steps()
-             ? "steps follow time.tolerance, and their errors change from point to point; a smaller one helps"
-             : "";
-}
-
-std::string table_line(const InversionIteration& now) {
-  return fmt::format("{:>9} {:>18.10g} {:>13.4e} {:>11.3e} {:>12}\n", now.iteration, now.objective, now.gradient_norm,
-                     now.step, now.evaluations);
-}
-
-std::string estimates_text(const Session& session, const UnknownValues& start, const UnknownValues& estimate) {
-  std::string text = fmt::format("{:<16} {:>14} {:>14}\n", "unknown", "start", "estimate");
-  for (std::size_t i = 0; i < estimate.size(); ++i) {
-    const std::string label = session.source().unknowns[i].label();
-    const bool single =
-        !session.simulation().spec().unknowns[i].is_field() || session.simulation().grid().dimensions() == 0;
-    if (single && estimate[i].size() == 1) {
-      text += fmt::format("{:<16} {:>14.8g} {:>14.8g}\n", label, start[i][0], estimate[i][0]);
-    } else {
-      text += fmt::format("{:<16} {:>14} {:>14}\n", label, "field", "in estimate.h5");
-    }
-  }
-  return text;
-}
 
 void write_outputs(ArchiveWriter& to, const OutputsWritten& written) {
   to.write(written.steps);
@@ -272,8 +149,7 @@ SessionOptions session_options(const Options& options, const Case& c, const Comm
   SessionOptions session;
   session.machine = chosen_backend(options).open(comm);
   session.costs = options.cost;
-  if (options.verb == "invert")
-    session.gradients = std::max<std::int64_t>(2, c.inversion.value_or(CaseInversion{}).iterations);
+  if (options.verb == "invert") session.gradients = std::max<std::int64_t>(2, iterations_of(stages_of(c)));
   session.disk.scratch = (journal != nullptr ? journal->work() : run_path(options, c)) + "/scratch";
   if (journal != nullptr) {
     session.journal = journal;
@@ -359,70 +235,100 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   return ExitCode::done;
 }
 
+namespace {
+
+/// estimates.h5, where the case wants it, in the first group.
+std::unique_ptr<EstimatesFile> begin_estimates(const Run& run) {
+  std::unique_ptr<EstimatesFile> file;
+  const Simulation& simulation = run.session.simulation();
+  const Case& c = run.session.source();
+  if (c.output.estimates == 0) return file;
+  std::vector<EstimatesFile::Unknown> unknowns;
+  for (std::size_t i = 0; i < c.unknowns.size(); ++i) {
+    const bool is_of_cells = simulation.spec().unknowns[i].is_field() && simulation.grid().dimensions() > 0;
+    unknowns.push_back({c.unknowns[i].label(), is_of_cells ? 0 : simulation.values()[i].size()});
+  }
+  const std::int64_t most = iterations_of(stages_of(c)) / c.output.estimates + 1;
+  run.write(
+      [&] { file = std::make_unique<EstimatesFile>(run.folder(), simulation.grid(), std::move(unknowns), most); });
+  return file;
+}
+
+/// Says on standard output and in the log how an inversion goes on. @param estimates null: none are kept.
+StageWatch watch_of(Run& run, const Case& source, EstimatesFile* estimates) {
+  const auto of_stage = [has_stages = has_stages(source)](std::size_t stage) {
+    return has_stages ? Json{{"stage", stage + 1}} : Json::object();
+  };
+  const std::size_t count = stages_of(source).size();
+  StageWatch watch;
+  watch.begins = [&run, &source, of_stage, count](std::size_t stage, std::int64_t evaluations) {
+    run.journal.stage_begins(has_stages(source) ? stage + 1 : 0, count);
+    if (has_stages(source) && evaluations >= run.journal.recalled()) run.event("stage", of_stage(stage));
+    if (run.talks()) print(run.session.groups().world(), stage_head(run.session, stage));
+  };
+  watch.iteration = [&run, of_stage, estimates, every = source.output.estimates](
+                        std::size_t stage, const InversionIteration& now,
+                        const std::function<UnknownValues()>& estimate) {
+    if (estimates != nullptr && now.iteration % every == 0 && now.iteration > estimates->last())
+      estimates->write(now.iteration, estimate());
+    if (now.evaluations > run.journal.recalled()) {
+      Json details = {{"iteration", now.iteration},
+                      {"objective", now.objective},
+                      {"gradient_norm", now.gradient_norm},
+                      {"evaluations", now.evaluations}};
+      details.update(of_stage(stage));
+      for (const ShotResult& shot : run.session.shot_results()) details["shots"][shot.name] = shot.objective;
+      run.event("iteration", details);
+    }
+    if (run.talks()) print(run.session.groups().world(), table_line(now));
+  };
+  watch.ends = [&run, &source](std::size_t, const InversionResult& result) {
+    if (run.talks() && has_stages(source)) print(run.session.groups().world(), "stopped: " + result.reason + "\n\n");
+  };
+  return watch;
+}
+
+}  // namespace
+
 ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const Case source = read_same_case(options, comm);
   if (source.unknowns.empty())
     throw InputError({options.target, 0, 0}, "an inversion needs unknowns: add them to the case");
   Run run(options, source, comm, Sensitivities::adjoint);
   Session& session = run.session;
-  const Variables variables(session);
   const UnknownValues start = session.simulation().values();
-  DriverCounts counts;
-  double gradient_seconds = 0.0;
-  InversionProblem problem{variables.to_variables(start), variables.bounds(false), variables.bounds(true), {}};
-  problem.evaluate = [&](const std::vector<double>& at, std::vector<double>& gradient) {
-    const UnknownValues values = variables.to_unknowns(at);
-    session.set_values(values);
-    const Evaluation e = session.gradient({});
-    gradient = variables.gradient(values, e.gradient);
-    counts = e.counts;
-    gradient_seconds = e.seconds;
-    return e.objective;
-  };
-  const CaseInversion settings = source.inversion.value_or(CaseInversion{});
-  if (run.talks()) print(comm, source.name + "\n" + table_head());
+  if (run.talks()) print(comm, source.name + "\n");
+  const std::unique_ptr<EstimatesFile> estimates = begin_estimates(run);
   const Stopwatch watch;
-  const auto tell = [&](const InversionIteration& now) {
-    if (now.evaluations > run.journal.recalled()) {
-      Json details = {{"iteration", now.iteration},
-                      {"objective", now.objective},
-                      {"gradient_norm", now.gradient_norm},
-                      {"evaluations", now.evaluations}};
-      for (const ShotResult& shot : session.shot_results()) details["shots"][shot.name] = shot.objective;
-      run.event("iteration", details);
-    }
-    if (run.talks()) print(comm, table_line(now));
-  };
-  const InversionResult result = run.journal.with_failures_told([&] {
-    return invert_together(
-        problem,
-        {settings.method, settings.iterations, settings.gradient, settings.relative, source.petsc, roughness(session)},
-        session.groups(), tell);
-  });
+  const StagedInversion inversion =
+      run.journal.with_failures_told([&] { return invert_in_stages(session, watch_of(run, source, estimates.get())); });
+  run.journal.stage_begins(0, 0);
   const double seconds = watch.seconds();
-  const UnknownValues estimate = variables.to_unknowns(result.variables);
-  session.set_values(estimate);
+  const UnknownValues estimate = session.simulation().values();
   const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
   const double objective = run.journal.with_failures_told([&] { return session.objective(observer_of(output)); });
   finish_output(output, run.journal);
 
   Json json = base_result("invert", session, objective);
   run.write([&] {
-    run.folder().write_text("convergence.csv", convergence_table(result.history));
+    if (estimates) estimates->finish();
+    run.folder().write_text("convergence.csv", convergence_table(source, inversion));
     json["estimate"] = values_result(session, run.folder(), "estimate.h5", estimate);
   });
-  json["inversion"] = inversion_json(result);
-  json.merge_patch(counts_result(options, session, counts, gradient_seconds));
+  json["inversion"] = inversion_result(source, inversion);
+  json.merge_patch(counts_result(options, session, inversion.counts, inversion.gradient_seconds));
   json["seconds"] = {{"inversion", seconds}};
   run.finish(json, watch.seconds());
+  const InversionResult& last = inversion.stages.back();
   if (run.talks())
-    print(comm, fmt::format("stopped: {} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n", result.reason,
-                            result.evaluations, seconds, estimates_text(session, start, estimate),
+    print(comm, fmt::format("{} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n",
+                            has_stages(source) ? "all stages are done" : "stopped: " + last.reason, last.evaluations,
+                            seconds, estimates_text(session, start, estimate),
                             shots_text(session) + misfit_text(session), run.journal.place()));
-  if (!result.unused_options.empty() && comm.is_root())
-    print_error("warning: " + source.petsc.origin(result.unused_options.front()) + " nothing asked for " +
-                join(result.unused_options) + "\n");
-  return result.gave_up ? ExitCode::numerics : ExitCode::done;
+  if (!last.unused_options.empty() && comm.is_root())
+    print_error("warning: " + source.petsc.origin(last.unused_options.front()) + " nothing asked for " +
+                join(last.unused_options) + "\n");
+  return last.gave_up ? ExitCode::numerics : ExitCode::done;
 }
 
 }  // namespace hindsight

@@ -137,7 +137,7 @@ GradientOptions Session::gradient_options(std::size_t kind) {
   options.keeper = options_.journal;
   options.watch.begins = [this](std::int64_t steps) {
     steps_of_gradient_ = steps;
-    progress_.phase(named("gradient"));
+    progress_.phase(shown("gradient"));
   };
   options.watch.progress = [this](std::int64_t forward, std::int64_t reversed) {
     tell_position(position_of(simulation().time(), {has_condition(), true, steps_of_gradient_}, forward, reversed));
@@ -250,6 +250,10 @@ std::string Session::named(const std::string& phase) const {
   return has_shots() ? phase + " of " + experiments_->name(experiments_->in_use()) : phase;
 }
 
+std::string Session::shown(const std::string& phase) const {
+  return named(phase) + (stage_.empty() ? "" : ", " + stage_);
+}
+
 /// Over all experiments, and the terms and priors that they share.
 Session::Logged Session::sum(const Work& work) {
   Logged shared;
@@ -273,7 +277,7 @@ void Session::add_priors(Logged& total) const {
 double Session::objective(const StateObserver& observer) {
   const Work work{"forward", false, [this] { return known_steps(simulation().time().steps()); },
                   [&](Evaluation& result, double&) {
-                    progress_.phase(named("forward"));
+                    progress_.phase(shown("forward"));
                     if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
                     const Stopwatch watch;
                     result.objective = simulation().run(watched(observer));
@@ -297,7 +301,7 @@ std::pair<double, double> Session::tangent(const UnknownValues& direction) {
   const Work work{"tangent", false, [this] { return known_steps(simulation().time().steps()); },
                   [&](Evaluation& result, double& derivative) {
                     if (options_.journal != nullptr) options_.journal->keep_sweeps(true);
-                    progress_.phase(named("tangent"));
+                    progress_.phase(shown("tangent"));
                     std::tie(result.objective, derivative) = simulation().tangent(direction, watched({}));
                     progress_.finish();
                   }};

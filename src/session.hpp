@@ -63,6 +63,8 @@ class Session {
   const Simulation& simulation() const { return experiments_->simulation(); }
   const Experiments& experiments() const { return *experiments_; }
   bool has_shots() const { return experiments_->are_shots(); }
+  /// How many shots evaluations are of (begin_stage()), excluded ones among them.
+  std::size_t selected_shots() const { return shots_->selected(); }
   /// By the last evaluation, in their order; of a case without shots none.
   const std::vector<ShotResult>& shot_results() const { return shot_results_; }
   /// Shots that do not count, because they failed at the first evaluation or could not be read.
@@ -100,6 +102,11 @@ class Session {
   ResidentBytes resident_bytes() const;
   /// What an epoch of this rank has, about.
   std::int64_t epoch_bytes() const;
+
+  /// Part of an inversion: evaluations that follow are of these shots; none named: of all. What else of the case a
+  /// stage changes, such as how misfits are taken, is changed here. The same in all groups. @param name for progress;
+  /// empty: no stage. @throws InputError when all of the shots are excluded.
+  void begin_stage(const std::string& name, const std::vector<std::string>& shots);
 
   /// Takes effect from the next evaluation on. Collective.
   void set_values(const UnknownValues& values) { simulation().set_values(values); }
@@ -146,6 +153,7 @@ class Session {
   std::optional<Error> failure_of(std::size_t shot, const Work& work);
   static std::optional<Error> failure_of(const std::function<void()>& work);
   Error failure_in(std::size_t shot, const Error& error) const;
+  InputError none_is_left() const;
   std::optional<Error> take_kept_shots();
   void enter_kept_shots();
   void take_total(const ShotPart& total, Logged& result) const;
@@ -170,6 +178,7 @@ class Session {
   std::int64_t kept_bytes() const;
   GradientOptions gradient_options(std::size_t kind);
   std::string named(const std::string& phase) const;
+  std::string shown(const std::string& phase) const;
   SweepOptions watched(const StateObserver& observer);
   bool has_condition() const { return simulation().spec().until.has_value(); }
   std::int64_t known_steps(std::int64_t steps) const;
@@ -180,6 +189,7 @@ class Session {
   SessionOptions options_;
   std::vector<std::string> notes_;
   Progress progress_;
+  std::string stage_;                      // for progress; empty: none
   std::int64_t steps_of_gradient_ = 0;     // planned
   std::optional<NodeMemory> node_memory_;  // where groups share it
   Resident resident_at_start_;

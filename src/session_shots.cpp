@@ -36,6 +36,24 @@ void Session::Logged::add(const Logged& other) {
     for (std::size_t k = 0; k < e.gradient[i].size(); ++k) e.gradient[i][k] += other.evaluation.gradient[i][k];
 }
 
+void Session::begin_stage(const std::string& name, const std::vector<std::string>& shots) {
+  stage_ = name;
+  if (!has_shots()) return;
+  std::vector<bool> selected(experiments_->count(), shots.empty());
+  for (std::size_t i = 0; i < selected.size(); ++i)
+    selected[i] = selected[i] || std::ranges::find(shots, experiments_->name(i)) != shots.end();
+  if (std::ranges::count(selected, true) == 0) throw none_is_left();
+  shots_->select(std::move(selected));
+}
+
+InputError Session::none_is_left() const {
+  const std::string what = stage_.empty()
+                               ? fmt::format("shots: none is left, all {} are excluded", case_.excluded_shots.size())
+                               : stage_ + ": none of its shots is left, all are excluded";
+  const ExcludedShot& one = case_.excluded_shots.front();
+  return InputError(fmt::format("{}; '{}' because of this: {}", what, one.name, one.reason));
+}
+
 Error Session::failure_in(std::size_t shot, const Error& error) const {
   const bool is_of_shot = error.code() == ExitCode::numerics || error.code() == ExitCode::bad_input;
   return {error.code(), (is_of_shot ? "shot '" + experiments_->name(shot) + "': " : "") + error.what()};
@@ -57,7 +75,7 @@ std::optional<Error> Session::failure_of(std::size_t shot, const Work& work) {
   } catch (const NumericsError& error) {
     progress_.finish();
     shot_now_.reset();
-    if (!case_.excludes_failing_shots || !shots_->is_first()) return failure_in(shot, error);
+    if (!case_.excludes_failing_shots || !shots_->is_first(shot)) return failure_in(shot, error);
     shots_->exclude(shot, error.what());
     shot_sum_->leave_out(shot);
     if (options_.journal != nullptr) options_.journal->shot_begins("");
@@ -124,10 +142,7 @@ void Session::of_shots(const Work& work, Logged& result) {
   take_results();
   const std::optional<ShotPart> total = shot_sum_->total();
   shot_sum_.reset();
-  if (!total)
-    throw InputError(fmt::format("shots: none is left, all {} are excluded; '{}' because of this: {}",
-                                 case_.excluded_shots.size(), case_.excluded_shots.front().name,
-                                 case_.excluded_shots.front().reason));
+  if (!total) throw none_is_left();
   take_total(*total, result);
 }
 
@@ -178,12 +193,12 @@ void Session::enter_kept_shots() {
     return std::ranges::any_of(kept.nodes, [&](const auto& node) { return node.first <= shot && shot < node.end; });
   };
   for (std::size_t i = 0; groups().index() == 0 && i < experiments_->count(); ++i)
-    if (shots_->is_excluded(i) && !is_in_sum(i)) shot_sum_->leave_out(i);
+    if (!shots_->takes_part(i) && !is_in_sum(i)) shot_sum_->leave_out(i);
   counts_of_shots_ = kept.counts;
   const auto is_in_own_sums = [](const auto& node) { return !node.places.empty() && !node.earlier; };
   if (journal != nullptr && std::ranges::none_of(kept.nodes, is_in_own_sums)) journal->sums().restart();
   for (KeptShots::Node& node : kept.nodes) shot_sum_->enter(node.first, node.end, waiting_part(node));
-  if (journal != nullptr) journal->shots_begin(experiments_->count());
+  if (journal != nullptr) journal->shots_begin(shots_->selected());
   for (const auto& [shot, result] : kept.results) {
     shots_->enter(shot, result);
     if (journal == nullptr) continue;

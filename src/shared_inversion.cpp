@@ -21,7 +21,7 @@ void share(std::vector<double>& numbers, const Communicator& across) {
 }
 
 InversionResult lead(const InversionProblem& problem, const InversionSettings& settings, const ShotGroups& groups,
-                     const std::function<void(const InversionIteration&)>& monitor) {
+                     const InversionMonitor& monitor) {
   const Communicator& across = groups.across();
   bool is_evaluating = false;  // all groups are, and will know
   InversionProblem shared = problem;
@@ -64,8 +64,7 @@ void follow(const InversionProblem& problem, const Communicator& across) {
 }  // namespace
 
 InversionResult invert_together(const InversionProblem& problem, const InversionSettings& settings,
-                                const ShotGroups& groups,
-                                const std::function<void(const InversionIteration&)>& monitor) {
+                                const ShotGroups& groups, const InversionMonitor& monitor) {
   if (groups.count() == 1) return invert(problem, settings, groups.group(), monitor);
   InversionResult result;
   if (groups.index() == 0) {

@@ -12,7 +12,6 @@ namespace hindsight {
 /// result, other groups get variables, evaluations and whether it gave up. @param problem of each group, whose
 /// evaluate() is collective over all groups. @param monitor called in the first group. Collective over all groups.
 InversionResult invert_together(const InversionProblem& problem, const InversionSettings& settings,
-                                const ShotGroups& groups,
-                                const std::function<void(const InversionIteration&)>& monitor);
+                                const ShotGroups& groups, const InversionMonitor& monitor);
 
 }  // namespace hindsight

@@ -69,7 +69,9 @@ SharedShots::SharedShots(const ShotGroups* groups, const Communicator& comm, std
       groups_(groups == nullptr ? own_.get() : groups),
       queue_(*groups_),
       order_(count),
+      is_selected_(count, true),
       is_excluded_(count, false),
+      is_tried_(count, false),
       is_kept_(count, false),
       results_(count) {
   std::iota(order_.begin(), order_.end(), 0);
@@ -91,8 +93,16 @@ std::optional<std::size_t> SharedShots::next() {
     const std::int64_t number = queue_.add(1);
     if (number >= std::ssize(order_)) return std::nullopt;
     const std::size_t shot = order_[static_cast<std::size_t>(number)];
-    if (!is_excluded_[shot] && !is_kept_[shot]) return shot;
+    if (takes_part(shot) && !is_kept_[shot]) return shot;
   }
+}
+
+std::size_t SharedShots::selected() const {
+  return static_cast<std::size_t>(std::ranges::count(is_selected_, true));
+}
+
+void SharedShots::take_as_tried() {
+  for (std::size_t shot = 0; shot < count(); ++shot) is_tried_[shot] = is_tried_[shot] || is_selected_[shot];
 }
 
 void SharedShots::enter(std::size_t shot, ShotResult result) {
@@ -113,7 +123,7 @@ void SharedShots::end(const std::optional<Error>& failure, const std::function<v
   share_exclusions();
   share_results();
   sort();
-  is_first_ = false;
+  take_as_tried();
 }
 
 void SharedShots::recall(std::vector<std::optional<ShotResult>> results,
@@ -122,7 +132,7 @@ void SharedShots::recall(std::vector<std::optional<ShotResult>> results,
   excluded_ = std::move(excluded);
   for (const auto& [shot, reason] : excluded_) is_excluded_[shot] = true;
   sort();
-  is_first_ = false;
+  take_as_tried();
 }
 
 void SharedShots::share_exclusions() {

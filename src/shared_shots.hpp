@@ -35,6 +35,12 @@ class SharedShots {
 
   const ShotGroups& groups() const { return *groups_; }
   std::size_t count() const { return is_excluded_.size(); }
+  /// Which shots evaluations are of from now on; first all. Between evaluations, the same in all groups.
+  void select(std::vector<bool> shots) { is_selected_ = std::move(shots); }
+  /// How many are selected, excluded ones among them.
+  std::size_t selected() const;
+  /// Whether the evaluation is of the shot.
+  bool takes_part(std::size_t shot) const { return is_selected_[shot] && !is_excluded_[shot]; }
   /// An evaluation begins. @param kept shots of it that this group has worked on before, or is about to.
   void begin(const std::vector<std::size_t>& kept = {});
   /// The shot that this group works on next; none: no other is left. Those that took longest come first.
@@ -45,7 +51,7 @@ class SharedShots {
   void serve() { queue_.serve(); }
   /// This group has worked on a shot. @param result the same on all ranks of the group.
   void enter(std::size_t shot, ShotResult result);
-  /// This group has found that a shot fails, in the first evaluation.
+  /// This group has found that a shot fails, in the first evaluation that is of it.
   void exclude(std::size_t shot, std::string reason);
   /// An evaluation ends: what the others found. @param failure of this group, with which the evaluation fails; the same
   /// for all ranks of the group. @throws the gravest failure of any group: other errors before those of the numerics,
@@ -55,8 +61,8 @@ class SharedShots {
   void recall(std::vector<std::optional<ShotResult>> results,
               std::vector<std::pair<std::size_t, std::string>> excluded);
 
-  bool is_first() const { return is_first_; }
-  bool is_excluded(std::size_t shot) const { return is_excluded_[shot]; }
+  /// Whether no evaluation before was of the shot.
+  bool is_first(std::size_t shot) const { return !is_tried_[shot]; }
   /// Those that were excluded in the evaluation that has ended, with reasons, in order.
   /// While one is under way: by this group.
   const std::vector<std::pair<std::size_t, std::string>>& newly_excluded() const { return excluded_; }
@@ -68,14 +74,16 @@ class SharedShots {
   void share_results();
   void share_exclusions();
   void sort();
+  void take_as_tried();
   std::unique_ptr<ShotGroups> own_;
   const ShotGroups* groups_;
   GroupCounter queue_;
   std::vector<std::size_t> order_;
-  std::vector<bool> is_excluded_, is_kept_;  // kept: not for the queue in this evaluation
+  std::vector<bool> is_selected_, is_excluded_;
+  std::vector<bool> is_tried_;  // by an evaluation that has ended
+  std::vector<bool> is_kept_;   // not for the queue in this evaluation
   std::vector<std::optional<ShotResult>> results_;
   std::vector<std::pair<std::size_t, std::string>> excluded_;
-  bool is_first_ = true;
   std::optional<std::mt19937> shuffle_;
 };
 

@@ -24,7 +24,7 @@ struct GradientWatch {
 };
 
 /// A function of the unknowns that is added to the objective: adds its derivatives to a gradient and returns its value.
-/// Collective.
+/// Those by cells that rest do not count. Collective.
 using Penalty = std::function<double(UnknownValues& gradient)>;
 
 struct GradientOptions {

@@ -167,6 +167,8 @@ Evaluation Gradients::evaluate_once(const StateObserver& observer) {
   if (keeper != nullptr) seconds += keeper->seconds_before();
   Evaluation evaluation{result.objective, std::move(result.gradient), result.counts, seconds};
   if (options_.penalty) evaluation.objective += options_.penalty(evaluation.gradient);
+  for (std::size_t i = 0; options_.penalty && i < evaluation.gradient.size(); ++i)
+    evaluation.gradient[i] = simulation_->moving(i).only(std::move(evaluation.gradient[i]));
   return evaluation;
 }
 

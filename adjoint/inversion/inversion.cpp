@@ -92,7 +92,7 @@ class Stall {
 /// What TAO's callbacks need; exceptions wait here until C code is left.
 struct Context {
   const InversionProblem& problem;
-  const std::function<void(const InversionIteration&)>& monitor;
+  const InversionMonitor& monitor;
   InversionResult result;
   std::vector<double> gradient;
   std::string failure;  // of the run at a point that was tried since the last iteration that came to something
@@ -134,8 +134,16 @@ PetscErrorCode report(Tao tao, void* pointer) {
   now.iteration = iteration;
   now.evaluations = context.result.evaluations;
   context.result.history.push_back(now);
-  if (context.monitor) context.monitor(now);
-  return 0;
+  if (!context.monitor) return 0;
+  try {
+    Vec x = nullptr;
+    TaoGetSolution(tao, &x);
+    context.monitor(now, values_of(x));
+    return 0;
+  } catch (...) {
+    context.error = std::current_exception();
+    return PETSC_ERR_USER;
+  }
 }
 
 /// TAO's own test, and an end where iterations come to nothing: its line search calls some of these found.
@@ -198,7 +206,7 @@ struct TaoHandle {
 }  // namespace
 
 InversionResult invert(const InversionProblem& problem, const InversionSettings& settings, const Communicator& comm,
-                       const std::function<void(const InversionIteration&)>& monitor) {
+                       const InversionMonitor& monitor) {
   start_petsc();
   const GivenOptions given(settings.petsc.text(), settings.petsc.origin());
   const PetscErrors errors;

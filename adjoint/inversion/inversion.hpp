@@ -35,6 +35,9 @@ struct InversionIteration {
   std::int64_t evaluations = 0;
 };
 
+/// Called after every iteration, with the variables that it has come to.
+using InversionMonitor = std::function<void(const InversionIteration&, const std::vector<double>& variables)>;
+
 struct InversionResult {
   std::vector<double> variables;
   std::vector<InversionIteration> history;
@@ -49,6 +52,6 @@ struct InversionResult {
 /// by more than round-off, and the variables hardly move. @param monitor called after every iteration. Rethrows what
 /// evaluate throws.
 InversionResult invert(const InversionProblem& problem, const InversionSettings& settings, const Communicator& comm,
-                       const std::function<void(const InversionIteration&)>& monitor);
+                       const InversionMonitor& monitor);
 
 }  // namespace hindsight

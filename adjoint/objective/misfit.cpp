@@ -54,6 +54,8 @@ Misfit::Misfit(const MisfitSpec& spec, const TermPlace& place)
   partials_ = own.fields;
   partials_.insert(partials_.end(), own.scalars.begin(), own.scalars.end());
   dot_ = hindsight::tangent({value_}, seeds)[0];
+  if (std::ranges::all_of(partials_, [](Expr e) { return e.is_constant(); }))
+    for (const Expr e : partials_) constant_partials_.push_back(e.node().value);
 }
 
 void Misfit::prepare(const TermSetting& setting) {
@@ -263,13 +265,14 @@ void Misfit::add_adjoint(const Moment& moment) {
   for (auto* amounts : {&amounts_, &amounts_before_})
     for (std::vector<double>& of_field : *amounts) of_field.clear();
   bool is_between = false;
+  std::vector<double> partial = constant_partials_;
   for (std::size_t i = range.first; i < range.last; ++i) {
     const std::span<const PointStencils::Cell> cells = stencils_.cells(point_[i]);
-    const double share = share_[i];
+    const double share = share_[i], slope = this->slope(i);
     is_between = is_between || share != 1.0;
     for (std::size_t c = 0; c < cells.size(); ++c) {
-      const std::vector<double> partial = samples.at(i, c);
-      const double factor = slope(i) * cells[c].weight;
+      if (constant_partials_.empty()) partial = samples.at(i, c);
+      const double factor = slope * cells[c].weight;
       places_.push_back(cells[c].cell);
       for (std::size_t f = 0; f < amounts_.size(); ++f) amounts_[f].push_back(share * factor * partial[f]);
       for (std::size_t f = 0; f < amounts_before_.size(); ++f)

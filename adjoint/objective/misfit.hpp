@@ -105,6 +105,7 @@ class Misfit final : public Term {
   Tables* tables_ = nullptr;
   Expr value_, dot_;
   std::vector<Expr> partials_;               // with respect to fields, then active scalars
+  std::vector<double> constant_partials_;    // their values, where all are constant; else none
   std::vector<int> lambda_, lambda_before_;  // symbols; the latter where states have two levels
   std::map<int, int> before_;                // of the arrays of a state and of directions: those of the level before
   std::optional<CountedBytes> counted_;      // of the observations

@@ -148,13 +148,15 @@ void Parameters::begin(StateBlocks state) {
   problem_.stepper().parameters_changed(problem_.tables(), false);
   write_initial(state);
   for (const Unknown& u : problem_.spec().unknowns) {
+    MovingCells moving;
+    if (u.where.is_valid()) moving = MovingCells(u, problem_, memory_.symbols.fields);
     if (u.is_of_state()) {
-      const bool is_rate = u.kind == Unknown::Kind::rate;
-      auto place = std::make_unique<InitialField>(memory_, place_of(model.fields, u.name), is_rate);
+      auto place = std::make_unique<InitialField>(memory_, place_of(model.fields, u.name),
+                                                  u.kind == Unknown::Kind::rate, std::move(moving));
       initial_fields_.push_back(place.get());
       places_.push_back(std::move(place));
     } else {
-      places_.push_back(make_parameter_place(u, memory_));
+      places_.push_back(make_parameter_place(u, memory_, std::move(moving)));
     }
     values_.push_back(places_.back()->first_values());
   }

@@ -30,6 +30,8 @@ class Parameters {
   const UnknownValues& values() const { return values_; }
   /// Collective. @throws InputError on all ranks when any has blocks of other sizes than values().
   void set(const UnknownValues& values);
+  /// Which of an unknown's values are unknown.
+  const MovingCells& moving(std::size_t unknown) const { return places_[unknown]->moving(); }
   /// Bytes of all values, or derivatives.
   std::int64_t bytes() const;
 

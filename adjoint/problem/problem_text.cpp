@@ -72,7 +72,7 @@ class ProblemReader {
     read_outputs();
     for (const TermText& term : problem_.objective) read_term(term);
     spec_.terms.insert(spec_.terms.end(), misfits_.begin(), misfits_.end());
-    for (const UnknownText& u : problem_.unknowns) spec_.unknowns.push_back({u.name, kind_of(u)});
+    for (const UnknownText& u : problem_.unknowns) read_unknown(u);
     return std::move(spec_);
   }
 
@@ -501,6 +501,32 @@ class ProblemReader {
     for (const auto* part : {&e.explicit_part, &e.implicit_part})
       if (*part) text += (text.empty() ? "(" : " + (") + (*part)->text + ")";
     return e.mass ? "((" + text + ")/(" + e.mass->text + "))" : "(" + text + ")";
+  }
+
+  void read_unknown(const UnknownText& u) {
+    Unknown unknown{u.name, kind_of(u)};
+    if (u.where) {
+      unknown.where_place = u.where->place;
+      unknown.where = condition_of_cells(u, unknown);
+    }
+    spec_.unknowns.push_back(unknown);
+  }
+
+  /// Where an unknown field is unknown, by the first values of all that it reads.
+  Expr condition_of_cells(const UnknownText& u, const Unknown& unknown) {
+    const SourcePlace& place = u.where->place;
+    if (!unknown.is_field() || !problem_.grid)
+      throw InputError(place, "where: '" + u.label() + "' is " +
+                                  (unknown.kind == Unknown::Kind::series ? "a series" : "a number") +
+                                  "; where tells cells of an unknown field on a grid, a parameter's or initial(...)");
+    const Expr where = expression(*u.where, point_scope({}));
+    const auto is_itself = [&](NodeId id) {
+      return graph_[id].op == Op::field && graph_.fields()[graph_[id].symbol] == u.name;
+    };
+    if (std::ranges::any_of(reachable({where}), is_itself))
+      throw InputError(place, "where: '" + u.name + "' cannot tell where it is unknown itself; allowed: coordinates, " +
+                                  "scalar parameters, and parameter fields but this one");
+    return where;
   }
 
   Unknown::Kind kind_of(const UnknownText& u) const {

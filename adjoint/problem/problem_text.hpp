@@ -159,6 +159,9 @@ struct UnknownText {
   bool initial = false;  ///< initial(name)
   SourcePlace place = {};
   bool rate = false;  ///< rate(name)
+  /// Of a field on a grid: a condition on coordinates, scalar parameters and other parameter fields, which holds in the
+  /// cells that are unknown; without, all are.
+  std::optional<Text> where = {};
   bool is_of_state() const { return initial || rate; }
   std::string label() const { return initial ? "initial(" + name + ")" : rate ? "rate(" + name + ")" : name; }
 };

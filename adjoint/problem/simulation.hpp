@@ -64,6 +64,8 @@ class Simulation {
   std::vector<const KernelLibrary*> libraries() const;
 
   const UnknownValues& values() const { return parameters_->values(); }
+  /// Which values of an unknown are unknown; derivatives by the others are zero.
+  const MovingCells& moving(std::size_t unknown) const { return parameters_->moving(unknown); }
   /// Takes effect from the next sweep on. Collective.
   void set_values(const UnknownValues& values) { parameters_->set(values); }
   /// Takes the values of another experiment, which differs_in_values_alone() from the spec; unknowns keep theirs.

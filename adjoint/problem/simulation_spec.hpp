@@ -37,6 +37,8 @@ struct Unknown {
   enum class Kind { scalar, series, field, initial, rate };
   std::string name;
   Kind kind = Kind::scalar;
+  Expr where = {};  ///< of a field: holds in the cells that are unknown (MovingCells); invalid: all are
+  SourcePlace where_place = {};
   std::string label() const {
     return kind == Kind::initial ? "initial(" + name + ")" : kind == Kind::rate ? "rate(" + name + ")" : name;
   }

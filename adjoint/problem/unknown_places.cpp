@@ -48,14 +48,19 @@ class SeriesPlace final : public UnknownPlace {
 
 class FieldPlace final : public UnknownPlace {
  public:
-  FieldPlace(const std::string& name, ParameterMemory& memory)
-      : memory_(memory),
+  FieldPlace(const std::string& name, ParameterMemory& memory, MovingCells moving)
+      : UnknownPlace(std::move(moving)),
+        memory_(memory),
         field_(place_of(memory.problem.model().parameter_fields, name)),
         active_(place_of(memory.problem.active().parameter_fields, name)) {}
   std::vector<double> first_values() override { return cells(memory_.symbols.fields[field_]); }
   void set(const std::vector<double>& values) override { write(memory_.symbols.fields[field_], values); }
-  void set_direction(const std::vector<double>& direction) override { write(memory_.symbols.dots[active_], direction); }
-  std::vector<double> derivative(const DerivativeSums&) const override { return cells(memory_.symbols.bars[active_]); }
+  void set_direction(const std::vector<double>& direction) override {
+    write(memory_.symbols.dots[active_], moving().only(direction));
+  }
+  std::vector<double> derivative(const DerivativeSums&) const override {
+    return moving().only(cells(memory_.symbols.bars[active_]));
+  }
 
  private:
   std::vector<double> cells(int symbol) const {
@@ -89,7 +94,7 @@ void InitialField::set(const std::vector<double>& values) {
 
 std::vector<double> InitialField::derivative(const DerivativeSums&) const {
   const Discretisation& problem = memory_.problem;
-  return unpadded(problem.grid(), cells(problem.symbols().lambda));
+  return moving().only(unpadded(problem.grid(), cells(problem.symbols().lambda)));
 }
 
 void InitialField::write_values() const {
@@ -100,13 +105,14 @@ void InitialField::write_values() const {
 
 void InitialField::write_direction() const {
   const Discretisation& problem = memory_.problem;
-  unpack_cells(problem.grid(), direction_->data(), cells(problem.symbols().dot_first));
+  unpack_cells(problem.grid(), moving().only(*direction_).data(), cells(problem.symbols().dot_first));
 }
 
-std::unique_ptr<UnknownPlace> make_parameter_place(const Unknown& unknown, ParameterMemory& memory) {
+std::unique_ptr<UnknownPlace> make_parameter_place(const Unknown& unknown, ParameterMemory& memory,
+                                                   MovingCells moving) {
   if (unknown.kind == Unknown::Kind::scalar) return std::make_unique<ScalarPlace>(unknown.name, memory);
   if (unknown.kind == Unknown::Kind::series) return std::make_unique<SeriesPlace>(unknown.name, memory);
-  return std::make_unique<FieldPlace>(unknown.name, memory);
+  return std::make_unique<FieldPlace>(unknown.name, memory, std::move(moving));
 }
 
 std::vector<double> unpadded(const Grid& grid, const double* cell) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "adjoint/problem/discretisation.hpp"
+#include "adjoint/problem/moving_cells.hpp"
 #include "runtime/memory.hpp"
 
 namespace hindsight {
@@ -34,7 +35,10 @@ struct ParameterMemory {
 /// Values are as in UnknownValues.
 class UnknownPlace {
  public:
+  explicit UnknownPlace(MovingCells moving = {}) : moving_(std::move(moving)) {}
   virtual ~UnknownPlace() = default;
+  /// Which of the values are unknown. Derivatives by others are zero, and so are their directions, whatever is given.
+  const MovingCells& moving() const { return moving_; }
   /// As the spec says them. The initial state is bound as what a step begins with.
   virtual std::vector<double> first_values() = 0;
   virtual void set(const std::vector<double>& values) = 0;
@@ -42,14 +46,17 @@ class UnknownPlace {
   virtual void set_direction(const std::vector<double>& direction) = 0;
   /// After a reverse sweep; the adjoint of the initial state is bound.
   virtual std::vector<double> derivative(const DerivativeSums& sums) const = 0;
+
+ private:
+  MovingCells moving_;
 };
 
 /// An unknown initial state of a field, or the rate that it begins with: of its cells, whatever expression the spec has
 /// for it. Rates are the level before of the first state.
 class InitialField final : public UnknownPlace {
  public:
-  InitialField(ParameterMemory& memory, std::size_t field, bool is_rate)
-      : memory_(memory), field_(field), is_rate_(is_rate) {}
+  InitialField(ParameterMemory& memory, std::size_t field, bool is_rate, MovingCells moving)
+      : UnknownPlace(std::move(moving)), memory_(memory), field_(field), is_rate_(is_rate) {}
   std::vector<double> first_values() override;
   void set(const std::vector<double>& values) override;
   void set_direction(const std::vector<double>& direction) override { direction_ = &direction; }
@@ -68,8 +75,8 @@ class InitialField final : public UnknownPlace {
   const std::vector<double>* direction_ = nullptr;
 };
 
-/// A scalar, a series or a parameter field.
-std::unique_ptr<UnknownPlace> make_parameter_place(const Unknown& unknown, ParameterMemory& memory);
+/// A scalar, a series or a parameter field. @param moving of a field.
+std::unique_ptr<UnknownPlace> make_parameter_place(const Unknown& unknown, ParameterMemory& memory, MovingCells moving);
 
 /// The owned cells of a field without padding; `cell` points to local cell (0,0,0).
 std::vector<double> unpadded(const Grid& grid, const double* cell);

@@ -37,7 +37,7 @@ double relative_difference(const Simulation& simulation, const UnknownValues& a,
     UnknownValues difference(a.size()), reference(a.size()), value(a.size());
     reference[i] = b[i];
     difference[i] = a[i];
-    value[i] = simulation.values()[i];
+    value[i] = simulation.moving(i).only(simulation.values()[i]);
     for (std::size_t k = 0; k < a[i].size(); ++k) difference[i][k] -= b[i][k];
     sizes.push_back(norm(reference));
     differences.push_back(norm(difference));

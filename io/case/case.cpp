@@ -229,7 +229,10 @@ void read_unknowns(Value unknowns, Case& result) {
     u.rate = key.starts_with("rate(");
     const std::size_t open = key.find('(');
     u.name = u.is_of_state() ? key.substr(open + 1, key.size() - open - 2) : key;
-    if (auto entry = unknowns.find(key)) assumed = read_assumptions(*entry);
+    if (auto entry = unknowns.find(key)) {
+      if (auto where = entry->find("where")) u.where = where->expression();
+      assumed = read_assumptions(*entry);
+    }
     const auto parameter = std::find_if(result.parameters.begin(), result.parameters.end(),
                                         [&](const ParameterText& p) { return p.name == u.name; });
     if (!u.is_of_state() && parameter->kind == ParameterText::Kind::scalar) {
@@ -255,6 +258,13 @@ void read_output(Value output, Case& result) {
   for (const StateText& s : result.state) fields.push_back(s.name);
   if (auto list = output.find("fields"))
     for (const Value& item : list->items()) result.output.fields.push_back(item.one_of(fields));
+  if (auto estimates = output.find("estimates")) {
+    constexpr std::int64_t most = 1'000'000;
+    result.output.estimates = estimates->integer();
+    if (result.output.estimates < 1) estimates->fail("output.estimates must be at least 1 iteration");
+    if (iterations_of(stages_of(result)) / result.output.estimates > most)
+      estimates->fail("output.estimates gives more than a million estimates");
+  }
   output.finish();
 }
 
@@ -311,7 +321,7 @@ Case read_page(Value root, const std::string& path, bool is_to_be_observed) {
     for (const Value& item : objective->items()) result.objective.push_back(read_term(item, result));
   if (auto unknowns = root.find("unknowns")) read_unknowns(*unknowns, result);
   if (auto checkpoints = root.find("checkpoints")) read_checkpoints(*checkpoints, result);
-  if (auto inversion = root.find("inversion")) result.inversion = read_inversion(*inversion);
+  if (auto inversion = root.find("inversion")) result.inversion = read_inversion(*inversion, result.unknowns);
   if (auto petsc = root.find("petsc")) result.petsc = {petsc->text(), petsc->place()};
   if (auto output = root.find("output")) read_output(*output, result);
   root.finish();
@@ -391,6 +401,7 @@ Case parse_case(const std::string& path, const std::string& given, const std::ve
     if (!shot.empty()) throw InputError({path, 0, 0}, "--shot " + shot + ": the case has no shots");
     refuse_shot_names(root);
     Case result = read_page(root, path, is_to_be_observed);
+    choose_shots(root, {}, result);
     result.resolved = to_yaml(root, path, {});
     return result;
   }
@@ -398,6 +409,7 @@ Case parse_case(const std::string& path, const std::string& given, const std::ve
   const Shots shots(path, text, overrides, is_to_be_observed);
   if (!shot.empty()) return shots.one(table.named(shot));
   Case result = shots.all(table);
+  choose_shots(root, table.names(), result);
   result.resolved = to_yaml(root, path, to_node(table, path));
   return result;
 }
@@ -419,6 +431,23 @@ void add_inputs(const ProblemText& problem, bool are_written, std::vector<std::s
 }
 
 }  // namespace
+
+bool has_stages(const Case& c) {
+  return c.inversion && !c.inversion->stages.empty();
+}
+
+std::vector<InversionStage> stages_of(const Case& c) {
+  if (has_stages(c)) return c.inversion->stages;
+  InversionStage whole{c.inversion.value_or(CaseInversion{}), {}, {}};
+  for (std::size_t i = 0; i < c.unknowns.size(); ++i) whole.unknowns.push_back(i);
+  return {whole};
+}
+
+std::int64_t iterations_of(const std::vector<InversionStage>& stages) {
+  std::int64_t sum = 0;
+  for (const InversionStage& stage : stages) sum += stage.iterations;
+  return sum;
+}
 
 std::vector<std::string> Case::inputs() const {
   std::vector<std::string> all{file};

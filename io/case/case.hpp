@@ -27,15 +27,28 @@ struct Assumptions {
 /// What a case may name: `auto` and all of schedules() (adjoint/schedule/schedule.hpp).
 std::vector<std::string> checkpoint_schedules();
 
-struct CaseInversion {
-  std::string method = "lbfgs";  ///< lbfgs (the same as blmvm), bqnls, bncg; PETSc options reach TAO's other methods
+/// When an optimiser ends.
+struct InversionLimits {
   std::int64_t iterations = 100;
   double gradient = 1e-6;  ///< stop when |gradient| (scaled, projected) falls below
   double relative = 0.0;   ///< stop when it fell by this factor
 };
 
+/// A part of an inversion: an optimisation of the case with some of its keys changed. What it does not say is as in the
+/// inversion.
+struct InversionStage : InversionLimits {
+  std::vector<std::string> shots;     ///< that count; empty: all
+  std::vector<std::size_t> unknowns;  ///< that move, by their places in the case; the others rest
+};
+
+struct CaseInversion : InversionLimits {
+  std::string method = "lbfgs";  ///< lbfgs (the same as blmvm), bqnls, bncg; PETSc options reach TAO's other methods
+  std::vector<InversionStage> stages;  ///< one after the other; empty: it is one, of all shots and unknowns
+};
+
 struct CaseOutput {
   std::vector<std::string> fields;  ///< empty: all
+  std::int64_t estimates = 0;       ///< of an inversion: that of every so many'th iteration is kept; 0: none is
 };
 
 /// One of several experiments.
@@ -72,6 +85,13 @@ struct Case : ProblemText {
   /// The case file and the data files that it names.
   std::vector<std::string> inputs() const;
 };
+
+/// Whether the case tells stages of its inversion; else nothing is said of them.
+bool has_stages(const Case& c);
+/// Those that it tells, or one that is all of the inversion.
+std::vector<InversionStage> stages_of(const Case& c);
+/// That there are at most.
+std::int64_t iterations_of(const std::vector<InversionStage>& stages);
 
 /// Reads and checks a case file. Everything that can be known without parsing expressions is checked here: unknown,
 /// missing and duplicate keys, types, ranges, names used twice or reserved, equations without state and states without

@@ -407,6 +407,13 @@ void make_paths_absolute(YAML::Node root, const std::string& case_path) {
       if (!begins_with_variable(folder.Scalar())) make_absolute(folder, case_path);
 }
 
+void remove_shots(YAML::Node root) {
+  root.remove("shots");
+  if (YAML::Node inversion = root["inversion"]; inversion.IsMap() && inversion["stages"].IsSequence())
+    for (auto stage : inversion["stages"])
+      if (stage.IsMap()) stage.remove("shots");
+}
+
 }  // namespace
 
 std::string resolve(const std::string& path, const std::string& case_path) {
@@ -422,7 +429,7 @@ std::string to_yaml(const Value& document, const std::string& path, const YAML::
   YAML::Node root = YAML::Clone(document.node());
   make_paths_absolute(root, path);
   if (shots.IsNull())
-    root.remove("shots");
+    remove_shots(root);
   else
     root["shots"] = shots;
   YAML::Emitter emitter;

@@ -127,10 +127,22 @@ Json definitions() {
       either({{{"type", "null"}},
               object({{"bounds", {{"type", "array"}, {"items", number()}, {"minItems", 2}, {"maxItems", 2}}},
                       {"scale", choice({"linear", "log"})},
+                      {"where", expression},
                       {"prior", object({{"mean", number()}, {"sd", positive}}, {"mean", "sd"})}})});
   const Json shots = either({text, {{"type", "array"}, {"items", map_of(Json::object())}, {"minItems", 1}}});
   return {
       {"axis", axis}, {"parameter", parameter}, {"term", object(term_keys)}, {"shots", shots}, {"unknown", unknown}};
+}
+
+Json inversion() {
+  const Json names = {{"type", "array"}, {"items", text}, {"minItems", 1}};
+  const Json limits = {{"iterations", counting}, {"gradient", not_negative}, {"relative", not_negative}};
+  Json stage = limits, all = limits;
+  stage["unknowns"] = names;
+  stage["shots"] = either({names, object({{"every", counting}, {"from", counting}}, {"every"})});
+  all["method"] = choice({"lbfgs", "blmvm", "bqnls", "bncg"});
+  all["stages"] = {{"type", "array"}, {"items", object(stage)}, {"minItems", 1}};
+  return object(all);
 }
 
 }  // namespace
@@ -203,11 +215,9 @@ std::string case_schema() {
                 {"device", size},
                 {"disk", either({size, tier({{"directory", text}, {"queue", depth}, {"prefetch", depth}})})}})},
        {"petsc", text},
-       {"inversion", object({{"method", choice({"lbfgs", "blmvm", "bqnls", "bncg"})},
-                             {"iterations", counting},
-                             {"gradient", not_negative},
-                             {"relative", not_negative}})},
-       {"output", object({{"every", positive}, {"fields", {{"type", "array"}, {"items", text}}}})}},
+       {"inversion", inversion()},
+       {"output",
+        object({{"every", positive}, {"fields", {{"type", "array"}, {"items", text}}}, {"estimates", counting}})}},
       {"case", "state", "equations", "time"});
   Json document = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "A Hindsight case"}};
   document.update(schema);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -323,27 +322,6 @@ void read_checkpoints(Value checkpoints, Case& into) {
     }
   }
   checkpoints.finish();
-}
-
-CaseInversion read_inversion(Value inversion) {
-  CaseInversion result;
-  if (auto v = inversion.find("method")) result.method = v->one_of({"lbfgs", "blmvm", "bqnls", "bncg"});
-  if (auto v = inversion.find("iterations")) {
-    result.iterations = v->integer();
-    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // what PETSc counts to
-    if (result.iterations < 1) v->fail("inversion.iterations must be at least 1");
-    if (result.iterations > most) v->fail("inversion.iterations must be at most " + std::to_string(most));
-  }
-  if (auto v = inversion.find("gradient")) {
-    result.gradient = v->number();
-    if (!(result.gradient >= 0)) v->fail("inversion.gradient cannot be negative");
-  }
-  if (auto v = inversion.find("relative")) {
-    result.relative = v->number();
-    if (!(result.relative >= 0)) v->fail("inversion.relative cannot be negative");
-  }
-  inversion.finish();
-  return result;
 }
 
 }  // namespace hindsight

@@ -28,6 +28,10 @@ Assumptions read_assumptions(Value entry);
 void read_checkpoints(Value checkpoints, Case& into);
 /// The keys codec, tolerance, accept, then and difference of a tier.
 TierCodec read_codec(Value tier);
-CaseInversion read_inversion(Value inversion);
+/// @param unknowns of the case. Shots of stages are read by choose_shots().
+CaseInversion read_inversion(Value inversion, const std::vector<UnknownText>& unknowns);
+/// The shots that count in each stage of a case's inversion. @param shots of the table, in its order; none: the case
+/// has none.
+void choose_shots(Value page, const std::vector<std::string>& shots, Case& into);
 
 }  // namespace hindsight

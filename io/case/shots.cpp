@@ -47,6 +47,35 @@ std::vector<std::string> columns_of(const Value& page) {
                               "case in " + join(own_sections) + ", as --set takes them");
 }
 
+bool reads_name(const std::string& text, const std::string& name) {
+  static const std::regex word("[A-Za-z_][A-Za-z0-9_]*");
+  return std::any_of(std::sregex_iterator(text.begin(), text.end(), word), std::sregex_iterator(),
+                     [&](const std::smatch& found) { return found.str() == name; });
+}
+
+/// Which cells of an unknown are unknown is the same in all shots: the names that its condition reads, as functions
+/// may, too, are no shot's. @param name of a parameter or a function that a shot sets.
+void require_no_condition_on(const std::string& name, const std::string& key, Value page, const SourcePlace& place) {
+  std::set<std::string> names{name};  // whose values follow from it
+  const auto reads_any = [&](const std::string& text) {
+    return std::ranges::any_of(names, [&](const std::string& each) { return reads_name(text, each); });
+  };
+  auto functions = page.find("functions");
+  for (std::size_t before = 0; functions && before < names.size();) {
+    before = names.size();
+    for (const std::string& call : functions->keys())
+      if (const auto body = functions->find(call); body && reads_any(body->yaml()))
+        names.insert(call.substr(0, call.find('(')));
+  }
+  for (const std::string& unknown : keys_of(page, "unknowns")) {
+    auto settings = page.at("unknowns").find(unknown);
+    const auto where = settings && settings->is_map() ? settings->find("where") : std::nullopt;
+    if (where && reads_any(where->yaml()))
+      throw InputError(place, "shots: '" + key + "': 'where' of " + unknown + " reads " + name +
+                                  ", and the cells that are unknown are the same in all shots");
+  }
+}
+
 /// @throws InputError unless shots may differ in the key and the page has it.
 void require_settable(const std::string& key, const Value& page, const SourcePlace& place) {
   const std::size_t dot = key.find('.');
@@ -59,6 +88,8 @@ void require_settable(const std::string& key, const Value& page, const SourcePla
   const std::string unknown = head == "state" ? "initial(" + name + ")" : name;
   if (names_something && head != "functions" && has(keys_of(page, "unknowns"), unknown))
     throw InputError(place, "shots: '" + key + "': " + unknown + " is unknown, and unknowns are the same in all shots");
+  if (head == "parameters" || head == "functions")
+    require_no_condition_on(name.substr(0, name.find('(')), key, page, place);
 }
 
 /// The name of files and of columns in reports.
@@ -125,14 +156,17 @@ bool is_path(const std::string& key) {
 
 }  // namespace
 
-const ShotRow& ShotTable::named(const std::string& name) const {
+std::vector<std::string> ShotTable::names() const {
   std::vector<std::string> names;
-  for (const ShotRow& row : rows) {
+  for (const ShotRow& row : rows) names.push_back(row.name);
+  return names;
+}
+
+const ShotRow& ShotTable::named(const std::string& name) const {
+  for (const ShotRow& row : rows)
     if (row.name == name) return row;
-    names.push_back(row.name);
-  }
-  throw InputError("--shot: the case has no shot '" + name + "'" + did_you_mean(name, names) +
-                   "; shots: " + join(names));
+  throw InputError("--shot: the case has no shot '" + name + "'" + did_you_mean(name, names()) +
+                   "; shots: " + join(names()));
 }
 
 ShotTable read_shots(const Value& section, const Value& page, const std::string& case_path) {

@@ -21,6 +21,7 @@ struct ShotTable {
   bool excludes_failing = false;
   std::vector<ShotRow> rows;
 
+  std::vector<std::string> names() const;
   /// @throws InputError naming the nearest one when no shot has the name.
   const ShotRow& named(const std::string& name) const;
 };

@@ -30,6 +30,12 @@ void RunStatus::go_on(const std::string& phase, std::int64_t total) {
   invalidate();
 }
 
+void RunStatus::stage_begins(std::size_t stage, std::size_t count) {
+  stage_ = stage;
+  stages_ = count;
+  invalidate();
+}
+
 void RunStatus::shots_begin(std::size_t count) {
   shots_ = count;
   done_shots_.clear();
@@ -89,6 +95,7 @@ void RunStatus::write(std::int64_t evaluations, std::int64_t epoch, double now) 
     json["time"] = reached->time;
     json[reached->may_end_before ? "latest_end" : "end"] = reached->end;
   }
+  if (stage_ > 0) json["stage"] = {{"number", stage_}, {"count", stages_}};
   if (shots_ > 0) {
     json["shots"] = {{"count", shots_}, {"done", nlohmann::ordered_json::array()}};
     for (const DoneShot& shot : done_shots_)

@@ -24,6 +24,8 @@ class RunStatus {
   void begin(const std::string& phase, std::int64_t total, double now);
   /// The same for one that goes on where an earlier process kept it.
   void go_on(const std::string& phase, std::int64_t total);
+  /// The run is at this of so many stages, from 1; 0: at none.
+  void stage_begins(std::size_t stage, std::size_t count);
   /// The evaluation is of so many shots, of which this group of ranks does some.
   void shots_begin(std::size_t count);
   void shot_begins(const std::string& name) { shot_ = name; }
@@ -61,7 +63,7 @@ class RunStatus {
     double objective = 0.0, seconds = 0.0;
   };
   std::string file_, phase_, failure_, shot_;
-  std::size_t shots_ = 0;
+  std::size_t stage_ = 0, stages_ = 0, shots_ = 0;
   std::vector<DoneShot> done_shots_;
   SweepPosition position_;
   bool may_have_other_solvers_ = false;

@@ -89,10 +89,12 @@ FieldFile::FieldFile(const RunFolder& folder, const std::string& name, const Gri
   });
 }
 
-Hdf5Dataset FieldFile::create(const std::string& path, const Part& part, hid_t stored) {
+Hdf5Dataset FieldFile::create(const std::string& path, const Part& part, hid_t stored, bool in_place) {
   Hdf5Properties links(H5Pcreate(H5P_LINK_CREATE), "prepare", path_);
   check_hdf5(H5Pset_create_intermediate_group(links, 1), "prepare", path_);
-  return {H5Dcreate2(file_, path.c_str(), stored, part.stored, links, timeless(H5P_DATASET_CREATE, path_), H5P_DEFAULT),
+  const Hdf5Properties how = timeless(H5P_DATASET_CREATE, path_);
+  if (in_place) lay_in_place(how, path_);
+  return {H5Dcreate2(file_, path.c_str(), stored, part.stored, links, how, H5P_DEFAULT),
           "create dataset " + path + " in", path_};
 }
 
@@ -178,6 +180,52 @@ void FieldFile::overwrite_numbers(const std::string& path, std::size_t first, co
 void FieldFile::overwrite_integers(const std::string& path, std::size_t first,
                                    const std::vector<std::int64_t>& values) {
   overwrite_elements(path, first, values.size(), H5T_NATIVE_INT64, values.data());
+}
+
+FieldFile::Part FieldFile::part_of_row(const Rows& rows, std::int64_t row) const {
+  Shape shape = rows.numbers == 0 ? shape_of(*grid_) : Shape{{rows.numbers}, {0}, {rows.numbers}};
+  Hdf5Space memory = space_of(shape.local, path_);
+  if (rows.numbers == 1) shape = {};  // a number a row
+  shape.global.insert(shape.global.begin(), static_cast<hsize_t>(rows.count));
+  shape.first.insert(shape.first.begin(), static_cast<hsize_t>(row));
+  shape.local.insert(shape.local.begin(), 1);
+  Part part{space_of(shape.global, path_), std::move(memory)};
+  select_block(part.stored, shape, path_);
+  if (rows.numbers > 0) leave_to_root(part);
+  return part;
+}
+
+void FieldFile::make_rows(const Rows& rows, const std::string& dimensions) {
+  folder_->communicator().together([&] {
+    Hdf5Dataset dataset = create(rows.path, part_of_row(rows, 0), H5T_IEEE_F64LE, true);
+    write_text_attribute(dataset, "dimensions", dimensions, path_);
+    dataset.close(path_);
+  });
+}
+
+void FieldFile::overwrite_row(const Rows& rows, std::int64_t row, const std::vector<double>& values) {
+  folder_->communicator().together([&] {
+    put(open_dataset(file_, rows.path, path_), rows.path, part_of_row(rows, row), H5T_NATIVE_DOUBLE, values.data());
+  });
+}
+
+std::vector<double> FieldFile::read_row(const Rows& rows, std::int64_t row) {
+  std::vector<double> values;
+  folder_->communicator().together([&] {
+    values.resize(rows.numbers > 0 ? rows.numbers : static_cast<std::size_t>(grid_->interior().cells()));
+    const Part part = part_of_row(rows, row);
+    const Hdf5Dataset dataset = open_dataset(file_, rows.path, path_);
+    check_hdf5(H5Dread(dataset, H5T_NATIVE_DOUBLE, part.memory, part.stored, collective_transfer(path_), values.data()),
+               "read " + rows.path + " of", path_);
+  });
+  return values;
+}
+
+void FieldFile::make_integers(const std::string& path, const std::vector<std::int64_t>& values) {
+  folder_->communicator().together([&] {
+    const Part part = part_of_list(values.size());
+    put(create(path, part, H5T_STD_I64LE, true), path, part, H5T_NATIVE_INT64, values.data());
+  });
 }
 
 void FieldFile::flush() {

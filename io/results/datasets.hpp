@@ -40,6 +40,20 @@ class FieldFile {
   /// Elements of a list, from the one of this number on; rank 0's values.
   void overwrite_numbers(const std::string& path, std::size_t first, const std::vector<double>& values);
   void overwrite_integers(const std::string& path, std::size_t first, const std::vector<std::int64_t>& values);
+  /// A dataset of one more, slowest dimension: rows that are each a field, or so many numbers (0: a field).
+  struct Rows {
+    std::string path;
+    std::int64_t count = 0;
+    std::size_t numbers = 0;
+  };
+  /// Gives the dataset its place in the file, to be overwritten. @param dimensions an attribute that names its axes.
+  void make_rows(const Rows& rows, const std::string& dimensions);
+  /// @param values the owned cells; or the same numbers on every rank, of which rank 0's are written.
+  void overwrite_row(const Rows& rows, std::int64_t row, const std::vector<double>& values);
+  /// As overwrite_row() takes them; numbers are read by rank 0 alone.
+  std::vector<double> read_row(const Rows& rows, std::int64_t row);
+  /// A list with its place in the file; rank 0's values.
+  void make_integers(const std::string& path, const std::vector<std::int64_t>& values);
   /// What was written has reached the device.
   void flush();
   /// Closes, and leaves the file its partial name.
@@ -54,8 +68,9 @@ class FieldFile {
   };
   Part part_of_field(std::int64_t layers) const;
   Part part_of_list(std::size_t count) const;
+  Part part_of_row(const Rows& rows, std::int64_t row) const;
   void leave_to_root(const Part& part) const;
-  Hdf5Dataset create(const std::string& path, const Part& part, hid_t stored);
+  Hdf5Dataset create(const std::string& path, const Part& part, hid_t stored, bool in_place = false);
   void put(Hdf5Dataset dataset, const std::string& path, const Part& part, hid_t native, const void* data);
   void overwrite_layers(const std::string& path, std::int64_t layers,
                         const std::function<std::vector<double>()>& values);

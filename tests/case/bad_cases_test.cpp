@@ -174,6 +174,13 @@ std::vector<Bad> bad_cases() {
       {9, "unknowns: {D: {scale: log, bounds: [-1, 2]}}", "needs positive bounds"},
       {9, "unknowns: {D: {prior: {mean: 0, sd: 0}}}", "sd must be positive"},
       {9, "unknowns: {D: {scale: cubic}}", "allowed: linear, log"},
+      {9, "unknowns: {D: {where: \"y > 0.5\"}}",
+       "bad.yaml:9:24: where: 'D' is a number; where tells cells of an unknown"},
+      {9, "unknowns: {kappa: {where: \"y > q\"}}", ":9:32: unknown name 'q'"},
+      {9, "unknowns: {kappa: {where: \"u > 0\"}}", ":9:28: unknown name 'u'"},
+      {9, "unknowns: {kappa: {where: \"y > 0.5 and kappa > 1\"}}", "'kappa' cannot tell where it is unknown itself"},
+      {9, "unknowns: {initial(u): {where: \"lap(kappa) > 1\"}}", "lap cannot be used here"},
+      {9, "unknowns: {kappa: {were: \"y > 0.5\"}}", "unknown key 'were' in unknowns.kappa; did you mean 'where'?"},
       {10, "checkpoints: {host: 1 Gib}", "is no size"},
       {10, "checkpoints: {host: 1.5 slots}", "whole number of slots"},
       {10, "checkpoints: {schedule: revolv}", "did you mean 'revolve'?"},
@@ -206,6 +213,15 @@ std::vector<Bad> bad_cases() {
        "checkpoints.disk.difference needs then: lz4 or zstd"},
       {11, "inversion: {iterations: 0}", "at least 1"},
       {11, "inversion: {iterations: 4294967296}", "at most 2147483647"},
+      {11, "inversion: {stages: []}", "bad.yaml:11:21: inversion.stages: a list of one stage at least"},
+      {11, "inversion: {stages: {iterations: 2}}", "inversion.stages must be a list"},
+      {11, "inversion: {stages: [{iterations: 0}]}",
+       "bad.yaml:11:35: inversion.stages.0.iterations must be at least 1"},
+      {11, "inversion: {stages: [{}, {relative: -1}]}", "inversion.stages.1.relative cannot be negative"},
+      {11, "inversion: {stages: [{method: lbfgs}]}", "unknown key 'method' in inversion.stages.0"},
+      {11, "inversion: {stages: [{unknowns: [kapa]}]}", "did you mean 'kappa'?; allowed: D, kappa, initial(u)"},
+      {11, "inversion: {stages: [{unknowns: [D, D]}]}", "inversion.stages.0.unknowns: 'D' stands twice"},
+      {11, "inversion: {stages: [{shots: [a]}]}", "bad.yaml:11:30: inversion.stages.0.shots: the case has no shots"},
       {5, "functions: {\"f(sin)\": \"1\"}", "'sin' has a meaning of its own"},
       {5, "functions: {\"f(or)\": \"1\"}", "'or' has a meaning of its own"},
       {5, "functions: {\"f(dx)\": \"1\"}", "'dx' has a meaning of its own"},
@@ -213,6 +229,9 @@ std::vector<Bad> bad_cases() {
       {8, "objective: [{misfit: {of: dx(u), data: " + folder() + "/good.csv}}]", "only values at the point itself"},
       {12, "output: {every: 0}", "must be positive"},
       {12, "output: {fields: [w]}", "allowed: u, v"},
+      {12, "output: {estimates: 0}", "bad.yaml:12:21: output.estimates must be at least 1 iteration"},
+      {12, "output: {estimates: often}", "output.estimates must be a number"},
+      {12, "output: {estimate: 5}", "did you mean 'estimates'?"},
       {12, "output: [", "not valid YAML", true},
       // What is no text, no file, or no single document.
       {1, "case: caf\xe9", ":1:10: the byte 0xe9 is not UTF-8"},
@@ -364,6 +383,23 @@ TEST(BadCases, ArgumentsMayBeNamedLikeCoordinates) {
   };
   const Model by_function = assembled("f(u, v)");
   EXPECT_EQ(to_text(by_function.right_hand_sides[0]), to_text(assembled("u - v").right_hand_sides[0]));
+}
+
+TEST(BadCases, ConditionsTellCellsOfFields) {
+  const auto message = [](const std::string& unknown) -> std::string {
+    const std::string ode =
+        "case: ode\nparameters: {k: {series: {times: [0, 1], values: [1, 2]}}}\nstate: {u: {initial: 1}}\n"
+        "equations: {dt(u): k}\ntime: {step: 0.1, to: 1}\nobjective: [final: u]\nunknowns: {";
+    try {
+      read_problem(parse_case("ode.yaml", ode + unknown + ": {where: \"1 > 0\"}}\n", {}));
+      return "";
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(message("k").find("ode.yaml:7:24: where: 'k' is a series; where tells cells of an unknown field on a grid"),
+            0);
+  EXPECT_EQ(message("initial(u)").find("ode.yaml:7:33: where: 'initial(u)' is a number"), 0);
 }
 
 TEST(BadCases, OdesHaveNoSpace) {

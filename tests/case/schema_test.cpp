@@ -36,6 +36,10 @@ for part, value, is_good in [('parameters', {'a': '8/3'}, True), ('parameters', 
                              ('time', {'step': 0.1, 'until': 'norm(u) < 1', 'at most': '2^4'}, True),
                              ('grid', {'x': {'cells': '2^5', 'from': '-pi', 'to': 'pi'}}, True),
                              ('grid', {'x': {'cells': 0}}, False), ('inversion', {'gradient': '1e-6/2'}, True),
+                             ('inversion', {'stages': [{'iterations': 3, 'shots': ['a', 'b'], 'unknowns': ['k']}]}, True),
+                             ('inversion', {'stages': [{'shots': {'every': 2, 'from': 1}, 'relative': 0.1}]}, True),
+                             ('inversion', {'stages': [{'shots': {'from': 1}}]}, False), ('inversion', {'stages': []}, False),
+                             ('unknowns', {'a': {'where': 'y > 0.5'}}, True), ('unknowns', {'a': {'where': ['y']}}, False),
                              ('unknowns', {'a': {'bounds': ['1/2', 2], 'prior': {'mean': '5/2', 'sd': '1/8'}}}, True)]:
     case = {'case': 'c', 'state': {'u': {'initial': 1}}, 'equations': {'dt(u)': 0}, 'time': {'step': 0.1, 'to': 1}}
     case[part] = value

@@ -133,6 +133,64 @@ TEST(Shots, AreRefusedWithTheirPlace) {
   expect("shots.csv", {"no shot 'hut'", "did you mean 'hot'", "hot, cold"}, "hut");
 }
 
+TEST(Shots, AreChosenByStages) {
+  const auto read_with = [](const std::string& stages) {
+    return parse_case(folder() + "/case.yaml", page("[{shot: a}, {shot: b}, {shot: c}, {shot: d}]", "data/3.csv"),
+                      {"inversion={iterations: 7, relative: 0.5, stages: " + stages + "}"});
+  };
+  const Case c = read_with("[{shots: [d, b]}, {shots: {every: 3}, iterations: 2}, {shots: {every: 2, from: 2}}, {}]");
+  const std::vector<InversionStage>& stages = c.inversion->stages;
+  ASSERT_EQ(stages.size(), 4U);
+  EXPECT_EQ(stages[0].shots, (std::vector<std::string>{"d", "b"}));
+  EXPECT_EQ(stages[1].shots, (std::vector<std::string>{"a", "d"}));
+  EXPECT_EQ(stages[2].shots, (std::vector<std::string>{"b", "d"}));
+  EXPECT_TRUE(stages[3].shots.empty());
+  EXPECT_EQ(stages[0].iterations, 7);
+  EXPECT_EQ(stages[1].iterations, 2);
+  EXPECT_EQ(stages[3].relative, 0.5);
+  EXPECT_EQ(stages[3].unknowns, std::vector<std::size_t>{0});
+  for (const auto& [wrong, what] : {std::pair("[{shots: [a, e]}]", "inversion.stages.0.shots.1 cannot be 'e'"),
+                                    {"[{}, {shots: [a, a]}]", "inversion.stages.1.shots: 'a' stands twice"},
+                                    {"[{shots: []}]", "inversion.stages.0.shots names none"},
+                                    {"[{shots: {from: 2}}]", "missing key 'every' in inversion.stages.0.shots"},
+                                    {"[{shots: {every: 0}}]", "every must lie between 1 and 4, the number of shots"},
+                                    {"[{shots: {every: 2, from: 5}}]", "from must lie between 1 and 4"},
+                                    {"[{shots: {every: 2, form: 2}}]", "did you mean 'from'?"},
+                                    {"[{shots: a}]", "inversion.stages.0.shots must be a list"}}) {
+    try {
+      read_with(wrong);
+      ADD_FAILURE() << wrong;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+    }
+  }
+}
+
+/// Which cells of a field are unknown is the same in all shots, however that is said.
+TEST(Shots, DoNotChangeTheCellsThatAreUnknown) {
+  const auto read_with = [](const std::string& shots) {
+    return parse_case(folder() + "/case.yaml",
+                      "case: field\ngrid: {x: {cells: 8, to: 1}}\n"
+                      "parameters: {k: 1, edge: 0.5, q: 2, a: {field: x}}\nstate: {c: {initial: 1}}\n"
+                      "functions: {far(z): \"z > limit()\", limit(): \"edge^2\"}\n"
+                      "equations: {dt(c): \"-k*a*c\"}\ntime: {method: rk4, step: 0.1, to: 1}\nobjective: [final: c]\n"
+                      "unknowns: {a: {where: \"far(q*x)\"}, k: }\nshots: [{" +
+                          shots + "}]\n",
+                      {});
+  };
+  EXPECT_EQ(read_with("state.c.initial: 2").shots.size(), 1U);
+  for (const auto& [key, name] :
+       {std::pair("parameters.edge", "edge"), {"parameters.q.value", "q"}, {"functions.limit()", "limit"}}) {
+    try {
+      read_with(std::string(key) + ": 3");
+      ADD_FAILURE() << key;
+    } catch (const InputError& error) {
+      EXPECT_EQ(std::string(error.what()), folder() + "/case.yaml:10:10: shots: '" + key + "': 'where' of a reads " +
+                                               name + ", and the cells that are unknown are the same in all shots");
+    }
+  }
+}
+
 TEST(Shots, NeedTheSection) {
   const std::string text = page("x");
   const std::string without = text.substr(0, text.find("shots:"));

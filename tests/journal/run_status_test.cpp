@@ -31,6 +31,20 @@ TEST(RunStatuses, AreReadFromTheirFile) {
   EXPECT_FALSE(std::filesystem::exists(folder + "/status.json.partial"));
 }
 
+TEST(RunStatuses, SayWhichStageTheRunIsAt) {
+  const std::string folder = test::empty_folder();
+  RunStatus status(folder);
+  const auto written = [&] {
+    status.write(0, 0, 0.0);
+    return Json::parse(std::ifstream(folder + "/status.json"));
+  };
+  status.stage_begins(2, 3);
+  EXPECT_TRUE(status.is_due(0.0));
+  EXPECT_EQ(written()["stage"], Json({{"number", 2}, {"count", 3}}));
+  status.stage_begins(0, 0);
+  EXPECT_FALSE(written().contains("stage"));
+}
+
 TEST(RunStatuses, AreWrittenTwiceASecondAndWhenThereIsNews) {
   RunStatus status(test::empty_folder());
   EXPECT_TRUE(status.is_due(0.0));

@@ -2,6 +2,7 @@
 // label: long
 #include "solvers/steppers/methods.hpp"
 #include "tests/program/resumed_run.hpp"
+#include "tests/support.hpp"
 
 namespace hindsight {
 namespace {

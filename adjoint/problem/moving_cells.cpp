@@ -1,0 +1,53 @@
+#include "adjoint/problem/moving_cells.hpp"
+
+#include <algorithm>
+
+#include "runtime/error.hpp"
+
+namespace hindsight {
+namespace {
+
+/// 1 where the unknown's condition holds, else 0: of the owned cells, x fastest.
+std::vector<double> evaluated(const Unknown& unknown, const Discretisation& problem,
+                              const std::vector<int>& parameter_fields) {
+  Graph& graph = *problem.model().graph;
+  const KernelSpec spec{"where", {{"@where", where(unknown.where, graph.constant(1.0), graph.constant(0.0))}}, {}};
+  const int held = graph.field("@where").node().symbol;
+  const Grid grid(problem.spec().axes, problem.communicator(), problem.grid().layout().halo);
+  Tables tables(graph, grid, 0);
+  problem.communicator().together([&] {
+    tables.allocate({held});
+    tables.allocate(parameter_fields);
+  });
+  const Layout& layout = grid.layout();
+  for (const int symbol : parameter_fields)
+    problem.machine().copy(tables.field(symbol) - layout.origin, problem.tables().field(symbol) - layout.origin,
+                           layout.size);
+  for (const std::string& name : problem.model().scalars)
+    if (const int symbol = graph.scalar_index(name); symbol >= 0)
+      tables.scalar(symbol) = problem.tables().scalar(symbol);
+  const KernelLibrary library({spec}, boxes_of(grid.dimensions()), problem.communicator());
+  tables.launch(library[0], grid.interior());
+  std::vector<double> cells(static_cast<std::size_t>(grid.interior().cells()));
+  pack_cells(grid, tables.field(held), cells.data());
+  return cells;
+}
+
+}  // namespace
+
+MovingCells::MovingCells(const Unknown& unknown, const Discretisation& problem,
+                         const std::vector<int>& parameter_fields) {
+  const std::vector<double> holds = evaluated(unknown, problem, parameter_fields);
+  if (!problem.communicator().any(std::ranges::count(holds, 1.0) > 0))
+    throw InputError(unknown.where_place,
+                     "where: it holds in no cell, so that nothing of '" + unknown.label() + "' is unknown");
+  moves_.assign(holds.begin(), holds.end());
+}
+
+std::vector<double> MovingCells::only(std::vector<double> values) const {
+  for (std::size_t k = 0; k < moves_.size(); ++k)
+    if (moves_[k] == 0) values[k] = 0.0;
+  return values;
+}
+
+}  // namespace hindsight
