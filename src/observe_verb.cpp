@@ -30,13 +30,6 @@ class Noise {
   std::mt19937_64 engine_;
 };
 
-std::vector<std::string> axes_of(const Case& c) {
-  std::vector<std::string> names;
-  if (c.grid)
-    for (const AxisText& axis : c.grid->axes) names.push_back(axis.name);
-  return names;
-}
-
 /// The problems of a case: its shots', or its own.
 std::vector<const ProblemText*> problems_of(const Case& c) {
   std::vector<const ProblemText*> all;
@@ -61,7 +54,7 @@ void require_tables(const Case& c, bool overwrite) {
 }
 
 /// @returns the number of values.
-std::size_t write_tables(const Options& options, const Case& c, const ProblemText& problem, const Objective& objective,
+std::size_t write_tables(const Options& options, const ProblemText& problem, const Objective& objective,
                          std::uint64_t shot) {
   std::size_t count = 0;
   auto term = objective.terms().end() - std::ranges::count_if(problem.objective, &TermText::is_misfit);
@@ -72,7 +65,7 @@ std::size_t write_tables(const Options& options, const Case& c, const ProblemTex
     Noise noise(options.seed, shot);
     for (double& value : values)
       if (options.noise > 0.0) value += options.noise * noise.next();
-    write_observations(misfit, axes_of(c), values);
+    write_observations(misfit, values);
     count += values.size();
   }
   return count;
@@ -89,7 +82,7 @@ ExitCode observe_verb(const Options& options, const Communicator& comm) {
     experiments.use(i);
     experiments.simulation().run({});
     std::size_t count = 0;
-    comm.on_root([&] { count = write_tables(options, c, *problems[i], experiments.simulation().objective(), i); });
+    comm.on_root([&] { count = write_tables(options, *problems[i], experiments.simulation().objective(), i); });
     say(options, comm, fmt::format("{}{} values\n", c.shots.empty() ? "" : "shot " + c.shots[i].name + ": ", count));
   }
   return ExitCode::done;

@@ -147,9 +147,10 @@ struct TermText {
   double noise = 1.0;
   PointWeights weights = PointWeights::linear;
   bool log = false;
-  std::string data = {};           ///< the file that the observations come from
-  std::string places_file = {};    ///< of observations at regular times, the file of their places; else empty
-  std::string dataset = "values";  ///< of `data` then
+  std::string data = {};                  ///< the file that the observations come from
+  std::vector<std::string> columns = {};  ///< of a table of rows: time, axes, value and, where there is one, noise
+  std::string places_file = {};           ///< of observations at regular times, the file of their places; else empty
+  std::string dataset = "values";         ///< of `data` then
   SourcePlace place = {};
 };
 

@@ -51,12 +51,18 @@ void read_rows(Value& misfit, const Case& so_far, TermText& term) {
       if (table.has(name)) return name;
     return defaults[0];
   };
-  const std::vector<double> times = table.numbers(column("time", {"time", "t"}));
+  const std::string of_time = column("time", {"time", "t"});
+  const std::vector<double> times = table.numbers(of_time);
   const std::vector<double> noise = read_noise(misfit, &table, term);
   const std::vector<Place> places = read_places(misfit, table, so_far);
   std::vector<double> values(times.size(), 0.0);
   const std::string of_value = column("value", {"value", term.expression.text});
   if (!so_far.is_to_be_observed || table.has(of_value)) values = table.numbers(of_value);
+  term.columns = {of_time};
+  for (std::size_t a = 0; so_far.grid && a < so_far.grid->axes.size(); ++a)
+    term.columns.push_back(column(so_far.grid->axes[a].name, {so_far.grid->axes[a].name}));
+  term.columns.push_back(of_value);
+  if (!noise.empty()) term.columns.push_back(misfit.at("noise").text());
   for (std::size_t row = 0; row < times.size(); ++row) {
     if (times[row] < so_far.time.from || times[row] > so_far.time.to)
       throw InputError(table.place(row), "the observation's time lies outside the run (time.from to time.to)");

@@ -1,6 +1,7 @@
 #include "io/case/observations.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <filesystem>
@@ -25,18 +26,18 @@ void write_traces(const std::string& path, const TermText& misfit, const std::ve
   write_all(dataset, H5T_NATIVE_DOUBLE, values.data(), path);
 }
 
-void write_rows(const std::string& path, const TermText& misfit, const std::vector<std::string>& axes,
-                const std::vector<double>& values) {
+void write_rows(const std::string& path, const TermText& misfit, const std::vector<double>& values) {
   std::ofstream file(path);
   const bool has_noise = misfit.observations.front().noise > 0.0;
-  file << "time";
-  for (const std::string& axis : axes) file << "," << axis;
-  file << (has_noise ? ",value,noise\n" : ",value\n");
+  const std::size_t axes = misfit.columns.size() - (has_noise ? 3 : 2);
+  file << fmt::format("{}\n", fmt::join(misfit.columns, ","));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const PointObservation& o = misfit.observations[i];
-    file << fmt::format("{:.17g}", o.time);
-    for (std::size_t a = 0; a < axes.size(); ++a) file << fmt::format(",{:.17g}", o.at[a]);
-    file << fmt::format(",{:.17g}", values[i]) << (has_noise ? fmt::format(",{:.17g}\n", o.noise) : "\n");
+    std::string line = fmt::format("{:.17g}", o.time);
+    for (std::size_t a = 0; a < axes; ++a) line += fmt::format(",{:.17g}", o.at[a]);
+    line += fmt::format(",{:.17g}", values[i]);
+    if (has_noise) line += fmt::format(",{:.17g}", o.noise);
+    file << line << "\n";
   }
   file.close();
   if (!file) throw ResourceError("cannot write '" + path + "'");
@@ -67,14 +68,13 @@ std::vector<double> read_trace_values(const std::string& file, const std::string
   return values;
 }
 
-void write_observations(const TermText& misfit, const std::vector<std::string>& axes,
-                        const std::vector<double>& values) {
+void write_observations(const TermText& misfit, const std::vector<double>& values) {
   if (const fs::path folder = fs::path(misfit.data).parent_path(); !folder.empty()) fs::create_directories(folder);
   const std::string partial = misfit.data + ".partial";
   if (!misfit.places_file.empty()) {
     write_traces(partial, misfit, values);
   } else {
-    write_rows(partial, misfit, axes, values);
+    write_rows(partial, misfit, values);
   }
   fs::rename(partial, misfit.data);
 }

@@ -13,10 +13,7 @@ namespace hindsight {
 std::vector<double> read_trace_values(const std::string& file, const std::string& dataset, std::size_t times,
                                       std::size_t places);
 
-/// What `values`, parallel to the misfit's observations, would have been read from. @param axes the names of the
-/// grid's.
-/// @throws ResourceError
-void write_observations(const TermText& misfit, const std::vector<std::string>& axes,
-                        const std::vector<double>& values);
+/// What `values`, parallel to the misfit's observations, would have been read from. @throws ResourceError
+void write_observations(const TermText& misfit, const std::vector<double>& values);
 
 }  // namespace hindsight

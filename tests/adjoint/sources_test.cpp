@@ -14,8 +14,9 @@ namespace {
 
 std::string written(const std::string& name, const std::string& text) {
   const std::string path = testing::TempDir() + "sources-" + std::to_string(test::world().size()) + "-" + name;
+  const bool is_there = !test::world().any(false);  // nobody reads what was there before
   test::world().on_root([&] { std::ofstream(path) << text; });
-  return path;
+  return is_there && !test::world().any(false) ? path : "";
 }
 
 /// Two fields, several sources of one signal, one of another, with values at points that lie across ranks.
@@ -42,8 +43,8 @@ std::string plane(const std::string& order, const std::string& time, const std::
 }
 
 const std::vector<std::array<std::string, 2>> ways{{"dtt", "method: leapfrog, step: 0.03"},
-                                                   {"dt", "method: rk4, step: 0.0041"},
-                                                   {"dt", "method: dopri5, step: 0.004"}};
+                                                   {"dt", "method: rk4, step: 0.0021"},
+                                                   {"dt", "method: dopri5, step: 0.0021"}};
 
 TEST(Sources, HaveExactGradients) {
   for (const auto& [order, time] : ways)

@@ -550,9 +550,9 @@ double megabytes_per_second(std::int64_t bytes, Work work) {
 /// Two fields on a grid, and behind them a corner of single precision and a few doubles.
 StateShape mixed_shape() {
   StateShape shape = shape_of_fields(2, {31, 33, 1}, 3, 35, 35 * 33, 35 * 33 + 7);
-  shape.arrays.push_back({Element::float32, {5, 3, 1}, {}, 2 * (shape.padded_doubles + 8), 6, 18, {}});
-  shape.arrays.push_back({Element::float64, {2, 2, 1}, {}, shape.padded_doubles + 8 + 9, 2, 4, {}});
-  shape.arrays.push_back({Element::float32, {0, 3, 1}, {}, 0, 0, 0, {}});  // another rank's
+  shape.arrays.push_back({Element::float32, 0, {5, 3, 1}, {}, 2 * (shape.padded_doubles + 8), 6, 18, {}});
+  shape.arrays.push_back({Element::float64, 0, {2, 2, 1}, {}, shape.padded_doubles + 8 + 9, 2, 4, {}});
+  shape.arrays.push_back({Element::float32, 0, {0, 3, 1}, {}, 0, 0, 0, {}});  // another rank's
   shape.padded_doubles += 8 + 9 + 4;
   return shape;
 }
