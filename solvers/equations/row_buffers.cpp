@@ -1,46 +1,58 @@
 #include "solvers/equations/row_buffers.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <array>
 #include <tuple>
 
 namespace hindsight {
 namespace {
 
-/// Nodes up to a shift: nodes of one class have the same value, each at an offset of its own.
+/// Nodes up to a shift: nodes of one class have the same value, each at an offset of its own. What depends on the
+/// coordinate of one axis alone is the same whatever its offset along the others.
 class Classes {
  public:
   Classes(const Graph& graph, const std::vector<NodeId>& nodes) : graph_(graph) {
     for (const NodeId id : nodes) place_.emplace(id, find(id));
     members_.resize(numbers_.size());
     for (const auto& [id, place] : place_)
-      if (place.offset) members_[place.number].push_back(id);
+      if (place.axes == all_axes) members_[place.number].push_back(id);
   }
-  /// By class, those of one value.
+  /// By class, those of one value that depends on all axes.
   const std::vector<std::vector<NodeId>>& members() const { return members_; }
-  const Offset& offset(NodeId id) const { return *place_.at(id).offset; }
+  const Offset& offset(NodeId id) const { return place_.at(id).offset; }
 
  private:
+  static constexpr unsigned all_axes = 7;
   struct Place {
     std::size_t number = 0;
-    std::optional<Offset> offset;  // none: it is the same everywhere
+    unsigned axes = 0;       ///< that it depends on, a bit for each
+    Offset offset{0, 0, 0};  ///< along these
   };
   using Part = std::tuple<std::size_t, int, int, int>;  // a class, and its offset from the node
   /// Operation, axis, symbol, bits of a constant; arguments.
   using Key = std::tuple<int, int, int, double, std::vector<Part>>;
 
+  /// The offset along each axis is that of the first argument that depends on it.
+  static void take(Place& place, const Place& part) {
+    for (std::size_t a = 0; a < 3; ++a)
+      if (depends(part, a) && !depends(place, a)) place.offset[a] = part.offset[a];
+    place.axes |= part.axes;
+  }
+  static bool depends(const Place& place, std::size_t axis) { return ((place.axes >> axis) & 1U) != 0; }
+
   Place find(NodeId id) {
     const Node& node = graph_[id];
     Place place;
+    if (node.op == Op::field) place = {0, all_axes, node.offset};
+    if (node.op == Op::coordinate) place = {0, 1U << node.axis, node.offset};
     std::vector<Part> parts;
-    if (node.op == Op::field || node.op == Op::coordinate) place.offset = node.offset;
+    for (int i = 0; i < arity(node.op); ++i) take(place, place_.at(node.args[static_cast<std::size_t>(i)]));
     for (int i = 0; i < arity(node.op); ++i) {
       const Place& part = place_.at(node.args[static_cast<std::size_t>(i)]);
-      if (!place.offset) place.offset = part.offset;
-      parts.emplace_back(part.number, 0, 0, 0);
-      if (!part.offset) continue;
-      const Offset &a = *part.offset, &b = *place.offset;
-      parts.back() = {part.number, a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+      std::array<int, 3> apart{0, 0, 0};
+      for (std::size_t a = 0; a < 3; ++a)
+        if (depends(part, a)) apart[a] = part.offset[a] - place.offset[a];
+      parts.emplace_back(part.number, apart[0], apart[1], apart[2]);
     }
     const Key key{static_cast<int>(node.op), node.axis, node.symbol, node.value, parts};
     place.number = numbers_.emplace(key, numbers_.size()).first->second;

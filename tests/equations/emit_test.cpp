@@ -227,8 +227,10 @@ TEST(Emit, RowsThatAreKeptHaveTheBitsOfTheInterpreter) {
     Graph graph;
     const Expr u = graph.field("u"), c = graph.field("c"), s = graph.field("s");
     const Stencils stencils{2, {0.1, 0.2, 0.3}, order, FaceMean::arithmetic};
-    const std::vector<Expr> right =
-        discretise({c * c * laplacian(u, 2) / (1.0 + s), derivative(c * u, 0, 1) + sin(s * u)}, stencils);
+    const std::vector<Expr> right = discretise(
+        {c * c * laplacian(u, 2) / (1.0 + s * graph.coordinate(0) + graph.coordinate(1) * graph.coordinate(1)),
+         derivative(c * u, 0, 1) + sin(s * u)},
+        stencils);
     const Adjoint bar = adjoint(right, {graph.field("lambda"), graph.field("mu")}, {"u", "c"}, {});
     const std::vector<Expr> roots = fuse_multiply_add(bar.fields);
     const std::vector<RowBuffer> buffers = row_buffers({"kernel", {{"a", roots[0]}, {"b", roots[1]}}, {}});
