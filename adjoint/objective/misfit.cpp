@@ -220,17 +220,20 @@ void Misfit::see(Seen& seen, const Moment& moment, Expr what) {
   }
 }
 
-/// Rows one after another, as on one rank.
 void Misfit::complete(Seen& seen) const {
-  if (seen.is_complete) return;
+  if (!seen.is_complete) add_up(seen.values, seen.rows);
   seen.is_complete = true;
+}
+
+/// Of all ranks; rows one after another, as on one rank.
+void Misfit::add_up(std::span<double> values, std::span<double> rows) const {
   if (grid_->dimensions() == 0) return;
-  grid_->communicator().sum(seen.values);
-  grid_->communicator().sum(seen.rows);
+  grid_->communicator().sum(values);
+  grid_->communicator().sum(rows);
   const auto slots = static_cast<std::size_t>(stencils_.slots());
   for (std::size_t i = 0; i < split_.size(); ++i)
     for (std::size_t slot = 0; slot < slots && split_[i] >= 0; ++slot)
-      seen.values[i] += seen.rows[static_cast<std::size_t>(split_[i]) * slots + slot];
+      values[i] += rows[static_cast<std::size_t>(split_[i]) * slots + slot];
 }
 
 void Misfit::require_positive() const {
@@ -323,10 +326,6 @@ double Misfit::value() const {
   return 0.5 * spec_.weight * sum;
 }
 
-std::int64_t Misfit::passing_bytes() const {
-  return 2 * static_cast<std::int64_t>((simulated_.values.size() + simulated_.rows.size()) * sizeof(double));
-}
-
 std::int64_t Misfit::kept_bytes() const {
   std::int64_t rows = 0;
   for (const Memory& of_scalar : scalar_rows_) rows += of_scalar.size();
@@ -359,10 +358,10 @@ void Misfit::restore_observed(BlockReader& from) {
 
 /// Totals, whoever has seen what: those who go on may be other ranks.
 void Misfit::save(BlockWriter& to, const Seen& seen) const {
-  Seen totals = seen;
-  complete(totals);
+  std::vector<double> totals(seen.values.begin(), seen.values.end()), rows(seen.rows.begin(), seen.rows.end());
+  if (!seen.is_complete) add_up(totals, rows);
   to.archive().write(seen.is_complete);
-  to.archive().write(totals.values);
+  to.archive().write(totals);
 }
 
 /// Of what is not complete yet, the first rank has seen the totals.

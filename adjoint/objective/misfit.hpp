@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "adjoint/objective/term.hpp"
@@ -65,7 +66,6 @@ class Misfit final : public Term {
   std::span<const double> observed() const override { return {simulated_.values.data(), simulated_.values.size()}; }
   void save_observed(BlockWriter& to) const override;
   void restore_observed(BlockReader& from) override;
-  std::int64_t passing_bytes() const override;
   std::int64_t kept_bytes() const override;
 
  private:
@@ -85,6 +85,7 @@ class Misfit final : public Term {
   void see(Seen& seen, const Moment& moment, Expr what);
   /// Collective.
   void complete(Seen& seen) const;
+  void add_up(std::span<double> values, std::span<double> rows) const;
   void require_positive() const;
   void save(BlockWriter& to, const Seen& seen) const;
   void restore(BlockReader& from, Seen& seen) const;
