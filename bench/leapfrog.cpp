@@ -1,6 +1,6 @@
 // Leapfrog with differences of order 8 beside the same written by hand (wave_by_hand.cpp, -O3 -march=native
-// -ffast-math): forward, and the gradient with everything kept and with 2 % of that memory. Usage: bench.leapfrog
-// [JSON]
+// -ffast-math): forward, with what absorbs beside it, and the gradient with everything kept and with 2 % of that
+// memory. Usage: bench.leapfrog [JSON]
 #include <fmt/format.h>
 
 #include "bench/measure.hpp"
@@ -11,43 +11,55 @@
 namespace hindsight::bench {
 namespace {
 
-/// A wave below a free surface in an unknown medium, with a sponge on the other sides if it is `damped`.
-Case wave(int nx, int nz, int steps, bool damped, const std::string& checkpoints) {
+enum class Sides { reflect, sponge, pml };
+
+/// A wave below a free surface in an unknown medium.
+Case wave(int nx, int nz, int steps, Sides sides, const std::string& checkpoints) {
+  const bool damped = sides == Sides::sponge;
   const double x = 0.03 * nx, z = 0.03 * nz;
-  return parse_case(
-      "wave.yaml",
-      fmt::format("case: wave\ngrid:\n  x: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n"
-                  "  y: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n  order: 8\n"
-                  "parameters:\n  c: {{field: \"1.5 + 3*y/{}\"}}\n"
-                  "  s: {{field: \"60*(max(0, max(0.75 - x, x - {}))^2 + max(0, y - {})^2)/0.75^2\"}}\n"
-                  "state: {{u: {{initial: \"exp(-((x - {})^2 + (y - 0.5)^2)/0.02)\"}}}}\n"
-                  "equations: {{dtt(u): \"c^2*lap(u){}\"}}\n"
-                  "time: {{method: leapfrog, step: 0.003, to: {:.6g}}}\n"
-                  "objective: [{{final: \"u^2\"}}]\nunknowns: {{c: {{}}}}\ncheckpoints: {}\n",
-                  nx, x, nz, z, z, x - 0.75, z - 0.75, x / 2, damped ? " - s*dt(u)" : "", 0.003 * steps, checkpoints),
-      {});
+  return parse_case("wave.yaml",
+                    fmt::format("case: wave\ngrid:\n  x: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n"
+                                "  y: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n  order: 8\n"
+                                "parameters:\n  c: {{field: \"1.5 + 3*y/{}\"}}\n"
+                                "  s: {{field: \"60*(max(0, max(0.75 - x, x - {}))^2 + max(0, y - {})^2)/0.75^2\"}}\n"
+                                "state: {{u: {{initial: \"exp(-((x - {})^2 + (y - 0.5)^2)/0.02)\"}}}}\n"
+                                "equations: {{dtt(u): \"c^2*lap(u){}\"}}\n"
+                                "time: {{method: leapfrog, step: 0.003, to: {:.6g}}}\n"
+                                "objective: [{{final: \"u^2\"}}]\nunknowns: {{c: {{}}}}\n{}checkpoints: {}\n",
+                                nx, x, nz, z, z, x - 0.75, z - 0.75, x / 2, damped ? " - s*dt(u)" : "", 0.003 * steps,
+                                sides == Sides::pml ? "absorb: {pml: 10}\n" : "", checkpoints),
+                    {});
 }
 
 void compare(Report& report, int nx, int nz, int steps) {
   const Communicator self(MPI_COMM_SELF);
   const double all = 8.0 * nx * nz * steps;
-  Session forward(wave(nx, nz, steps, false, "{host: 8 GiB}"), self, Sensitivities::none);
-  Session damped(wave(nx, nz, steps, true, "{host: 8 GiB}"), self, Sensitivities::none);
-  Session kept(wave(nx, nz, steps, false, "{host: 8 GiB}"), self, Sensitivities::adjoint);
+  const std::string room = "{host: 8 GiB}";
+  Session forward(wave(nx, nz, steps, Sides::reflect, room), self, Sensitivities::none);
+  Session damped(wave(nx, nz, steps, Sides::sponge, room), self, Sensitivities::none);
+  Session matched(wave(nx, nz, steps, Sides::pml, room), self, Sensitivities::none);
+  Session kept(wave(nx, nz, steps, Sides::reflect, room), self, Sensitivities::adjoint);
+  Session kept_matched(wave(nx, nz, steps, Sides::pml, room), self, Sensitivities::adjoint);
   const auto working = static_cast<double>(kept.plan_inputs().working(Tier::host));
-  Session little(wave(nx, nz, steps, false, fmt::format("{{host: {:.0f} B}}", working + 0.02 * all)), self,
-                 Sensitivities::adjoint);
+  const double least = 2.1 * static_cast<double>(kept.simulation().state_bytes());  // one checkpoint
+  Session little(
+      wave(nx, nz, steps, Sides::reflect, fmt::format("{{host: {:.0f} B}}", working + std::max(0.02 * all, least))),
+      self, Sensitivities::adjoint);
   WaveByHand<double> hand(nx, nz, steps);
-  const std::vector<double> t = medians(
-      {[&] { forward.objective({}); }, [&] { damped.objective({}); }, [&] { kept.gradient({}); },
-       [&] { little.gradient({}); }, [&] { hand.forward(); }, [&] { hand.forward_kept(); }, [&] { hand.adjoint(); }});
+  const std::vector<double> t =
+      medians({[&] { forward.objective({}); }, [&] { damped.objective({}); }, [&] { kept.gradient({}); },
+               [&] { little.gradient({}); }, [&] { hand.forward(); }, [&] { hand.forward_kept(); },
+               [&] { hand.adjoint(); }, [&] { matched.objective({}); }, [&] { kept_matched.gradient({}); }});
   const double each = 1e9 / (static_cast<double>(nx) * nz * steps);
   const double by_hand = t[5] + t[6];
   report.add(fmt::format("{} x {}, forward", nx, nz), t[0] * each, "ns/cell");
   report.add("    damped", t[1] * each, "ns/cell");
+  report.add("    with a pml of 10 cells on all sides", t[7] * each, "ns/cell");
+  report.add("    over that without", t[7] / t[0], "", "at most 1.2");
   report.add("    by hand", t[4] * each, "ns/cell");
   report.add("    over by hand", t[0] / t[4], "", "at most 1.15");
   report.add("    gradient, " + kept.plan().kind->name, t[2] * each, "ns/cell");
+  report.add("    with a pml of 10 cells", t[8] * each, "ns/cell");
   report.add("    by hand: forward, all kept", t[5] * each, "ns/cell");
   report.add("    by hand: adjoint", t[6] * each, "ns/cell");
   report.add("    over by hand, both", t[2] / by_hand, "", "at most 1.15");

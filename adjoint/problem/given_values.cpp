@@ -51,6 +51,10 @@ bool is_same_term(const TermText& a, const TermText& b) {
          a.log == b.log && a.weights == b.weights && times_of(a.observations) == times_of(b.observations);
 }
 
+bool is_same_absorb(const AbsorbText& a, const AbsorbText& b) {
+  return a.kind == b.kind && a.cells == b.cells && a.strength == b.strength && a.speed == b.speed && a.sides == b.sides;
+}
+
 }  // namespace
 
 GivenValues given_values(const ProblemText& problem) {
@@ -75,9 +79,7 @@ bool differ_in_values_alone(const ProblemText& a, const ProblemText& b) {
                   [](const auto& x, const auto& y) { return x.initial == y.initial && are_same(x.rate, y.rate); }) &&
          all_same(a.functions, b.functions, [](const auto& x, const auto& y) { return x.body == y.body; }) &&
          is_same_time(a.time, b.time) && a.absorb.has_value() == b.absorb.has_value() &&
-         (!a.absorb || (a.absorb->cells == b.absorb->cells && a.absorb->strength == b.absorb->strength &&
-                        a.absorb->sides == b.absorb->sides)) &&
-         all_same(a.events, b.events, is_same_event) &&
+         (!a.absorb || is_same_absorb(*a.absorb, *b.absorb)) && all_same(a.events, b.events, is_same_event) &&
          all_same(a.sources, b.sources,
                   [](const auto& x, const auto& y) {
                     return x.to == y.to && x.signal == y.signal && x.weights == y.weights;

@@ -146,6 +146,7 @@ void Parameters::begin(StateBlocks state) {
     exchange(memory_.symbols.fields[i]);
   }
   problem_.stepper().parameters_changed(problem_.tables(), false);
+  problem_.stepper().values_given(problem_.tables(), state.now);
   write_initial(state);
   for (const Unknown& u : problem_.spec().unknowns) {
     MovingCells moving;

@@ -12,6 +12,7 @@
 #include "solvers/equations/derive.hpp"
 #include "solvers/equations/discretise.hpp"
 #include "solvers/equations/interpret.hpp"
+#include "solvers/equations/matched_layer.hpp"
 #include "solvers/equations/parser.hpp"
 
 namespace hindsight {
@@ -381,7 +382,71 @@ class ProblemReader {
     return text.strength * all;
   }
 
+  /// What layers of a pml stretch is seen in equations before they are discretised.
+  void match_layers(const AbsorbText& text) {
+    Model& model = spec_.model;
+    for (std::size_t a = 0; a < spec_.axes.size(); ++a)
+      for (std::size_t side = 0; side < 2; ++side) {
+        if (!text.sides[a][side]) continue;
+        const Axis& axis = spec_.axes[a];
+        MatchedLayer layer{static_cast<int>(a),
+                           static_cast<int>(side),
+                           text.cells,
+                           side == 0 ? axis.from : axis.to,
+                           static_cast<double>(text.cells) * axis.spacing(),
+                           text.speed,
+                           {}};
+        for (std::size_t f = 0; f < model.fields.size(); ++f)
+          for (StretchedTerm& term : stretched_terms_of(f, layer)) layer.terms.push_back(std::move(term));
+        if (layer.terms.empty())
+          throw InputError(text.place, "absorb: no equation has derivatives along " + axis.name +
+                                           " that a pml could stretch; name the sides");
+        model.layers.push_back(std::move(layer));
+      }
+  }
+
+  std::vector<StretchedTerm> stretched_terms_of(std::size_t f, const MatchedLayer& layer) {
+    const EquationText& equation = *equation_of(spec_.model.fields[f]);
+    const Text& text = equation.right_hand_side;
+    if (!equation.is_second_order)
+      throw InputError(
+          text.place, "a pml is for equations of second order, and " + equation.name() + " is none: a sponge takes it");
+    if (!depends_on_place_alone(spec_.model.damping[f]))
+      throw InputError(text.place, "what damps beside a pml depends on parameters and coordinates alone");
+    Scope scope = full_scope();
+    scope.rates = {equation.field};
+    std::vector<StretchedTerm> terms;
+    try {
+      terms = stretched_terms(parse(graph_, text.text, scope, text.place), f, layer.axis, stencils_);
+    } catch (const InputError& error) {
+      throw InputError(text.place, error.what());
+    }
+    for (const StretchedTerm& term : terms) {
+      if (!depends_on_place_alone(term.factor))
+        throw InputError(text.place, "a pml stretches terms whose factors depend on parameters and coordinates alone");
+      if (!layer.speed && !depends_on_place_alone(squared_speed(term, equation.field, layer.axis, layer.spacing())))
+        throw InputError(text.place, "the speed of waves depends on the state or the time: a pml needs absorb.speed");
+    }
+    return terms;
+  }
+
+  /// Whether an expression reads neither states nor the time, series, or the step's length.
+  bool depends_on_place_alone(Expr e) const {
+    const auto depends = [&](NodeId id) {
+      const Node& node = graph_[id];
+      if (node.op == Op::scalar) {
+        const std::string& name = graph_.scalars()[static_cast<std::size_t>(node.symbol)];
+        return std::ranges::find(spec_.model.scalars, name) == spec_.model.scalars.end();
+      }
+      if (node.op != Op::field) return false;
+      const std::string& name = graph_.fields()[static_cast<std::size_t>(node.symbol)];
+      return std::ranges::find(spec_.model.parameter_fields, name) == spec_.model.parameter_fields.end();
+    };
+    return std::ranges::none_of(reachable({e}), depends);
+  }
+
   void absorb(const AbsorbText& text) {
+    if (text.kind == AbsorbText::Kind::pml) return match_layers(text);
     Model& model = spec_.model;
     const Expr damping = sponge(text);
     for (std::size_t f = 0; f < model.fields.size(); ++f) {

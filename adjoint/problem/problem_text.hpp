@@ -108,8 +108,10 @@ struct TimeText {
 /// Layers of cells along sides of the grid in which states are damped, the more the nearer to the side: rates by
 /// -s*state, or in equations of second order by -s*dt(state), with s = strength*(depth in the layer/its width)^2.
 struct AbsorbText {
+  enum class Kind { sponge, pml } kind = Kind::sponge;
   std::int64_t cells = 0;
-  double strength = 0.0;                          ///< per time
+  double strength = 0.0;                          ///< of a sponge, per time
+  std::optional<double> speed = {};               ///< of waves in a pml; absent: the highest in each layer
   std::array<std::array<bool, 2>, 3> sides = {};  ///< by axis, lower and upper
   SourcePlace place = {};
 };

@@ -91,10 +91,11 @@ void set_values(const StateArray& array, const std::vector<double>& values, doub
 
 }  // namespace
 
-/// Those of the stepper, which has one level then.
+/// Those of the stepper, which are in the first level.
 std::span<const StateArray> States::own_arrays() const {
-  if (levels() > 1) return {};
-  return std::span(problem_.shape().arrays).subspan(problem_.model().fields.size());
+  const std::size_t fields = problem_.model().fields.size(), levels = problem_.stepper().levels() > 1 ? 2 : 1;
+  const std::span all(problem_.shape().arrays);
+  return all.subspan(fields, all.size() - levels * fields);
 }
 
 std::vector<double*> States::cells_of(StateBlocks state) const {

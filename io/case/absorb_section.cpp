@@ -29,19 +29,32 @@ void read_sides(Value absorb, const GridText& grid, AbsorbText& into) {
   }
 }
 
+double read_positive(const Value& value, const std::string& what) {
+  const double number = value.number();
+  if (!(number > 0)) value.fail(what + " must be positive");
+  return number;
+}
+
 }  // namespace
 
 AbsorbText read_absorb(Value absorb, const std::optional<GridText>& grid) {
   AbsorbText result;
   result.place = absorb.place();
   if (!grid) absorb.fail("layers that absorb lie along sides of a grid, and the case has none");
-  const Value cells = absorb.at("sponge"), strength = absorb.at("strength");
+  const auto sponge = absorb.find("sponge"), pml = absorb.find("pml");
+  if (sponge.has_value() == pml.has_value())
+    absorb.fail("absorb needs either sponge or pml: the number of cells of its layers");
+  const Value cells = sponge ? *sponge : *pml;
+  result.kind = sponge ? AbsorbText::Kind::sponge : AbsorbText::Kind::pml;
   result.cells = cells.integer();
-  result.strength = strength.number();
+  if (sponge) {
+    result.strength = read_positive(absorb.at("strength"), "absorb.strength, the largest damping per time,");
+  } else if (const auto speed = absorb.find("speed")) {
+    result.speed = read_positive(*speed, "absorb.speed");
+  }
   read_sides(absorb, *grid, result);
   absorb.finish();
-  if (result.cells < 1) cells.fail("a sponge has at least one cell");
-  if (!(result.strength > 0)) strength.fail("absorb.strength, the largest damping per time, must be positive");
+  if (result.cells < 1) cells.fail(std::string(sponge ? "a sponge" : "a pml") + " has at least one cell");
   bool is_any = false;
   for (std::size_t a = 0; a < grid->axes.size(); ++a) {
     const std::int64_t layers = (result.sides[a][0] ? 1 : 0) + (result.sides[a][1] ? 1 : 0);

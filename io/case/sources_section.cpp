@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "io/case/csv.hpp"
@@ -8,14 +10,29 @@
 namespace hindsight {
 namespace {
 
-void require_inside(const GridText& grid, const SourcePoint& point, const SourcePlace& place) {
-  for (std::size_t a = 0; a < grid.axes.size(); ++a)
-    if (point.at[a] < grid.axes[a].from || point.at[a] > grid.axes[a].to)
-      throw InputError(place, "the source's " + grid.axes[a].name + " lies outside the grid");
+/// Inside the grid, and not in layers of a pml, where a field is not the wave that it is elsewhere.
+void require_inside(const Case& so_far, const SourcePoint& point, const SourcePlace& place) {
+  const GridText& grid = *so_far.grid;
+  const bool has_layers = so_far.absorb && so_far.absorb->kind == AbsorbText::Kind::pml;
+  for (std::size_t a = 0; a < grid.axes.size(); ++a) {
+    const AxisText& axis = grid.axes[a];
+    if (point.at[a] < axis.from || point.at[a] > axis.to)
+      throw InputError(place, "the source's " + axis.name + " lies outside the grid");
+    const double width =
+        has_layers ? static_cast<double>(so_far.absorb->cells) * (axis.to - axis.from) / static_cast<double>(axis.cells)
+                   : 0.0;
+    for (std::size_t side = 0; side < 2 && has_layers; ++side)
+      if (so_far.absorb->sides[a][side] &&
+          (side == 0 ? point.at[a] < axis.from + width : point.at[a] > axis.to - width))
+        throw InputError(place, "the source's " + axis.name + " lies in the pml along " + axis.name +
+                                    (side == 0 ? ".lower, which ends at " : ".upper, which begins at ") +
+                                    fmt::format("{:g}", side == 0 ? axis.from + width : axis.to - width));
+  }
 }
 
 /// [x, y] or {x: ..., y: ...}, which rows of shots can set.
-SourcePoint read_point(Value at, const GridText& grid) {
+SourcePoint read_point(Value at, const Case& so_far) {
+  const GridText& grid = *so_far.grid;
   SourcePoint point;
   if (at.is_map()) {
     for (std::size_t a = 0; a < grid.axes.size(); ++a) point.at[a] = at.at(grid.axes[a].name).number();
@@ -26,12 +43,13 @@ SourcePoint read_point(Value at, const GridText& grid) {
       at.fail(at.path() + " needs a number for each axis, " + std::to_string(grid.axes.size()));
     for (std::size_t a = 0; a < items.size(); ++a) point.at[a] = items[a].number();
   }
-  require_inside(grid, point, at.place());
+  require_inside(so_far, point, at.place());
   return point;
 }
 
-std::vector<SourcePoint> read_table(const Value& value, const std::string& path, const GridText& grid) {
+std::vector<SourcePoint> read_table(const Value& value, const std::string& path, const Case& so_far) {
   const Table table(path);
+  const GridText& grid = *so_far.grid;
   std::vector<SourcePoint> points(table.rows());
   for (std::size_t a = 0; a < grid.axes.size(); ++a) {
     const std::vector<double> column = table.numbers(grid.axes[a].name);
@@ -41,7 +59,7 @@ std::vector<SourcePoint> read_table(const Value& value, const std::string& path,
     const std::vector<double> factors = table.numbers("factor");
     for (std::size_t row = 0; row < points.size(); ++row) points[row].factor = factors[row];
   }
-  for (std::size_t row = 0; row < points.size(); ++row) require_inside(grid, points[row], table.place(row));
+  for (std::size_t row = 0; row < points.size(); ++row) require_inside(so_far, points[row], table.place(row));
   if (points.empty()) value.fail("'" + path + "' holds no sources");
   return points;
 }
@@ -85,10 +103,10 @@ std::vector<SourceText> read_sources(const Value& sources, const Case& so_far) {
     item.finish();
     if (at.has_value() == table.has_value()) item.fail(item.path() + " needs either at or table");
     if (at) {
-      source.points = {read_point(*at, *so_far.grid)};
+      source.points = {read_point(*at, so_far)};
     } else {
       source.file = resolve(table->text(), so_far.file);
-      source.points = read_table(*table, source.file, *so_far.grid);
+      source.points = read_table(*table, source.file, so_far);
     }
     for (SourcePoint& point : source.points) point.factor *= factor ? factor->number() : 1.0;
     all.push_back(std::move(source));

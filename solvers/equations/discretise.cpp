@@ -59,6 +59,16 @@ class Discretiser {
     }
   }
 
+  Expr flux_difference(Expr k, Expr u, int axis) const {
+    const std::vector<double> w = staggered_weights(s_.order);
+    const Expr flux = face_flux(k, u, axis);
+    Expr difference = u.graph().constant(0.0);
+    for (int m = static_cast<int>(w.size()); m >= 1; --m)
+      difference = difference + w[static_cast<std::size_t>(m - 1)] *
+                                    (shift(flux, along(axis, m - 1)) - shift(flux, along(axis, -m)));
+    return 1.0 / (spacing(axis) * spacing(axis)) * difference;
+  }
+
  private:
   double spacing(int axis) const { return s_.spacing[static_cast<std::size_t>(axis)]; }
 
@@ -102,15 +112,7 @@ class Discretiser {
 
   Expr divergence(Expr k, Expr u) const {
     Expr sum = u.graph().constant(0.0);
-    const std::vector<double> w = staggered_weights(s_.order);
-    for (int axis = 0; axis < s_.dimensions; ++axis) {
-      const Expr flux = face_flux(k, u, axis);
-      Expr difference = u.graph().constant(0.0);
-      for (int m = static_cast<int>(w.size()); m >= 1; --m)
-        difference = difference + w[static_cast<std::size_t>(m - 1)] *
-                                      (shift(flux, along(axis, m - 1)) - shift(flux, along(axis, -m)));
-      sum = sum + 1.0 / (spacing(axis) * spacing(axis)) * difference;
-    }
+    for (int axis = 0; axis < s_.dimensions; ++axis) sum = sum + flux_difference(k, u, axis);
     return sum;
   }
 
@@ -152,6 +154,10 @@ std::vector<double> central_weights(int derivative, int order) {
   for (std::size_t m = w.size() - 1; m >= 1; --m) all.push_back(derivative == 1 ? -w[m] : w[m]);
   all.insert(all.end(), w.begin(), w.end());
   return all;
+}
+
+Expr flux_difference(Expr k, Expr u, int axis, const Stencils& stencils) {
+  return Discretiser(stencils).flux_difference(k, u, axis);
 }
 
 std::vector<Expr> discretise(const std::vector<Expr>& roots, const Stencils& stencils) {

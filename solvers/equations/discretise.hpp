@@ -29,4 +29,7 @@ std::vector<double> central_weights(int derivative, int order);
 /// explodes.
 std::vector<Expr> discretise(const std::vector<Expr>& roots, const Stencils& stencils);
 
+/// The part of div(k*grad(u)) along one axis, discretised; k and u are.
+Expr flux_difference(Expr k, Expr u, int axis, const Stencils& stencils);
+
 }  // namespace hindsight

@@ -9,6 +9,7 @@
 
 #include "runtime/error.hpp"
 #include "solvers/equations/graph.hpp"
+#include "solvers/equations/matched_layer.hpp"
 #include "solvers/grid/boundary.hpp"
 #include "solvers/grid/point_stencils.hpp"
 
@@ -67,6 +68,8 @@ struct Model {
   std::vector<SourcePlace> places;
   /// Where they are is not part of the equations (SourcePoints).
   std::vector<PointSource> sources;
+  /// Layers that absorb, of equations of second order: what damps them then depends on parameters and coordinates.
+  std::vector<MatchedLayer> layers;
   std::vector<std::string> scalars;  ///< scalar parameters
   std::vector<std::string> series;   ///< time series
   std::vector<std::string> parameter_fields;

@@ -38,9 +38,9 @@ StateShape shape_of_fields(const Grid& grid, std::size_t fields) {
   return shape;
 }
 
-StateShape with_level_before(StateShape shape) {
-  const std::vector<StateArray> now = shape.arrays;
-  for (StateArray array : now) {
+StateShape with_level_before(StateShape shape, std::size_t fields) {
+  for (std::size_t f = 0; f < fields; ++f) {
+    StateArray array = shape.arrays[f];
     array.level = 1;
     shape.arrays.push_back(array);
   }

@@ -42,8 +42,8 @@ struct StateArray {
   std::int64_t doubles() const { return (count() * bytes_of(element) + 7) / 8; }
 };
 
-/// The arrays of a state. First come the model's fields, all of them doubles on the whole grid; where there are two
-/// levels, those of the other one follow, the same once more.
+/// The arrays of a state. First come the model's fields, all of them doubles on the whole grid, then arrays of the
+/// stepper's own; where there are two levels, the fields follow once more, those of the other one.
 struct StateShape {
   std::vector<StateArray> arrays;
   std::int64_t padded_doubles = 0;  ///< of each block, ghosts included
@@ -65,8 +65,8 @@ StateShape shape_of_fields(const Grid& grid, std::size_t fields);
 /// The same of any layout: `fields` arrays of doubles that follow each other at field_stride.
 StateShape shape_of_fields(std::int64_t fields, const Index3& cells, std::int64_t origin, std::int64_t stride_y,
                            std::int64_t stride_z, std::int64_t field_stride);
-/// The same shape with a level before. @param shape of one level.
-StateShape with_level_before(StateShape shape);
+/// The same shape with a level before, of the fields alone. @param shape of one level. @param fields the first arrays.
+StateShape with_level_before(StateShape shape, std::size_t fields);
 /// Adds an array on a box of the whole grid (global indices) behind the others, without ghosts: this rank's part of it.
 void add_array(StateShape& shape, Element element, const Box& box, const Grid& grid);
 

@@ -4,6 +4,25 @@
 
 namespace hindsight {
 
+namespace {
+
+/// What some boxes have in common with others.
+std::vector<Box> common(const std::vector<Box>& boxes, const std::vector<Box>& others) {
+  std::vector<Box> all;
+  for (const Box& one : boxes)
+    for (const Box& other : others) {
+      Box box = one;
+      for (std::size_t a = 0; a < 3; ++a) {
+        box.lo[a] = std::max(one.lo[a], other.lo[a]);
+        box.hi[a] = std::min(one.hi[a], other.hi[a]);
+      }
+      if (!box.is_empty()) all.push_back(box);
+    }
+  return all;
+}
+
+}  // namespace
+
 Box away_from_walls(const Grid& grid, const std::array<int, 3>& depth) {
   Box box = grid.interior();
   for (int axis = 0; axis < grid.dimensions(); ++axis) {
@@ -33,6 +52,13 @@ Pass::Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> group
     exchanges_.push_back({std::move(group), std::move(halo), std::move(cells)});
   }
   rest_ = shell(interior_, ready_);
+}
+
+void Pass::restrict_to(const std::vector<Box>& boxes) {
+  is_restricted_ = true;
+  ready_boxes_ = common({ready_}, boxes);
+  rest_ = common(rest_, boxes);
+  border_ = common(border_, boxes);
 }
 
 void Pass::start(const Tables& tables) {
@@ -68,9 +94,10 @@ void Pass::run(const Tables& tables, std::int64_t times, std::int64_t trail_step
 }
 
 void Pass::run(const Tables& tables) {
-  if (exchanges_.empty() && border_.empty()) return run(tables, 1, 0);
+  if (exchanges_.empty() && border_.empty() && !is_restricted_) return run(tables, 1, 0);
   start(tables);
-  tables.launch(kernel_, ready_);
+  if (!is_restricted_) tables.launch(kernel_, ready_);
+  for (const Box& box : ready_boxes_) tables.launch(kernel_, box);
   finish();
   for (const Box& box : rest_) tables.launch(kernel_, box);
   for (const Box& box : border_) tables.launch(border_kernel_, box);
@@ -88,6 +115,10 @@ WallGather::WallGather(const Grid& grid, const Kernel& ring, const Kernel& add, 
   }
   ring_ = shell(outer, grid.interior());
   edge_ = shell(grid.interior(), away_from_walls(grid, depth_));
+}
+
+void WallGather::restrict_to(const std::vector<Box>& boxes) {
+  ring_ = common(ring_, boxes);
 }
 
 void WallGather::run(const Tables& tables) const {

@@ -31,6 +31,8 @@ class Pass {
  public:
   /// Groups without depth are dropped. @param kernel an empty one only fills ghosts. Collective.
   Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> groups, BorderKernel border = {});
+  /// Kernels run in these cells alone from now on (boxes that may reach beyond the grid); ghosts stay as they are.
+  void restrict_to(const std::vector<Box>& boxes);
   /// Allocates nothing.
   void run(const Tables& tables);
   /// The same of a kernel that repeats and needs no ghosts (Launch::times).
@@ -54,6 +56,8 @@ class Pass {
   std::vector<Exchange> exchanges_;
   Box interior_, ready_;
   std::vector<Box> rest_, border_;
+  bool is_restricted_ = false;
+  std::vector<Box> ready_boxes_;  // in place of ready_, where it is
 };
 
 /// The part of a gather (derive.hpp) that walls add. Ghost cells feed interior cells through the wall rules; so the
@@ -69,6 +73,9 @@ class WallGather {
   /// with respect to wall values are wanted. @param depth of the ring on axes with walls.
   WallGather(const Grid& grid, const Kernel& ring, const Kernel& add, std::array<int, 3> depth,
              std::vector<Target> targets);
+  /// The ring's kernel runs in these cells alone from now on (boxes that may reach beyond the grid): in others it finds
+  /// nothing.
+  void restrict_to(const std::vector<Box>& boxes);
   void run(const Tables& tables) const;
 
  private:

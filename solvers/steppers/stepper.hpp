@@ -101,6 +101,10 @@ class Stepper {
   /// To be called after parameters have changed.
   virtual void parameters_changed(Tables& /*tables*/, bool /*tangent*/) {}
 
+  /// The first values of parameters are there: fixes what follows from these and stays as it is with all others. Once
+  /// prepared. @param state to work in. Collective.
+  virtual void values_given(Tables& /*tables*/, double* /*state*/) {}
+
   /// The longest stable step with the present parameters, about, of methods that all steps of one length are taken by;
   /// infinite: it is not known. Collective, the same on all ranks.
   virtual double largest_step(Tables& /*tables*/) { return std::numeric_limits<double>::infinity(); }

@@ -134,6 +134,7 @@ void DifferentiatedKernel::make_gather_pass(const KernelContext& context) {
     groups.push_back(gather_ghosts(symbols(request_.multiplier_arrays), &context.zero_walls));
   gather_pass_.emplace(context.grid, context.loaded(gather_.main), groups,
                        BorderKernel{context.loaded(gather_.border), ring});
+  if (context.gathered_in != nullptr) gather_pass_->restrict_to(*context.gathered_in);
 }
 
 void DifferentiatedKernel::make_wall_gather(const KernelContext& context) {
@@ -153,6 +154,7 @@ void DifferentiatedKernel::make_wall_gather(const KernelContext& context) {
   context.grid.communicator().together([&] { tables.allocate(missing); });
   wall_gather_.emplace(context.grid, context.loaded(gather_.ring), context.loaded(gather_.add),
                        ring_depth(model_, request_.expressions), targets);
+  if (context.gathered_in != nullptr) wall_gather_->restrict_to(*context.gathered_in);
 }
 
 }  // namespace hindsight

@@ -32,6 +32,7 @@ struct KernelContext {
   WallAdjoint* wall_adjoint;                         ///< null where no wall value is differentiated
   std::vector<std::size_t> knots;                    ///< of each active series
   const std::vector<Box>* around_sources = nullptr;  ///< cells around sources, where a request has some
+  const std::vector<Box>* gathered_in = nullptr;     ///< cells that gathers find something in; null: all
 };
 
 /// The kernels of one request. Arrays are bound in Tables by the names of the request: the state, its direction

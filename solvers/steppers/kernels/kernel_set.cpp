@@ -19,6 +19,8 @@ KernelSet::KernelSet(const Model& model, const Active& active, std::string prefi
 KernelSet::~KernelSet() = default;
 
 void KernelSet::add(KernelRequest request) {
+  if (request.multiplier_arrays.size() > zero_walls_.size())
+    zero_walls_ = plain_walls(request.multiplier_arrays.size(), WallRule::zero);
   kernels_.emplace_back(model_, active_, std::move(request));
 }
 
@@ -91,7 +93,8 @@ Kernel KernelSet::loaded(const KernelSpec& spec) const {
 }
 
 void KernelSet::prepare(const Grid& grid, Tables& tables, const std::vector<std::size_t>& knots, Libraries libraries,
-                        std::size_t longest, const std::vector<Box>* around_sources) {
+                        std::size_t longest, const std::vector<Box>* around_sources,
+                        const std::vector<Box>* gathered_in) {
   grid_ = &grid;
   compile(grid, libraries, longest);
   for (const Direction direction : directions)
@@ -104,7 +107,8 @@ void KernelSet::prepare(const Grid& grid, Tables& tables, const std::vector<std:
                               mirror_walls_,
                               wall_adjoint_.get(),
                               knots,
-                              around_sources};
+                              around_sources,
+                              gathered_in};
   for (DifferentiatedKernel& kernel : kernels_) kernel.prepare(context);
 }
 

@@ -35,9 +35,11 @@ class KernelSet {
   /// run that wants fewer.
   enum class Libraries { one, one_per_direction };
   /// Compiles and allocates. @param knots number of knots of each active series. @param longest of the kernels that
-  /// are compiled (KernelLibrary). @param around_sources PointSources::rows(); outlives it. Collective.
+  /// are compiled (KernelLibrary). @param around_sources PointSources::rows(); outlives it. @param gathered_in
+  /// local cells, the ghosts among them, that multipliers leave anything to gather in; null: all. Collective.
   void prepare(const Grid& grid, Tables& tables, const std::vector<std::size_t>& knots, Libraries libraries,
-               std::size_t longest = longest_compiled, const std::vector<Box>* around_sources = nullptr);
+               std::size_t longest = longest_compiled, const std::vector<Box>* around_sources = nullptr,
+               const std::vector<Box>* gathered_in = nullptr);
   std::vector<const KernelLibrary*> libraries() const;
 
   std::vector<DifferentiatedKernel>& kernels() { return kernels_; }

@@ -12,6 +12,7 @@
 #include "solvers/steppers/kernels/evaluation_time.hpp"
 #include "solvers/steppers/kernels/kernel_set.hpp"
 #include "solvers/steppers/leapfrog/leapfrog_kernels.hpp"
+#include "solvers/steppers/leapfrog/matched_layers.hpp"
 #include "solvers/steppers/reads.hpp"
 
 namespace hindsight {
@@ -35,9 +36,11 @@ struct Leapfrog::Parts {
   PointSources sources;
   LeapfrogKernels scheme;
   KernelSet kernels;
+  MatchedLayers layers;
   SeriesData series;
   std::vector<Kind> kinds;  // as in `both`
   bool time_dependent_walls, time_dependent;
+  int is_first;   // symbol of LeapfrogKernels::is_first()
   int h, length;  // symbols: of the step, as a factor and as a value; -1: nobody reads it
   LevelSymbols next, dot_next, lambda, lambda_next;
   KernelSpec frequency{"frequency", {}, {}};  // without outputs where it is not known
@@ -50,6 +53,7 @@ Leapfrog::Parts::Parts(const Model& model, const Active& active, Wants wants)
     : sources(model, active),
       scheme(model, active, sources),
       kernels(model, active, ""),
+      layers(model, active, scheme, {wants.adjoint, wants.tangent}),
       series(model, active),
       time_dependent_walls(depends_on_time(model, wall_values(model))),
       time_dependent(time_dependent_walls || depends_on_time(model, model.right_hand_sides) ||
@@ -77,6 +81,7 @@ Leapfrog::Parts::Parts(const Model& model, const Active& active, Wants wants)
     lambda_next.now.push_back(symbol(LeapfrogNames::lambda_next(field)));
     lambda_next.before.push_back(symbol(LeapfrogNames::lambda_next_before(field)));
   }
+  is_first = scheme.is_first().node().symbol;
   h = scheme.h().node().symbol;
   length = graph.scalar_index(step_length);
   if (const Expr squared = scheme.squared_frequency(); squared.is_valid()) {
@@ -100,7 +105,7 @@ bool Leapfrog::reverses_first_level() const {
 }
 
 std::array<int, 3> Leapfrog::halo() const {
-  return parts_->kernels.halo();
+  return deeper(parts_->kernels.halo(), parts_->layers.halo());
 }
 
 int Leapfrog::sums() const {
@@ -108,11 +113,15 @@ int Leapfrog::sums() const {
 }
 
 StateShape Leapfrog::state(const Grid& grid) const {
-  return with_level_before(shape_of_fields(grid, model_.fields.size()));
+  StateShape shape = shape_of_fields(grid, model_.fields.size());
+  parts_->layers.add_arrays(shape, grid);
+  return with_level_before(shape, model_.fields.size());
 }
 
 std::vector<Leapfrog::Described> Leapfrog::describe() const {
-  return parts_->kernels.describe();
+  std::vector<Described> all = parts_->kernels.describe();
+  for (const Described& layer : parts_->layers.describe()) all.push_back(layer);
+  return all;
 }
 
 std::string Leapfrog::describe_memory() const {
@@ -122,6 +131,7 @@ std::string Leapfrog::describe_memory() const {
 
 std::vector<const KernelLibrary*> Leapfrog::libraries() const {
   std::vector<const KernelLibrary*> all = parts_->kernels.libraries();
+  for (const KernelLibrary* library : parts_->layers.libraries()) all.push_back(library);
   all.push_back(&parts_->frequency_library);
   return all;
 }
@@ -136,6 +146,7 @@ void Leapfrog::prepare(const Grid& grid, Tables& tables, const std::vector<Serie
   p.sources.prepare(grid, tables, p.series, wants_.adjoint);
   p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction, longest_compiled,
                     &p.sources.rows());
+  p.layers.prepare(state(grid), tables, p.series.knots());
   if (p.frequency.outputs.empty()) return;
   grid.communicator().together([&] { tables.allocate({p.frequency_array}); });
   p.frequency_library = KernelLibrary({p.frequency}, boxes_of(grid.dimensions()), grid.communicator(), grid.machine());
@@ -165,12 +176,28 @@ double Leapfrog::largest_step(Tables& tables) {
   return *p.largest_step;
 }
 
-void Leapfrog::begin(Tables& tables, StepTime time, StateBlocks u) {
+void Leapfrog::values_given(Tables& tables, double* state) {
+  parts_->layers.find_speeds(tables, state);
+}
+
+void Leapfrog::begin(Tables& tables, StepTime, double* state) {
+  parts_->layers.clear_memories(tables.grid(), state);
+}
+
+void Leapfrog::begin_tangent(Tables& tables, StepTime, double*, double* direction) {
+  parts_->layers.clear_memories(tables.grid(), direction);
+}
+
+void Leapfrog::begin_step(Tables& tables, StepTime time, StateBlocks u) {
   Parts& p = *parts_;
   tables.scalar(p.h) = time.h;
+  tables.scalar(p.is_first) = time.index == 0 ? 1.0 : 0.0;
   if (p.length >= 0) tables.scalar(p.length) = time.h;
   if (p.time_dependent) p.kind(time).time.set(tables, p.series, time.t);
   tables.bind_state(p.kind(time).state, u);
+  if (!p.layers.are_any() || time.index > 0) return;
+  if (p.time_dependent) p.kinds.front().time.set(tables, p.series, time.t);
+  tables.bind_state(p.kinds.front().state, u);
 }
 
 void Leapfrog::set_sources(const SourcePoints& points) {
@@ -179,34 +206,41 @@ void Leapfrog::set_sources(const SourcePoints& points) {
 
 void Leapfrog::step(Tables& tables, StepTime time, StateBlocks u, double* next) {
   Parts& p = *parts_;
-  begin(tables, time, u);
+  begin_step(tables, time, u);
   tables.fill_noise(p.kernels.noise(Direction::forward), time.index);
   if (p.time_dependent_walls) p.kernels.evaluate_walls(tables);
   p.sources.fill(tables, p.series, time.t);
   tables.bind_state(p.next, next);
   p.kernel(time).run_value(tables);
+  p.layers.step(tables, u.now, next);
 }
 
 void Leapfrog::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const*) {
   Parts& p = *parts_;
-  begin(tables, time, u);
+  begin_step(tables, time, u);
   tables.fill_noise(p.kernels.noise(Direction::forward), time.index);
   if (p.time_dependent_walls) p.kernels.evaluate_walls(tables);
   if (next == nullptr) return p.kernel(time).fill_recorded_ghosts(tables);
   p.sources.fill(tables, p.series, time.t);
   tables.bind_state(p.next, next);
   p.kernel(time).run_recorded(tables);
+  p.layers.step(tables, u.now, next);
 }
 
 void Leapfrog::reverse(Tables& tables, StepTime time, StateBlocks u, double* const*, StateBlocks lambda,
                        StateBlocks lambda_next) {
   Parts& p = *parts_;
-  begin(tables, time, u);
+  begin_step(tables, time, u);
   tables.fill_noise(p.kernels.noise(Direction::reverse), time.index);
   if (!active_.series.empty()) p.kind(time).time.bind_knots(tables, p.series, time.t);
   tables.bind_state(p.lambda, lambda);
   tables.bind_state(p.lambda_next, lambda_next);
   p.kernels.run_gather(time.index == 0 ? 1 : 0, tables, p.kind(time).time.places());
+  if (p.layers.are_any()) {
+    EvaluationTime& of_layers = p.kinds.front().time;
+    if (!active_.series.empty() && time.index == 0) of_layers.bind_knots(tables, p.series, time.t);
+    p.layers.reverse(tables, u.now, lambda.now, lambda_next.now, of_layers.places());
+  }
   if (!p.sources.are_any() || active_.series.empty()) return;
   p.kernel(time).run_source_adjoint(tables);
   p.sources.add_adjoint(tables, p.series, time.t);
@@ -214,7 +248,7 @@ void Leapfrog::reverse(Tables& tables, StepTime time, StateBlocks u, double* con
 
 void Leapfrog::tangent(Tables& tables, StepTime time, StateBlocks u, double* const*, StateBlocks du, double* dnext) {
   Parts& p = *parts_;
-  begin(tables, time, u);
+  begin_step(tables, time, u);
   tables.fill_noise(p.kernels.noise(Direction::tangent), time.index);
   if (!active_.series.empty()) p.kind(time).time.set_directions(tables, p.series, time.t);
   tables.bind_state(p.kind(time).direction, du);
@@ -222,25 +256,32 @@ void Leapfrog::tangent(Tables& tables, StepTime time, StateBlocks u, double* con
   if (p.time_dependent_walls) p.kernels.evaluate_wall_tangents(tables);
   p.sources.fill_directions(tables, p.series, time.t);
   p.kernel(time).run_tangent(tables);
+  if (!p.layers.are_any()) return;
+  if (time.index == 0) tables.bind_state(p.kinds.front().direction, du);
+  p.layers.tangent(tables, u.now, du.now, dnext);
 }
 
 void Leapfrog::clear_sums() {
   parts_->kernels.clear_sums();
+  parts_->layers.clear_sums();
   parts_->sources.clear_sums();
 }
 
 void Leapfrog::save_sums(BlockWriter& to) const {
   parts_->kernels.save_sums(to);
+  parts_->layers.save_sums(to);
   parts_->sources.save_sums(to);
 }
 
 void Leapfrog::restore_sums(BlockReader& from) {
   parts_->kernels.restore_sums(from);
+  parts_->layers.restore_sums(from);
   parts_->sources.restore_sums(from);
 }
 
 void Leapfrog::add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const {
   parts_->kernels.add_sums(scalars, knots);
+  parts_->layers.add_sums(scalars, knots);
   parts_->sources.add_sums(knots);
 }
 

@@ -18,8 +18,9 @@
 
 namespace hindsight {
 
-/// A state is the fields and those before the last step; of the first state, their first derivatives. All steps are of
-/// one length. Scalars' sums come first, then two per kind of step and active series.
+/// A state is the fields and those before the last step; of the first state, their first derivatives; and the memories
+/// of layers that absorb (MatchedLayers). All steps are of one length. Scalars' sums come first, then two per kind of
+/// step and active series.
 class Leapfrog final : public Stepper {
  public:
   Leapfrog(const Model& model, const Active& active, Wants wants);
@@ -40,6 +41,9 @@ class Leapfrog final : public Stepper {
   void set_sources(const SourcePoints& points) override;
   void parameters_changed(Tables& tables, bool tangent) override;
   double largest_step(Tables& tables) override;
+  void values_given(Tables& tables, double* state) override;
+  void begin(Tables& tables, StepTime at, double* state) override;
+  void begin_tangent(Tables& tables, StepTime at, double* state, double* direction) override;
 
   void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
   /// Fills the ghosts of u as deep as its derivatives read them.
@@ -61,7 +65,7 @@ class Leapfrog final : public Stepper {
 
  private:
   struct Parts;
-  void begin(Tables& tables, StepTime time, StateBlocks u);
+  void begin_step(Tables& tables, StepTime time, StateBlocks u);
 
   const Model& model_;
   Active active_;

@@ -50,6 +50,12 @@ std::vector<Expr> LeapfrogKernels::after(LeapfrogStep which, const std::vector<E
   return next;
 }
 
+Expr LeapfrogKernels::share_in_any_step(std::size_t field) const {
+  const Expr squared = h_ * h_;
+  const Expr half = (0.5 * h_) * at_stage(model_, {model_.damping[field]}, text_of(LeapfrogStep::later))[0];
+  return where(is_first(), 0.5 * squared, squared / (1.0 - half));
+}
+
 KernelRequest LeapfrogKernels::request(LeapfrogStep which) const {
   KernelRequest request;
   const std::string end = which == LeapfrogStep::first ? "_first" : "";

@@ -35,6 +35,11 @@ class LeapfrogKernels {
   /// All sums.
   int sums() const { return first_sum(LeapfrogStep::first) + sums_each(); }
   Expr h() const { return h_; }
+  /// What the acceleration of a field is multiplied by in a step of either kind, in the names of later ones'
+  /// evaluation; is_first() tells which.
+  Expr share_in_any_step(std::size_t field) const;
+  /// A scalar: 1 in the step that a run begins with, else 0.
+  Expr is_first() const { return graph_.scalar("@is_first"); }
   /// At a cell, the square of the highest frequency of the equations there, were they everywhere as they are in the
   /// cell: the largest of -(symbol of A) over waves of one sign or alternating ones along each axis, for central
   /// differences those of the highest frequency. Invalid where it changes with the state or with time.
