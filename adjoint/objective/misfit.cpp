@@ -279,7 +279,7 @@ void Misfit::add_adjoint(const Moment& moment) {
       places_.push_back(cells[c].cell);
       for (std::size_t f = 0; f < amounts_.size(); ++f) amounts_[f].push_back(share * factor * partial[f]);
       for (std::size_t f = 0; f < amounts_before_.size(); ++f)
-        amounts_before_[f].push_back((1.0 - share) * factor * partial[f]);
+        amounts_before_[f].push_back((share - 1.0) * factor * partial[f]);  // negated (Stepper::reverse())
       for (std::size_t p = 0; p < scalar_rows_.size(); ++p)
         if (scalar_rows_[p].size() > 0) scalar_rows_[p].data()[cells[c].row] += factor * partial[lambda_.size() + p];
     }

@@ -166,6 +166,11 @@ void SimulatedSteps::turn(std::int64_t steps, const Buffer& last) {
 void SimulatedSteps::reverse_step(std::int64_t k, const StepRecord& record) {
   if (spans_ != nullptr)
     return stepper_.spans()->reverse(tables_, span(k), record.base.data(), lambda_.data(), lambda_next_.data());
+  if (states_.levels() > 1) {
+    lambda_next_.reset();
+    lambda_next_ = adjoints_.acquire_levels(stepper_.hands_on_adjoint(time_.step(k)) ? 1 : states_.levels());
+    if (!lambda_next_.has_before()) lambda_next_.set_before(lambda_);
+  }
   stepper_.reverse(tables_, time_.step(k), record.base.blocks(), states_.stages_of(record), lambda_.blocks(),
                    lambda_next_.blocks());
 }

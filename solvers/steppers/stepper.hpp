@@ -53,6 +53,9 @@ class Stepper {
   virtual int levels() const { return 1; }
   /// Whether reversing a step needs no more than the first level of the state that it starts from.
   virtual bool reverses_first_level() const { return false; }
+  /// Whether reversing this step, of states of two levels, leaves as adjoint of the level before what the adjoint of the
+  /// first one was, whose block it is then: reverse() does not write it.
+  virtual bool hands_on_adjoint(StepTime /*step*/) const { return false; }
   /// Ghost layers that its kernels read.
   virtual std::array<int, 3> halo() const { return {0, 0, 0}; }
   /// States that a record holds beside the state it starts from.
@@ -142,7 +145,8 @@ class Stepper {
 
   /// The adjoint of the recorded step. Reads `lambda`, of the new state (its ghosts are scratch), and writes all owned
   /// cells of all arrays of `lambda_next`, of the old one, which comes with values of no meaning; each level has a
-  /// block of its own. Adds to the sums.
+  /// block of its own, but see hands_on_adjoint(). Adds to the sums. Of the level before, adjoints are kept negated; not
+  /// so of the state that a run begins with, where that level is the first derivative.
   virtual void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
                        StateBlocks lambda_next) = 0;
   /// The tangent of the recorded step.

@@ -65,12 +65,10 @@ LayerKernels::Memories LayerKernels::memories_of(std::size_t t, const Profile& p
   const Expr flux = roots[0], second = roots[1];
   Memories m;
   for (int i = 0; i < 3; ++i) m.before[static_cast<std::size_t>(i)] = graph_.field(memory(t, i));
-  const Expr squared = p.d * p.d;
-  m.after[2] = p.keep * m.before[2] - (p.add * (squared * p.slope)) * flux;
-  m.after[1] = p.keep * m.before[1] +
-               p.add * (0.5 * (m.before[2] + m.after[2]) + (squared * second + (2.0 * (p.d * p.slope)) * flux));
-  m.after[0] =
-      p.keep * m.before[0] + p.add * (0.5 * (m.before[1] + m.after[1]) - ((2.0 * p.d) * second + p.slope * flux));
+  const Expr stretched = p.d * second, sloped = p.slope * flux;  // d S, d' F
+  m.after[2] = p.keep * m.before[2] - p.add * (p.d * (p.d * sloped));
+  m.after[1] = p.keep * m.before[1] + p.add * (0.5 * (m.before[2] + m.after[2]) + p.d * (stretched + 2.0 * sloped));
+  m.after[0] = p.keep * m.before[0] + p.add * (0.5 * (m.before[1] + m.after[1]) - (2.0 * stretched + sloped));
   return m;
 }
 
@@ -134,7 +132,7 @@ bool LayerKernels::has_active_factor(std::size_t t) const {
 KernelSpec LayerKernels::adjoint() const {
   KernelSpec kernel{"pml_reverse_" + name_, {}, {}};
   const Profile p = profile();
-  const Expr half_add = 0.5 * p.add, squared = p.d * p.d;
+  const Expr half_add = 0.5 * p.add;
   for (std::size_t t = 0; t < layer_.terms.size(); ++t) {
     const Memories m = memories_of(t, p);
     std::array<Expr, 3> after;
@@ -146,9 +144,9 @@ KernelSpec LayerKernels::adjoint() const {
                                      p.keep * third + half_add * second};
     for (int i = 0; i < 3; ++i)
       kernel.outputs.push_back({LeapfrogNames::lambda_next(memory(t, i)), before[static_cast<std::size_t>(i)]});
-    const Expr flux = (2.0 * (p.d * p.slope)) * second - (p.slope * first + (squared * p.slope) * third);
-    kernel.outputs.push_back({multiplier(t, Root::flux), p.add * flux});
-    kernel.outputs.push_back({multiplier(t, Root::second), p.add * (squared * second - (2.0 * p.d) * first)});
+    const Expr flux = p.d * (2.0 * second - p.d * third) - first;
+    kernel.outputs.push_back({multiplier(t, Root::flux), p.add * (p.slope * flux)});
+    kernel.outputs.push_back({multiplier(t, Root::second), p.add * (p.d * (p.d * second - 2.0 * first))});
     if (has_active_factor(t))
       kernel.outputs.push_back({multiplier(t, Root::factor), (0.5 * lambda) * (m.before[0] + m.after[0])});
   }

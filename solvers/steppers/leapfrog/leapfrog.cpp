@@ -104,6 +104,10 @@ bool Leapfrog::reverses_first_level() const {
   return !deepest({&gather.main, &gather.border, &gather.ring, &gather.add}, before).read;
 }
 
+bool Leapfrog::hands_on_adjoint(StepTime step) const {
+  return step.index > 0 && !parts_->scheme.is_damped();
+}
+
 std::array<int, 3> Leapfrog::halo() const {
   return deeper(parts_->kernels.halo(), parts_->layers.halo());
 }

@@ -50,6 +50,10 @@ std::vector<Expr> LeapfrogKernels::after(LeapfrogStep which, const std::vector<E
   return next;
 }
 
+bool LeapfrogKernels::is_damped() const {
+  return std::ranges::any_of(model_.damping, [](Expr damping) { return !damping.is_constant(0.0); });
+}
+
 Expr LeapfrogKernels::share_in_any_step(std::size_t field) const {
   const Expr squared = h_ * h_;
   const Expr half = (0.5 * h_) * at_stage(model_, {model_.damping[field]}, text_of(LeapfrogStep::later))[0];
@@ -87,10 +91,12 @@ KernelRequest LeapfrogKernels::request(LeapfrogStep which) const {
   using Outputs = std::vector<KernelSpec::Output>;
   request.epilogue.gather = [this](std::size_t f, Expr gather) {
     const std::string& field = model_.fields[f];
-    return Outputs{{LeapfrogNames::lambda_next(field), gather + graph_.field(LeapfrogNames::lambda_before(field))}};
+    return Outputs{{LeapfrogNames::lambda_next(field), gather - graph_.field(LeapfrogNames::lambda_before(field))}};
   };
-  request.epilogue.gather_before = [this](std::size_t f, Expr gather) {
-    return Outputs{{LeapfrogNames::lambda_next_before(model_.fields[f]), gather}};
+  request.epilogue.gather_before = [this, which](std::size_t f, Expr gather) {
+    const bool is_first = which == LeapfrogStep::first;
+    if (!is_first && !is_damped()) return Outputs{};
+    return Outputs{{LeapfrogNames::lambda_next_before(model_.fields[f]), is_first ? gather : -gather}};
   };
   request.epilogue.add = [this](std::size_t f, Expr ghost) {
     const std::string next = LeapfrogNames::lambda_next(model_.fields[f]);

@@ -35,6 +35,8 @@ class LeapfrogKernels {
   /// All sums.
   int sums() const { return first_sum(LeapfrogStep::first) + sums_each(); }
   Expr h() const { return h_; }
+  /// Whether anything damps any field.
+  bool is_damped() const;
   /// What the acceleration of a field is multiplied by in a step of either kind, in the names of later ones'
   /// evaluation; is_first() tells which.
   Expr share_in_any_step(std::size_t field) const;
