@@ -1,5 +1,7 @@
 // observe: what misfits' sensors would see of a case, as the tables that misfits read.
 #include <fmt/format.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <cmath>
 #include <filesystem>
@@ -15,10 +17,12 @@
 namespace hindsight {
 namespace {
 
-/// Normal numbers of a seed, the same on all machines (Box and Muller 1958).
+/// Normal numbers of a seed and a shot's name, the same on all machines (Box and Muller 1958), and whichever shots are
+/// observed beside it.
 class Noise {
  public:
-  Noise(std::uint64_t seed, std::uint64_t stream) : engine_(seed * 0x9e3779b97f4a7c15U + stream) {}
+  Noise(std::uint64_t seed, const std::string& shot)
+      : engine_(seed * 0x9e3779b97f4a7c15U + XXH64(shot.data(), shot.size(), 0)) {}
   double next() {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
     return radius * std::cos(2.0 * std::numbers::pi * uniform());
@@ -55,14 +59,14 @@ void require_tables(const Case& c, bool overwrite) {
 
 /// @returns the number of values.
 std::size_t write_tables(const Options& options, const ProblemText& problem, const Objective& objective,
-                         std::uint64_t shot) {
+                         const std::string& shot) {
   std::size_t count = 0;
+  Noise noise(options.seed, shot);
   auto term = objective.terms().end() - std::ranges::count_if(problem.objective, &TermText::is_misfit);
   for (const TermText& misfit : problem.objective) {
     if (!misfit.is_misfit()) continue;
     const std::span<const double> seen = (*term++)->observed();
     std::vector<double> values(seen.begin(), seen.end());
-    Noise noise(options.seed, shot);
     for (double& value : values)
       if (options.noise > 0.0) value += options.noise * noise.next();
     write_observations(misfit, values);
@@ -82,7 +86,10 @@ ExitCode observe_verb(const Options& options, const Communicator& comm) {
     experiments.use(i);
     experiments.simulation().run({});
     std::size_t count = 0;
-    comm.on_root([&] { count = write_tables(options, *problems[i], experiments.simulation().objective(), i); });
+    comm.on_root([&] {
+      count = write_tables(options, *problems[i], experiments.simulation().objective(),
+                           c.shots.empty() ? "" : c.shots[i].name);
+    });
     say(options, comm, fmt::format("{}{} values\n", c.shots.empty() ? "" : "shot " + c.shots[i].name + ": ", count));
   }
   return ExitCode::done;

@@ -195,8 +195,9 @@ void Discretisation::prepare(const std::vector<double*>& knot_sums) {
 
 std::string Discretisation::instability() const {
   const double most = stepper_->largest_step(*tables_);
-  if (!(spec_.step > 1.01 * most)) return "";  // what is stable is known about
-  return fmt::format("a step of {:.6g} is unstable: the longest stable one is {:.4g} (time.step)", spec_.step, most);
+  const double step = std::isfinite(most) ? time_->step(0).h : 0.0;
+  if (!(step > 1.01 * most)) return "";  // what is stable is known about
+  return fmt::format("a step of {:.6g} is unstable: the longest stable one is {:.4g} (time.step)", step, most);
 }
 
 void Discretisation::set_series(std::size_t series, const std::vector<double>& values) {

@@ -115,6 +115,22 @@ class ProblemReader {
     }
   }
 
+  /// Whether a condition or a comparison in an expression reads a field.
+  bool decides_by(Expr e, int symbol) const {
+    const auto reads = [&](NodeId id) {
+      return std::ranges::any_of(reachable({Expr(&graph_, id)}), [&](NodeId leaf) {
+        return graph_[leaf].op == Op::field && graph_[leaf].symbol == symbol;
+      });
+    };
+    return std::ranges::any_of(reachable({e}), [&](NodeId id) {
+      const Node& node = graph_[id];
+      const bool compares = node.op == Op::less || node.op == Op::less_equal || node.op == Op::equal ||
+                            node.op == Op::sign || node.op == Op::minimum || node.op == Op::maximum ||
+                            node.op == Op::absolute;
+      return (compares && reads(id)) || (node.op == Op::where && reads(node.args[0]));
+    });
+  }
+
   /// The next field's: what damps is taken out of it.
   void read_second_order(const EquationText& equation) {
     Model& model = spec_.model;
@@ -132,7 +148,8 @@ class ProblemReader {
     if (reads_rate(whole)) {
       const Reach rates = reach({whole})[static_cast<std::size_t>(symbol)];
       damping = adjoint({whole}, {graph_.constant(1.0)}, {rate}, {}).fields[0];
-      if (rates.depth != std::array<int, 3>{0, 0, 0} || reads_rate(damping) || reads_neighbours(damping))
+      if (rates.depth != std::array<int, 3>{0, 0, 0} || reads_rate(damping) || reads_neighbours(damping) ||
+          decides_by(whole, symbol))
         throw InputError(text.place, rate + " may damp " + equation.name() +
                                          ": a factor of parameters, fields and coordinates in the cell itself times " +
                                          rate + ", which is not what this is");
@@ -551,6 +568,7 @@ class ProblemReader {
     quantity.place.column += static_cast<int>(open) + 1;
     for (const EquationText& e : problem_.equations)
       for (std::size_t at; (at = quantity.text.find("dt(" + e.field + ")")) != std::string::npos;) {
+        require_rate_is_known(e, until);
         if (e.is_constraint)
           throw InputError(until.place, "time.until: '" + e.field + "' has a constraint, " + e.name() + ", and no dt(" +
                                             e.field + ")");
@@ -558,6 +576,19 @@ class ProblemReader {
       }
     stop.quantity = expression(quantity, full_scope());
     spec_.until = stop;
+  }
+
+  /// Where the equation alone, as it is written, says what the rate is.
+  void require_rate_is_known(const EquationText& e, const Text& until) const {
+    const std::string rate = "time.until: dt(" + e.field + ")";
+    if (e.is_second_order)
+      throw InputError(until.place, rate + " is for equations of first order, and this is " + e.name() +
+                                        "; a condition on the state itself tells when waves are gone");
+    const bool has_sources = std::ranges::find(problem_.sources, e.field, &SourceText::to) != problem_.sources.end();
+    if (has_sources || problem_.absorb)
+      throw InputError(until.place, rate + " stands for the right-hand side of its equation, without what " +
+                                        (has_sources ? "sources add" : "absorb adds") +
+                                        "; a condition on the state will do");
   }
 
   /// The rate that an equation gives its field, as one expression.

@@ -35,6 +35,8 @@ class Dependence {
     const auto f = static_cast<std::size_t>(found - spec_.model.fields.begin());
     if (is_new) {
       look_at(spec_.model.right_hand_sides[f]);
+      for (const PointSource& source : spec_.model.sources)
+        if (source.field == f) scalars_.insert(spec_.model.series[source.series]);
       if (!is_unknown(Unknown::Kind::initial, name)) look_at(spec_.initial[f]);
       if (spec_.model.is_second_order) {
         look_at(spec_.model.damping[f]);

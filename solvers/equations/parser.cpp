@@ -291,8 +291,8 @@ class Parser {
     take();  // (
     const Token field = take();
     if (!contains(scope_.rates, field.text))
-      fail(field,
-           "dt(...) takes the name of a state" + did_you_mean(field.text, scope_.rates) + ": " + join(scope_.rates));
+      fail(field, "dt(...) takes the state whose equation this is" + did_you_mean(field.text, scope_.rates) + ": " +
+                      join(scope_.rates));
     expect(")", "to close " + token.text);
     return graph_.field(Model::rate(field.text));
   }

@@ -208,7 +208,7 @@ TEST(Leapfrog, RefusesWhatItCannotTake) {
   }
   std::string other = space;
   other.replace(other.find("k*dt(v)"), 7, "k*dt(u)");
-  has(refusal(other + time_of(0.05, 0.8)), "dt(...) takes the name of a state");
+  has(refusal(other + time_of(0.05, 0.8)), "dt(...) takes the state whose equation this is");
 }
 
 /// The bound is that of the highest frequency that differences know: a little below it a run stays bounded.

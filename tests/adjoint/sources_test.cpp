@@ -20,7 +20,8 @@ std::string written(const std::string& name, const std::string& text) {
 }
 
 /// Two fields, several sources of one signal, one of another, with values at points that lie across ranks.
-std::string plane(const std::string& order, const std::string& time, const std::string& weights) {
+std::string plane(const std::string& order, const std::string& time, const std::string& weights,
+                  const std::string& damping = "0.3") {
   const bool is_wave = order == "dtt";
   const std::string table = written("table.csv", "x,y,factor\n0.31,0.52,1.5\n0.33,0.61,-0.5\n0.99,0.02,0.7\n");
   const std::string data = written("data.csv",
@@ -39,7 +40,7 @@ std::string plane(const std::string& order, const std::string& time, const std::
       "objective: [{{misfit: {{of: u, data: {4}, noise: sd, weights: {3}}}}}, {{misfit: {{of: \"u*v + a\", data: "
       "{4}}}}}]\n"
       "unknowns: {{a: {{}}, c: {{}}, q: {{}}, r: {{}}, initial(u): {{}}}}\ntime: {{to: 0.5, {5}}}\n",
-      order, is_wave ? " - 0.3*dt(v)" : "", table, weights, data, time);
+      order, is_wave ? " - " + damping + "*dt(v)" : "", table, weights, data, time);
 }
 
 const std::vector<std::array<std::string, 2>> ways{{"dtt", "method: leapfrog, step: 0.03"},
@@ -53,6 +54,42 @@ TEST(Sources, HaveExactGradients) {
       Session session(test::text_case(plane(order, time, weights)), test::world(), Sensitivities::adjoint_and_tangent);
       test::expect_right_gradient(session, 1e-2, 1e-12);
     }
+}
+
+/// What damps divides what sources add, so that derivatives by it read them.
+TEST(Sources, HaveExactGradientsBesideWhatDamps) {
+  for (const std::string damping : {"a", "c^2", "(u^2 + a*v^2)"}) {
+    SCOPED_TRACE(damping);
+    const std::string text = plane("dtt", "method: leapfrog, step: 0.03", "sinc", damping);
+    Session session(test::text_case(text), test::world(), Sensitivities::adjoint_and_tangent);
+    test::expect_right_gradient(session, 1e-2, 1e-12);
+    Session serial(test::text_case(text + "checkpoints: {host: 5 slots}\n"), test::self(), Sensitivities::adjoint);
+    test::expect_same_bits(session, session.gradient({}), serial.gradient({}));
+  }
+}
+
+/// Shots with sources at other places, of two states whose sources lie beside each other.
+TEST(Sources, LeaveNothingToTheNextShot) {
+  const auto objective = [](const std::string& shots) {
+    Session session(
+        test::text_case(
+            "case: two\ngrid: {x: {cells: 12, to: 1, boundary: {value: 0}}, y: {cells: 10, to: 1, boundary: "
+            "{slope: 0}}}\nparameters: {q: {series: {times: [0, 1], values: [1, -2]}}}\n"
+            "state: {u: {initial: 0}, v: {initial: 0}}\n"
+            "equations: {dtt(u): \"lap(u) + v\", dtt(v): \"lap(v) - u\"}\n"
+            "sources: [{to: u, signal: q, at: {x: 0.3, y: 0.5}}, {to: v, signal: q, at: {x: 0.7, y: 0.5}}]\n"
+            "shots: [" +
+            shots +
+            "]\ntime: {method: leapfrog, step: 0.02, to: 1}\n"
+            "objective: [{final: \"u^2 + v^2\"}]\nunknowns: {q: {}}\n"),
+        test::self(), Sensitivities::adjoint);
+    return session.gradient({}).objective;
+  };
+  const std::string a = "{shot: a, sources.0.at.x: 0.3, sources.1.at.x: 0.7}",
+                    b = "{shot: b, sources.0.at.x: 0.7, sources.1.at.x: 0.2}",
+                    c = "{shot: c, sources.0.at.x: 0.45, sources.1.at.x: 0.9}";
+  const double apart = objective(a) + objective(b) + objective(c);
+  EXPECT_NEAR(objective(a + ", " + b + ", " + c), apart, 1e-14 * apart);
 }
 
 TEST(Sources, HaveTheSameBitsOnEverySchedule) {

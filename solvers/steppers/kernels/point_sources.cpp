@@ -34,6 +34,7 @@ std::vector<Expr> PointSources::added_to(const std::vector<Expr>& right_hand_sid
 
 void PointSources::prepare(const Grid& grid, Tables& tables, const SeriesData& series, bool with_adjoint) {
   grid_ = &grid;
+  tables_ = &tables;
   if (!are_any()) return;
   grid.communicator().together([&] {
     for (const std::vector<int>* symbols : {&symbols_, &direction_symbols_, &bar_symbols_}) tables.allocate(*symbols);
@@ -52,6 +53,15 @@ MirrorSigns PointSources::mirrors_of(std::size_t field) const {
     for (std::size_t side = 0; side < 2; ++side)
       if (model_.walls[field][a][side].rule == WallRule::value) signs[a][side] = -1.0;
   return signs;
+}
+
+/// Numbers of sources that are no longer there would be read around others.
+void PointSources::clear_rows() {
+  for (const Row& row : rows_)
+    for (const std::vector<int>* symbols : {&symbols_, &direction_symbols_})
+      grid_->operations().zero(row.box.extent(), grid_->block(row.box, tables_->field((*symbols)[row.array])));
+  rows_.clear();
+  boxes_.clear();
 }
 
 void PointSources::set_points(const SourcePoints& points) {
@@ -76,8 +86,7 @@ void PointSources::set_points(const SourcePoints& points) {
         by_row[{array_of_[s], k, j}][i].push_back({s, 0, points[s][p].factor * cell.weight / grid_->cell_volume()});
       }
   }
-  rows_.clear();
-  boxes_.clear();
+  clear_rows();
   for (auto& [place, cells] : by_row) {
     Row row{place.array, {{0, place.j, place.k}, {0, place.j + 1, place.k + 1}}, 0, {}};
     row.box.lo[0] = cells.begin()->first;

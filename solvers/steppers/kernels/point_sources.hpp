@@ -38,7 +38,7 @@ class PointSources {
   /// The arrays, one per field that has sources.
   const std::vector<std::string>& arrays() const { return arrays_; }
 
-  /// Allocates. @param walls are those of the model. Collective.
+  /// Allocates. Collective.
   void prepare(const Grid& grid, Tables& tables, const SeriesData& series, bool with_adjoint);
   /// Takes where they are. Collective.
   void set_points(const SourcePoints& points);
@@ -74,6 +74,7 @@ class PointSources {
   };
   MirrorSigns mirrors_of(std::size_t field) const;
   void fill(Tables& tables, const std::vector<Series>& all, bool are_directions, double t);
+  void clear_rows();
   double* cells(Tables& tables, int symbol, const Row& row) const;
 
   const Model& model_;
@@ -83,6 +84,7 @@ class PointSources {
   std::vector<std::ptrdiff_t> active_of_;  // of each source, its series among the active ones; or -1
   std::vector<int> symbols_, direction_symbols_, bar_symbols_;  // of arrays
   const Grid* grid_ = nullptr;
+  Tables* tables_ = nullptr;
   std::vector<Row> rows_;
   std::vector<Box> boxes_;
   std::vector<double> at_work_;

@@ -239,6 +239,7 @@ void Leapfrog::reverse(Tables& tables, StepTime time, StateBlocks u, double* con
   if (!active_.series.empty()) p.kind(time).time.bind_knots(tables, p.series, time.t);
   tables.bind_state(p.lambda, lambda);
   tables.bind_state(p.lambda_next, lambda_next);
+  if (p.scheme.differentiates_by_sources()) p.sources.fill(tables, p.series, time.t);
   p.kernels.run_gather(time.index == 0 ? 1 : 0, tables, p.kind(time).time.places());
   if (p.layers.are_any()) {
     EvaluationTime& of_layers = p.kinds.front().time;
@@ -258,6 +259,7 @@ void Leapfrog::tangent(Tables& tables, StepTime time, StateBlocks u, double* con
   tables.bind_state(p.kind(time).direction, du);
   tables.bind_state(p.dot_next, dnext);
   if (p.time_dependent_walls) p.kernels.evaluate_wall_tangents(tables);
+  if (p.scheme.differentiates_by_sources()) p.sources.fill(tables, p.series, time.t);
   p.sources.fill_directions(tables, p.series, time.t);
   p.kernel(time).run_tangent(tables);
   if (!p.layers.are_any()) return;

@@ -1,6 +1,8 @@
 #include "solvers/steppers/leapfrog/leapfrog_kernels.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "solvers/steppers/kernels/evaluation_time.hpp"
 #include "solvers/steppers/reads.hpp"
@@ -12,12 +14,28 @@ std::string text_of(LeapfrogStep which) {
   return std::to_string(static_cast<int>(which));
 }
 
-/// (-1)^(the sum of an offset's components along some axes, given by bits).
-double sign(const Offset& offset, unsigned axes) {
-  int sum = 0;
-  for (std::size_t a = 0; a < 3; ++a)
-    if (((axes >> a) & 1U) != 0) sum += offset[a];
-  return sum % 2 == 0 ? 1.0 : -1.0;
+/// Of waves that are looked at, the phase from a cell to the next: along each axis one of these. Central differences
+/// have their highest frequency at pi, those of a difference of a difference before.
+constexpr std::array phases{0.0, 0.5 * std::numbers::pi, 2.0 / 3.0 * std::numbers::pi, std::numbers::pi};
+
+/// The cosine of a wave's phase at an offset. @param wave its place among all, by digits.
+double cosine(const Offset& offset, std::size_t wave, int dimensions) {
+  double phase = 0.0;
+  for (int a = 0; a < dimensions; ++a, wave /= phases.size())
+    phase += phases[wave % phases.size()] * offset[static_cast<std::size_t>(a)];
+  return std::cos(phase);
+}
+
+/// Of an expression: the field symbols that it reads, and where.
+std::vector<Node> reads_of(Expr e, const std::vector<std::string>& fields) {
+  std::vector<Node> all;
+  for (const NodeId id : reachable({e})) {
+    const Node& node = e.graph()[id];
+    if (node.op == Op::field &&
+        std::ranges::find(fields, e.graph().fields()[static_cast<std::size_t>(node.symbol)]) != fields.end())
+      all.push_back(node);
+  }
+  return all;
 }
 
 }  // namespace
@@ -54,6 +72,23 @@ bool LeapfrogKernels::is_damped() const {
   return std::ranges::any_of(model_.damping, [](Expr damping) { return !damping.is_constant(0.0); });
 }
 
+bool LeapfrogKernels::differentiates_by_sources() const {
+  const auto is_among = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  const auto is_differentiated = [&](NodeId id) {
+    const Node& node = graph_[id];
+    if (node.op == Op::scalar) {
+      const std::string& name = graph_.scalars()[static_cast<std::size_t>(node.symbol)];
+      return is_among(active_.scalars, name) || is_among(active_.series, name);
+    }
+    if (node.op != Op::field) return false;
+    const std::string& name = graph_.fields()[static_cast<std::size_t>(node.symbol)];
+    return is_among(active_.parameter_fields, name) || is_among(model_.fields, name);
+  };
+  return sources_.are_any() && std::ranges::any_of(reachable(model_.damping), is_differentiated);
+}
+
 Expr LeapfrogKernels::share_in_any_step(std::size_t field) const {
   const Expr squared = h_ * h_;
   const Expr half = (0.5 * h_) * at_stage(model_, {model_.damping[field]}, text_of(LeapfrogStep::later))[0];
@@ -70,6 +105,7 @@ KernelRequest LeapfrogKernels::request(LeapfrogStep which) const {
   if (sources_.are_any()) {
     request.at_sources = after(which, sources_.added_to(model_.right_hand_sides));
     request.source_arrays = sources_.arrays();
+    if (differentiates_by_sources()) request.expressions = request.at_sources;
   }
   for (const std::string& field : model_.fields) {
     request.states.push_back(StageNames::stage(field, request.stage));
@@ -107,21 +143,11 @@ KernelRequest LeapfrogKernels::request(LeapfrogStep which) const {
 
 Expr LeapfrogKernels::squared_frequency() const {
   const std::vector<Expr>& forces = model_.right_hand_sides;
-  const std::string one = "@one";
   Expr highest = graph_.constant(0.0);
-  Partials partials(forces);
   for (std::size_t f = 0; f < forces.size(); ++f) {
-    std::vector<std::pair<Offset, Expr>> entries;
-    for (const NodeId id : reachable({forces[f]})) {
-      const Node node = graph_[id];
-      if (node.op != Op::field || node.symbol != graph_.field_index(model_.fields[f])) continue;
-      entries.emplace_back(node.offset, partials.with_respect_to(model_.fields[f], node.offset, one)[f]);
-    }
-    for (unsigned axes = 0; axes < 1U << static_cast<unsigned>(model_.dimensions); ++axes) {
-      Expr symbol = graph_.constant(0.0);
-      for (const auto& [offset, entry] : entries) symbol = symbol - sign(offset, axes) * entry;
-      highest = max(highest, symbol);
-    }
+    highest = max(highest, highest_of(f));
+    const Expr driven = max(model_.damping[f], graph_.constant(0.0));  // (1 - h B/2) stays positive
+    highest = max(highest, driven * driven);
   }
   const auto reads_state = [&](NodeId id) {
     const Node& node = graph_[id];
@@ -130,6 +156,32 @@ Expr LeapfrogKernels::squared_frequency() const {
   };
   const bool changes = std::ranges::any_of(reachable({highest}), reads_state) || depends_on_time(model_, {highest});
   return changes ? Expr() : highest;
+}
+
+/// Of one equation; other fields add what they are read by in the cell itself (Gershgorin).
+Expr LeapfrogKernels::highest_of(std::size_t f) const {
+  const Expr force = model_.right_hand_sides[f];
+  Partials partials({force});
+  std::vector<std::pair<Offset, Expr>> entries;
+  Expr others = graph_.constant(0.0);
+  for (const Node& node : reads_of(force, model_.fields)) {
+    const std::string name = graph_.fields()[static_cast<std::size_t>(node.symbol)];  // the graph's may move
+    const Expr entry = partials.with_respect_to(name, node.offset, "@one")[0];
+    if (name == model_.fields[f]) {
+      entries.emplace_back(node.offset, entry);
+    } else if (node.offset == Offset{0, 0, 0}) {
+      others = others + abs(entry);
+    }
+  }
+  std::size_t waves = 1;
+  for (int a = 0; a < model_.dimensions; ++a) waves *= phases.size();
+  Expr highest = graph_.constant(0.0);
+  for (std::size_t wave = 0; wave < waves; ++wave) {
+    Expr symbol = others;
+    for (const auto& [offset, entry] : entries) symbol = symbol - cosine(offset, wave, model_.dimensions) * entry;
+    highest = max(highest, symbol);
+  }
+  return highest;
 }
 
 }  // namespace hindsight

@@ -37,18 +37,22 @@ class LeapfrogKernels {
   Expr h() const { return h_; }
   /// Whether anything damps any field.
   bool is_damped() const;
+  /// Whether derivatives of a step read its sources: of what damps, by which they are divided.
+  bool differentiates_by_sources() const;
   /// What the acceleration of a field is multiplied by in a step of either kind, in the names of later ones'
   /// evaluation; is_first() tells which.
   Expr share_in_any_step(std::size_t field) const;
   /// A scalar: 1 in the step that a run begins with, else 0.
   Expr is_first() const { return graph_.scalar("@is_first"); }
   /// At a cell, the square of the highest frequency of the equations there, were they everywhere as they are in the
-  /// cell: the largest of -(symbol of A) over waves of one sign or alternating ones along each axis, for central
-  /// differences those of the highest frequency. Invalid where it changes with the state or with time.
+  /// cell: the largest of -(symbol of A) over some waves, those of the shortest wave length among them; or of what
+  /// drives a field by its rate. Fields that are coupled through their neighbours may have a higher one. Invalid where
+  /// it changes with the state or with time.
   Expr squared_frequency() const;
 
  private:
   int sums_each() const;
+  Expr highest_of(std::size_t field) const;
   /// The fields after a step, in the names of its evaluation.
   std::vector<Expr> after(LeapfrogStep which, const std::vector<Expr>& right_hand_sides) const;
 
