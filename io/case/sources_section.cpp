@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "io/case/csv.hpp"
@@ -11,7 +13,8 @@ namespace {
 void require_inside(const GridText& grid, const SourcePoint& point, const SourcePlace& place) {
   for (std::size_t a = 0; a < grid.axes.size(); ++a)
     if (point.at[a] < grid.axes[a].from || point.at[a] > grid.axes[a].to)
-      throw InputError(place, "the source's " + grid.axes[a].name + " lies outside the grid");
+      throw InputError(place, fmt::format("the source's {} lies outside the grid: {} is not between {} and {}",
+                                          grid.axes[a].name, point.at[a], grid.axes[a].from, grid.axes[a].to));
 }
 
 /// [x, y] or {x: ..., y: ...}, which rows of shots can set.
@@ -57,16 +60,11 @@ void require_signal(const Value& signal, const std::string& name, const Case& so
                 (series.empty() ? "; there are none: {series: FILE}" : "; series: " + join(series)));
   const double slack = 1e-9 * (so_far.time.to - so_far.time.from);
   if (found->times.front() > so_far.time.from + slack || found->times.back() < so_far.time.to - slack)
-    signal.fail("the signal '" + name + "' is shorter than the run: it goes from " +
-                std::to_string(found->times.front()) + " to " + std::to_string(found->times.back()));
+    signal.fail(fmt::format("the signal '{}' is shorter than the run: it goes from {} to {}, and the run from {} to {}",
+                            name, found->times.front(), found->times.back(), so_far.time.from, so_far.time.to));
 }
 
 }  // namespace
-
-PointWeights read_point_weights(Value& from) {
-  const auto weights = from.find("weights");
-  return weights && weights->one_of({"linear", "sinc"}) == "sinc" ? PointWeights::sinc : PointWeights::linear;
-}
 
 std::vector<SourceText> read_sources(const Value& sources, const Case& so_far) {
   std::vector<SourceText> all;
@@ -80,7 +78,7 @@ std::vector<SourceText> read_sources(const Value& sources, const Case& so_far) {
     const Value signal = item.at("signal");
     source.signal = signal.text();
     require_signal(signal, source.signal, so_far);
-    source.weights = read_point_weights(item);
+    source.weights = read_point_weights(item, so_far.grid);
     const auto at = item.find("at"), table = item.find("table"), factor = item.find("factor");
     item.finish();
     if (at.has_value() == table.has_value()) item.fail(item.path() + " needs either at or table");

@@ -2,35 +2,15 @@
 // starts: ranks
 #include <cmath>
 
-#include "tests/program/resumed_run.hpp"
+#include "tests/program/observed_wave.hpp"
 
 namespace hindsight {
 namespace {
 
 using namespace test;
 
-class Observe : public Resume {
+class Observe : public ObservedWave {
  protected:
-  /// A wave from shots at two places, heard by three receivers in traces and by a sensor in rows.
-  static void write_wave() {
-    write_text("wave.yaml", R"yaml(
-case: wave
-grid: {x: {cells: 24, to: 1, boundary: {value: 0}}, y: {cells: 20, to: 1, boundary: {slope: 0}}, order: 4}
-parameters: {c: {value: 0.8}, q: {series: {times: [0, 0.1, 0.2, 9], values: [0, 1, 0, 0]}}}
-state: {u: {initial: 0}}
-equations: {dtt(u): "c^2*lap(u)"}
-sources: [{to: u, signal: q, at: {x: 0.3, y: 0.4}, weights: sinc}]
-time: {method: leapfrog, step: 0.017, to: 0.85}
-shots: [{shot: left}, {shot: right, sources.0.at.x: 0.7}]
-objective:
-  - misfit: {of: u, at: receivers.csv, every: 0.05, data: "{shot}.h5", noise: 0.01, weights: sinc}
-  - misfit: {of: "10*u", data: "{shot}.csv", noise: sd}
-unknowns: {c: {}}
-)yaml");
-    write_text("receivers.csv", "x,y\n0.21,0.5\n0.5,0.52\n0.8,0.03\n");
-    for (const char* const shot : {"left.csv", "right.csv"})
-      write_text(shot, "time,x,y,sd\n0.33,0.5,0.5,0.1\n0.51,0.61,0.2,0.2\n");
-  }
   double objective(const std::string& arguments) {
     EXPECT_EQ(run("run wave.yaml --overwrite --out run " + arguments), 0) << output();
     return json("run/result.json")["objective"].get<double>();
