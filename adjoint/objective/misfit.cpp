@@ -90,6 +90,8 @@ void Misfit::make_filter() {
   const std::optional<FilterSpec>& spec = other_ ? other_ : spec_.filter;
   filter_.reset();
   if (const auto traces = traces_in(all()); spec && traces) filter_.emplace(*spec, *traces);
+  for (CountedVector<double>* of_all : {&residuals_, &slopes_})
+    of_all->resize(filter_ || spec_.may_be_filtered ? all().size() : 0);
   is_compared_ = false;
 }
 
@@ -121,8 +123,6 @@ void Misfit::locate_all() {
     seen->values.assign(count, 0.0);
     seen->rows.assign(static_cast<std::size_t>(splits) * static_cast<std::size_t>(stencils_.slots()), 0.0);
   }
-  for (CountedVector<double>* of_all : {&residuals_, &slopes_})
-    of_all->resize(spec_.filter || spec_.may_be_filtered ? count : 0);
   make_filter();
   std::size_t most = 0;  // cells of the observations of one time
   for (std::size_t i = 0, cells = 0; i < count; ++i) {

@@ -59,7 +59,7 @@ TEST(Misfits, HaveExactGradients) {
     SCOPED_TRACE(time);
     Session session(test::text_case(plane(order, time, two_misfits())), test::world(),
                     Sensitivities::adjoint_and_tangent);
-    test::expect_right_gradient(session, 1e-2, 1e-13);
+    test::expect_right_gradient(session, 1e-2, 1e-12);
   }
 }
 

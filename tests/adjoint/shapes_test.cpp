@@ -133,7 +133,7 @@ TEST(Shapes, AreRefusedWhereTheyCannotBe) {
   has(refusal("shape: {box: [0.3]}"), "needs one number, or one for each axis, 2");
   has(refusal("shape: {box: 0}"), "must be positive along one axis at least");
   has(refusal("shape: {box: [0.1, -1]}"), "cannot be negative");
-  has(refusal("shape: {boxes: 1}"), "did you mean 'box'");
+  has(refusal("shape: {boxes: 1}"), "unknown key 'boxes'");
   has(refusal("shape: {box: 0.1, gaussian: 0.1}"), "needs either box or gaussian");
   has(refusal("shape: {box: 0.1}, weights: sinc"), "excludes weights");
 }

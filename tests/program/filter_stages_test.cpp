@@ -25,7 +25,7 @@ class FilterStages : public ObservedWave {
     return json("there/result.json")["objective"].get<double>();
   }
   std::string refusal(const std::string& filter) {
-    write_wave("", "inversion: {stages: [{filter: " + filter + "}]}\n");
+    write_page("", "inversion: {stages: [{filter: " + filter + "}]}\n");
     EXPECT_EQ(run("invert wave.yaml --out refused"), 2) << output();
     EXPECT_NE(output().find("wave.yaml:14:"), std::string::npos) << output();
     return output();

@@ -32,6 +32,49 @@ TEST_F(Observe, WritesWhatMisfitsRead) {
   EXPECT_NE(contents("left.csv"), once);
 }
 
+/// Rows in HDF5 are those of text; other columns of both stay as they are.
+TEST_F(Observe, ReadsAndWritesRowsOfBothFormats) {
+  write_wave();
+  const std::string alone = "--shot left --set 'objective=[{misfit: {of: u, data: rows, noise: sd, weight: w}}]' ";
+  write_text("rows", "label,time,x,y,sd,w\n\"a, b\",0.51,0.61,0.2,0.2,0.5\nlast,0.33,0.5,0.5,0.1,2\n");
+  ASSERT_EQ(run("observe wave.yaml --overwrite --set parameters.c=0.9 " + alone), 0) << output();
+  const std::string text = contents("rows");
+  EXPECT_EQ(text.find("label,time,x,y,sd,w,value\n\"a, b\",0.51,0.61,0.2,0.2,0.5,"), 0U) << text;
+  EXPECT_LT(objective("--set parameters.c=0.9 " + alone), 1e-20);
+  const double expected = objective(alone);
+  write_columns("rows", {{"time", {0.51, 0.33}},
+                         {"x", {0.61, 0.5}},
+                         {"y", {0.2, 0.5}},
+                         {"sd", {0.2, 0.1}},
+                         {"w", {0.5, 2}},
+                         {"other", {7, 8}}});
+  ASSERT_EQ(run("observe wave.yaml --overwrite --set parameters.c=0.9 " + alone), 0) << output();
+  EXPECT_EQ(numbers("rows", "other"), (std::vector<double>{7, 8}));
+  EXPECT_EQ(numbers("rows", "time"), (std::vector<double>{0.51, 0.33}));
+  EXPECT_EQ(objective(alone), expected);
+  const auto refusal = [&](const std::string& column, const std::vector<double>& numbers) {
+    std::map<std::string, std::vector<double>> columns{{"time", {0.51, 0.33}}, {"x", {0.61, 0.5}}, {"y", {0.2, 0.5}},
+                                                       {"sd", {1, 1}},         {"w", {1, 1}},      {"value", {0, 0}}};
+    columns[column] = numbers;
+    if (numbers.empty()) columns.erase(column);
+    write_columns("rows", columns);
+    EXPECT_EQ(run("run wave.yaml --out refused " + alone), 2) << output();
+    return output();
+  };
+  EXPECT_NE(refusal("value", {1, NAN}).find("rows, row 1: column 'value': 'nan' is not a finite number"),
+            std::string::npos)
+      << output();
+  EXPECT_NE(refusal("y", {}).find("no column 'y'"), std::string::npos) << output();
+  EXPECT_NE(refusal("y", {0.5, 1.5}).find("rows, row 1: the observation's y lies outside the grid"), std::string::npos)
+      << output();
+  EXPECT_NE(refusal("time", {1.5, 0.5}).find("rows, row 0: the observation's time lies outside the run"),
+            std::string::npos)
+      << output();
+  EXPECT_NE(refusal("sd", {1, 0}).find("rows, row 1: noise must be positive"), std::string::npos) << output();
+  EXPECT_NE(refusal("y", {0.5, 0.5, 0.5}).find("the column 'y' has 3 entries, 'sd' has 2"), std::string::npos)
+      << output();
+}
+
 TEST_F(Observe, SaysWhatItCannotDo) {
   write_wave();
   EXPECT_EQ(run("run wave.yaml --out run"), 2);
