@@ -38,8 +38,8 @@ TEST_F(RefusedWaves, AreToldWhereTheyAreWrong) {
                  "larger than the grid allows: 1.5, and along x at most 1");
   expect_refused("--set 'parameters.q.series={times: [0, 0.5], values: [0, 1]}'", "wave.yaml:7:",
                  "the signal 'q' is shorter than the run: it goes from 0 to 0.5, and the run from 0 to 0.85");
-  expect_refused("--set sources.0.at.y=1.5", "sources.0.at",
-                 "the source's y lies outside the grid: 1.5 is not between 0 and 1");
+  expect_refused("--set sources.0.at.y=1.5",
+                 "wave.yaml:7:", "the source's y lies outside the grid: 1.5 is not between 0 and 1");
   write_text("right.csv", "time,x,y,value,sd\n0.33,0.5,0.5,1,0.1\n0.91,0.61,0.2,1,0.2\n");
   expect_refused("", "right.csv:3", "lies outside the run (time.from to time.to): 0.91 is not between 0 and 0.85");
 }
