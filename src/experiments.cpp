@@ -64,6 +64,10 @@ void Experiments::plan(const std::function<GradientOptions(std::size_t kind)>& o
   }
 }
 
+std::vector<std::shared_ptr<const std::vector<PointObservation>>> Experiments::observations(std::size_t i) const {
+  return are_shots_ ? all_[i].given.observations : simulation().objective().observations();
+}
+
 void Experiments::use(std::size_t experiment) {
   Simulation& before = simulation();
   now_ = experiment;

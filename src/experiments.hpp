@@ -31,6 +31,8 @@ class Experiments {
   bool are_shots() const { return are_shots_; }
   const std::string& name(std::size_t i) const { return all_[i].name; }
   double weight(std::size_t i) const { return all_[i].weight; }
+  /// What an experiment's misfits compare with, misfit by misfit.
+  std::vector<std::shared_ptr<const std::vector<PointObservation>>> observations(std::size_t i) const;
 
   /// From now on the simulation is that of this experiment; unknowns keep their values.
   void use(std::size_t experiment);

@@ -2,9 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/nearest_name.hpp"
 
 namespace hindsight {
+
+namespace {
+
+/// "lowpass 3, order 4"; of several misfits with different ones each with its number.
+std::string filters_text(const InversionStage& stage) {
+  std::string text;
+  const bool are_same = std::ranges::all_of(stage.filters, [&](const auto& f) { return f == stage.filters.front(); });
+  for (std::size_t i = 0; i < stage.filters.size(); ++i) {
+    if (!stage.filters[i] || (are_same && i > 0)) continue;
+    text += (text.empty() ? "" : "; ") + stage.filters[i]->text();
+    if (!are_same) text += fmt::format(" (misfit {})", i);
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string stage_head(const Session& session, std::size_t stage) {
   const Case& c = session.source();
@@ -16,7 +34,9 @@ std::string stage_head(const Session& session, std::size_t stage) {
       text += fmt::format(" {} of {} shots;", session.selected_shots(), session.experiments().count());
     std::vector<std::string> moving;
     for (const std::size_t i : now.unknowns) moving.push_back(c.unknowns[i].label());
-    text += fmt::format(" {} {} unknown\n", join(moving), moving.size() == 1 ? "is" : "are");
+    text += fmt::format(" {} {} unknown", join(moving), moving.size() == 1 ? "is" : "are");
+    if (const std::string filters = filters_text(now); !filters.empty()) text += "; " + filters;
+    text += "\n";
   }
   return text + fmt::format("{:>9} {:>18} {:>13} {:>11} {:>12}\n", "iteration", "objective", "gradient norm", "step",
                             "evaluations");

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "io/results/misfits_file.hpp"
 #include "runtime/error.hpp"
 #include "runtime/host/compiler.hpp"
 #include "src/verbs.hpp"
@@ -173,13 +174,23 @@ Json misfit_result(const Term::Residuals& misfit) {
           {"noise", misfit.noise}};
 }
 
+/// With its values' place in misfits.h5. @param shot empty: the case has none.
+Json misfit_results(const std::vector<Term::Residuals>& misfits, const std::string& shot) {
+  Json all = Json::array();
+  for (const Term::Residuals& misfit : misfits) {
+    all.push_back(misfit_result(misfit));
+    all.back()["dataset"] = "misfits.h5:" + MisfitsFile::group(shot, all.size() - 1);
+  }
+  return all;
+}
+
 /// In the order of the table.
 Json shots_result(const Session& session) {
   Json all = Json::array();
   for (const ShotResult& shot : session.shot_results()) {
     Json one = {{"name", shot.name}, {"objective", shot.objective}, {"steps", shot.steps}, {"seconds", shot.seconds}};
     if (shot.weight != 1.0) one["weight"] = shot.weight;
-    for (const Term::Residuals& misfit : shot.residuals) one["misfit"].push_back(misfit_result(misfit));
+    if (!shot.residuals.empty()) one["misfit"] = misfit_results(shot.residuals, shot.name);
     all.push_back(one);
   }
   return all;
@@ -193,7 +204,10 @@ Json base_result(const std::string& verb, const Session& session, double objecti
   json["case"] = session.source().name;
   json["verb"] = verb;
   json["objective"] = objective;
-  for (const Term::Residuals& misfit : session.residuals()) json["misfit"].push_back(misfit_result(misfit));
+  if (const std::vector<Term::Residuals> misfits = session.residuals(); session.has_shots())
+    for (const Term::Residuals& misfit : misfits) json["misfit"].push_back(misfit_result(misfit));
+  else if (!misfits.empty())
+    json["misfit"] = misfit_results(misfits, "");
   if (session.has_shots()) json["shots"] = shots_result(session);
   for (const ExcludedShot& shot : session.excluded_shots())
     json["excluded_shots"].push_back({{"name", shot.name}, {"reason", shot.reason}});
@@ -335,6 +349,16 @@ Json values_result(const Session& session, const RunFolder& folder, const std::s
   }
   if (output) output->finish();
   return json;
+}
+
+void write_misfits(const Session& session, const RunFolder& folder) {
+  std::optional<MisfitsFile> file;
+  session.for_each_compared([&](std::size_t misfit, const Session::Compared& one) {
+    if (!file) file.emplace(folder, session.simulation().grid().axes().size());
+    file->write(MisfitsFile::group(one.shot, misfit),
+                {one.residuals.name, *one.observations, one.residuals.noise, one.simulated, one.filter});
+  });
+  if (file) file->finish();
 }
 
 Json resident_result(const Session& session) {

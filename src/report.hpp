@@ -82,6 +82,8 @@ Json counts_result(const Options& options, const Session& session, const DriverC
 /// Per unknown: a value, or {norm, dataset}; writes `file` with fields and series. Collective.
 Json values_result(const Session& session, const RunFolder& folder, const std::string& file,
                    const UnknownValues& values);
+/// misfits.h5, of the last evaluation; none where nothing was observed. Collective.
+void write_misfits(const Session& session, const RunFolder& folder);
 /// The `memory.resident` of result.json. Collective.
 Json resident_result(const Session& session);
 /// A table of the shots of the last evaluation; empty for a case without.

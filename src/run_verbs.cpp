@@ -170,10 +170,12 @@ ExitCode run_verb(const Options& options, const Communicator& comm) {
   Run run(options, source, comm, Sensitivities::none);
   Session& session = run.session;
   const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
+  session.keep_simulated();
   const Stopwatch watch;
   const double objective = run.journal.with_failures_told([&] { return session.objective(observer_of(output)); });
   const double seconds = watch.seconds();
   finish_output(output, run.journal);
+  run.write([&] { write_misfits(session, run.folder()); });
   Json json = base_result("run", session, objective);
   json["seconds"] = {{"forward", seconds}};
   run.finish(json, watch.seconds());
@@ -195,12 +197,16 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
   OutputSeconds output_seconds;
   if (output) output_seconds.written = output->measure();
   output_seconds.begin = begin.seconds();
+  session.keep_simulated();
   const Stopwatch watch;
   const Evaluation evaluation = run.journal.with_failures_told([&] { return session.gradient(observer_of(output)); });
   const double seconds = watch.seconds();
   finish_output(output, run.journal);
   Json json = base_result("gradient", session, evaluation.objective);
-  run.write([&] { json["gradient"] = values_result(session, run.folder(), "gradient.h5", evaluation.gradient); });
+  run.write([&] {
+    write_misfits(session, run.folder());
+    json["gradient"] = values_result(session, run.folder(), "gradient.h5", evaluation.gradient);
+  });
   json.merge_patch(counts_result(options, session, evaluation.counts, evaluation.seconds, output_seconds));
   json["seconds"] = {{"start", session.gradients().checkpoints().planned_at()},
                      {"memory", session.gradients().checkpoints().memory_seconds()},
@@ -260,18 +266,23 @@ StageWatch watch_of(Run& run, const Case& source, EstimatesFile* estimates) {
     return has_stages ? Json{{"stage", stage + 1}} : Json::object();
   };
   const std::size_t count = stages_of(source).size();
+  /// The log has the evaluations of illuminations as well, one before each stage.
+  const auto is_recalled = [&run, preconditions = source.inversion && source.inversion->preconditions](
+                               std::int64_t evaluations, std::size_t stages) {
+    return evaluations + (preconditions ? static_cast<std::int64_t>(stages) : 0) < run.journal.recalled();
+  };
   StageWatch watch;
-  watch.begins = [&run, &source, of_stage, count](std::size_t stage, std::int64_t evaluations) {
+  watch.begins = [&run, &source, of_stage, count, is_recalled](std::size_t stage, std::int64_t evaluations) {
     run.journal.stage_begins(has_stages(source) ? stage + 1 : 0, count);
-    if (has_stages(source) && evaluations >= run.journal.recalled()) run.event("stage", of_stage(stage));
+    if (has_stages(source) && !is_recalled(evaluations, stage)) run.event("stage", of_stage(stage));
     if (run.talks()) print(run.session.groups().world(), stage_head(run.session, stage));
   };
-  watch.iteration = [&run, of_stage, estimates, every = source.output.estimates](
+  watch.iteration = [&run, of_stage, estimates, is_recalled, every = source.output.estimates](
                         std::size_t stage, const InversionIteration& now,
                         const std::function<UnknownValues()>& estimate) {
     if (estimates != nullptr && now.iteration % every == 0 && now.iteration > estimates->last())
       estimates->write(now.iteration, estimate());
-    if (now.evaluations > run.journal.recalled()) {
+    if (!is_recalled(now.evaluations - 1, stage + 1)) {
       Json details = {{"iteration", now.iteration},
                       {"objective", now.objective},
                       {"gradient_norm", now.gradient_norm},
@@ -306,12 +317,14 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
   const double seconds = watch.seconds();
   const UnknownValues estimate = session.simulation().values();
   const std::unique_ptr<OutputObserver> output = begin_output(session, run.journal);
+  session.keep_simulated();
   const double objective = run.journal.with_failures_told([&] { return session.objective(observer_of(output)); });
   finish_output(output, run.journal);
 
   Json json = base_result("invert", session, objective);
   run.write([&] {
     if (estimates) estimates->finish();
+    write_misfits(session, run.folder());
     run.folder().write_text("convergence.csv", convergence_table(source, inversion));
     json["estimate"] = values_result(session, run.folder(), "estimate.h5", estimate);
   });

@@ -11,6 +11,7 @@
 #include "runtime/backends.hpp"
 #include "runtime/error.hpp"
 #include "runtime/stopwatch.hpp"
+#include "src/illumination.hpp"
 #include "src/notes.hpp"
 #include "src/priors.hpp"
 
@@ -93,7 +94,40 @@ std::int64_t Session::kept_bytes() const {
   const auto parts = static_cast<std::int64_t>(parts_in_memory_);
   const std::int64_t gradient = simulation().gradient_bytes();
   if (options_.journal == nullptr && !options_.only_plan) return parts * gradient;
-  return simulation().kept_bytes() + (2 * parts + 2) * gradient;
+  return simulation().kept_bytes() + (2 * parts + 2) * gradient + simulated_bytes() +
+         (case_.inversion && case_.inversion->preconditions ? illumination_bytes(simulation()) : 0);
+}
+
+/// What misfits see in all shots, which are kept for the result and go to the journal.
+std::int64_t Session::simulated_bytes() const {
+  std::int64_t all = 0;
+  for (std::size_t i = 0; has_shots() && i < experiments_->count(); ++i)
+    for (const auto& of_misfit : experiments_->observations(i)) all += std::ssize(*of_misfit);
+  return all * std::int64_t{sizeof(double)};
+}
+
+void Session::for_each_compared(const std::function<void(std::size_t misfit, const Compared&)>& look) const {
+  if (!has_shots()) {
+    const Objective& objective = simulation().objective();
+    return look_at_compared("", 0, objective.residuals(), objective.observed(), look);
+  }
+  for (std::size_t i = 0; i < experiments_->count(); ++i)
+    if (const std::optional<ShotResult>& shot = shots_->results()[i]; shot && !shot->simulated.empty())
+      look_at_compared(experiments_->name(i), i, shot->residuals, shot->simulated, look);
+}
+
+void Session::look_at_compared(const std::string& shot, std::size_t experiment,
+                               const std::vector<Term::Residuals>& residuals, const std::vector<double>& simulated,
+                               const std::function<void(std::size_t misfit, const Compared&)>& look) const {
+  const auto observations = experiments_->observations(experiment);
+  auto next = simulated.begin();
+  for (std::size_t m = 0; m < observations.size(); ++m) {
+    const auto end = next + std::ssize(*observations[m]);
+    look(m, {shot, residuals[m], observations[m], {next, end}, [&](std::span<double> values) {
+               return experiments_->simulation_of(experiment).objective().filter(m, values);
+             }});
+    next = end;
+  }
 }
 
 /// What one group throws, all throw.
@@ -242,7 +276,7 @@ ResidentBytes Session::resident_bytes() const {
 std::int64_t Session::epoch_bytes() const {
   const std::int64_t all = parts_of(experiments_->count());
   const std::int64_t parts = std::min(static_cast<std::int64_t>(parts_in_memory_), all / groups().count());
-  return simulation().kept_bytes() + parts * simulation().gradient_bytes() +
+  return simulation().kept_bytes() + parts * simulation().gradient_bytes() + simulated_bytes() +
          (has_gradients() ? tiers().places_bytes() : 0);
 }
 
@@ -295,6 +329,27 @@ Evaluation Session::gradient(const StateObserver& observer) {
                   },
                   [&](Evaluation& result, double&) { result = experiments_->gradients()->evaluate(observer); }};
   return sum(work).evaluation;
+}
+
+UnknownValues Session::illumination() {
+  const Work work{"illumination", true, [this] { return known_steps(simulation().time().steps()); },
+                  [&](Evaluation& result, double&) {
+                    progress_.phase(shown("illumination"));
+                    if (options_.journal != nullptr) options_.journal->keep_sweeps(false);
+                    Illumination sum(simulation());
+                    SweepOptions sweep =
+                        watched([&](std::int64_t k, double, StateBlocks state) { sum.observe(k, state); });
+                    sweep.kept = nullptr;
+                    const Stopwatch watch;
+                    result.objective = simulation().run(sweep);
+                    result.seconds = watch.seconds();
+                    for (std::size_t i = 0; i < simulation().values().size(); ++i)
+                      result.gradient.push_back(simulation().spec().unknowns[i].kind == Unknown::Kind::field
+                                                    ? sum.cells()
+                                                    : std::vector<double>(simulation().values()[i].size(), 0.0));
+                    progress_.finish();
+                  }};
+  return once(work).evaluation.gradient;
 }
 
 std::pair<double, double> Session::tangent(const UnknownValues& direction) {

@@ -67,6 +67,18 @@ class Session {
   std::size_t selected_shots() const { return shots_->selected(); }
   /// By the last evaluation, in their order; of a case without shots none.
   const std::vector<ShotResult>& shot_results() const { return shot_results_; }
+  /// From the next evaluation on, what misfits see in each shot is kept until the evaluation after it.
+  void keep_simulated() { keeps_simulated_ = true; }
+  /// What a misfit has seen in the last evaluation, beside what was observed.
+  struct Compared {
+    std::string shot;  ///< empty: the case has none
+    Term::Residuals residuals;
+    std::shared_ptr<const std::vector<PointObservation>> observations;
+    std::vector<double> simulated;
+    std::function<bool(std::span<double>)> filter;  ///< Term::filter()
+  };
+  /// Of all misfits, shot by shot; of shots where it is kept. For the ranks of a group.
+  void for_each_compared(const std::function<void(std::size_t misfit, const Compared&)>& look) const;
   /// Shots that do not count, because they failed at the first evaluation or could not be read.
   const std::vector<ExcludedShot>& excluded_shots() const { return case_.excluded_shots; }
   /// What the first gradient is predicted to take, over all experiments; of plans that predict.
@@ -106,7 +118,7 @@ class Session {
   /// Part of an inversion: evaluations that follow are of these shots; none named: of all. What else of the case a
   /// stage changes, such as how misfits are taken, is changed here. The same in all groups. @param name for progress;
   /// empty: no stage. @throws InputError when all of the shots are excluded.
-  void begin_stage(const std::string& name, const std::vector<std::string>& shots);
+  void begin_stage(const std::string& name, const InversionStage& stage);
 
   /// Takes effect from the next evaluation on. Collective.
   void set_values(const UnknownValues& values) { simulation().set_values(values); }
@@ -119,6 +131,9 @@ class Session {
   double objective(const StateObserver& observer);
   /// With the priors of the unknowns included.
   Evaluation gradient(const StateObserver& observer);
+  /// Of each unknown parameter field, how strongly waves shake its cells (Illumination), over all experiments; zeros of
+  /// other unknowns.
+  UnknownValues illumination();
   /// {objective, its derivative in a direction} by the tangent model, priors included.
   std::pair<double, double> tangent(const UnknownValues& direction);
 
@@ -163,6 +178,10 @@ class Session {
   void read_shots(const RunJournal::KeptShots& kept);
   void write_part(BlockWriter& to, const ShotPart& part) const;
   ShotPart read_part(BlockReader& from) const;
+  void look_at_compared(const std::string& shot, std::size_t experiment, const std::vector<Term::Residuals>& residuals,
+                        const std::vector<double>& simulated,
+                        const std::function<void(std::size_t misfit, const Compared&)>& look) const;
+  std::int64_t simulated_bytes() const;
   static std::int64_t parts_of(std::size_t shots);
   std::size_t parts_in_memory() const;
   void write_results(ArchiveWriter& to) const;
@@ -193,7 +212,8 @@ class Session {
   std::int64_t steps_of_gradient_ = 0;     // planned
   std::optional<NodeMemory> node_memory_;  // where groups share it
   Resident resident_at_start_;
-  std::int64_t counted_at_start_ = 0;                  // bytes
+  std::int64_t counted_at_start_ = 0;  // bytes
+  bool keeps_simulated_ = false;
   bool has_failed_ = false;                            // the last evaluation, for good
   std::optional<std::pair<Logged, double>> unlogged_;  // it has failed at these values (their dot product)
   std::vector<ShotResult> shot_results_;

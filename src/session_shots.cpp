@@ -36,9 +36,14 @@ void Session::Logged::add(const Logged& other) {
     for (std::size_t k = 0; k < e.gradient[i].size(); ++k) e.gradient[i][k] += other.evaluation.gradient[i][k];
 }
 
-void Session::begin_stage(const std::string& name, const std::vector<std::string>& shots) {
+void Session::begin_stage(const std::string& name, const InversionStage& stage) {
   stage_ = name;
+  const auto misfits = std::ranges::count_if(case_.objective, &TermText::is_misfit);
+  std::vector<std::optional<FilterSpec>> filters = stage.filters;
+  filters.resize(static_cast<std::size_t>(misfits));
+  experiments_->for_each_kind([&](Simulation& simulation, Gradients*) { simulation.set_filters(filters); });
   if (!has_shots()) return;
+  const std::vector<std::string>& shots = stage.shots;
   std::vector<bool> selected(experiments_->count(), shots.empty());
   for (std::size_t i = 0; i < selected.size(); ++i)
     selected[i] = selected[i] || std::ranges::find(shots, experiments_->name(i)) != shots.end();
@@ -95,8 +100,10 @@ std::optional<Error> Session::failure_of(std::size_t shot, const Work& work) {
   if (const std::optional<Error> failure = failure_of([&] { shot_sum_->add(shot, std::move(part)); })) return failure;
   add_counts(counts_of_shots_, own.counts);
   const double seconds = comm_.max(own.seconds);  // ranks go by it when they choose
-  shots_->enter(shot, {experiments_->name(shot), weight, own.objective, simulation().objective().residuals(),
-                       simulation().time().steps(), seconds});
+  const Objective& objective = simulation().objective();
+  shots_->enter(shot,
+                {experiments_->name(shot), weight, own.objective, objective.residuals(), simulation().time().steps(),
+                 seconds, keeps_simulated_ ? objective.observed() : std::vector<double>()});
   if (options_.journal != nullptr) options_.journal->tell_shot(own.objective, seconds);
   return std::nullopt;
 }
@@ -235,10 +242,10 @@ void Session::take_results() {
   for (const auto& [shot, reason] : shots_->newly_excluded()) exclude(shot, reason);
   shot_results_.clear();
   for (std::size_t i = 0; i < experiments_->count(); ++i) {
-    if (!shots_->results()[i]) continue;
-    shot_results_.push_back(*shots_->results()[i]);
-    shot_results_.back().name = experiments_->name(i);
-    shot_results_.back().weight = experiments_->weight(i);
+    const std::optional<ShotResult>& shot = shots_->results()[i];
+    if (shot)
+      shot_results_.push_back({experiments_->name(i), experiments_->weight(i), shot->objective, shot->residuals,
+                               shot->steps, shot->seconds});
   }
 }
 
@@ -262,6 +269,7 @@ void write_result(ArchiveWriter& to, std::size_t shot, const ShotResult& result)
     to.write(misfit.sum_of_squares);
     to.write(misfit.noise);
   }
+  to.write(result.simulated);
 }
 
 std::pair<std::size_t, ShotResult> read_result(BlockReader& from) {
@@ -277,6 +285,7 @@ std::pair<std::size_t, ShotResult> read_result(BlockReader& from) {
     from.read(misfit.sum_of_squares);
     from.read(misfit.noise);
   }
+  from.read(result.simulated);
   return {shot, std::move(result)};
 }
 

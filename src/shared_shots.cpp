@@ -122,6 +122,7 @@ void SharedShots::end(const std::optional<Error>& failure, const std::function<v
     across.agree(mine == gravest ? failure->what() : "", mine == gravest ? static_cast<int>(failure->code()) : 0);
   share_exclusions();
   share_results();
+  share_simulated();
   sort();
   take_as_tried();
 }
@@ -164,7 +165,19 @@ void SharedShots::share_results() {
     if (results_[shot]) write(*results_[shot], all.data() + each * shot);
   across.sum(all);
   for (std::size_t shot = 0; shot < count(); ++shot)
-    if (all[each * shot] != 0.0) results_[shot] = read(all.data() + each * shot, misfits);
+    if (all[each * shot] != 0.0 && !results_[shot]) results_[shot] = read(all.data() + each * shot, misfits);
+}
+
+/// Where they are kept. Each is known to one group.
+void SharedShots::share_simulated() {
+  const Communicator& across = groups_->across();
+  if (across.size() == 1) return;
+  for (auto& result : results_) {
+    const std::int64_t count = across.max(result ? std::ssize(result->simulated) : 0);
+    if (count == 0) continue;
+    result->simulated.resize(static_cast<std::size_t>(count), 0.0);
+    across.sum(result->simulated);
+  }
 }
 
 /// As the table has them where times are equal.

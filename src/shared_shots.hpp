@@ -23,7 +23,8 @@ struct ShotResult {
   double objective = 0.0;  ///< of the shot alone, without its weight
   std::vector<Term::Residuals> residuals;
   std::int64_t steps = 0;
-  double seconds = 0.0;  ///< of its sweeps
+  double seconds = 0.0;                ///< of its sweeps
+  std::vector<double> simulated = {};  ///< what misfits saw, one after the other (Session::keep_simulated())
 };
 
 /// Collective over all groups, but for next() and what only looks: those over a group.
@@ -72,6 +73,7 @@ class SharedShots {
 
  private:
   void share_results();
+  void share_simulated();
   void share_exclusions();
   void sort();
   void take_as_tried();

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "src/illumination.hpp"
 #include "src/shared_inversion.hpp"
 #include "src/variables.hpp"
 
@@ -36,12 +37,12 @@ class Stages {
   StagedInversion run() {
     for (std::size_t stage = 0; stage < all_.size(); ++stage) {
       // A stage is the case with some keys changed: what they change of evaluations is told to the session here.
-      session_.begin_stage(name(stage), all_[stage].shots);
+      session_.begin_stage(name(stage), all_[stage]);
       watch_.begins(stage, before_.evaluations);
       result_.stages.push_back(counted(optimised(stage)));
       watch_.ends(stage, result_.stages.back());
     }
-    session_.begin_stage("", {});
+    session_.begin_stage("", {});  // all shots, and misfits' own filters
     return std::move(result_);
   }
 
@@ -50,9 +51,16 @@ class Stages {
     return has_stages(session_.source()) ? fmt::format("stage {} of {}", stage + 1, all_.size()) : "";
   }
 
+  /// Of the variables, at the values with which a stage begins.
+  UnknownValues scales() {
+    const auto& inversion = session_.source().inversion;
+    if (!inversion || !inversion->preconditions) return {};
+    return scales_of(session_.simulation(), session_.illumination());
+  }
+
   InversionResult optimised(std::size_t stage) {
     const InversionStage& limits = all_[stage];
-    const Variables variables(session_, limits.unknowns);
+    const Variables variables(session_, limits.unknowns, scales());
     InversionProblem problem{
         variables.to_variables(session_.simulation().values()), variables.bounds(false), variables.bounds(true), {}};
     problem.evaluate = [&](const std::vector<double>& at, std::vector<double>& gradient) {

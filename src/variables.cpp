@@ -4,13 +4,15 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "runtime/error.hpp"
 
 namespace hindsight {
 
 /// An ODE is replicated: its "fields" are numbers too.
-Variables::Variables(Session& session, const std::vector<std::size_t>& unknowns) : session_(session) {
+Variables::Variables(Session& session, const std::vector<std::size_t>& unknowns, UnknownValues scales)
+    : session_(session), scales_(std::move(scales)) {
   const Simulation& simulation = session.simulation();
   const std::vector<Unknown>& all = simulation.spec().unknowns;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -36,7 +38,7 @@ std::vector<double> Variables::to_variables(const UnknownValues& values) const {
   for_each([&](std::size_t i, std::size_t k) {
     const double v = values[i][k];
     if (log(i) && !(v > 0)) failure = session_.source().unknowns[i].place.prefix() + "scale: log needs positive values";
-    all.push_back(log(i) ? std::log(v) : v);
+    all.push_back((log(i) ? std::log(v) : v) * scale(i, k));
   });
   session_.communicator().agree(failure, static_cast<int>(ExitCode::bad_input));
   return all;
@@ -46,8 +48,8 @@ UnknownValues Variables::to_unknowns(const std::vector<double>& variables) const
   UnknownValues values = session_.simulation().values();
   std::size_t next = 0;
   for_each([&](std::size_t i, std::size_t k) {
-    values[i][k] = log(i) ? std::exp(variables[next]) : variables[next];
-    ++next;
+    const double variable = variables[next++] / scale(i, k);
+    values[i][k] = log(i) ? std::exp(variable) : variable;
   });
   for (std::size_t i = 0; i < values.size(); ++i)
     if (replicated_[i])
@@ -57,17 +59,19 @@ UnknownValues Variables::to_unknowns(const std::vector<double>& variables) const
 
 std::vector<double> Variables::gradient(const UnknownValues& values, const UnknownValues& gradient) const {
   std::vector<double> all;
-  for_each([&](std::size_t i, std::size_t k) { all.push_back(gradient[i][k] * (log(i) ? values[i][k] : 1.0)); });
+  for_each([&](std::size_t i, std::size_t k) {
+    all.push_back(gradient[i][k] * (log(i) ? values[i][k] : 1.0) / scale(i, k));
+  });
   return all;
 }
 
 std::vector<double> Variables::bounds(bool upper) const {
   std::vector<double> all;
   const double infinity = std::numeric_limits<double>::infinity();
-  for_each([&](std::size_t i, std::size_t) {
+  for_each([&](std::size_t i, std::size_t k) {
     const Assumptions& u = session_.source().assumptions[i];
     const auto& bound = upper ? u.upper : u.lower;
-    all.push_back(!bound ? (upper ? infinity : -infinity) : log(i) ? std::log(*bound) : *bound);
+    all.push_back(!bound ? (upper ? infinity : -infinity) : (log(i) ? std::log(*bound) : *bound) * scale(i, k));
   });
   return all;
 }

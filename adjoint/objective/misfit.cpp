@@ -31,7 +31,7 @@ std::unique_ptr<Term> MisfitSpec::make(const TermPlace& place) const {
 }
 
 Misfit::Misfit(const MisfitSpec& spec, const TermPlace& place)
-    : model_(place.model), active_(place.active), spec_(spec), counted_(std::in_place, bytes_of(observations())) {
+    : model_(place.model), active_(place.active), spec_(spec), counted_(std::in_place, bytes_of(all())) {
   const Model& model = model_;
   const Active& active = active_;
   Graph& graph = *model.graph;
@@ -49,6 +49,11 @@ Misfit::Misfit(const MisfitSpec& spec, const TermPlace& place)
     before_.emplace(symbol(now), symbol(before));
     before_.emplace(symbol(StageNames::dot(now)), symbol(StageNames::dot(before)));
   }
+  for (const std::string& name : active.parameter_fields) {
+    fields.push_back(name);
+    seeds.push_back({true, name, StageNames::dot(name)});
+    bars_.push_back(graph.field(StageNames::bar(name)).node().symbol);
+  }
   for (const std::string& name : active.scalars) seeds.push_back({false, name, StageNames::dot(name)});
   const Adjoint own = adjoint({value_}, {graph.constant(1.0)}, fields, active.scalars);
   partials_ = own.fields;
@@ -64,7 +69,7 @@ void Misfit::prepare(const TermSetting& setting) {
   time_ = &setting.time;
   tables_ = &setting.tables;
   for (std::size_t p = 0; p < active_.scalars.size(); ++p) {
-    const bool is_used = !partials_[lambda_.size() + p].is_constant(0.0);
+    const bool is_used = !partials_[first_scalar() + p].is_constant(0.0);
     scalar_rows_.emplace_back(is_used ? grid.local_rows() : 0);
   }
   locate_all();
@@ -72,12 +77,31 @@ void Misfit::prepare(const TermSetting& setting) {
 
 void Misfit::set_observations(std::shared_ptr<const std::vector<PointObservation>> observations) {
   spec_.observations = std::move(observations);
-  counted_.emplace(bytes_of(this->observations()));
+  counted_.emplace(bytes_of(all()));
   locate_all();
 }
 
+void Misfit::set_filter(const std::optional<FilterSpec>& filter) {
+  other_ = filter;
+  make_filter();
+}
+
+void Misfit::make_filter() {
+  const std::optional<FilterSpec>& spec = other_ ? other_ : spec_.filter;
+  filter_.reset();
+  if (const auto traces = traces_in(all()); spec && traces) filter_.emplace(*spec, *traces);
+  for (CountedVector<double>* of_all : {&residuals_, &slopes_})
+    of_all->resize(filter_ || spec_.may_be_filtered ? all().size() : 0);
+  is_compared_ = false;
+}
+
+bool Misfit::filter(std::span<double> values) const {
+  if (filter_) filter_->apply(values);
+  return filter_.has_value();
+}
+
 void Misfit::locate_all() {
-  const std::size_t count = observations().size();
+  const std::size_t count = all().size();
   std::map<std::array<double, 3>, std::uint32_t> numbers;
   std::vector<std::array<double, 3>> points;
   landing_.resize(count);
@@ -85,7 +109,7 @@ void Misfit::locate_all() {
   share_.resize(count);
   split_.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const PointObservation& o = observations()[i];
+    const PointObservation& o = all()[i];
     landing_[i] = time_->landing_of(o.time);
     share_[i] = time_->share_at(o.time);
     const auto [entry, is_new] = numbers.emplace(o.at, static_cast<std::uint32_t>(points.size()));
@@ -99,6 +123,7 @@ void Misfit::locate_all() {
     seen->values.assign(count, 0.0);
     seen->rows.assign(static_cast<std::size_t>(splits) * static_cast<std::size_t>(stencils_.slots()), 0.0);
   }
+  make_filter();
   std::size_t most = 0;  // cells of the observations of one time
   for (std::size_t i = 0, cells = 0; i < count; ++i) {
     cells = (i > 0 && landing_[i] == landing_[i - 1] ? cells : 0) + stencils_.cells(point_[i]).size();
@@ -108,7 +133,8 @@ void Misfit::locate_all() {
   places_.reserve(most);
   amounts_.resize(lambda_.size());
   amounts_before_.resize(lambda_before_.size());
-  for (auto* amounts : {&amounts_, &amounts_before_})
+  amounts_of_bars_.resize(bars_.size());
+  for (auto* amounts : {&amounts_, &amounts_before_, &amounts_of_bars_})
     for (std::vector<double>& of_field : *amounts) of_field.reserve(most);
 }
 
@@ -132,7 +158,9 @@ bool Misfit::counts_at(const Moment& moment) const {
 bool Misfit::differentiates_level_before() const {
   const Graph& graph = *model_.graph;
   return std::ranges::any_of(share_, [](double share) { return share != 1.0; }) &&
-         std::ranges::any_of(reachable(partials_), [&](NodeId id) { return graph[id].op == Op::field; });
+         std::ranges::any_of(reachable(partials_), [&](NodeId id) {
+           return graph[id].op == Op::field && before_.contains(graph[id].symbol);
+         });
 }
 
 Misfit::Range Misfit::range(const Moment& moment) const {
@@ -168,9 +196,7 @@ class Misfit::Samples {
     Bindings bindings;
     bindings.scalar = [&](int symbol) { return tables_.scalar(symbol); };
     bindings.field = [&](int symbol, Offset) { return field(symbol, i, c); };
-    bindings.coordinate = [](int, int) -> double {
-      throw Error(ExitCode::bug, "a misfit's expression uses a coordinate");
-    };
+    bindings.coordinate = [&](int axis, int) { return coordinate(static_cast<std::size_t>(axis), i, c); };
     return interpret(roots_, bindings);
   }
   /// Of the only root.
@@ -185,7 +211,19 @@ class Misfit::Samples {
   }
   double field(int symbol, std::size_t i, std::size_t c) const {
     const double share = misfit_.share_[i], now = there(symbol, i, c);
-    return share == 1.0 ? now : share * now + (1.0 - share) * there(misfit_.before_.at(symbol), i, c);
+    if (share == 1.0) return now;
+    const auto before = misfit_.before_.find(symbol);  // of a parameter there is none
+    return before == misfit_.before_.end() ? now : share * now + (1.0 - share) * there(before->second, i, c);
+  }
+  /// Of the cell's centre.
+  double coordinate(std::size_t axis, std::size_t i, std::size_t c) const {
+    const Grid& grid = *misfit_.grid_;
+    const Layout& layout = grid.layout();
+    const std::int64_t cell = misfit_.stencils_.cells(misfit_.point_[i])[c].cell;
+    const std::int64_t plane = cell % layout.stride_z;
+    const std::array<std::int64_t, 3> at{plane % layout.stride_y, plane / layout.stride_y, cell / layout.stride_z};
+    const Axis& own = grid.axes()[axis];
+    return own.from + (static_cast<double>(grid.first()[axis] + at[axis]) + 0.5) * own.spacing();
   }
   double there(int symbol, std::size_t i, std::size_t c) const {
     if (brought_.empty()) return tables_.field(symbol)[misfit_.stencils_.cells(misfit_.point_[i])[c].cell];
@@ -237,11 +275,10 @@ void Misfit::add_up(std::span<double> values, std::span<double> rows) const {
 }
 
 void Misfit::require_positive() const {
-  for (std::size_t i = 0; i < observations().size() && spec_.logarithmic; ++i)
+  for (std::size_t i = 0; i < all().size() && spec_.logarithmic; ++i)
     if (!(simulated_.values[i] > 0.0))
       throw NumericsError("a misfit takes the logarithm of a simulated value that is not positive (" +
-                          std::to_string(simulated_.values[i]) + " at t = " + std::to_string(observations()[i].time) +
-                          ")");
+                          std::to_string(simulated_.values[i]) + " at t = " + std::to_string(all()[i].time) + ")");
 }
 
 void Misfit::observe(const Moment& moment) {
@@ -249,23 +286,42 @@ void Misfit::observe(const Moment& moment) {
 }
 
 double Misfit::residual(std::size_t i) const {
-  const double observed = observations()[i].value, simulated = simulated_.values[i];
+  if (filter_) return residuals_[i];
+  const double observed = all()[i].value, simulated = simulated_.values[i];
   return spec_.logarithmic ? std::log(simulated) - std::log(observed) : simulated - observed;
+}
+
+/// dJ/d(difference)
+double Misfit::weighted(std::size_t i, double residual) const {
+  return spec_.weight * all()[i].weight * residual / (noise(i) * noise(i));
 }
 
 /// dJ/d(simulated value)
 double Misfit::slope(std::size_t i) const {
-  const double r = spec_.weight * residual(i) / (noise(i) * noise(i));
+  if (filter_) return slopes_[i];
+  const double r = weighted(i, residual(i));
   return spec_.logarithmic ? r / simulated_.values[i] : r;
 }
 
-void Misfit::add_adjoint(const Moment& moment) {
+/// What filters make of all values at once.
+void Misfit::compare() const {
   complete(simulated_);
   require_positive();
+  if (!filter_ || is_compared_) return;
+  const std::size_t count = residuals_.size();
+  for (std::size_t i = 0; i < count; ++i) residuals_[i] = simulated_.values[i] - all()[i].value;
+  filter_->apply(residuals_);
+  for (std::size_t i = 0; i < count; ++i) slopes_[i] = weighted(i, residuals_[i]);
+  filter_->apply_transpose(slopes_);
+  is_compared_ = true;
+}
+
+void Misfit::add_adjoint(const Moment& moment) {
+  compare();
   const Range range = this->range(moment);
   const Samples samples(*this, partials_, range);
   places_.clear();
-  for (auto* amounts : {&amounts_, &amounts_before_})
+  for (auto* amounts : {&amounts_, &amounts_before_, &amounts_of_bars_})
     for (std::vector<double>& of_field : *amounts) of_field.clear();
   bool is_between = false;
   std::vector<double> partial = constant_partials_;
@@ -280,13 +336,18 @@ void Misfit::add_adjoint(const Moment& moment) {
       for (std::size_t f = 0; f < amounts_.size(); ++f) amounts_[f].push_back(share * factor * partial[f]);
       for (std::size_t f = 0; f < amounts_before_.size(); ++f)
         amounts_before_[f].push_back((share - 1.0) * factor * partial[f]);  // negated (Stepper::reverse())
+      for (std::size_t q = 0; q < bars_.size(); ++q)
+        amounts_of_bars_[q].push_back(factor * partial[lambda_.size() + q]);
       for (std::size_t p = 0; p < scalar_rows_.size(); ++p)
-        if (scalar_rows_[p].size() > 0) scalar_rows_[p].data()[cells[c].row] += factor * partial[lambda_.size() + p];
+        if (scalar_rows_[p].size() > 0) scalar_rows_[p].data()[cells[c].row] += factor * partial[first_scalar() + p];
     }
   }
   const CellOperations& operations = grid_->operations();
   for (std::size_t f = 0; f < amounts_.size(); ++f)
     operations.add(places_, amounts_[f].data(), tables_->field(lambda_[f]));
+  for (std::size_t q = 0; q < bars_.size(); ++q)
+    if (!partials_[lambda_.size() + q].is_constant(0.0))
+      operations.add(places_, amounts_of_bars_[q].data(), tables_->field(bars_[q]));
   for (std::size_t f = 0; f < amounts_before_.size() && is_between; ++f)
     operations.add(places_, amounts_before_[f].data(), tables_->field(lambda_before_[f]));
 }
@@ -297,31 +358,31 @@ double Misfit::tangent(const Moment& moment) {
 }
 
 double Misfit::tangent_value() const {
-  complete(simulated_);
+  compare();
   complete(changed_);
-  std::vector<double> parts(observations().size());
+  std::vector<double> parts(all().size());
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = slope(i) * changed_.values[i];
   return pairwise_sum(parts.data(), std::ssize(parts));
 }
 
 void Misfit::add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>&) const {
   for (std::size_t p = 0; p < scalars.size(); ++p)
-    if (!partials_[lambda_.size() + p].is_constant(0.0)) scalars[p] += grid_sum(*grid_, scalar_rows_[p].data());
+    if (!partials_[first_scalar() + p].is_constant(0.0)) scalars[p] += grid_sum(*grid_, scalar_rows_[p].data());
 }
 
 double Misfit::sum_of_squares() const {
   double sum = 0.0;
-  for (std::size_t i = 0; i < observations().size(); ++i) sum += residual(i) * residual(i);
+  for (std::size_t i = 0; i < all().size(); ++i)
+    if (all()[i].weight > 0.0) sum += residual(i) * residual(i);
   return sum;
 }
 
 double Misfit::value() const {
-  complete(simulated_);
-  require_positive();
+  compare();
   double sum = 0.0;
-  for (std::size_t i = 0; i < observations().size(); ++i) {
+  for (std::size_t i = 0; i < all().size(); ++i) {
     const double relative = residual(i) / noise(i);
-    sum += relative * relative;
+    sum += all()[i].weight * (relative * relative);
   }
   return 0.5 * spec_.weight * sum;
 }
@@ -339,12 +400,14 @@ void Misfit::reset() {
     std::fill(seen->rows.begin(), seen->rows.end(), 0.0);
     seen->is_complete = false;
   }
+  is_compared_ = false;
   for (Memory& rows : scalar_rows_) rows.clear();
 }
 
 std::optional<Term::Residuals> Misfit::residuals() const {
-  return Residuals{spec_.name + (spec_.logarithmic ? " (logarithms)" : ""), std::ssize(observations()),
-                   sum_of_squares(), spec_.noise};
+  if (simulated_.is_complete) compare();
+  const auto count = std::ranges::count_if(all(), [](const PointObservation& o) { return o.weight > 0.0; });
+  return Residuals{spec_.name + (spec_.logarithmic ? " (logarithms)" : ""), count, sum_of_squares(), spec_.noise};
 }
 
 void Misfit::save_observed(BlockWriter& to) const {
@@ -354,6 +417,7 @@ void Misfit::save_observed(BlockWriter& to) const {
 void Misfit::restore_observed(BlockReader& from) {
   from.read(simulated_.values);
   simulated_.is_complete = true;
+  is_compared_ = false;
 }
 
 /// Totals, whoever has seen what: those who go on may be other ranks.
@@ -383,6 +447,7 @@ void Misfit::save(BlockWriter& to) const {
 }
 
 void Misfit::restore(BlockReader& from) {
+  is_compared_ = false;
   restore(from, simulated_);
   restore(from, changed_);
   for (Memory& rows : scalar_rows_)

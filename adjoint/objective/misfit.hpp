@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "adjoint/objective/term.hpp"
+#include "adjoint/objective/trace_filter.hpp"
 #include "runtime/memory.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/block_archive.hpp"
@@ -17,23 +18,26 @@
 
 namespace hindsight {
 
-/// One misfit term: 1/2 sum ((simulated - observed)/noise)^2, of logarithms if `logarithmic`.
+/// One misfit term: 1/2 sum w ((simulated - observed)/noise)^2, of logarithms if `logarithmic`; or, where there is a
+/// filter F, 1/2 sum w (F(simulated - observed)/noise)^2, with F along the time of each trace.
 class MisfitSpec final : public TermSpec {
  public:
   std::vector<Expr> reads() const override { return weight != 0 ? std::vector<Expr>{of} : std::vector<Expr>(); }
   std::vector<double> landings() const override;
   std::unique_ptr<Term> make(const TermPlace& place) const override;
 
-  Expr of;  ///< an expression of fields at the point (no neighbours)
+  Expr of;  ///< an expression of states, parameters and coordinates at the point (no neighbours)
   std::shared_ptr<const std::vector<PointObservation>> observations;  ///< sorted by time; shared with its term
   double noise = 1.0;                                                 ///< of those that have none of their own
   PointWeights weights = PointWeights::linear;
   bool logarithmic = false;
   double weight = 1.0;
-  std::string name = {};  ///< for messages: "misfit of u"
+  std::optional<FilterSpec> filter = {};  ///< of traces at regular times (traces_in())
+  bool may_be_filtered = false;           ///< whether set_filter() will be called: memory is kept for it
+  std::string name = {};                  ///< for messages: "misfit of u"
 };
 
-/// Values between cell centres are interpolated (PointStencils), and so are the fields in time between states on which
+/// Values between cell centres are interpolated (PointStencils), and so are the states in time between those on which
 /// no steps land (TimeLine::share_at). What ranks see of values is added up once, when all states were seen: no
 /// messages while stepping. Memory made by the constructor and prepare() counts (runtime/memory.hpp), so both are
 /// called with the same account.
@@ -45,6 +49,8 @@ class Misfit final : public Term {
   const char* kind() const override { return "misfits"; }
   void prepare(const TermSetting& setting) override;
   void set_observations(std::shared_ptr<const std::vector<PointObservation>> observations) override;
+  void set_filter(const std::optional<FilterSpec>& filter) override;
+  bool filter(std::span<double> values) const override;
 
   Counts counts() const override { return Counts::landings; }
   bool counts_at(const Moment& moment) const override;
@@ -64,6 +70,7 @@ class Misfit final : public Term {
   /// Once value() was asked for.
   std::optional<Residuals> residuals() const override;
   std::span<const double> observed() const override { return {simulated_.values.data(), simulated_.values.size()}; }
+  std::shared_ptr<const std::vector<PointObservation>> observations() const override { return spec_.observations; }
   void save_observed(BlockWriter& to) const override;
   void restore_observed(BlockReader& from) override;
   std::int64_t kept_bytes() const override;
@@ -80,21 +87,24 @@ class Misfit final : public Term {
   };
   class Samples;
   Range range(const Moment& moment) const;
-  const std::vector<PointObservation>& observations() const { return *spec_.observations; }
+  const std::vector<PointObservation>& all() const { return *spec_.observations; }
   void locate_all();
   void see(Seen& seen, const Moment& moment, Expr what);
   /// Collective.
   void complete(Seen& seen) const;
   void add_up(std::span<double> values, std::span<double> rows) const;
   void require_positive() const;
+  void make_filter();
+  void compare() const;
   void save(BlockWriter& to, const Seen& seen) const;
   void restore(BlockReader& from, Seen& seen) const;
   double noise(std::size_t i) const {
-    const double own = observations()[i].noise;
+    const double own = all()[i].noise;
     return own > 0.0 ? own : spec_.noise;
   }
   MirrorSigns mirrors() const;
   double residual(std::size_t i) const;
+  double weighted(std::size_t i, double residual) const;
   double slope(std::size_t i) const;
   double sum_of_squares() const;
 
@@ -105,9 +115,10 @@ class Misfit final : public Term {
   const TimeLine* time_ = nullptr;
   Tables* tables_ = nullptr;
   Expr value_, dot_;
-  std::vector<Expr> partials_;               // with respect to fields, then active scalars
+  std::vector<Expr> partials_;               // with respect to fields, active parameter fields, active scalars
   std::vector<double> constant_partials_;    // their values, where all are constant; else none
   std::vector<int> lambda_, lambda_before_;  // symbols; the latter where states have two levels
+  std::vector<int> bars_;                    // the same, of derivatives by active parameter fields
   std::map<int, int> before_;                // of the arrays of a state and of directions: those of the level before
   std::optional<CountedBytes> counted_;      // of the observations
   PointStencils stencils_;
@@ -116,9 +127,14 @@ class Misfit final : public Term {
   CountedVector<double> share_;          // of the state there in it (TimeLine::share_at)
   CountedVector<std::int32_t> split_;    // number among those on several ranks; -1: on one
   mutable Seen simulated_, changed_;     // the observed expression; its tangent
-  std::vector<Memory> scalar_rows_;      // of derivatives, per active scalar that the expression uses, on the host
-  std::vector<std::int64_t> places_;     // at work: cells and amounts of one moment
-  std::vector<std::vector<double>> amounts_, amounts_before_;
+  std::optional<FilterSpec> other_;      // set_filter()
+  std::optional<TraceFilter> filter_;
+  mutable CountedVector<double> residuals_, slopes_;  // where a filter is, or may be; of all observations
+  mutable bool is_compared_ = false;                  // whether they are those of the simulated values
+  std::vector<Memory> scalar_rows_;   // of derivatives, per active scalar that the expression uses, on the host
+  std::vector<std::int64_t> places_;  // at work: cells and amounts of one moment
+  std::vector<std::vector<double>> amounts_, amounts_before_, amounts_of_bars_;
+  std::size_t first_scalar() const { return lambda_.size() + bars_.size(); }  // of the partials
 };
 
 }  // namespace hindsight

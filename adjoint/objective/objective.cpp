@@ -43,7 +43,32 @@ void Objective::set_observations(
     const std::vector<std::shared_ptr<const std::vector<PointObservation>>>& observations) {
   auto next = observations.begin();
   for (const auto& term : terms_)
-    if (term->residuals()) term->set_observations(*next++);
+    if (term->observations()) term->set_observations(*next++);
+}
+
+std::vector<std::shared_ptr<const std::vector<PointObservation>>> Objective::observations() const {
+  std::vector<std::shared_ptr<const std::vector<PointObservation>>> all;
+  for (const auto& term : terms_)
+    if (auto own = term->observations()) all.push_back(std::move(own));
+  return all;
+}
+
+void Objective::set_filters(const std::vector<std::optional<FilterSpec>>& filters) {
+  auto next = filters.begin();
+  for (const auto& term : terms_)
+    if (term->observations()) term->set_filter(*next++);
+}
+
+bool Objective::filter(std::size_t misfit, std::span<double> values) const {
+  for (const auto& term : terms_)
+    if (term->observations() && misfit-- == 0) return term->filter(values);
+  return false;
+}
+
+std::vector<double> Objective::observed() const {
+  std::vector<double> all;
+  for (const auto& term : terms_) all.insert(all.end(), term->observed().begin(), term->observed().end());
+  return all;
 }
 
 void Objective::tangent(const Moment& moment) {

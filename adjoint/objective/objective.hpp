@@ -21,6 +21,13 @@ class Objective {
   void set_series(std::size_t series, const std::vector<double>& values);
   /// Of the misfits, in their order.
   void set_observations(const std::vector<std::shared_ptr<const std::vector<PointObservation>>>& observations);
+  std::vector<std::shared_ptr<const std::vector<PointObservation>>> observations() const;
+  /// Of the misfits, in their order, as Term has it.
+  void set_filters(const std::vector<std::optional<FilterSpec>>& filters);
+  /// As the misfit of this number does.
+  bool filter(std::size_t misfit, std::span<double> values) const;
+  /// What misfits have simulated, one after the other, parallel to their observations; once value() was asked for.
+  std::vector<double> observed() const;
   const std::vector<std::unique_ptr<Term>>& terms() const { return terms_; }
   bool differentiates_level_before() const {
     return std::ranges::any_of(terms_, [](const auto& term) { return term->differentiates_level_before(); });

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "adjoint/objective/butterworth.hpp"
 #include "solvers/equations/kernel.hpp"
 #include "solvers/equations/model.hpp"
 #include "solvers/grid/block_archive.hpp"
@@ -22,7 +23,8 @@ struct PointObservation {
   double time = 0.0;
   std::array<double, 3> at{0, 0, 0};
   double value = 0.0;
-  double noise = 0.0;  ///< standard deviation; 0: what is said of all
+  double noise = 0.0;   ///< standard deviation; 0: what is said of all
+  double weight = 1.0;  ///< of the square of the difference
 };
 
 /// Where terms work. All of it outlives them.
@@ -55,6 +57,12 @@ class Term {
   virtual void prepare(const TermSetting& setting) = 0;
   /// Takes new values of the knots of a series (index into model.series).
   virtual void set_series(std::size_t /*series*/, const std::vector<double>& /*values*/) {}
+
+  /// Takes differences filtered so, until it is told otherwise; none: as it was made to. Of a term that compares with
+  /// observations that may be filtered.
+  virtual void set_filter(const std::optional<FilterSpec>& /*filter*/) {}
+  /// Filters numbers that are parallel to the observations as the term does. @returns whether it filters.
+  virtual bool filter(std::span<double> /*values*/) const { return false; }
 
   /// Takes other observations, at the same times; of a term that compares with some.
   virtual void set_observations(std::shared_ptr<const std::vector<PointObservation>> /*observations*/) {}
@@ -95,15 +103,17 @@ class Term {
 
   /// How far simulated values lie from observed ones.
   struct Residuals {
-    std::string name;  ///< of the comparison, for reports
-    std::int64_t count = 0;
-    double sum_of_squares = 0.0;  ///< of the differences, or of logarithms': neither noise nor weight
+    std::string name;             ///< of the comparison, for reports
+    std::int64_t count = 0;       ///< of observations whose weight is not 0
+    double sum_of_squares = 0.0;  ///< of the differences, filtered, or of logarithms': neither noise nor weight
     double noise = 1.0;
   };
   /// Of terms that compare with observations.
   virtual std::optional<Residuals> residuals() const { return std::nullopt; }
   /// The simulated values, parallel to the observations; once value() was asked for.
   virtual std::span<const double> observed() const { return {}; }
+  /// What they are compared with; null: nothing.
+  virtual std::shared_ptr<const std::vector<PointObservation>> observations() const { return nullptr; }
   /// What residuals follow from, for a log of evaluations.
   virtual void save_observed(BlockWriter& /*to*/) const {}
   virtual void restore_observed(BlockReader& /*from*/) {}

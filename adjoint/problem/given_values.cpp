@@ -48,7 +48,8 @@ std::vector<double> times_of(const std::vector<PointObservation>& observations) 
 
 bool is_same_term(const TermText& a, const TermText& b) {
   return a.kind == b.kind && a.expression == b.expression && a.weight == b.weight && a.noise == b.noise &&
-         a.log == b.log && a.weights == b.weights && times_of(a.observations) == times_of(b.observations);
+         a.log == b.log && a.weights == b.weights && a.filter == b.filter &&
+         times_of(a.observations) == times_of(b.observations);
 }
 
 bool is_same_absorb(const AbsorbText& a, const AbsorbText& b) {

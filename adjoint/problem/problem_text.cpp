@@ -505,14 +505,14 @@ class ProblemReader {
 
   void read_misfit(const TermText& term) {
     auto misfit = std::make_shared<MisfitSpec>();
-    Scope scope = point_scope({.fields = true});
-    scope.fields = spec_.model.fields;
-    scope.dimensions = 0;
+    const Scope scope = point_scope({.fields = true});
     misfit->of = expression(term.expression, scope);
     misfit->observations = std::make_shared<const std::vector<PointObservation>>(term.observations);
     misfit->noise = term.noise;
     misfit->weights = term.weights;
     misfit->logarithmic = term.log;
+    misfit->filter = term.filter;
+    misfit->may_be_filtered = term.may_be_filtered;
     misfit->weight = term.weight;
     misfit->name = "misfit of " + term.expression.text;
     misfits_.push_back(misfit);

@@ -144,15 +144,17 @@ struct TermText {
   Text expression;      ///< misfit: a field or an expression of fields
   double weight = 1.0;  ///< any kind
   bool is_misfit() const { return kind == "misfit"; }
-  // misfit: J = 1/2 sum ((simulated - observed)/noise)^2, of logarithms with log
+  // misfit: J = 1/2 sum w ((simulated - observed)/noise)^2, of logarithms with log
   std::vector<PointObservation> observations = {};  ///< sorted by time, within the run and the grid
   double noise = 1.0;
   PointWeights weights = PointWeights::linear;
   bool log = false;
-  std::string data = {};                  ///< the file that the observations come from
-  std::vector<std::string> columns = {};  ///< of a table of rows: time, axes, value and, where there is one, noise
-  std::string places_file = {};           ///< of observations at regular times, the file of their places; else empty
-  std::string dataset = "values";         ///< of `data` then
+  std::optional<FilterSpec> filter = {};            ///< of both sides, along the time of each trace
+  bool may_be_filtered = false;                     ///< whether there are others that may take its place
+  std::string data = {};                            ///< the file that the observations come from
+  std::string time_column = {}, value_column = {};  ///< of a table of rows
+  std::string places_file = {};    ///< of observations at regular times, the file of their places; else empty
+  std::string dataset = "values";  ///< of `data` then
   SourcePlace place = {};
 };
 

@@ -75,6 +75,10 @@ class Simulation {
   double largest_step() { return problem_->stepper().largest_step(problem_->tables()); }
   /// Which terms of the objective count from now on.
   void count(Objective::Which terms) { problem_->objective().count(terms); }
+  /// Of misfits, as Objective has it, for what is evaluated from now on.
+  void set_filters(const std::vector<std::optional<FilterSpec>>& filters) {
+    problem_->objective().set_filters(filters);
+  }
   /// The terms that depend on parameters alone and, of a simulation with an adjoint, their derivatives; no step is
   /// taken. Collective.
   GradientResult of_parameters();

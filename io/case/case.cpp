@@ -321,7 +321,8 @@ Case read_page(Value root, const std::string& path, bool is_to_be_observed) {
     for (const Value& item : objective->items()) result.objective.push_back(read_term(item, result));
   if (auto unknowns = root.find("unknowns")) read_unknowns(*unknowns, result);
   if (auto checkpoints = root.find("checkpoints")) read_checkpoints(*checkpoints, result);
-  if (auto inversion = root.find("inversion")) result.inversion = read_inversion(*inversion, result.unknowns);
+  if (auto inversion = root.find("inversion"))
+    result.inversion = read_inversion(*inversion, result.unknowns, result.equations, result.objective);
   if (auto petsc = root.find("petsc")) result.petsc = {petsc->text(), petsc->place()};
   if (auto output = root.find("output")) read_output(*output, result);
   root.finish();

@@ -39,10 +39,13 @@ struct InversionLimits {
 struct InversionStage : InversionLimits {
   std::vector<std::string> shots;     ///< that count; empty: all
   std::vector<std::size_t> unknowns;  ///< that move, by their places in the case; the others rest
+  /// Of misfits, in place of their own, by their places among the misfits; empty: all have their own.
+  std::vector<std::optional<FilterSpec>> filters = {};
 };
 
 struct CaseInversion : InversionLimits {
   std::string method = "lbfgs";  ///< lbfgs (the same as blmvm), bqnls, bncg; PETSc options reach TAO's other methods
+  bool preconditions = false;    ///< by how strongly waves shake the cells of unknown fields
   std::vector<InversionStage> stages;  ///< one after the other; empty: it is one, of all shots and unknowns
 };
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fstream>
 #include <sstream>
 
 #include "io/case/text_file.hpp"
+#include "io/hdf5/hdf5_handle.hpp"
 #include "runtime/nearest_name.hpp"
 #include "runtime/stop_request.hpp"
 
@@ -57,6 +59,26 @@ void refuse_twins(const std::vector<std::string>& names, const SourcePlace& plac
 }  // namespace
 
 Table::Table(const std::string& path) : path_(path) {
+  require_regular_file(path, "a table");
+  is_hdf5_ = is_hdf5(path);
+  is_hdf5_ ? read_hdf5() : read_text();
+}
+
+SourcePlace Table::place(std::size_t row) const {
+  if (is_hdf5_) return {path_ + ", row " + std::to_string(row), 0, 0};
+  return {path_, lines_[row], 0};
+}
+
+bool Table::is_hdf5(const std::string& path) {
+  const std::string signature = "\x89HDF\r\n\x1a\n";
+  std::string begin(signature.size(), ' ');
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return file.gcount() == static_cast<std::streamsize>(signature.size()) && begin == signature;
+}
+
+void Table::read_text() {
+  const std::string& path = path_;
   std::istringstream text(utf8_text(path, read_regular_file(path, "a table", most_bytes)));
   int number = 0;
   for (std::string line; std::getline(text, line);) {
@@ -76,6 +98,78 @@ Table::Table(const std::string& path) : path_(path) {
                                               " entries, the header has " + std::to_string(names_.size()));
   }
   if (names_.empty()) throw InputError({path, 0, 0}, "an empty table: a line of column names is needed");
+  rows_ = lines_.size();
+}
+
+namespace {
+
+herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
+/// HDF5's own printing of errors is turned off meanwhile: they are thrown.
+class QuietHdf5 {
+ public:
+  QuietHdf5() {
+    H5Eget_auto2(H5E_DEFAULT, &print_, &with_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
+  ~QuietHdf5() { H5Eset_auto2(H5E_DEFAULT, print_, with_); }
+  QuietHdf5(const QuietHdf5&) = delete;
+  QuietHdf5& operator=(const QuietHdf5&) = delete;
+
+ private:
+  H5E_auto2_t print_ = nullptr;
+  void* with_ = nullptr;
+};
+
+/// A failure of HDF5 is one of the file that was named.
+template <class Work>
+void reading(const std::string& path, const Work& work) {
+  const QuietHdf5 quiet;
+  try {
+    const Hdf5File file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "open", path);
+    work(file);
+  } catch (const ResourceError& error) {
+    throw InputError({path, 0, 0}, error.what());
+  }
+}
+
+}  // namespace
+
+void Table::read_hdf5() {
+  reading(path_, [&](const Hdf5File& file) {
+    std::vector<std::string> all;
+    check_hdf5(H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, nullptr, add_name, &all), "list", path_);
+    for (const std::string& name : all) {
+      H5O_info_t info;
+      if (H5Oget_info_by_name(file, name.c_str(), &info, H5P_DEFAULT) < 0 || info.type != H5O_TYPE_DATASET) continue;
+      const std::vector<hsize_t> sizes = sizes_of(open_dataset(file, name, path_), path_);
+      if (sizes.size() != 1) continue;
+      if (!names_.empty() && sizes[0] != rows_)
+        throw InputError({path_, 0, 0}, "the column '" + name + "' has " + std::to_string(sizes[0]) + " entries, '" +
+                                            names_.front() + "' has " + std::to_string(rows_));
+      rows_ = sizes[0];
+      names_.push_back(name);
+    }
+  });
+  if (names_.empty())
+    throw InputError({path_, 0, 0}, "an empty table: datasets of one dimension, one for each column, are needed");
+}
+
+std::vector<double> Table::read_hdf5(const std::string& column) const {
+  std::vector<double> values(rows_);
+  reading(path_, [&](const Hdf5File& file) {
+    const Hdf5Dataset data = open_dataset(file, column, path_);
+    check_hdf5(H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
+               "read numbers of dataset " + column + " of", path_);
+  });
+  for (std::size_t row = 0; row < rows_; ++row)
+    if (!std::isfinite(values[row]))
+      throw InputError(place(row),
+                       "column '" + column + "': '" + std::to_string(values[row]) + "' is not a finite number");
+  return values;
 }
 
 bool Table::has(const std::string& column) const {
@@ -87,6 +181,7 @@ std::vector<double> Table::numbers(const std::string& column) const {
   if (found == names_.end())
     throw InputError({path_, 0, 0},
                      "no column '" + column + "'" + did_you_mean(column, names_) + "; columns: " + join(names_));
+  if (is_hdf5_) return read_hdf5(column);
   const auto index = static_cast<std::size_t>(found - names_.begin());
   std::vector<double> values;
   for (std::size_t row = 0; row < cells_.size(); ++row) {

@@ -37,10 +37,47 @@ std::vector<std::size_t> read_names(const Value& list, const std::vector<std::st
   return all;
 }
 
-InversionStage read_stage(Value stage, const InversionLimits& limits, const std::vector<std::string>& unknowns) {
+/// Which terms of an objective a filter is for: those of a list of places, from 0, or all misfits.
+std::vector<bool> read_filtered(Value filter, const std::vector<TermText>& objective) {
+  std::string known;
+  for (std::size_t i = 0; i < objective.size(); ++i)
+    if (objective[i].is_misfit()) known += (known.empty() ? "" : ", ") + std::to_string(i);
+  if (known.empty()) filter.fail(filter.path() + " is for misfits, and the objective has none");
+  std::vector<bool> chosen;
+  const auto list = filter.find("misfits");
+  for (const TermText& term : objective) chosen.push_back(!list && term.is_misfit());
+  if (!list) return chosen;
+  for (const Value& item : list->items()) {
+    const std::int64_t place = item.integer();
+    if (place < 0 || place >= std::ssize(objective) || !objective[static_cast<std::size_t>(place)].is_misfit())
+      item.fail(item.path() + ": term " + std::to_string(place) + " of the objective is no misfit; misfits: " + known);
+    chosen[static_cast<std::size_t>(place)] = true;
+  }
+  return chosen;
+}
+
+std::vector<std::optional<FilterSpec>> read_filters(const Value& filter, std::vector<TermText>& objective) {
+  const std::vector<bool> chosen = read_filtered(filter, objective);
+  const FilterSpec spec = read_filter(filter);
+  std::vector<std::optional<FilterSpec>> filters;
+  for (std::size_t i = 0; i < objective.size(); ++i) {
+    TermText& term = objective[i];
+    if (!term.is_misfit()) continue;
+    filters.emplace_back();
+    if (!chosen[i]) continue;
+    require_filterable(filter, spec, term);
+    term.may_be_filtered = true;
+    filters.back() = spec;
+  }
+  return filters;
+}
+
+InversionStage read_stage(Value stage, const InversionLimits& limits, const std::vector<std::string>& unknowns,
+                          std::vector<TermText>& objective) {
   InversionStage result{limits, {}, {}};
   read_limits(stage, result);
   stage.find("shots");  // choose_shots()
+  if (const auto filter = stage.find("filter")) result.filters = read_filters(*filter, objective);
   if (const auto names = stage.find("unknowns")) {
     result.unknowns = read_names(*names, unknowns);
     std::ranges::sort(result.unknowns);
@@ -75,14 +112,21 @@ std::vector<std::string> read_choice(Value choice, const std::vector<std::string
 
 }  // namespace
 
-CaseInversion read_inversion(Value inversion, const std::vector<UnknownText>& unknowns) {
+CaseInversion read_inversion(Value inversion, const std::vector<UnknownText>& unknowns,
+                             const std::vector<EquationText>& equations, std::vector<TermText>& objective) {
   CaseInversion result;
   if (auto v = inversion.find("method")) result.method = v->one_of({"lbfgs", "blmvm", "bqnls", "bncg"});
   read_limits(inversion, result);
+  if (const auto v = inversion.find("preconditioner")) {
+    result.preconditions = v->one_of({"none", "illumination"}) == "illumination";
+    const bool are_waves = std::ranges::any_of(equations, &EquationText::is_second_order);
+    if (result.preconditions && !are_waves)
+      v->fail("inversion.preconditioner: illumination is that of waves, and no equation is of second order, dtt(...)");
+  }
   if (const auto stages = inversion.find("stages")) {
     std::vector<std::string> names;
     for (const UnknownText& u : unknowns) names.push_back(u.label());
-    for (const Value& stage : stages->items()) result.stages.push_back(read_stage(stage, result, names));
+    for (const Value& stage : stages->items()) result.stages.push_back(read_stage(stage, result, names, objective));
     if (result.stages.empty()) stages->fail("inversion.stages: a list of one stage at least");
   }
   inversion.finish();

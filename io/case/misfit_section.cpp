@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +23,9 @@ std::vector<Place> read_places(Value& misfit, const Table& table, const Case& so
     for (std::size_t row = 0; row < places.size(); ++row) {
       places[row][a] = numbers[row];
       if (numbers[row] < axes[a].from || numbers[row] > axes[a].to)
-        throw InputError(table.place(row), "the observation's " + axes[a].name + " lies outside the grid");
+        throw InputError(table.place(row),
+                         fmt::format("the observation's {} lies outside the grid: {} is not between {} and {}",
+                                     axes[a].name, numbers[row], axes[a].from, axes[a].to));
     }
   }
   return places;
@@ -42,6 +46,17 @@ std::vector<double> read_noise(Value& misfit, const Table* table, TermText& term
   return all;
 }
 
+/// The numbers of a column of a table, for each observation of times by places, or of rows, one after the other.
+auto column_of(const Table& table, std::size_t times) {
+  return [&table, times](const std::string& name) -> std::optional<std::vector<double>> {
+    if (!table.has(name)) return std::nullopt;
+    const std::vector<double> numbers = table.numbers(name);
+    std::vector<double> all;
+    for (std::size_t t = 0; t < times; ++t) all.insert(all.end(), numbers.begin(), numbers.end());
+    return all;
+  };
+}
+
 /// A table with a row for each value.
 void read_rows(Value& misfit, const Case& so_far, TermText& term) {
   const Table table(term.data);
@@ -58,18 +73,19 @@ void read_rows(Value& misfit, const Case& so_far, TermText& term) {
   std::vector<double> values(times.size(), 0.0);
   const std::string of_value = column("value", {"value", term.expression.text});
   if (!so_far.is_to_be_observed || table.has(of_value)) values = table.numbers(of_value);
-  term.columns = {of_time};
-  for (std::size_t a = 0; so_far.grid && a < so_far.grid->axes.size(); ++a)
-    term.columns.push_back(column(so_far.grid->axes[a].name, {so_far.grid->axes[a].name}));
-  term.columns.push_back(of_value);
-  if (!noise.empty()) term.columns.push_back(misfit.at("noise").text());
+  term.time_column = of_time;
+  term.value_column = of_value;
   for (std::size_t row = 0; row < times.size(); ++row) {
     if (times[row] < so_far.time.from || times[row] > so_far.time.to)
-      throw InputError(table.place(row), "the observation's time lies outside the run (time.from to time.to)");
+      throw InputError(table.place(row),
+                       fmt::format("the observation's time lies outside the run (time.from to time.to): {} is not "
+                                   "between {} and {}",
+                                   times[row], so_far.time.from, so_far.time.to));
     if (term.log && !so_far.is_to_be_observed && !(values[row] > 0))
       throw InputError(table.place(row), "log: true needs positive observations");
     term.observations.push_back({times[row], places[row], values[row], noise.empty() ? 0.0 : noise[row]});
   }
+  read_misfit_weights(misfit, so_far, column_of(table, 1), term);
 }
 
 /// Times from the begin on, `every` so much; the last one is the end at the latest.
@@ -93,11 +109,18 @@ void read_traces(Value& misfit, const Value& at, const Case& so_far, TermText& t
   if (auto dataset = misfit.find("dataset")) term.dataset = dataset->text();
   const std::size_t count = places.size() * times.size();
   std::vector<double> values(count, 0.0);
-  if (!so_far.is_to_be_observed) values = read_trace_values(term.data, term.dataset, times.size(), places.size());
+  try {
+    if (!so_far.is_to_be_observed) values = read_trace_values(term.data, term.dataset, times.size(), places.size());
+  } catch (const MissingFile&) {
+    throw;  // which may exclude a shot
+  } catch (const InputError& error) {
+    misfit.at("data").fail(error.what());
+  }
   term.observations.reserve(count);
   for (std::size_t t = 0; t < times.size(); ++t)
     for (std::size_t p = 0; p < places.size(); ++p)
       term.observations.push_back({times[t], places[p], values[t * places.size() + p], noise.empty() ? 0.0 : noise[p]});
+  read_misfit_weights(misfit, so_far, column_of(table, times.size()), term);
 }
 
 }  // namespace
@@ -105,11 +128,11 @@ void read_traces(Value& misfit, const Value& at, const Case& so_far, TermText& t
 void read_misfit(Value misfit, const Case& so_far, TermText& term) {
   term.expression = misfit.at("of").expression();
   if (auto log = misfit.find("log")) term.log = log->boolean();
-  term.weights = read_point_weights(misfit);
+  term.weights = read_point_weights(misfit, so_far.grid);
   const Value data = misfit.at("data");
   term.data = resolve(data.text(), so_far.file);
-  const auto at = misfit.find("at");
-  for (const char* key : {"noise", "time", "value", "every", "dataset"}) misfit.find(key);
+  const auto at = misfit.find("at"), filter = misfit.find("filter");
+  for (const char* key : {"noise", "time", "value", "every", "dataset", "weight", "window"}) misfit.find(key);
   if (so_far.grid)
     for (const AxisText& axis : so_far.grid->axes) misfit.find(axis.name);
   misfit.finish();
@@ -123,6 +146,9 @@ void read_misfit(Value misfit, const Case& so_far, TermText& term) {
   }
   if (term.observations.empty()) data.fail("'" + term.data + "' holds no observations");
   std::ranges::stable_sort(term.observations, {}, &PointObservation::time);
+  if (!filter) return;
+  term.filter = read_filter(*filter);
+  require_filterable(*filter, *term.filter, term);
 }
 
 }  // namespace hindsight

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
+#include "io/case/csv.hpp"
 #include "io/case/text_file.hpp"
 #include "io/hdf5/hdf5_handle.hpp"
 
@@ -14,6 +17,14 @@ namespace hindsight {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// An entry that a table reads as it is.
+std::string quoted(const std::string& entry) {
+  if (entry.find_first_of(",\"") == std::string::npos) return entry;
+  std::string text = "\"";
+  for (const char c : entry) text += c == '"' ? "\"\"" : std::string(1, c);
+  return text + "\"";
+}
 
 void write_traces(const std::string& path, const TermText& misfit, const std::vector<double>& values) {
   std::size_t places = 0;  // of the first time
@@ -26,21 +37,53 @@ void write_traces(const std::string& path, const TermText& misfit, const std::ve
   write_all(dataset, H5T_NATIVE_DOUBLE, values.data(), path);
 }
 
-void write_rows(const std::string& path, const TermText& misfit, const std::vector<double>& values) {
+/// As the table has its rows; observations are sorted by time.
+std::vector<double> in_rows(const Table& table, const TermText& misfit, const std::vector<double>& values) {
+  const std::vector<double> times = table.numbers(misfit.time_column);
+  std::vector<std::size_t> order(times.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return times[row]; });
+  std::vector<double> rows(values.size());
+  for (std::size_t i = 0; i < order.size(); ++i) rows[order[i]] = values[i];
+  return rows;
+}
+
+/// The table that is there with other values; its other columns stay as they are.
+void write_text_rows(const std::string& path, const Table& table, const TermText& misfit,
+                     const std::vector<double>& rows) {
+  std::vector<std::string> names = table.names();
+  const auto value = static_cast<std::size_t>(std::ranges::find(names, misfit.value_column) - names.begin());
+  if (value == names.size()) names.push_back(misfit.value_column);
   std::ofstream file(path);
-  const bool has_noise = misfit.observations.front().noise > 0.0;
-  const std::size_t axes = misfit.columns.size() - (has_noise ? 3 : 2);
-  file << fmt::format("{}\n", fmt::join(misfit.columns, ","));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const PointObservation& o = misfit.observations[i];
-    std::string line = fmt::format("{:.17g}", o.time);
-    for (std::size_t a = 0; a < axes; ++a) line += fmt::format(",{:.17g}", o.at[a]);
-    line += fmt::format(",{:.17g}", values[i]);
-    if (has_noise) line += fmt::format(",{:.17g}", o.noise);
-    file << line << "\n";
+  file << fmt::format("{}\n", fmt::join(names, ","));
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    std::vector<std::string> entries;
+    for (std::size_t c = 0; c < names.size(); ++c)
+      entries.push_back(c == value ? fmt::format("{:.17g}", rows[row]) : quoted(table.text(row, c)));
+    file << fmt::format("{}\n", fmt::join(entries, ","));
   }
   file.close();
   if (!file) throw ResourceError("cannot write '" + path + "'");
+}
+
+void write_hdf5_rows(const std::string& path, const Table& table, const TermText& misfit,
+                     const std::vector<double>& rows) {
+  const Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, timeless(H5P_FILE_CREATE, path), H5P_DEFAULT), "create",
+                      path);
+  const auto write = [&](const std::string& name, const std::vector<double>& values) {
+    write_all(make_dataset(file, name, H5T_NATIVE_DOUBLE, space_of({values.size()}, path),
+                           timeless(H5P_DATASET_CREATE, path), path),
+              H5T_NATIVE_DOUBLE, values.data(), path);
+  };
+  for (const std::string& name : table.names())
+    if (name != misfit.value_column) write(name, table.numbers(name));
+  write(misfit.value_column, rows);
+}
+
+void write_rows(const std::string& path, const TermText& misfit, const std::vector<double>& values) {
+  const Table table(misfit.data);
+  const std::vector<double> rows = in_rows(table, misfit, values);
+  table.is_hdf5() ? write_hdf5_rows(path, table, misfit, rows) : write_text_rows(path, table, misfit, rows);
 }
 
 }  // namespace

@@ -87,6 +87,24 @@ Json tier(const Json& own = Json::object()) {
   return json;
 }
 
+Json shape() {
+  const Json sizes = either({positive, {{"type", "array"}, {"items", not_negative}, {"minItems", 1}, {"maxItems", 3}}});
+  return either({object({{"box", sizes}}, {"box"}), object({{"gaussian", sizes}}, {"gaussian"})});
+}
+
+/// @param own further keys.
+Json filter(const Json& own = Json::object()) {
+  Json keys = {{"lowpass", positive},
+               {"highpass", positive},
+               {"bandpass", {{"type", "array"}, {"items", positive}, {"minItems", 2}, {"maxItems", 2}}},
+               {"order", whole({{"minimum", 1}, {"maximum", 16}})},
+               {"phase", choice({"causal", "zero"})}};
+  keys.update(own);
+  Json json = object(keys);
+  for (const char* kind : {"lowpass", "highpass", "bandpass"}) json["oneOf"].push_back({{"required", {kind}}});
+  return json;
+}
+
 Json definitions() {
   const Json rule = either({object({{"value", expression}}, {"value"}), object({{"slope", expression}}, {"slope"})});
   const Json side = object({{"value", expression}, {"slope", expression}, {"fields", map_of(rule)}});
@@ -107,16 +125,21 @@ Json definitions() {
                                                    {"dataset", text},
                                                    {"series", series},
                                                    {"time", text}})});
+  const Json window = object({{"from", number()}, {"to", number()}, {"taper", not_negative}});
   const Json misfit = object({{"of", text},
                               {"data", text},
                               {"noise", either({positive, text})},
                               {"weights", choice({"linear", "sinc"})},
+                              {"shape", shape()},
                               {"log", {{"type", "boolean"}}},
                               {"time", text},
                               {"value", text},
                               {"at", text},
                               {"every", positive},
                               {"dataset", text},
+                              {"weight", expression},
+                              {"window", window},
+                              {"filter", filter()},
                               {"x", text},
                               {"y", text},
                               {"z", text}},
@@ -139,8 +162,10 @@ Json inversion() {
   const Json limits = {{"iterations", counting}, {"gradient", not_negative}, {"relative", not_negative}};
   Json stage = limits, all = limits;
   stage["unknowns"] = names;
+  stage["filter"] = filter({{"misfits", {{"type", "array"}, {"items", whole({{"minimum", 0}})}, {"minItems", 1}}}});
   stage["shots"] = either({names, object({{"every", counting}, {"from", counting}}, {"every"})});
   all["method"] = choice({"lbfgs", "blmvm", "bqnls", "bncg"});
+  all["preconditioner"] = choice({"none", "illumination"});
   all["stages"] = {{"type", "array"}, {"items", object(stage)}, {"minItems", 1}};
   return object(all);
 }
@@ -203,7 +228,8 @@ std::string case_schema() {
                                           object({{"x", number()}, {"y", number()}, {"z", number()}})})},
                            {"table", text},
                            {"factor", number()},
-                           {"weights", choice({"linear", "sinc"})}},
+                           {"weights", choice({"linear", "sinc"})},
+                           {"shape", shape()}},
                           {"to", "signal"})}}},
        {"objective", {{"type", "array"}, {"items", reference("term")}}},
        {"shots",

@@ -122,6 +122,7 @@ void enter(ShotRow& row, const std::string& key, const std::string& text) {
 
 ShotTable from_file(const std::string& path, const Value& page) {
   const Table table(path);
+  if (table.is_hdf5()) throw InputError({path, 0, 0}, "shots are a table of text, with commas between, and not HDF5");
   ShotTable result{path, false, {}};
   for (const std::string& column : table.names())
     if (column != name_key && column != weight_key) require_settable(column, page, {path, 0, 0});

@@ -17,7 +17,8 @@ void require_inside(const Case& so_far, const SourcePoint& point, const SourcePl
   for (std::size_t a = 0; a < grid.axes.size(); ++a) {
     const AxisText& axis = grid.axes[a];
     if (point.at[a] < axis.from || point.at[a] > axis.to)
-      throw InputError(place, "the source's " + axis.name + " lies outside the grid");
+      throw InputError(place, fmt::format("the source's {} lies outside the grid: {} is not between {} and {}",
+                                          axis.name, point.at[a], axis.from, axis.to));
     const double width =
         has_layers ? static_cast<double>(so_far.absorb->cells) * (axis.to - axis.from) / static_cast<double>(axis.cells)
                    : 0.0;
@@ -75,16 +76,11 @@ void require_signal(const Value& signal, const std::string& name, const Case& so
                 (series.empty() ? "; there are none: {series: FILE}" : "; series: " + join(series)));
   const double slack = 1e-9 * (so_far.time.to - so_far.time.from);
   if (found->times.front() > so_far.time.from + slack || found->times.back() < so_far.time.to - slack)
-    signal.fail("the signal '" + name + "' is shorter than the run: it goes from " +
-                std::to_string(found->times.front()) + " to " + std::to_string(found->times.back()));
+    signal.fail(fmt::format("the signal '{}' is shorter than the run: it goes from {} to {}, and the run from {} to {}",
+                            name, found->times.front(), found->times.back(), so_far.time.from, so_far.time.to));
 }
 
 }  // namespace
-
-PointWeights read_point_weights(Value& from) {
-  const auto weights = from.find("weights");
-  return weights && weights->one_of({"linear", "sinc"}) == "sinc" ? PointWeights::sinc : PointWeights::linear;
-}
 
 std::vector<SourceText> read_sources(const Value& sources, const Case& so_far) {
   std::vector<SourceText> all;
@@ -98,7 +94,7 @@ std::vector<SourceText> read_sources(const Value& sources, const Case& so_far) {
     const Value signal = item.at("signal");
     source.signal = signal.text();
     require_signal(signal, source.signal, so_far);
-    source.weights = read_point_weights(item);
+    source.weights = read_point_weights(item, so_far.grid);
     const auto at = item.find("at"), table = item.find("table"), factor = item.find("factor");
     item.finish();
     if (at.has_value() == table.has_value()) item.fail(item.path() + " needs either at or table");

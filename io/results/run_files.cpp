@@ -51,15 +51,15 @@ void add_folder(RunFiles& files, const std::string& folder, const std::string& n
 }  // namespace
 
 const std::vector<std::string>& result_names() {
-  static const std::vector<std::string> names = {"case.yaml",   "log.jsonl",   "fields.xdmf",  "fields.h5",
-                                                 "gradient.h5", "estimate.h5", "estimates.h5", "convergence.csv",
-                                                 "result.json", "check.json"};
+  static const std::vector<std::string> names = {"case.yaml",       "log.jsonl",   "fields.xdmf", "fields.h5",
+                                                 "misfits.h5",      "gradient.h5", "estimate.h5", "estimates.h5",
+                                                 "convergence.csv", "result.json", "check.json"};
   return names;
 }
 
 std::vector<std::string> result_names(const std::string& verb) {
   if (verb == "check") return {"check.json"};
-  std::vector<std::string> names = {"case.yaml", "log.jsonl", "fields.xdmf", "fields.h5"};
+  std::vector<std::string> names = {"case.yaml", "log.jsonl", "fields.xdmf", "fields.h5", "misfits.h5"};
   if (verb == "gradient") names.emplace_back("gradient.h5");
   if (verb == "invert") names.insert(names.end(), {"estimate.h5", "estimates.h5", "convergence.csv"});
   names.emplace_back("result.json");

@@ -54,10 +54,49 @@ AxisWeights sinc(const Axis& axis, double position, const std::array<double, 2>&
   return weights;
 }
 
+/// Of cells between two places, by the integral of a density: its integral from -infinity on at any place. What lies
+/// beyond walls is left out of all.
+template <class Integral>
+AxisWeights averaged(const Axis& axis, double from, double to, const Integral& integral) {
+  const double h = axis.spacing();
+  if (!axis.periodic) {
+    from = std::max(from, axis.from);
+    to = std::min(to, axis.to);
+  }
+  const auto cell_of = [&](double place) { return static_cast<std::int64_t>(std::floor((place - axis.from) / h)); };
+  std::map<std::int64_t, double> unwrapped;
+  double all = 0.0;
+  for (std::int64_t cell = cell_of(from); cell <= cell_of(to); ++cell) {
+    if (!axis.periodic && (cell < 0 || cell >= axis.cells)) continue;
+    const double lower = axis.from + static_cast<double>(cell) * h;
+    const double weight = integral(std::min(to, lower + h)) - integral(std::max(from, lower));
+    if (!(weight > 0.0)) continue;
+    unwrapped[cell] = weight;
+    all += weight;
+  }
+  AxisWeights weights;
+  for (const auto& [cell, weight] : unwrapped) weights[((cell % axis.cells) + axis.cells) % axis.cells] += weight / all;
+  return weights;
+}
+
+AxisWeights weights_on(const Axis& axis, double place, const PointWeights& weights, std::size_t a,
+                       const std::array<double, 2>& mirrors) {
+  using Kind = PointWeights::Kind;
+  constexpr double reach = 4.0;  // of a normal distribution
+  const double position = (place - axis.from) / axis.spacing() - 0.5, size = weights.size[a];
+  if (weights.kind == Kind::sinc) return sinc(axis, position, mirrors);
+  if (weights.kind == Kind::box && size > 0.0)
+    return averaged(axis, place - 0.5 * size, place + 0.5 * size, [](double at) { return at; });
+  if (weights.kind == Kind::gaussian && size > 0.0)
+    return averaged(axis, place - reach * size, place + reach * size,
+                    [&](double at) { return 0.5 * std::erf((at - place) / (size * std::numbers::sqrt2)); });
+  return linear(axis, position);
+}
+
 }  // namespace
 
-PointStencils::PointStencils(const Grid& grid, const std::vector<std::array<double, 3>>& points, PointWeights weights,
-                             const MirrorSigns& mirrors) {
+PointStencils::PointStencils(const Grid& grid, const std::vector<std::array<double, 3>>& points,
+                             const PointWeights& weights, const MirrorSigns& mirrors) {
   begin_.push_back(0);
   for (const std::array<double, 3>& point : points) add(grid, point, weights, mirrors);
   std::vector<double> owners;
@@ -66,13 +105,11 @@ PointStencils::PointStencils(const Grid& grid, const std::vector<std::array<doub
   for (const double ranks : owners) is_split_.push_back(grid.dimensions() > 0 && ranks > 1.0);
 }
 
-void PointStencils::add(const Grid& grid, const std::array<double, 3>& point, PointWeights weights,
+void PointStencils::add(const Grid& grid, const std::array<double, 3>& point, const PointWeights& weights,
                         const MirrorSigns& mirrors) {
   std::array<AxisWeights, 3> of_axis{AxisWeights{{0, 1.0}}, AxisWeights{{0, 1.0}}, AxisWeights{{0, 1.0}}};
   for (std::size_t a = 0; a < grid.axes().size(); ++a) {
-    const Axis& axis = grid.axes()[a];
-    const double position = (point[a] - axis.from) / axis.spacing() - 0.5;
-    of_axis[a] = weights == PointWeights::linear ? linear(axis, position) : sinc(axis, position, mirrors[a]);
+    of_axis[a] = weights_on(grid.axes()[a], point[a], weights, a, mirrors[a]);
   }
   const bool rows_are_cells = grid.dimensions() <= 1;
   std::int32_t slot = 0;

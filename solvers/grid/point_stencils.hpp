@@ -11,10 +11,30 @@
 
 namespace hindsight {
 
-/// Linear in each axis between the two centres next to the point, beyond the outermost centre extrapolated; or a sinc
-/// of four cells to each side in a Kaiser window with b = 6.31 (Hicks 2002, Arbitrary source and receiver positioning
-/// in finite-difference schemes using Kaiser windowed sinc functions), of which what lies beyond a wall is mirrored.
-enum class PointWeights { linear, sinc };
+/// How cells around a point share in it, axis by axis.
+struct PointWeights {
+  enum class Kind {
+    /// Linear between the two centres next to the point, beyond the outermost centre extrapolated.
+    linear,
+    /// A sinc of four cells to each side in a Kaiser window with b = 6.31 (Hicks 2002, Arbitrary source and receiver
+    /// positioning in finite-difference schemes using Kaiser windowed sinc functions), of which what lies beyond a wall
+    /// is mirrored.
+    sinc,
+    /// The mean over a box around the point: each cell by how much of it lies in the box, of which what lies beyond a
+    /// wall is cut off.
+    box,
+    /// The mean by a normal distribution around the point: each cell by the integral over it, up to four standard
+    /// deviations from the point and not beyond walls.
+    gaussian
+  };
+  Kind kind = Kind::linear;
+  /// Widths of a box, standard deviations; axes where it is 0 are as with linear.
+  std::array<double, 3> size{0, 0, 0};
+  bool operator==(const PointWeights&) const = default;
+  static const PointWeights linear, sinc;
+};
+inline constexpr PointWeights PointWeights::linear{Kind::linear, {0, 0, 0}};
+inline constexpr PointWeights PointWeights::sinc{Kind::sinc, {0, 0, 0}};
 
 /// The signs with which mirrored cells count, by axis and side: -1 where a field is zero on the wall, 1 where its slope
 /// is.
@@ -33,7 +53,7 @@ class PointStencils {
 
   PointStencils() = default;
   /// @param points inside the grid, one coordinate per axis. Collective.
-  PointStencils(const Grid& grid, const std::vector<std::array<double, 3>>& points, PointWeights weights,
+  PointStencils(const Grid& grid, const std::vector<std::array<double, 3>>& points, const PointWeights& weights,
                 const MirrorSigns& mirrors = even_mirrors);
 
   std::size_t size() const { return begin_.empty() ? 0 : begin_.size() - 1; }
@@ -48,7 +68,8 @@ class PointStencils {
   std::int64_t bytes() const;
 
  private:
-  void add(const Grid& grid, const std::array<double, 3>& point, PointWeights weights, const MirrorSigns& mirrors);
+  void add(const Grid& grid, const std::array<double, 3>& point, const PointWeights& weights,
+           const MirrorSigns& mirrors);
 
   std::vector<std::size_t> begin_;
   std::vector<Cell> cells_;

@@ -38,6 +38,9 @@ for part, value, is_good in [('parameters', {'a': '8/3'}, True), ('parameters', 
                              ('grid', {'x': {'cells': 0}}, False), ('inversion', {'gradient': '1e-6/2'}, True),
                              ('inversion', {'stages': [{'iterations': 3, 'shots': ['a', 'b'], 'unknowns': ['k']}]}, True),
                              ('inversion', {'stages': [{'shots': {'every': 2, 'from': 1}, 'relative': 0.1}]}, True),
+                             ('inversion', {'stages': [{'filter': {'lowpass': 3, 'misfits': [0]}}]}, True),
+                             ('inversion', {'stages': [{'filter': {'misfits': [0]}}]}, False),
+                             ('inversion', {'preconditioner': 'illumination'}, True),
                              ('inversion', {'stages': [{'shots': {'from': 1}}]}, False), ('inversion', {'stages': []}, False),
                              ('unknowns', {'a': {'where': 'y > 0.5'}}, True), ('unknowns', {'a': {'where': ['y']}}, False),
                              ('unknowns', {'a': {'bounds': ['1/2', 2], 'prior': {'mean': '5/2', 'sd': '1/8'}}}, True)]:
@@ -57,6 +60,16 @@ for good, keys in [(True, 'codec: zstd'), (True, 'codec: zfp, tolerance: 1e-6'),
                    (False, 'codec: float32, tolerance: 1e-3'), (False, 'codec: zfp, tolerance: 1e-3, then: zstd')]:
     for tier in ['host', 'disk']:
         assert checkpoints.is_valid({tier: yaml.load('{size: 1 GiB, ' + keys + '}', Loader)}) == good, keys
+
+case = {'case': 'c', 'state': {'u': {'initial': 1}}, 'equations': {'dt(u)': 0}, 'time': {'step': 0.1, 'to': 1}}
+for good, keys in [(True, ''), (True, ', filter: {lowpass: 5, order: 2, phase: zero}'),
+                   (True, ', filter: {bandpass: [3, 10]}, window: {from: 0, taper: 0.1}, weight: "exp(-t)"'),
+                   (False, ', filter: {}'), (False, ', filter: {lowpass: 5, highpass: 3}'),
+                   (False, ', filter: {bandpass: [3]}'), (False, ', window: {until: 3}'),
+                   (True, ', shape: {box: [0.1, 0]}'), (True, ', shape: {gaussian: 0.1}'), (False, ', shape: {}'),
+                   (False, ', shape: {box: 1, gaussian: 1}')]:
+    case['objective'] = yaml.load('[{misfit: {of: u, data: d.csv' + keys + '}}]', Loader)
+    assert validator.is_valid(case) == good, keys
 )py";
 
 TEST(Schema, AcceptsTheShippedCases) {

@@ -2,35 +2,15 @@
 // starts: ranks
 #include <cmath>
 
-#include "tests/program/resumed_run.hpp"
+#include "tests/program/observed_wave.hpp"
 
 namespace hindsight {
 namespace {
 
 using namespace test;
 
-class Observe : public Resume {
+class Observe : public ObservedWave {
  protected:
-  /// A wave from shots at two places, heard by three receivers in traces and by a sensor in rows.
-  static void write_wave() {
-    write_text("wave.yaml", R"yaml(
-case: wave
-grid: {x: {cells: 24, to: 1, boundary: {value: 0}}, y: {cells: 20, to: 1, boundary: {slope: 0}}, order: 4}
-parameters: {c: {value: 0.8}, q: {series: {times: [0, 0.1, 0.2, 9], values: [0, 1, 0, 0]}}}
-state: {u: {initial: 0}}
-equations: {dtt(u): "c^2*lap(u)"}
-sources: [{to: u, signal: q, at: {x: 0.3, y: 0.4}, weights: sinc}]
-time: {method: leapfrog, step: 0.017, to: 0.85}
-shots: [{shot: left}, {shot: right, sources.0.at.x: 0.7}]
-objective:
-  - misfit: {of: u, at: receivers.csv, every: 0.05, data: "{shot}.h5", noise: 0.01, weights: sinc}
-  - misfit: {of: "10*u", data: "{shot}.csv", noise: sd}
-unknowns: {c: {}}
-)yaml");
-    write_text("receivers.csv", "x,y\n0.21,0.5\n0.5,0.52\n0.8,0.03\n");
-    for (const char* const shot : {"left.csv", "right.csv"})
-      write_text(shot, "time,x,y,sd\n0.33,0.5,0.5,0.1\n0.51,0.61,0.2,0.2\n");
-  }
   double objective(const std::string& arguments) {
     EXPECT_EQ(run("run wave.yaml --overwrite --out run " + arguments), 0) << output();
     return json("run/result.json")["objective"].get<double>();
@@ -50,6 +30,49 @@ TEST_F(Observe, WritesWhatMisfitsRead) {
   EXPECT_EQ(contents("left.csv"), once);
   ASSERT_EQ(run("observe wave.yaml --overwrite --set parameters.c=0.9 --noise 0.01 --seed 5"), 0) << output();
   EXPECT_NE(contents("left.csv"), once);
+}
+
+/// Rows in HDF5 are those of text; other columns of both stay as they are.
+TEST_F(Observe, ReadsAndWritesRowsOfBothFormats) {
+  write_wave();
+  const std::string alone = "--shot left --set 'objective=[{misfit: {of: u, data: rows, noise: sd, weight: w}}]' ";
+  write_text("rows", "label,time,x,y,sd,w\n\"a, b\",0.51,0.61,0.2,0.2,0.5\nlast,0.33,0.5,0.5,0.1,2\n");
+  ASSERT_EQ(run("observe wave.yaml --overwrite --set parameters.c=0.9 " + alone), 0) << output();
+  const std::string text = contents("rows");
+  EXPECT_EQ(text.find("label,time,x,y,sd,w,value\n\"a, b\",0.51,0.61,0.2,0.2,0.5,"), 0U) << text;
+  EXPECT_LT(objective("--set parameters.c=0.9 " + alone), 1e-20);
+  const double expected = objective(alone);
+  write_columns("rows", {{"time", {0.51, 0.33}},
+                         {"x", {0.61, 0.5}},
+                         {"y", {0.2, 0.5}},
+                         {"sd", {0.2, 0.1}},
+                         {"w", {0.5, 2}},
+                         {"other", {7, 8}}});
+  ASSERT_EQ(run("observe wave.yaml --overwrite --set parameters.c=0.9 " + alone), 0) << output();
+  EXPECT_EQ(numbers("rows", "other"), (std::vector<double>{7, 8}));
+  EXPECT_EQ(numbers("rows", "time"), (std::vector<double>{0.51, 0.33}));
+  EXPECT_EQ(objective(alone), expected);
+  const auto refusal = [&](const std::string& column, const std::vector<double>& numbers) {
+    std::map<std::string, std::vector<double>> columns{{"time", {0.51, 0.33}}, {"x", {0.61, 0.5}}, {"y", {0.2, 0.5}},
+                                                       {"sd", {1, 1}},         {"w", {1, 1}},      {"value", {0, 0}}};
+    columns[column] = numbers;
+    if (numbers.empty()) columns.erase(column);
+    write_columns("rows", columns);
+    EXPECT_EQ(run("run wave.yaml --out refused " + alone), 2) << output();
+    return output();
+  };
+  EXPECT_NE(refusal("value", {1, NAN}).find("rows, row 1: column 'value': 'nan' is not a finite number"),
+            std::string::npos)
+      << output();
+  EXPECT_NE(refusal("y", {}).find("no column 'y'"), std::string::npos) << output();
+  EXPECT_NE(refusal("y", {0.5, 1.5}).find("rows, row 1: the observation's y lies outside the grid"), std::string::npos)
+      << output();
+  EXPECT_NE(refusal("time", {1.5, 0.5}).find("rows, row 0: the observation's time lies outside the run"),
+            std::string::npos)
+      << output();
+  EXPECT_NE(refusal("sd", {1, 0}).find("rows, row 1: noise must be positive"), std::string::npos) << output();
+  EXPECT_NE(refusal("y", {0.5, 0.5, 0.5}).find("the column 'y' has 3 entries, 'sd' has 2"), std::string::npos)
+      << output();
 }
 
 TEST_F(Observe, SaysWhatItCannotDo) {
