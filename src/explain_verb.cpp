@@ -100,12 +100,13 @@ std::string adjoints_text(const std::vector<Jump>& jumps, const Model& model, co
 template <class Share>
 std::string derivative_text(const std::string& name, const std::string& sum, Expr of_equations,
                             const std::vector<std::pair<std::string, Adjoint>>& jumps, const std::string& sum_of_jumps,
-                            bool is_read_by_walls, Share share) {
+                            bool is_read_by_walls, const std::string& at_sources, Share share) {
   std::vector<std::string> parts;
   for (const auto& [times, own] : jumps)
     if (const Expr found = share(own); !found.is_constant(0))
       parts.push_back(fmt::format("{} {} of {}", sum_of_jumps, times, to_text(found)));
   if (is_read_by_walls) parts.push_back("what the walls that read it give");
+  if (!at_sources.empty()) parts.push_back(at_sources);
   if (parts.empty() || !of_equations.is_constant(0))
     parts.insert(parts.begin(), fmt::format("{} of {}", sum, to_text(of_equations)));
   return fmt::format("  dJ/d{} = {}\n", name, fmt::join(parts, ", and "));
@@ -121,6 +122,14 @@ bool walls_read(const Model& model, const std::string& name) {
   });
 }
 
+/// What falls on a series that sources add to equations; empty: none does.
+std::string sources_share_text(const Model& model, const std::string& name) {
+  std::vector<std::string> fields;
+  for (const PointSource& source : model.sources)
+    if (model.series[source.series] == name) fields.push_back("lambda_" + model.fields[source.field]);
+  return fields.empty() ? "" : fmt::format("{} at its sources", fmt::join(fields, " and "));
+}
+
 std::string derivatives_text(const std::vector<Jump>& jumps, const Model& model, const Directions& all,
                              const Adjoint& own) {
   std::vector<std::pair<std::string, Adjoint>> of_jumps;
@@ -128,10 +137,11 @@ std::string derivatives_text(const std::vector<Jump>& jumps, const Model& model,
   std::string text;
   for (std::size_t k = model.fields.size(); k < all.fields.size(); ++k)
     text += derivative_text(all.fields[k], "integral over time", own.fields[k], of_jumps, "values",
-                            walls_read(model, all.fields[k]), [k](const Adjoint& jump) { return jump.fields[k]; });
+                            walls_read(model, all.fields[k]), "", [k](const Adjoint& jump) { return jump.fields[k]; });
   for (std::size_t p = 0; p < all.scalars.size(); ++p)
     text += derivative_text(all.scalars[p], "sum over cells and time", own.scalars[p], of_jumps, "sum over cells",
-                            walls_read(model, all.scalars[p]), [p](const Adjoint& jump) { return jump.scalars[p]; });
+                            walls_read(model, all.scalars[p]), sources_share_text(model, all.scalars[p]),
+                            [p](const Adjoint& jump) { return jump.scalars[p]; });
   return text;
 }
 
@@ -153,9 +163,15 @@ std::string equations_text(const SimulationSpec& spec, const Active& active) {
   std::string text = "Equations, discretised (u[x+1] is the neighbour above in x)\n";
   for (std::size_t f = 0; f < model.fields.size(); ++f)
     text += fmt::format("  {} = {}{}\n", left(f, "", ""), to_text(model.right_hand_sides[f]), damping(f, " + ", ""));
+  for (const PointSource& source : model.sources)
+    text += fmt::format("  and {} gets {}(t)*delta(x - place) of a source\n", left(source.field, "", ""),
+                        model.series[source.series]);
   text += jumps_text(jumps, model);
-  const std::vector<Expr> tangents = tangent(model.right_hand_sides, all.seeds);
-  const Adjoint own = adjoint(model.right_hand_sides, all.lambdas, all.fields, all.scalars);
+  std::vector<Expr> whole = model.right_hand_sides;  // rates are data to them
+  for (std::size_t f = 0; f < whole.size() && is_second; ++f)
+    whole[f] = whole[f] + model.damping[f] * model.graph->field(Model::rate(model.fields[f]));
+  const std::vector<Expr> tangents = tangent(whole, all.seeds);
+  const Adjoint own = adjoint(whole, all.lambdas, all.fields, all.scalars);
   text += "\nTangent (d_ marks a direction)\n";
   for (std::size_t f = 0; f < model.fields.size(); ++f)
     text += fmt::format("  {} = {}{}\n", left(f, "", "d_"), to_text(tangents[f]), damping(f, " + ", "d_"));

@@ -51,8 +51,16 @@ void require_tables(const Case& c, bool overwrite) {
       if (++uses[term.data] > 1)
         throw InputError(term.place,
                          "two misfits have the same table, '" + term.data + "': observe would write it twice");
-      if (!overwrite && std::filesystem::exists(term.data))
-        throw InputError(term.place, "'" + term.data + "' is there already; --overwrite gives it up");
+      if (!std::filesystem::exists(term.data)) continue;
+      if (!overwrite) throw InputError(term.place, "'" + term.data + "' is there already; --overwrite gives it up");
+      const bool is_read = std::ranges::any_of(problem->objective, [&](const TermText& other) {
+        return other.is_misfit() && std::filesystem::exists(other.places_file) &&
+               std::filesystem::equivalent(other.places_file, term.data);
+      });
+      if (is_read)
+        throw InputError(term.place, "'" + term.data + "' says where places are: observe would overwrite it");
+      if (std::filesystem::symlink_status(term.data).type() != std::filesystem::file_type::regular)
+        throw InputError(term.place, "'" + term.data + "' is not a file that observe could write anew");
     }
   if (uses.empty()) throw InputError({c.file, 0, 0}, "there is nothing to observe: the objective has no misfit");
 }

@@ -515,7 +515,35 @@ class ProblemReader {
     misfit->may_be_filtered = term.may_be_filtered;
     misfit->weight = term.weight;
     misfit->name = "misfit of " + term.expression.text;
+    if (term.weights.kind == PointWeights::Kind::sinc) require_mirrors(term, misfit->of);
     misfits_.push_back(misfit);
+  }
+
+  /// Weights beyond a wall are mirrored there, with a sign: which needs a field that is zero on the wall, alone, or any
+  /// whose slopes are.
+  void require_mirrors(const TermText& term, Expr of) {
+    constexpr double reach = 4.0;  // cells
+    for (std::size_t a = 0; a < spec_.axes.size(); ++a)
+      for (std::size_t side = 0; side < 2 && !spec_.axes[a].periodic; ++side) {
+        const Axis& axis = spec_.axes[a];
+        const bool crosses = std::ranges::any_of(term.observations, [&](const PointObservation& point) {
+          const double distance = side == 0 ? point.at[a] - axis.from : axis.to - point.at[a];
+          return distance < (reach - 0.5) * axis.spacing();
+        });
+        if (!crosses) continue;
+        for (std::size_t f = 0; f < spec_.model.fields.size(); ++f) {
+          const Expr field = graph_.field(spec_.model.fields[f]);
+          const ModelWall& wall = spec_.model.walls[f][a][side];
+          const bool reads = std::ranges::any_of(reachable({of}), [&](NodeId id) { return id == field.id(); });
+          const bool is_mirrored = wall.value.is_constant(0.0) && (wall.rule == WallRule::slope || of.same_as(field));
+          if (reads && !is_mirrored)
+            throw InputError(term.expression.place,
+                             fmt::format("weights: sinc reads '{}' by its mirror at the {} wall of {}, which takes "
+                                         "{{slope: 0}} there, or {{value: 0}} and the state alone; linear weights do "
+                                         "without",
+                                         spec_.model.fields[f], side == 0 ? "lower" : "upper", axis.name));
+        }
+      }
   }
 
   void read_term(const TermText& term) {

@@ -132,7 +132,8 @@ void read_misfit(Value misfit, const Case& so_far, TermText& term) {
   const Value data = misfit.at("data");
   term.data = resolve(data.text(), so_far.file);
   const auto at = misfit.find("at"), filter = misfit.find("filter");
-  for (const char* key : {"noise", "time", "value", "every", "dataset", "weight", "window"}) misfit.find(key);
+  for (const char* key : {"noise", "weight", "window", at ? "every" : "time", at ? "dataset" : "value"})
+    misfit.find(key);
   if (so_far.grid)
     for (const AxisText& axis : so_far.grid->axes) misfit.find(axis.name);
   misfit.finish();
