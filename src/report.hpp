@@ -82,6 +82,8 @@ Json counts_result(const Options& options, const Session& session, const DriverC
 /// Per unknown: a value, or {norm, dataset}; writes `file` with fields and series. Collective.
 Json values_result(const Session& session, const RunFolder& folder, const std::string& file,
                    const UnknownValues& values);
+/// "walked back 100 steps; drift 3e-12, accepted 1e-06", a line, where a result has counts of that; else nothing.
+std::string walked_text(const Json& result);
 /// The `memory.resident` of result.json. Collective.
 Json resident_result(const Session& session);
 /// A table of the shots of the last evaluation; empty for a case without.

@@ -99,6 +99,11 @@ bool Leapfrog::reverses_first_level() const {
   return !deepest({&gather.main, &gather.border, &gather.ring, &gather.add}, before).read;
 }
 
+std::string Leapfrog::why_it_cannot_retreat() const {
+  const auto is_damped = [](const Expr& damping) { return !damping.is_constant(0.0); };
+  return std::ranges::any_of(model_.damping, is_damped) ? "its equations are damped, by dt(...) or by a sponge" : "";
+}
+
 std::array<int, 3> Leapfrog::halo() const {
   return parts_->kernels.halo();
 }
@@ -185,6 +190,10 @@ void Leapfrog::step(Tables& tables, StepTime time, StateBlocks u, double* next) 
   p.sources.fill(tables, p.series, time.t);
   tables.bind_state(p.next, next);
   p.kernel(time).run_value(tables);
+}
+
+void Leapfrog::retreat(Tables& tables, StepTime time, StateBlocks u, double* before) {
+  step(tables, time, {u.before, u.now}, before);
 }
 
 void Leapfrog::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const*) {

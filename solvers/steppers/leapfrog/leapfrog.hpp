@@ -29,6 +29,7 @@ class Leapfrog final : public Stepper {
 
   int levels() const override { return 2; }
   bool reverses_first_level() const override;
+  std::string why_it_cannot_retreat() const override;
   std::array<int, 3> halo() const override;
   int sums() const override;
   StateShape state(const Grid& grid) const override;
@@ -42,6 +43,8 @@ class Leapfrog final : public Stepper {
   double largest_step(Tables& tables) override;
 
   void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
+  /// The step with the levels exchanged: without damping, u[k-2] = h^2 A(u[k-1]) + 2 u[k-1] - u[k].
+  void retreat(Tables& tables, StepTime time, StateBlocks u, double* before) override;
   /// Fills the ghosts of u as deep as its derivatives read them.
   void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) override;
   void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
