@@ -205,10 +205,19 @@ std::string tighter_text(const TighterSteps& tighter, const std::vector<CheckedU
   return text + "\n";
 }
 
+/// Checks tell round-off from errors: gradients are not made inexact by choice here, by walking back.
+Case without_walking_back(Case source) {
+  CheckpointOptions& checkpoints = source.checkpoints;
+  checkpoints.accept.reset();
+  if (checkpoints.schedule != "auto" && schedules().find(checkpoints.schedule).walks_back)
+    checkpoints.schedule = "auto";
+  return source;
+}
+
 }  // namespace
 
 ExitCode check_verb(const Options& options, const Communicator& comm) {
-  const Case source = read_same_case(options, comm);
+  const Case source = without_walking_back(read_same_case(options, comm));
   if (source.unknowns.empty()) throw InputError({options.target, 0, 0}, "nothing to check: the case has no unknowns");
   if (options.groups > 1)
     throw InputError("--groups: check looks at the sum over all shots with all ranks together, in steps that it keeps");

@@ -38,6 +38,11 @@ class Drawing {
     reversed.push_back({time_, static_cast<double>(a.step + 1), end, static_cast<double>(a.step)});
     time_ = end;
   }
+  void operator()(const Retreat& a) {
+    const double end = time_ + costs_.forward;
+    forwards.push_back({time_, static_cast<double>(a.from), end, static_cast<double>(a.to)});
+    time_ = end;
+  }
   void operator()(const Save& a) {
     time_ += costs_.write[index_of(a.slot.tier)];
     open_[key(a.slot)] = {time_, a.step};

@@ -248,6 +248,9 @@ std::string plan_text(const Options& options, const Session& session, const Outp
       plan.recomputation(), seconds_text(session.planned().seconds),
       seconds_text(predicted_total(options, session, output)), seconds_text(plan.memory_seconds),
       output.written ? seconds_text(*output.written) : "an unknown time");
+  if (counts.retreated > 0)
+    text += fmt::format("States are walked back {} steps, each of which takes {}.\n", counts.retreated,
+                        seconds_text(single.forward));
   text +=
       fmt::format("After a kill, checkpoints in host memory are computed again, in one pass that takes {} at most.\n",
                   seconds_text(static_cast<double>(inputs.steps) * inputs.seconds.forward));
@@ -324,6 +327,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
   if (!plan.is_predicted()) return json;
   json["plain"] = session.simulation().steps_of(counts.plain);
   json["recorded"] = session.simulation().steps_of(counts.recorded);
+  if (counts.retreated > 0) json["retreated"] = counts.retreated;
   json["recomputation"] = plan.recomputation();
   json["seconds"] = session.planned().seconds;
   json["memory_seconds"] = plan.memory_seconds;

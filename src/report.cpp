@@ -303,6 +303,10 @@ Json counts_result(const Options& options, const Session& session, const DriverC
                            {"measured", lossy->measured},
                            {"tolerance", lossy->tolerance},
                            {"gradients", lossy->gradients}};
+  if (const std::optional<double> drift = session.drift())
+    json["walked_back"] = {{"steps", counts.retreated},
+                           {"drift", *drift},
+                           {"accepted", session.source().checkpoints.accept.value_or(0.0)}};
   const Session::Planned planned = session.planned();
   json["plan"] = {{"schedule", plan.kind->name},
                   {"content", plan.request.content == Content::record ? "record" : "state"},
@@ -359,6 +363,13 @@ void write_misfits(const Session& session, const RunFolder& folder) {
                 {one.residuals.name, *one.observations, one.residuals.noise, one.simulated, one.filter});
   });
   if (file) file->finish();
+}
+
+std::string walked_text(const Json& result) {
+  if (!result.contains("walked_back")) return "";
+  const Json& walked = result["walked_back"];
+  return fmt::format("walked back {} steps; drift {:.2g}, accepted {:.2g}\n", walked["steps"].get<std::int64_t>(),
+                     walked["drift"].get<double>(), walked["accepted"].get<double>());
 }
 
 Json resident_result(const Session& session) {

@@ -84,6 +84,8 @@ Json values_result(const Session& session, const RunFolder& folder, const std::s
                    const UnknownValues& values);
 /// misfits.h5, of the last evaluation; none where nothing was observed. Collective.
 void write_misfits(const Session& session, const RunFolder& folder);
+/// "walked back 100 steps; drift 3e-12, accepted 1e-06", a line, where a result has counts of that; else nothing.
+std::string walked_text(const Json& result);
 /// The `memory.resident` of result.json. Collective.
 Json resident_result(const Session& session);
 /// A table of the shots of the last evaluation; empty for a case without.

@@ -229,7 +229,8 @@ ExitCode gradient_verb(const Options& options, const Communicator& comm) {
                       steps_text(session, "steps forward"), json["steps"]["recomputed"].get<std::int64_t>(),
                       json["steps"]["reversed"].get<std::int64_t>(), seconds_text(evaluation.seconds), predicted,
                       plan.kind->name, bytes_text(session.peak_bytes(memory)), bytes_text(session.budget(memory)),
-                      to_text(memory));
+                      to_text(memory)) +
+          walked_text(json);
   text +=
       fmt::format("{} in all{}: {} to start and plan, {} for memory\n", seconds_text(process_seconds()),
                   plan.is_predicted() && !options.resume
@@ -337,7 +338,7 @@ ExitCode invert_verb(const Options& options, const Communicator& comm) {
     print(comm, fmt::format("{} ({} evaluations, {:.3g} s)\n\n{}\n{}results in {}\n",
                             has_stages(source) ? "all stages are done" : "stopped: " + last.reason, last.evaluations,
                             seconds, estimates_text(session, start, estimate),
-                            shots_text(session) + misfit_text(session), run.journal.place()));
+                            walked_text(json) + shots_text(session) + misfit_text(session), run.journal.place()));
   if (!last.unused_options.empty() && comm.is_root())
     print_error("warning: " + source.petsc.origin(last.unused_options.front()) + " nothing asked for " +
                 join(last.unused_options) + "\n");

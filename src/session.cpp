@@ -240,6 +240,15 @@ void Session::break_gradient(const std::string& what, double size) {
   experiments_->for_each_kind([&](Simulation& simulation, Gradients*) { simulation.break_gradient(what, size); });
 }
 
+std::optional<double> Session::drift() const {
+  double largest = -1.0;
+  experiments_->for_each_kind([&](const Simulation&, const Gradients* own) {
+    if (own != nullptr) largest = std::max(largest, own->drift().value_or(-1.0));
+  });
+  largest = groups().world().max(largest);
+  return largest < 0.0 ? std::nullopt : std::optional(largest);
+}
+
 std::vector<std::string> Session::warnings() const {
   std::string own;
   experiments_->for_each_kind([&](const Simulation&, const Gradients* gradients) {

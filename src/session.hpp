@@ -102,6 +102,9 @@ class Session {
   /// Of all kinds of experiments together.
   std::int64_t budget(Tier tier) const;
   std::int64_t peak_bytes(Tier tier) const;
+  /// The largest drift of states that were walked back to since the session began, in all groups; none: no gradient has
+  /// walked back. Collective over them.
+  std::optional<double> drift() const;
   /// What went wrong and was mended since the session began, one line each, in all groups. Collective over them.
   std::vector<std::string> warnings() const;
   /// What the case's author should know, one sentence each (notes.hpp).

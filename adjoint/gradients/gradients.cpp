@@ -90,6 +90,8 @@ void Gradients::make_ready() {
   keeper->attach(options_.name, [this](ArchiveWriter& to) {
     checkpoints_->save(to);
     calibration_->save(to);
+    to.write(walked_.has_value());
+    to.write(walked_.value_or(0.0));
   });
   is_attached_ = true;
 }
@@ -102,6 +104,9 @@ bool Gradients::restore() {
   const auto read = [&](ArchiveReader& from) {
     plan = checkpoints_->read(from, keeper->moves());
     calibration_->restore(from);
+    const bool has_walked = from.get<bool>();
+    const auto drift = from.get<double>();
+    if (has_walked) walked_ = drift;
   };
   if (keeper == nullptr || !keeper->read_attached(options_.name, read)) return false;
   if (checkpoints_->adopt(std::move(plan))) return true;
@@ -143,7 +148,8 @@ std::int64_t Gradients::steps_of_evaluation() const {
 Evaluation Gradients::evaluate_once(const StateObserver& observer) {
   GradientKeeper* const keeper = options_.keeper;
   const bool is_lossless = checkpoints_->tiers().is_lossless();
-  if (drift_.wants_measuring() && is_lossless) {  // another plan would lose other bits in a codec
+  const bool is_exact = is_lossless && !plan().kind->walks_back;
+  if (drift_.wants_measuring() && is_exact) {  // another plan would lose other bits in a codec, or round otherwise
     if (keeper != nullptr) keeper->pause_now();
     drift_.settle();
     checkpoints_->plan_measured();
@@ -172,7 +178,8 @@ Evaluation Gradients::evaluate_once(const StateObserver& observer) {
   return evaluation;
 }
 
-/// Forward and backward, again with fewer slots when a tier turns out full. @param seconds that the last time took.
+/// Forward and backward, again with fewer slots when a tier turns out full, or without walking back when that drifts.
+/// @param seconds that the last time took.
 GradientResult Gradients::sweep(const StateObserver& observer, double& seconds) {
   GradientKeeper* const keeper = options_.keeper;
   while (true) {
@@ -182,10 +189,13 @@ GradientResult Gradients::sweep(const StateObserver& observer, double& seconds) 
                                  keeper != nullptr ? keeper->kept_sweep() : nullptr};
       GradientResult result = simulation_->gradient(plan().schedule, plan().kind->is_online, options);
       seconds = watch.seconds();
+      if (plan().kind->walks_back) walked_ = std::max(walked_.value_or(0.0), result.drift);
       return result;
     } catch (const TierIsFull& full) {
       calibration_->tier_has_shrunk();
       checkpoints_->shrink(full, watch.seconds());
+    } catch (const WalkedTooFar& drifted) {
+      checkpoints_->stop_walking_back(drifted.what(), watch.seconds());
     }
   }
 }

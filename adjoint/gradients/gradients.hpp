@@ -44,6 +44,9 @@ class Gradients {
   std::int64_t peak_bytes(Tier tier) const;
   /// Of codecs of which an error is accepted; after the first gradient.
   const std::optional<LossyError>& lossy_error() const { return calibration_->error(); }
+  /// The largest drift of states that were walked back to, of all gradients so far (WalkDrift); none: no gradient has
+  /// walked back.
+  const std::optional<double>& drift() const { return walked_; }
   /// What went wrong and was mended so far, one line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
   /// Whether the plan is one that the keeper had.
@@ -75,6 +78,7 @@ class Gradients {
   std::unique_ptr<PlannedCheckpoints> checkpoints_;
   std::unique_ptr<Calibration> calibration_;
   Drift drift_;
+  std::optional<double> walked_;
   std::int64_t steps_before_ = 0;  // of the gradient before, where nothing but states tells them
   bool is_restored_ = false;
   bool is_attached_ = false;  // to the keeper

@@ -26,6 +26,7 @@ struct Means {
   PerTier memory_bytes{};  ///< of a memory that a gradient may take; not of one that is given in slots
   std::array<std::optional<SlowTierNeeds>, tier_count> slow{};  ///< tiers with slots that are asked for
   bool uses_disk = true;                                        ///< false: does without, though it is asked for
+  bool has_drifted = false;        ///< walking back was tried and is given up: the states were too far off
   PerTier most_units{-1, -1, -1};  ///< found to fit when a tier was full; -1: not found yet
   /// Host memory that the plan's schedule keeps; none: nothing is planned, and slots in host memory have no limit.
   std::optional<std::int64_t> schedule_bytes = {};

@@ -83,7 +83,8 @@ void PlannedCheckpoints::save(ArchiveWriter& to) const {
   visit_request(plan_.request, put);
   put(inputs().are_spans, inputs().are_first_levels, plan_.seconds, plan_.memory_seconds, plan_.is_automatic);
   visit_seconds(inputs().seconds, put);
-  put(means_.most_units, means_.budgets, !means_.uses_disk, tiers_->disk_codec(), tiers_->depth(), depth_);
+  put(means_.most_units, means_.budgets, !means_.uses_disk, means_.has_drifted, tiers_->disk_codec(), tiers_->depth(),
+      depth_);
   to.end();
   tiers_->save_sizes(to);
 }
@@ -116,6 +117,7 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
   }
   means_.most_units = most_units;
   means_.uses_disk = !from.get<bool>();
+  if (from.get<bool>()) give_up_walking();
   const auto codec = from.get<std::string>();
   make_tiers(from.get<int>());
   depth_ = from.get<int>();

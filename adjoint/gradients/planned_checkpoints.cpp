@@ -35,12 +35,49 @@ PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicato
   inputs.period = options.checkpoints.period;
   inputs.gradients = options.gradients;
   inputs.keeps_records = !is_asked_for(inputs.memory(), options.checkpoints, simulation.machine());
+  inputs.no_walking_back = why_not_walk_back();
+  if (inputs.no_walking_back.empty()) simulation.accept_drift(options.checkpoints.accept);
   take_steps(Keeps::any);
   for (const Tier tier : memories()) read_budget(tier);
   own_bytes_ = means_.memory_bytes;
   choose_tiers();
   choose_steps();
   require_working_memory();
+}
+
+/// In a sentence; empty: nothing speaks against it.
+std::string PlannedCheckpoints::why_not_walk_back() const {
+  const CheckpointOptions& asked = options_.checkpoints;
+  if (const std::string why = simulation_.stepper().why_it_cannot_retreat(); !why.empty())
+    return "it takes steps backwards, which cannot be done here: " + why;
+  if (!asked.accept)
+    return "rounding makes it inexact, and no error is accepted; write `accept: 1e-6` beside it (checkpoints.accept): "
+           "the largest relative difference of states that are walked back to from those that were kept";
+  for (const Tier tier : slow_tiers)
+    if (is_asked_for(tier, asked, simulation_.machine()) && codecs().find(asked.codec(tier).kind).is_lossy)
+      return fmt::format(
+          "it compares states with those that were kept, which codec {} (checkpoints.{}) changes; choose a lossless "
+          "one",
+          asked.codec(tier).kind, to_text(tier));
+  return "";
+}
+
+void PlannedCheckpoints::give_up_walking() {
+  means_.has_drifted = true;
+  means_.inputs.no_walking_back = "states that were walked back to had drifted by more than is accepted";
+  if (options_.checkpoints.schedule != "auto" && schedules().find(options_.checkpoints.schedule).walks_back)
+    means_.inputs.schedule = "auto";
+}
+
+void PlannedCheckpoints::stop_walking_back(const std::string& why, double seconds) {
+  give_up_walking();
+  warn_(fmt::format("{}; beginning again without walking back, which loses the {} that this gradient had taken so far",
+                    why, seconds_text(comm_.max(seconds))));
+  try {
+    make_plan();
+  } catch (const InputError& error) {
+    throw ResourceError(error.what());
+  }
 }
 
 void PlannedCheckpoints::expect_steps(std::int64_t steps) {

@@ -66,6 +66,9 @@ class PlannedCheckpoints {
   /// Plans again with the slots that fit. @param seconds that the gradient had taken when it was broken off. @throws
   /// ResourceError when they are too few.
   void shrink(const TierIsFull& full, double seconds);
+  /// Plans without walking back, from now on. @param why in a sentence. @param seconds as above. @throws ResourceError
+  /// when nothing else fits.
+  void stop_walking_back(const std::string& why, double seconds);
   /// Before a first gradient with these codecs: where a tier could turn out too small, because only the first states
   /// of the run were coded so far, learns what later ones take from a forward run, and plans with that. To begin a
   /// gradient again costs as much, and more. @param between is called after each step.
@@ -83,6 +86,8 @@ class PlannedCheckpoints {
   std::vector<Tier> memories() const;
   void read_budget(Tier tier);
   void choose_tiers();
+  std::string why_not_walk_back() const;
+  void give_up_walking();
   /// What a gradient keeps of steps: states and records as schedules ask for them; all spans; records with factors; of
   /// all steps records of the first level alone.
   enum class Keeps { any, spans, factors, first_levels };

@@ -37,7 +37,9 @@ struct CheckpointOptions {
   std::optional<int> queue = {}, prefetch = {};  ///< states that wait for the disk, and that are read ahead, at most
   TierCodec host_codec = {}, disk_codec = {};
   std::int64_t period = 0;  ///< steps, of periodic schedules; 0: they choose
-  SourcePlace place = {};   ///< for messages
+  std::optional<double> accept =
+      {};                  ///< the drift that is accepted of states that are walked back to; none: they are not
+  SourcePlace place = {};  ///< for messages
 
   const std::optional<TierBudget>& budget(Tier tier) const {
     return tier == Tier::device ? device : tier == Tier::host ? host : disk;

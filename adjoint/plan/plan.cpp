@@ -148,7 +148,8 @@ struct StateTransfers {
 /// About as many as a schedule has: a load or a save comes with an advance or a release.
 double actions_of(const ScheduleCounts& counts) {
   const StateTransfers transfers(counts);
-  double sum = static_cast<double>(counts.recorded) + static_cast<double>(counts.reversed);
+  double sum = static_cast<double>(counts.recorded) + static_cast<double>(counts.reversed) +
+               static_cast<double>(counts.retreated);
   for (std::size_t t = 0; t < tier_count; ++t) sum += 2.0 * (transfers.writes[t] + transfers.reads[t]);
   return sum;
 }
@@ -207,9 +208,15 @@ void refuse_open_end(const CheckpointPlan& plan, const PlanInputs& inputs) {
       plan.kind->name, inputs.open_because));
 }
 
+void refuse_walking_back(const CheckpointPlan& plan, const PlanInputs& inputs) {
+  if (plan.kind->walks_back && !inputs.no_walking_back.empty())
+    throw InputError("schedule " + plan.kind->name + ": " + inputs.no_walking_back);
+}
+
 /// @throws InputError when it cannot be met.
 void meet_request(CheckpointPlan& plan, const PlanInputs& inputs) {
   refuse_open_end(plan, inputs);
+  refuse_walking_back(plan, inputs);
   plan.schedule = make_schedule(*plan.kind, plan.request);
   refuse_coded_records(plan, inputs);
   plan.request.capacities.slots = plan.schedule.predicted.peak;
@@ -337,6 +344,7 @@ std::vector<Candidate> candidates(const PlanInputs& inputs) {
   }
   if (n - 1 <= units || units < 0) all.emplace_back("store-all", inputs);
   if (units >= 1) all.emplace_back("revolve", inputs);
+  if (units >= 1 && inputs.no_walking_back.empty()) all.emplace_back("walk-back", inputs);
   if (inputs.keeps_records && inputs.record_units > 1 && units >= inputs.record_units) all.emplace_back("cams", inputs);
   if (slow.empty()) return all;
   all.emplace_back("hrevolve", inputs);
@@ -406,7 +414,8 @@ double predicted_seconds(const Schedule& schedule, const OperationSeconds& secon
   const ScheduleCounts& counts = schedule.predicted;
   if (counts.reversed == unpredicted) return 0.0;
   double sum = seconds.aside * static_cast<double>(counts.reversed) +
-               seconds.forward * static_cast<double>(counts.plain) + seconds.record * static_cast<double>(counts.kept) +
+               seconds.forward * static_cast<double>(counts.plain + counts.retreated) +
+               seconds.record * static_cast<double>(counts.kept) +
                seconds.record_last * static_cast<double>(counts.recorded - counts.kept) +
                seconds.reverse_kept * static_cast<double>(counts.kept) +
                seconds.reverse * static_cast<double>(counts.reversed - counts.kept);

@@ -34,11 +34,13 @@ struct PlanInputs {
   bool are_spans = false;         ///< steps are spans of steps, whose states are all kept (Simulation::use_spans())
   bool are_first_levels = false;  ///< checkpoints are records of all steps, of less than a state each
                                   ///< (Simulation::keep_first_levels())
-  bool keeps_records = true;      ///< the memory that states are made in may hold stage records: it is not coded
-  PerTier working_bytes{};        ///< memory that a gradient needs beside checkpoints, that of transfers included
-  PerTier most_working{};         ///< the same of the rank that needs the most, for what people are told; 0: this one
-  std::int64_t period = 0;        ///< of periodic schedules; 0: they choose
-  std::int64_t gradients = 1;     ///< for which memory is made once
+  /// Why schedules that walk back are refused, in a sentence; empty: they are not.
+  std::string no_walking_back = "no error is accepted of states that are walked back to";
+  bool keeps_records = true;   ///< the memory that states are made in may hold stage records: it is not coded
+  PerTier working_bytes{};     ///< memory that a gradient needs beside checkpoints, that of transfers included
+  PerTier most_working{};      ///< the same of the rank that needs the most, for what people are told; 0: this one
+  std::int64_t period = 0;     ///< of periodic schedules; 0: they choose
+  std::int64_t gradients = 1;  ///< for which memory is made once
   OperationSeconds seconds;
   Overlap overlap;  ///< of transfers to and from slow tiers
 
@@ -91,9 +93,10 @@ struct CheckpointPlan {
 std::int64_t open_records(const PlanInputs& inputs);
 
 /// The schedule asked for; for `auto` the fastest predicted among all families that fit: store-all with stage records
-/// or states, Revolve, CAMS (states and records mixed), H-Revolve over all tiers, online when the steps are unknown.
-/// Memory that is written for the first time takes its time too, so of one gradient that is only recomputed a little
-/// more, the plan with less memory may be the faster one; memory that makes a gradient no faster is not taken.
+/// or states, Revolve, CAMS (states and records mixed), H-Revolve over all tiers, walking back where that may be,
+/// online when the steps are unknown. Memory that is written for the first time takes its time too, so of one gradient
+/// that is only recomputed a little more, the plan with less memory may be the faster one; memory that makes a gradient
+/// no faster is not taken.
 /// @throws InputError when nothing fits, saying what is needed.
 CheckpointPlan make_plan(const PlanInputs& inputs);
 

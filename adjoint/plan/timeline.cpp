@@ -107,6 +107,7 @@ class Clock {
     is_kept_ = false;
   }
   void operator()(const Reverse&) { now_ += seconds_.aside + (is_kept_ ? seconds_.reverse_kept : seconds_.reverse); }
+  void operator()(const Retreat&) { now_ += seconds_.forward; }
   void operator()(const Save& a) {
     if (a.content == Content::record) now_ += seconds_.record - seconds_.record_last;
     if (transfers(a.slot)) {

@@ -19,7 +19,8 @@ SimulatedSteps::SimulatedSteps(Discretisation& problem, Parameters& parameters, 
       watch_(problem, states),
       tried_(problem, states),
       adjoints_(problem.differentiates() ? 2 * problem.shape().levels : 0, problem.block_doubles(), problem.machine()),
-      is_batched_(gains_by_batches()) {
+      is_batched_(gains_by_batches()),
+      drift_(problem) {
   if (problem.jumping() != nullptr)
     problem.jumping()->add_to_adjoints([this](StepTime step, double* after, double* lambda) {
       if (objective_.may_count_at(step.index, time_))
@@ -39,6 +40,7 @@ void SimulatedSteps::begin() {
   parameters_.clear_sums();
   objective_.reset();
   stepper_.clear_sums();
+  drift_.clear();
   let_go();
   if (!has_fixed_end_) time_.reopen();
 }
@@ -186,6 +188,17 @@ void SimulatedSteps::reverse(std::int64_t k, const StepRecord& record) {
   });
 }
 
+Buffer SimulatedSteps::retreat(std::int64_t k, const Buffer& state) {
+  if (!state.has_before()) throw Error(ExitCode::bug, "a state of one level is walked back");
+  if (!drift_.has_begun()) drift_.begin(state.blocks());
+  Buffer earlier = state.level_before();
+  if (k == 1) return earlier;  // the level before it is no level of the run
+  const Buffer before = states_.pool().acquire();
+  batched([&] { stepper_.retreat(tables_, time_.step(k - 1), state.blocks(), before.data()); });
+  earlier.set_before(before);
+  return earlier;
+}
+
 /// Here, where the state is at hand.
 void SimulatedSteps::complete_initial_adjoint(double* state) {
   contribute("initial", [&] { parameters_.complete_initial_adjoint(state, lambda_.data()); });
@@ -206,6 +219,7 @@ void SimulatedSteps::save(BlockWriter& to, bool turned) const {
   to.archive().end();
   if (!turned) return;
   to.archive().begin("adjoint");
+  drift_.save(to.archive());
   parameters_.save_sums(to);
   stepper_.save_sums(to);
   states_.save(to, lambda_.blocks());
@@ -220,6 +234,7 @@ void SimulatedSteps::restore(BlockReader& from, bool turned) {
   from.end();
   if (!turned) return;
   from.begin("adjoint");
+  drift_.restore(from);
   parameters_.restore_sums(from);
   stepper_.restore_sums(from);
   states_.restore(from, lambda_.blocks());

@@ -9,6 +9,7 @@
 #include "adjoint/problem/spans.hpp"
 #include "adjoint/problem/states.hpp"
 #include "adjoint/problem/tried_step.hpp"
+#include "adjoint/problem/walk_drift.hpp"
 #include "adjoint/sweep/driver.hpp"
 
 namespace hindsight {
@@ -69,6 +70,8 @@ class SimulatedSteps final : public ReversibleSteps {
   /// The adjoint of a state, with which reversing begins or goes on.
   StateBlocks adjoint() const { return lambda_.blocks(); }
   BrokenAdjoint& broken() { return broken_; }
+  WalkDrift& drift() { return drift_; }
+  const WalkDrift& drift() const { return drift_; }
   /// After a reverse sweep: adds up the derivatives of all ranks. @throws NumericsError that names the unknowns by
   /// which one is infinite or no number. Collective.
   UnknownValues collect_gradient();
@@ -79,6 +82,11 @@ class SimulatedSteps final : public ReversibleSteps {
   bool is_last(std::int64_t k) const override { return k == count(); }
   void turn(std::int64_t steps, const Buffer& last) override;
   void reverse(std::int64_t k, const StepRecord& record) override;
+  /// Of steps that have two levels: the one that both states share stays where it is.
+  Buffer retreat(std::int64_t k, const Buffer& state) override;
+  void see_drift(std::int64_t k, const Buffer& walked, const Buffer& kept) override {
+    drift_.see(k, walked.blocks(), kept.blocks());
+  }
   /// The step alone, without what the objective adds.
   void reverse_step(std::int64_t k, const StepRecord& record);
   void save(BlockWriter& to, bool turned) const override;
@@ -140,6 +148,7 @@ class SimulatedSteps final : public ReversibleSteps {
   const StateObserver* observer_ = nullptr;
   bool has_fixed_end_ = false, is_batched_ = false;
   BrokenAdjoint broken_;
+  WalkDrift drift_;
 };
 
 }  // namespace hindsight

@@ -117,7 +117,8 @@ WorkingBytes Simulation::working_bytes() const {
   const Layout& layout = grid().layout();
   for (std::size_t a = 0; a < 3 && !is_host && !spec_.model.walls.empty(); ++a)  // a wall's sums
     passing = std::max(passing, layout.size / (grid().cells()[a] + 2 * layout.halo[a]) * std::int64_t{sizeof(double)});
-  passing = std::max({passing, objective().passing_bytes(), stepper().passing_bytes()});
+  passing =
+      std::max({passing, objective().passing_bytes(), stepper().passing_bytes(), steps_->drift().passing_bytes()});
   passing += Memory::most_stagger;  // of a pool that becomes large
   WorkingBytes bytes;
   bytes.host = memory_->used() + passing + (is_host ? lacking : 0);
@@ -241,6 +242,7 @@ GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, co
     *count = steps_of(*count);
   result.objective = objective().value();
   result.gradient = steps_->collect_gradient();
+  result.drift = steps_->drift().largest();
   return result;
 }
 

@@ -30,6 +30,7 @@ struct GradientResult {
   double objective = 0.0;
   UnknownValues gradient;  ///< plain partial derivatives
   DriverCounts counts;
+  double drift = 0.0;  ///< of the states that were walked back to, the largest (WalkDrift)
 };
 
 /// Bytes in host memory, and in that of the machine where states are; both are the same when that is the host.
@@ -108,6 +109,9 @@ class Simulation {
   bool may_keep_first_levels() const {
     return states_->levels() > 1 && stepper().reverses_first_level() && !objective().differentiates_level_before();
   }
+  /// Gradients may walk back, and throw WalkedTooFar where a state drifts by more; none: by however much. Of steps that
+  /// can be taken backwards (Stepper::why_it_cannot_retreat()).
+  void accept_drift(std::optional<double> most) { steps_->drift().accept(most); }
   /// Lets checkpoints be such records, and no states. None may be reserved. @returns whether they are. Collective.
   bool keep_first_levels(bool wanted);
   /// What gradients count as steps: spans, or steps.
@@ -137,7 +141,7 @@ class Simulation {
   /// Gives the memory of checkpoints back.
   void free_checkpoints();
   /// Forward and backward on a schedule, within what was reserved. @param is_online see drive(). @throws Error(bug)
-  /// when the schedule does not fit the steps or what was reserved.
+  /// when the schedule does not fit the steps or what was reserved, WalkedTooFar (accept_drift()).
   GradientResult gradient(const Schedule& schedule, bool is_online, const SweepOptions& options);
   /// The derivative of the objective in a direction, by the tangent model. @returns {objective, derivative}.
   std::pair<double, double> tangent(const UnknownValues& direction, const SweepOptions& options = {});

@@ -17,6 +17,9 @@ struct Describe {
   }
   std::string operator()(const Record& a) const { return "Record " + std::to_string(a.step); }
   std::string operator()(const Reverse& a) const { return "Reverse " + std::to_string(a.step); }
+  std::string operator()(const Retreat& a) const {
+    return "Retreat " + std::to_string(a.from) + " -> " + std::to_string(a.to);
+  }
   std::string operator()(const Save& a) const { return held("Save ", a.slot, a.step, a.content); }
   std::string operator()(const Load& a) const { return held("Load ", a.slot, a.step, a.content); }
   std::string operator()(const Move& a) const { return "Move " + to_text(a.from) + " -> " + to_text(a.to); }

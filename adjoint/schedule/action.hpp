@@ -29,6 +29,7 @@ static_assert(sizeof(Slot) == 8);
 struct Advance { std::int64_t from, to; };                     ///< live state moves forward, recording nothing
 struct Record { std::int64_t step; };                          ///< one step forward, keeping live what reversing needs
 struct Reverse { std::int64_t step; };                         ///< consumes the live record; adjoint moves one step back
+struct Retreat { std::int64_t from, to; };                     ///< live state, or the state that the live record starts from, moves one step back; inexact
 struct Save { Slot slot; std::int64_t step; Content content; };  ///< live state, live record, or the state that it starts from -> free slot
 struct Load { Slot slot; std::int64_t step; Content content; };  ///< slot -> live; the slot stays full
 struct Move { Slot from, to; };                                ///< slot -> free slot of another tier
@@ -37,7 +38,7 @@ struct Turn { std::int64_t steps; };                           ///< the end is r
 struct Done {};
 // clang-format on
 
-using Action = std::variant<Advance, Record, Reverse, Save, Load, Move, Release, Turn, Done>;
+using Action = std::variant<Advance, Record, Reverse, Retreat, Save, Load, Move, Release, Turn, Done>;
 
 /// One line for a person, e.g. "Save host:3 state 17".
 std::string to_text(const Action& action);

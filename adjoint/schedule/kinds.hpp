@@ -23,6 +23,7 @@ ScheduleKind twolevel_schedule();
 ScheduleKind mixed_schedule();
 ScheduleKind cams_schedule();
 ScheduleKind stride_schedule();
+ScheduleKind walk_back_schedule();
 ScheduleKind online_schedule();
 
 /// @throws InputError unless the number of steps is known and at least 1, naming the schedule.

@@ -90,8 +90,8 @@ std::int64_t parse_slot_count(const std::string& text, const Setting& setting) {
 }  // namespace
 
 double total_cost(const ScheduleCounts& counts, const ScheduleCosts& costs) {
-  double cost = costs.forward * static_cast<double>(counts.plain + counts.recorded - counts.reversed) +
-                costs.reverse * static_cast<double>(counts.reversed);
+  const std::int64_t forward = counts.plain + counts.retreated + counts.recorded - counts.reversed;
+  double cost = costs.forward * static_cast<double>(forward) + costs.reverse * static_cast<double>(counts.reversed);
   for (std::size_t tier = 0; tier < tier_count; ++tier) {
     cost += costs.write[tier] * static_cast<double>(counts.writes[tier]);
     cost += costs.read[tier] * static_cast<double>(counts.reads[tier]);
@@ -109,6 +109,7 @@ std::string counts_table(const std::string& name, const ScheduleRequest& request
   line("plain steps", counts.plain);
   line("recorded steps", counts.recorded);
   line("reversed steps", counts.reversed);
+  if (counts.retreated > 0) line("steps walked back", counts.retreated);
   line("total forward steps", counts.total());
   fmt::format_to(out, "  {:<22}{:>20}\n", "cost",
                  has_cost(counts, costs) ? fmt::format("{:.15g}", total_cost(counts, costs)) : "not counted");
@@ -137,6 +138,7 @@ std::string counts_json(const std::string& name, const ScheduleRequest& request,
       {"plain", counts.plain},
       {"recorded", counts.recorded},
       {"reversed", counts.reversed},
+      {"retreated", counts.retreated},
       {"total", counts.total()},
       {"writes", per_tier(counts.writes)},
       {"reads", per_tier(counts.reads)},

@@ -12,8 +12,8 @@ namespace hindsight {
 /// A readable table of several lines. What is `unpredicted` is said to be not counted, and in JSON null.
 std::string counts_table(const std::string& name, const ScheduleRequest& request, const ScheduleCounts& counts,
                          const ScheduleCosts& costs);
-/// JSON: schedule, steps, slots, plain, recorded, reversed, total (plain and recorded), writes, reads and peak per
-/// tier, cost. Unlimited slots are null.
+/// JSON: schedule, steps, slots, plain, recorded, reversed, retreated, total (plain and recorded), writes, reads and
+/// peak per tier, cost. Unlimited slots are null.
 std::string counts_json(const std::string& name, const ScheduleRequest& request, const ScheduleCounts& counts,
                         const ScheduleCosts& costs);
 

@@ -168,12 +168,13 @@ struct ScheduleCounts {
   std::int64_t recorded = 0;  ///< steps recorded
   std::int64_t kept = 0;      ///< of these, the ones whose record went into a slot
   std::int64_t reversed = 0;
+  std::int64_t retreated = 0;         ///< steps that a state was walked back
   PerTier writes{}, reads{}, peak{};  ///< per tier; peak: units in use at most
   std::int64_t total() const { return plain + recorded; }
 };
 
-/// forward * plain + reverse * reversed + forward * (steps recorded more than once) + sum over tiers of writes * write
-/// + reads * read.
+/// forward * (plain + retreated) + reverse * reversed + forward * (steps recorded more than once) + sum over tiers of
+/// writes * write + reads * read.
 double total_cost(const ScheduleCounts& counts, const ScheduleCosts& costs);
 
 /// Not predicted: traffic of a tier that costs nothing.
@@ -215,6 +216,7 @@ struct ScheduleKind {
   bool takes_any_tiers = false;  ///< fast to slow, whichever have slots: roles are nothing to it
   /// What the schedule of a request keeps at most, as it is made and as it runs. Null: next to nothing.
   ScheduleMemory (*memory)(const ScheduleRequest&) = nullptr;
+  bool walks_back = false;  ///< it retreats: only steps that can be taken backwards, inexactly, can follow it
 };
 
 /// In the order in which they are shown. What is added must be there before the first case is read.

@@ -9,10 +9,10 @@ namespace hindsight {
 
 Registry<ScheduleKind>& schedules() {
   static Registry<ScheduleKind> all(
-      "checkpoint schedule",
-      {store_all_schedule(), none_schedule(), uniform_schedule(), revolve_schedule(), multistage_schedule(),
-       hrevolve_schedule(), diskrevolve_schedule(), diskrevolve_once_schedule(), periodic_schedule(),
-       twolevel_schedule(), mixed_schedule(), cams_schedule(), stride_schedule(), online_schedule()});
+      "checkpoint schedule", {store_all_schedule(), none_schedule(), uniform_schedule(), revolve_schedule(),
+                              multistage_schedule(), hrevolve_schedule(), diskrevolve_schedule(),
+                              diskrevolve_once_schedule(), periodic_schedule(), twolevel_schedule(), mixed_schedule(),
+                              cams_schedule(), stride_schedule(), walk_back_schedule(), online_schedule()});
   return all;
 }
 

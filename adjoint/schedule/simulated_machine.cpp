@@ -30,6 +30,7 @@ void SimulatedMachine::execute(const Action& action) {
 void SimulatedMachine::check_step_ahead(std::int64_t from, std::int64_t to) const {
   if (live_state_ != from)
     refuse("it starts from state " + std::to_string(from) + ", but " + live_text(Content::state, live_state_));
+  if (from == 0 && is_walked_) refuse("state 0 was walked back to: it is complete only where it is loaded");
   if (front_ < 0 && to > steps_) refuse("it passes the end at state " + std::to_string(steps_));
   if (front_ >= 0 && to > front_) refuse("it passes the adjoint's front at state " + std::to_string(front_));
   if (record_needed_)
@@ -42,6 +43,7 @@ void SimulatedMachine::apply(const Advance& action) {
   if (front_ >= 0 && action.to == front_)
     refuse("it passes step " + std::to_string(front_ - 1) + ", the next to be reversed");
   live_state_ = action.to;
+  is_walked_ = false;
   live_record_.reset();
   counts_.plain += action.to - action.from;
 }
@@ -49,6 +51,7 @@ void SimulatedMachine::apply(const Advance& action) {
 void SimulatedMachine::apply(const Record& action) {
   check_step_ahead(action.step, action.step + 1);
   live_state_ = action.step + 1;
+  is_walked_ = false;
   live_record_ = action.step;
   record_needed_ = front_ >= 0 || !is_online_ || action.step == steps_ - 1;
   ++counts_.recorded;
@@ -62,6 +65,17 @@ void SimulatedMachine::apply(const Reverse& action) {
   record_needed_ = false;
   --front_;
   ++counts_.reversed;
+}
+
+void SimulatedMachine::apply(const Retreat& action) {
+  require(front_ >= 0, "nothing walks back before Turn");
+  require(action.to == action.from - 1, "it does not move one step back");
+  require(action.to >= 0, "there is no state before the first one");
+  if (live_state_ != action.from && live_record_ != action.from)  // a record holds the state that it starts from
+    refuse("it starts from state " + std::to_string(action.from) + ", but " + live_text(Content::state, live_state_));
+  live_state_ = action.to;
+  is_walked_ = true;
+  ++counts_.retreated;
 }
 
 void SimulatedMachine::apply(const Save& action) {
@@ -86,6 +100,7 @@ void SimulatedMachine::apply(const Load& action) {
   if (record_needed_)
     refuse("it overwrites the live record " + std::to_string(*live_record_) + ", which is still needed");
   live_state_.reset();
+  is_walked_ = false;
   live_record_.reset();
   (action.content == Content::state ? live_state_ : live_record_) = action.step;
   if (action.content == Content::record && request_.record_gives_state) live_state_ = action.step + 1;
@@ -184,6 +199,7 @@ void compare(const ScheduleKind& kind, const ScheduleCounts& predicted, const Sc
   expect_predicted(kind, "recorded steps", predicted.recorded, executed.recorded);
   expect_predicted(kind, "kept records", predicted.kept, executed.kept);
   expect_predicted(kind, "reversed steps", predicted.reversed, executed.reversed);
+  expect_predicted(kind, "steps walked back", predicted.retreated, executed.retreated);
   for (std::size_t tier = 0; tier < tier_count; ++tier) {
     expect_predicted(kind, "writes", predicted.writes[tier], executed.writes[tier]);
     expect_predicted(kind, "reads", predicted.reads[tier], executed.reads[tier]);

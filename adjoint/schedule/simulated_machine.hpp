@@ -38,6 +38,7 @@ class SimulatedMachine {
   void apply(const Advance& action);
   void apply(const Record& action);
   void apply(const Reverse& action);
+  void apply(const Retreat& action);
   void apply(const Save& action);
   void apply(const Load& action);
   void apply(const Move& action);
@@ -59,6 +60,7 @@ class SimulatedMachine {
   Action action_ = Done{};
   std::optional<std::int64_t> live_state_ = 0;
   std::optional<std::int64_t> live_record_;
+  bool is_walked_ = false;      ///< the live state came by Retreat
   bool record_needed_ = false;  ///< the live record is in no slot and not reversed
   std::int64_t front_ = -1;     ///< the next step to be reversed is front_ - 1; -1 before Turn
   bool done_ = false;

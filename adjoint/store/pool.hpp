@@ -41,6 +41,8 @@ class Buffer {
   /// Another's first buffer becomes the level before; it has none yet.
   void set_before(const Buffer& other);
   bool has_before() const { return before_ != none; }
+  /// Another reference to the level before, which there must be, as a first buffer.
+  Buffer level_before() const;
   /// Of all buffers of the chain, in order, written to `parts`.
   void data(double** parts) const;
   explicit operator bool() const { return pool_ != nullptr; }
@@ -150,6 +152,10 @@ inline void Buffer::reset() {
 inline void Buffer::set_before(const Buffer& other) {
   before_ = other.index_;
   ++pool_->links_[before_].count;
+}
+
+inline Buffer Buffer::level_before() const {
+  return pool_->share(before_);
 }
 
 inline std::uint32_t Buffer::detach() {

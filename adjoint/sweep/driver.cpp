@@ -14,7 +14,8 @@ namespace {
 /// All numbers, in the order in which journals have them.
 template <class Counts, class Visit>
 void each_number(Counts& c, Visit visit) {
-  for (auto* n : {&c.plain, &c.recorded, &c.kept, &c.reversed, &c.repaired, &c.repairing_steps}) visit(*n);
+  for (auto* n : {&c.plain, &c.recorded, &c.kept, &c.reversed, &c.retreated, &c.repaired, &c.repairing_steps})
+    visit(*n);
   for (auto* tiers : {&c.writes, &c.reads, &c.peak})
     for (auto& n : *tiers) visit(n);
 }
@@ -107,6 +108,7 @@ class Sweep : LiveState {
     if (a.to <= a.from || !is_ahead(a.from, a.to)) [[unlikely]]
       explain(a);
     advance(a.from, a.to, !turned_, [this] { keep_if_due(); });
+    is_walked_ = false;
     if (end_is_open_) look_for_end();
   }
   void operator()(const Record& a) {
@@ -115,10 +117,12 @@ class Sweep : LiveState {
       explain(a);
     keep_if_due();
     const Action* following = turned_ ? stream_.peek() : nullptr;
-    const bool wanted = following == nullptr || !std::holds_alternative<Reverse>(*following);
+    const bool wanted = following == nullptr ||
+                        !(std::holds_alternative<Reverse>(*following) || std::holds_alternative<Retreat>(*following));
     live_ = steps_.record(step, live_, !turned_, wanted, record_);
     live_step_ = step + 1;
     record_step_ = step;
+    is_walked_ = false;
     ++counts_.recorded;
     report();
     if (end_is_open_) look_for_end();
@@ -132,6 +136,15 @@ class Sweep : LiveState {
     --front_;
     ++counts_.reversed;
     report();
+  }
+  void operator()(const Retreat& a) {
+    const bool is_live = live_ && live_step_ == a.from;
+    if (!turned_ || a.to != a.from - 1 || a.to < 0 || (!is_live && a.from != record_step_)) [[unlikely]]
+      explain(a);
+    live_ = steps_.retreat(a.from, is_live ? live_ : record_.base);  // which the live record holds
+    live_step_ = a.to;
+    is_walked_ = true;
+    ++counts_.retreated;
   }
   void operator()(const Save& a) {
     const bool is_live = a.content == Content::state && a.step == live_step_ && live_;
@@ -149,14 +162,18 @@ class Sweep : LiveState {
     if (!checkpoints_.has(a.slot) || a.step < 0 || checkpoints_.step_of(a.slot) != a.step ||
         (a.content == Content::record && !checkpoints_.has_record(a.slot))) [[unlikely]]
       explain(a);
-    if (a.content == Content::state) live_.reset();
+    const bool compares = a.content == Content::state && is_walked_ && live_ && live_step_ == a.step;
+    if (a.content == Content::state && !compares) live_.reset();
     keep_if_due();
     if (a.content == Content::record) {
       record_ = load(a.slot, a.step);
       record_step_ = a.step;
     } else {
-      live_ = load(a.slot, a.step).base;
+      Buffer kept = load(a.slot, a.step).base;
+      if (compares) steps_.see_drift(a.step, live_, kept);
+      live_ = std::move(kept);
       live_step_ = a.step;
+      is_walked_ = false;
     }
     ++counts_.reads[index_of(a.slot.tier)];
   }
@@ -209,6 +226,7 @@ class Sweep : LiveState {
     archive.write(position_);
     archive.write(live_step_);
     archive.write(turned_);
+    archive.write(is_walked_);
     archive.write(end_is_open_);
     save_counts(archive, counts_);
     steps_.save(to, turned_);
@@ -232,6 +250,7 @@ class Sweep : LiveState {
     position_ = from.get<std::int64_t>();
     live_step_ = from.get<std::int64_t>();
     turned_ = from.get<bool>();
+    is_walked_ = from.get<bool>();
     const bool was_open = from.get<bool>();
     counts_ = restore_counts(from);
     steps_.restore(from, turned_);
@@ -320,6 +339,12 @@ class Sweep : LiveState {
     if (a.step != front_ - 1) refuse(a, "the next step to be reversed is " + std::to_string(front_ - 1));
     refuse(a, "its record is not live: " + live_text(Content::record, live_record()));
   }
+  [[gnu::cold, gnu::noinline]] void explain(const Retreat& a) const {
+    if (!turned_) refuse(a, "nothing walks back before Turn");
+    if (a.to != a.from - 1) refuse(a, "it does not move one step back");
+    if (a.to < 0) refuse(a, "there is no state before the first one");
+    refuse(a, "it starts from state " + std::to_string(a.from) + ", but " + live_text(Content::state, live_state()));
+  }
   [[gnu::cold, gnu::noinline]] void explain(const Save& a, bool is_live) const {
     if (!is_live && a.step != record_step_)
       refuse(a, "it saves " + to_text(a.content, a.step) + ", but " +
@@ -396,13 +421,15 @@ class Sweep : LiveState {
   StepRecord record_;
   std::int64_t record_step_ = -1;  // that the live record is of; -1: there is none
   bool turned_ = false;
+  bool is_walked_ = false;  // the live state came by Retreat
   std::int64_t front_;  // once turned: the next step to be reversed is front_ - 1; before that: the end, if it is known
 };
 
 }  // namespace
 
 void add_counts(DriverCounts& counts, const DriverCounts& more) {
-  for (const auto part : {&DriverCounts::plain, &DriverCounts::recorded, &DriverCounts::kept, &DriverCounts::reversed})
+  for (const auto part : {&DriverCounts::plain, &DriverCounts::recorded, &DriverCounts::kept, &DriverCounts::reversed,
+                          &DriverCounts::retreated})
     counts.*part += more.*part;
   counts.repaired += more.repaired;
   counts.repairing_steps += more.repairing_steps;

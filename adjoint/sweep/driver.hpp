@@ -40,6 +40,11 @@ class ReversibleSteps : public ForwardSteps {
   virtual void turn(std::int64_t steps, const Buffer& last) = 0;
   /// Adjoint of state k+1 -> adjoint of state k.
   virtual void reverse(std::int64_t k, const StepRecord& record) = 0;
+  /// State k -> state k-1, on the way back, as exactly as rounding lets it; state 0 need have no more than its first
+  /// level, and is only compared.
+  virtual Buffer retreat(std::int64_t k, const Buffer& state) = 0;
+  /// Is shown a state that was walked back to and the same one as it was kept.
+  virtual void see_drift(std::int64_t k, const Buffer& walked, const Buffer& kept) = 0;
   /// Records, some of them without base, in small pieces, each of which `keep` lets be written: for the same number of
   /// ranks.
   virtual void save_records(const KeepPiece& keep, std::span<const StepRecord> records) const = 0;

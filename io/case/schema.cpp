@@ -239,6 +239,7 @@ std::string case_schema() {
        {"checkpoints",
         object({{"schedule", choice(checkpoint_schedules())},
                 {"period", counting},
+                {"accept", positive},
                 {"host", either({size, tier()})},
                 {"device", size},
                 {"disk", either({size, tier({{"directory", text}, {"queue", depth}, {"prefetch", depth}})})}})},

@@ -298,6 +298,11 @@ void read_checkpoints(Value checkpoints, Case& into) {
     result.period = v->integer();
     if (result.period < 1) v->fail("checkpoints.period must be at least 1 step");
   }
+  if (auto v = checkpoints.find("accept")) {
+    result.accept = v->number();
+    if (!(*result.accept > 0))
+      v->fail("checkpoints.accept must be positive: a relative difference of states that are walked back to");
+  }
   if (auto host = checkpoints.find("host")) {
     if (host->is_map()) {
       result.host = read_budget(host->at("size"));

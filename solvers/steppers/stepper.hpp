@@ -56,6 +56,9 @@ class Stepper {
   /// Whether reversing this step, of states of two levels, leaves as adjoint of the level before what the adjoint of the
   /// first one was, whose block it is then: reverse() does not write it.
   virtual bool hands_on_adjoint(StepTime /*step*/) const { return false; }
+  /// Why it cannot take steps backwards, in words that end a sentence about the method; empty: it can, as exactly as
+  /// rounding lets it.
+  virtual std::string why_it_cannot_retreat() const { return "its steps cannot be taken backwards"; }
   /// Ghost layers that its kernels read.
   virtual std::array<int, 3> halo() const { return {0, 0, 0}; }
   /// States that a record holds beside the state it starts from.
@@ -114,6 +117,10 @@ class Stepper {
 
   /// u(t) -> u(t+h).
   virtual void step(Tables& tables, StepTime time, StateBlocks u, double* next) = 0;
+  /// Of a state (u[k], u[k-1]), k >= 2, writes u[k-2], where a state is the last levels of a run and
+  /// why_it_cannot_retreat() says nothing. @param time of step k-1, which begins at u[k-1]. Like that step, it fills
+  /// the ghosts of u[k-1].
+  virtual void retreat(Tables& /*tables*/, StepTime /*time*/, StateBlocks /*u*/, double* /*before*/) {}
   /// The same step, bit for bit; keeps in `stages` (record_states() pointers to states) what reversing needs, which
   /// nobody changes until that is done. With next null the new state is not computed.
   virtual void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) = 0;

@@ -42,6 +42,29 @@ TEST(Plan, ChoosesTheFastestFamily) {
   EXPECT_EQ(make_plan(open).request.capacities[Tier::host], 5);
 }
 
+/// Every step once more backwards, instead of again and again forward; where the error of that is accepted.
+TEST(Plan, WalksBackWhereThatMayBeAndIsFaster) {
+  PlanInputs in = inputs(1000, 10, 1);
+  EXPECT_EQ(make_plan(in).kind->name, "revolve");
+  in.no_walking_back = "";
+  const CheckpointPlan plan = make_plan(in);
+  EXPECT_EQ(plan.kind->name, "walk-back");
+  EXPECT_EQ(plan.request.capacities[Tier::host], 8);
+  EXPECT_NEAR(plan.seconds, 2 * 999 + 1000 * 2.75, 1e-9);
+  in.units[Tier::host] = 999;
+  EXPECT_EQ(make_plan(in).kind->name, "store-all");
+  in.units[Tier::host] = 10;
+  in.schedule = "walk-back";
+  EXPECT_EQ(make_plan(in).schedule.predicted.retreated, 999);
+  in.no_walking_back = "made up";
+  try {
+    make_plan(in);
+    ADD_FAILURE();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "schedule walk-back: made up");
+  }
+}
+
 /// Making memory takes time: of one gradient, more memory is only taken where it gains more than that. The smaller of
 /// two budgets is never the faster one.
 TEST(Plan, TakesNoMemoryThatMakesGradientsNoFaster) {

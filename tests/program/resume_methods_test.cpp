@@ -51,6 +51,35 @@ TEST_P(EveryMethod, GoesOnAfterAKill) {
   }
 }
 
+/// On its way back from the last state, which is then where it goes on from.
+TEST_F(Resume, WalksOnBackAfterAKill) {
+  write_text("case.yaml", R"yaml(
+case: walk
+grid:
+  x: {cells: 160, to: 1.6, boundary: {value: 0}}
+  y: {cells: 120, to: 1.2, boundary: periodic}
+  order: 8
+parameters: {c: {field: "1 + 0.3*sin(3*x)"}}
+state: {u: {initial: "exp(-40*((x - 0.7)^2 + (y - 0.5)^2))"}}
+equations: {dtt(u): "c^2*lap(u)"}
+time: {method: leapfrog, step: 0.003, to: 30}
+objective: [{final: "u^2"}, {integral: "u^4"}]
+unknowns: {c: {}, rate(u): {}}
+checkpoints: {schedule: walk-back, accept: 1e-9, host: 5 slots}
+)yaml");
+  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+  const nlohmann::json walked = json("whole/result.json")["walked_back"];
+  EXPECT_EQ(walked["steps"], 9999);
+  EXPECT_EQ(walked["accepted"], 1e-9);
+  EXPECT_GT(walked["drift"], 0.0);
+  EXPECT_NE(output().find("walked back 9999 steps; drift "), std::string::npos) << output();
+  ASSERT_TRUE(run_and_kill("gradient case.yaml --epoch 0.02s --out killed", "killed", 2)) << output();
+  for (int i = 0; i < 3; ++i) run_and_kill("resume killed", "killed", 2);
+  EXPECT_EQ(run("resume killed"), 0) << output();
+  EXPECT_EQ(answer("killed"), answer("whole"));
+  EXPECT_EQ(json("killed/result.json")["walked_back"], walked);
+}
+
 INSTANTIATE_TEST_SUITE_P(Methods, EveryMethod, ::testing::ValuesIn(first_order_methods()));
 
 }  // namespace

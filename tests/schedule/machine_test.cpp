@@ -151,6 +151,30 @@ TEST(Machine, RefusesBadReversal) {
                  "its record is not live: the live record is 0");
 }
 
+/// State 1 is walked back to, and 0 too, but that is gone on with only once it is loaded.
+TEST(Machine, WalksBack) {
+  const std::vector<Action> turned{Save{host0, 0, state}, Advance{0, 2}, Record{2}, Turn{3}};
+  const auto after_turn = [&](const std::vector<Action>& more) {
+    std::vector<Action> all = turned;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const std::vector<Action> whole = after_turn({Retreat{2, 1}, Reverse{2}, Record{1}, Retreat{1, 0}, Reverse{1},
+                                                Load{host0, 0, state}, Record{0}, Reverse{0}, Release{host0}, Done{}});
+  EXPECT_EQ(verdict(whole), "");
+  SimulatedMachine machine({3, {{0, 2, 1}}}, false);
+  for (const Action& action : whole) machine.execute(action);
+  EXPECT_EQ(machine.counts().retreated, 2);
+  EXPECT_EQ(machine.counts().total(), 5);
+  expect_refused({Advance{0, 2}, Retreat{2, 1}}, "nothing walks back before Turn");
+  expect_refused(after_turn({Retreat{2, 0}}), "it does not move one step back");
+  expect_refused(after_turn({Retreat{0, -1}}), "there is no state before the first one");
+  expect_refused(after_turn({Retreat{1, 0}}), "it starts from state 1, but the live state is 3");
+  expect_refused(after_turn({Retreat{2, 1}, Record{1}}), "which is still needed");
+  expect_refused(after_turn({Retreat{2, 1}, Reverse{2}, Record{1}, Retreat{1, 0}, Reverse{1}, Record{0}}),
+                 "state 0 was walked back to: it is complete only where it is loaded");
+}
+
 TEST(Machine, RefusesBadTurns) {
   expect_refused(after(4, {Turn{3}}), "the end is not reached: the live state is 2");
   expect_refused(after(5, {Turn{2}}), "the number of steps is 3");

@@ -276,6 +276,24 @@ TEST(Mixed, RefusesProgramsThatTakeTooLong) {
   }
 }
 
+/// A state of every eighth of the run, as far as there are slots; as many as a period needs.
+TEST(WalkBack, TakesEveryStepOnceForwardAndOnceBackwards) {
+  for (const auto& [slots, kept] : {std::pair(1, 1), {3, 3}, {8, 8}, {500, 8}, {-1, 8}}) {
+    const ScheduleCounts counts = run("walk-back", 1000, slots);
+    EXPECT_EQ(counts.plain, 999);
+    EXPECT_EQ(counts.retreated, 999);
+    EXPECT_EQ(counts.peak[1], kept);
+    EXPECT_EQ(counts.reads[1], kept);
+  }
+  ScheduleRequest request{1000, {{0, 40, 0}}};
+  request.period = 25;
+  EXPECT_EQ(simulate(schedules().find("walk-back"), request).peak[1], 40);
+  request.capacities[Tier::host] = 39;
+  EXPECT_THROW(make_schedule(schedules().find("walk-back"), request), InputError);
+  request.period = 1'000'000'000'000'000'000;
+  EXPECT_EQ(simulate(schedules().find("walk-back"), request).peak[1], 1);
+}
+
 TEST(TwoLevel, APeriodBeyondTheEndIsTheWholeRun) {
   ScheduleRequest request{50, {{0, 3, 2}}};
   request.period = 1'000'000'000'000;

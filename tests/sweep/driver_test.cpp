@@ -46,6 +46,20 @@ class MadeUp final : public ReversibleSteps {
     EXPECT_EQ(*parts[0], std::sin(*record.base.data()));
     adjoint *= 1 + *parts[1] / 8;
   }
+  /// By Newton's method: as exactly as rounding lets it.
+  Buffer retreat(std::int64_t k, const Buffer& state) override {
+    double x = *state.data();
+    for (int i = 0; i < 20; ++i) x -= (next(x) - *state.data()) / (1 + std::cos(x) / 8);
+    EXPECT_NEAR(x, states_.at(static_cast<std::size_t>(k - 1)), 1e-13);
+    states_[static_cast<std::size_t>(k - 1)] = x;  // what steps go on with
+    return state_of(x);
+  }
+  void see_drift(std::int64_t k, const Buffer& walked, const Buffer& kept) override {
+    compared.push_back(k);
+    EXPECT_EQ(*walked.data(), states_.at(static_cast<std::size_t>(k)));
+    EXPECT_NEAR(*walked.data(), *kept.data(), 1e-13);
+    states_[static_cast<std::size_t>(k)] = *kept.data();
+  }
   void save(BlockWriter&, bool) const override { FAIL(); }
   void restore(BlockReader&, bool) override { FAIL(); }
   void save_state(BlockWriter&, std::int64_t, const Buffer&) override { FAIL(); }
@@ -57,6 +71,7 @@ class MadeUp final : public ReversibleSteps {
   const std::vector<int>& first() const { return first_; }
   double objective = 0.0, adjoint = 0.0;
   std::int64_t turned_at = -1;
+  std::vector<std::int64_t> compared;  ///< states that were walked back to
 
  private:
   static double next(double x) { return x + std::sin(x) / 8; }
@@ -139,8 +154,9 @@ TEST(Driver, ExecutesEveryScheduleThatIsMetInMemory) {
       SCOPED_TRACE(kind.name + ", " + std::to_string(units) + " units");
       const Outcome outcome = driven(schedule, units, kind.is_online);
       EXPECT_EQ(outcome.objective, known.objective);
-      EXPECT_EQ(outcome.adjoint, known.adjoint);
+      EXPECT_NEAR(outcome.adjoint, known.adjoint, kind.walks_back ? 1e-12 * known.adjoint : 0.0);
       EXPECT_EQ(outcome.counts.reversed, steps);
+      EXPECT_EQ(outcome.counts.retreated, kind.walks_back ? steps - 1 : 0);
       if (schedule.predicted.reversed != unpredicted) {
         EXPECT_EQ(outcome.counts.plain, schedule.predicted.plain);
         EXPECT_EQ(outcome.counts.recorded, schedule.predicted.recorded);
@@ -183,6 +199,10 @@ TEST(Driver, LeavesNothingInSlotsWhenAStepFails) {
     void reverse(std::int64_t k, const StepRecord& record) override {
       if (k == steps / 2) throw NumericsError("made up");
       steps_.reverse(k, record);
+    }
+    Buffer retreat(std::int64_t k, const Buffer& state) override { return steps_.retreat(k, state); }
+    void see_drift(std::int64_t k, const Buffer& walked, const Buffer& kept) override {
+      steps_.see_drift(k, walked, kept);
     }
     void save(BlockWriter&, bool) const override {}
     void restore(BlockReader&, bool) override {}
@@ -279,6 +299,25 @@ TEST(Driver, RefusesActionsThatLackWhatTheyNeed) {
   EXPECT_EQ(after_turn({Reverse{3}}), broken + "6, Reverse 3: its record is not live: there is no live record");
   EXPECT_EQ(after_turn({Load{first, 0, state}, Record{0}, Reverse{0}}),
             broken + "8, Reverse 0: the next step to be reversed is 3");
+}
+
+/// What is walked back to is compared where it was kept, the first state too, and what was kept is gone on with.
+TEST(Driver, ShowsStatesThatWereWalkedBackToBesideKeptOnes) {
+  Pool pool(live + 3, 1);
+  Checkpoints checkpoints(Tier::host, 3, record_units, pool, {}, test::self());
+  MadeUp problem(steps, pool);
+  drive(make_schedule(schedules().find("walk-back"), request_of(3, false)), problem, checkpoints, {});
+  EXPECT_EQ(problem.compared, (std::vector<std::int64_t>{40, 20, 0}));
+}
+
+TEST(Driver, RefusesBadWaysBack) {
+  const std::string broken = "checkpoint schedule broken at action ";
+  EXPECT_EQ(refusal_of({Advance{0, 4}, Retreat{4, 3}}), broken + "2, Retreat 4 -> 3: nothing walks back before Turn");
+  const auto after_turn = [](const Action& action) { return refusal_of({Advance{0, 4}, Record{4}, Turn{5}, action}); };
+  EXPECT_EQ(after_turn(Retreat{4, 2}), broken + "4, Retreat 4 -> 2: it does not move one step back");
+  EXPECT_EQ(after_turn(Retreat{0, -1}), broken + "4, Retreat 0 -> -1: there is no state before the first one");
+  EXPECT_EQ(after_turn(Retreat{3, 2}),
+            broken + "4, Retreat 3 -> 2: it starts from state 3, but there is no live state");
 }
 
 TEST(Driver, RefusesToEndBeforeAllStepsAreReversed) {

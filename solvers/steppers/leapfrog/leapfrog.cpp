@@ -108,6 +108,11 @@ bool Leapfrog::hands_on_adjoint(StepTime step) const {
   return step.index > 0 && !parts_->scheme.is_damped();
 }
 
+std::string Leapfrog::why_it_cannot_retreat() const {
+  if (!model_.layers.empty()) return "layers of a pml absorb what leaves";
+  return parts_->scheme.is_damped() ? "its equations are damped, by dt(...) or by a sponge" : "";
+}
+
 std::array<int, 3> Leapfrog::halo() const {
   return deeper(parts_->kernels.halo(), parts_->layers.halo());
 }
@@ -217,6 +222,10 @@ void Leapfrog::step(Tables& tables, StepTime time, StateBlocks u, double* next) 
   tables.bind_state(p.next, next);
   p.kernel(time).run_value(tables);
   p.layers.step(tables, u.now, next);
+}
+
+void Leapfrog::retreat(Tables& tables, StepTime time, StateBlocks u, double* before) {
+  step(tables, time, {u.before, u.now}, before);
 }
 
 void Leapfrog::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const*) {

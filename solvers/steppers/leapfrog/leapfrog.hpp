@@ -32,6 +32,7 @@ class Leapfrog final : public Stepper {
   int levels() const override { return 2; }
   bool reverses_first_level() const override;
   bool hands_on_adjoint(StepTime step) const override;
+  std::string why_it_cannot_retreat() const override;
   std::array<int, 3> halo() const override;
   int sums() const override;
   StateShape state(const Grid& grid) const override;
@@ -48,6 +49,8 @@ class Leapfrog final : public Stepper {
   void begin_tangent(Tables& tables, StepTime at, double* state, double* direction) override;
 
   void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
+  /// The step with the levels exchanged: without damping, u[k-2] = h^2 A(u[k-1]) + 2 u[k-1] - u[k].
+  void retreat(Tables& tables, StepTime time, StateBlocks u, double* before) override;
   /// Fills the ghosts of u as deep as its derivatives read them.
   void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) override;
   void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
