@@ -43,7 +43,7 @@ void compare(Report& report, int nx, int nz, int steps) {
   const auto working = static_cast<double>(kept.plan_inputs().working(Tier::host));
   const double least = 2.1 * static_cast<double>(kept.simulation().state_bytes());  // one checkpoint
   Session little(
-      wave(nx, nz, steps, Sides::reflect, fmt::format("{{host: {:.0f} B}}", working + std::max(0.02 * all, least))),
+      wave(nx, nz, steps, Sides::reflect, fmt::format("{{host: {:.0f} B, accept: 1e-6}}", working + std::max(0.02 * all, least))),
       self, Sensitivities::adjoint);
   WaveByHand<double> hand(nx, nz, steps);
   const std::vector<double> t =

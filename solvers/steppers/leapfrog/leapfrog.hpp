@@ -4,7 +4,7 @@
 // u[k+1] = (h^2 A(u[k]) + 2 u[k] - (1 + h B/2) u[k-1]) / (1 - h B/2), with B as it is at u[k]; explicit, of order 2.
 // (Hairer, Lubich, Wanner 2003, Geometric numerical integration illustrated by the Stoermer-Verlet method.) A run
 // begins with u[1] = u + h v + h^2/2 (A(u) + B v), where v is the given first derivative.
-// Adjoint, with (a, -b) that of the state (u[k+1], u[k]): a' = (du[k+1]/du[k])^T a - b, and b' = -(du[k+1]/du[k-1])^T a,
+// Adjoint, with (a, -b) that of the state (u[k+1], u[k]): a' = (du[k+1]/du[k])^T a - b, b' = -(du[k+1]/du[k-1])^T a,
 // which is a itself where nothing damps: then it is handed on.
 //
 // Memory per cell and field: forward 3 doubles read or written and the parameters, adjoint 3 and those, 4 with damping.
