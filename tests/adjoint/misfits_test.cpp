@@ -28,7 +28,7 @@ std::string traces() {
 
 std::string plane(const std::string& order, const std::string& time, const std::string& misfits) {
   return fmt::format(
-      "case: misfits\ngrid:\n  x: {{cells: 13, to: 1, boundary: {{lower: {{value: 0}}, upper: {{slope: 0.1}}}}}}\n"
+      "case: misfits\ngrid:\n  x: {{cells: 13, to: 1, boundary: {{lower: {{value: 0}}, upper: {{slope: 0}}}}}}\n"
       "  y: {{cells: 16, to: 1, boundary: periodic}}\n  order: 4\n"
       "parameters: {{a: 0.3, c: {{field: \"0.4 + 0.1*x*y\"}}, q: {{series: {{times: [0, 0.1, 0.5], values: [1, 2, "
       "0.5]}}}}}}\n"

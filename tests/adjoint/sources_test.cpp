@@ -28,7 +28,7 @@ std::string plane(const std::string& order, const std::string& time, const std::
                                    "time,x,y,value,sd\n0.11,0.5,0.5,0.3,0.1\n0.2,0.21,0.77,-0.2,0.2\n"
                                    "0.3,0.98,0.5,0.1,0.1\n0.3,0.4,0.49,0.1,0.3\n");
   return fmt::format(
-      "case: points\ngrid:\n  x: {{cells: 13, to: 1, boundary: {{lower: {{value: 0}}, upper: {{slope: 0.1}}}}}}\n"
+      "case: points\ngrid:\n  x: {{cells: 13, to: 1, boundary: {{lower: {{value: 0}}, upper: {{slope: 0}}}}}}\n"
       "  y: {{cells: 16, to: 1, boundary: periodic}}\n  order: 4\n"
       "parameters: {{a: 0.3, c: {{field: \"0.4 + 0.1*x*y\"}}, q: {{series: {{times: [0, 0.1, 0.5], values: [1, 2, "
       "0.5]}}}}, r: {{series: {{times: [0, 0.5], values: [1, -1]}}}}}}\n"
