@@ -374,9 +374,10 @@ TEST(Program, PlansShowWhatMemoryBuysAndDrawPictures) {
 
 TEST(Program, SchedulesOfEveryKindAreShown) {
   const std::string common = " --steps 60 --slots host=8,disk=60 --cost disk.write=2,disk.read=2 --period 7 ";
-  for (const char* kind : {"store-all --slots host=60", "none", "uniform --slots host=60", "revolve", "multistage",
-                           "hrevolve", "diskrevolve", "diskrevolve-once", "periodic", "twolevel", "mixed",
-                           "cams --stages 4 --stiffly-accurate", "stride", "walk-back --slots host=60", "online", "online --unknown"}) {
+  for (const char* kind :
+       {"store-all --slots host=60", "none", "uniform --slots host=60", "revolve", "multistage", "hrevolve",
+        "diskrevolve", "diskrevolve-once", "periodic", "twolevel", "mixed", "cams --stages 4 --stiffly-accurate",
+        "stride", "walk-back --slots host=60", "online", "online --unknown"}) {
     const std::string words = kind;
     const std::string name = words.substr(0, words.find(' '));
     const std::string own = words.substr(name.size());
