@@ -54,7 +54,7 @@ double seconds_on(Machine& machine, int times, const std::function<void()>& work
 double step_bytes(const Session& session) {
   double bytes = 0.0;
   for (const Stepper::Described& d : session.simulation().stepper().describe())
-    if (d.role == "forward") bytes += 8.0 * (traffic(*d.kernel).first + traffic(*d.kernel).second);
+    if (d.role == "forward") bytes += traffic(*d.kernel).first + traffic(*d.kernel).second;
   return bytes;
 }
 

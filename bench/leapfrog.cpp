@@ -12,38 +12,40 @@ namespace hindsight::bench {
 namespace {
 
 /// A wave below a free surface in an unknown medium, with a sponge on the other sides if it is `damped`.
-Case wave(int nx, int nz, int steps, bool damped, const std::string& checkpoints) {
+Case wave(int nx, int nz, int steps, bool damped, const std::string& checkpoints, Element precision) {
   const double x = 0.03 * nx, z = 0.03 * nz;
-  return parse_case(
-      "wave.yaml",
-      fmt::format("case: wave\ngrid:\n  x: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n"
-                  "  y: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n  order: 8\n"
-                  "parameters:\n  c: {{field: \"1.5 + 3*y/{}\"}}\n"
-                  "  s: {{field: \"60*(max(0, max(0.75 - x, x - {}))^2 + max(0, y - {})^2)/0.75^2\"}}\n"
-                  "state: {{u: {{initial: \"exp(-((x - {})^2 + (y - 0.5)^2)/0.02)\"}}}}\n"
-                  "equations: {{dtt(u): \"c^2*lap(u){}\"}}\n"
-                  "time: {{method: leapfrog, step: 0.003, to: {:.6g}}}\n"
-                  "objective: [{{final: \"u^2\"}}]\nunknowns: {{c: {{}}}}\ncheckpoints: {}\n",
-                  nx, x, nz, z, z, x - 0.75, z - 0.75, x / 2, damped ? " - s*dt(u)" : "", 0.003 * steps, checkpoints),
-      {});
+  return parse_case("wave.yaml",
+                    fmt::format("case: wave\nprecision: {}\ngrid:\n  x: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n"
+                                "  y: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n  order: 8\n"
+                                "parameters:\n  c: {{field: \"1.5 + 3*y/{}\"}}\n"
+                                "  s: {{field: \"60*(max(0, max(0.75 - x, x - {}))^2 + max(0, y - {})^2)/0.75^2\"}}\n"
+                                "state: {{u: {{initial: \"exp(-((x - {})^2 + (y - 0.5)^2)/0.02)\"}}}}\n"
+                                "equations: {{dtt(u): \"c^2*lap(u){}\"}}\n"
+                                "time: {{method: leapfrog, step: 0.003, to: {:.6g}}}\n"
+                                "objective: [{{final: \"u^2\"}}]\nunknowns: {{c: {{}}}}\ncheckpoints: {}\n",
+                                name_of(precision), nx, x, nz, z, z, x - 0.75, z - 0.75, x / 2,
+                                damped ? " - s*dt(u)" : "", 0.003 * steps, checkpoints),
+                    {});
 }
 
+template <class Real>
 void compare(Report& report, int nx, int nz, int steps) {
   const Communicator self(MPI_COMM_SELF);
-  const double all = 8.0 * nx * nz * steps;
-  Session forward(wave(nx, nz, steps, false, "{host: 8 GiB}"), self, Sensitivities::none);
-  Session damped(wave(nx, nz, steps, true, "{host: 8 GiB}"), self, Sensitivities::none);
-  Session kept(wave(nx, nz, steps, false, "{host: 8 GiB}"), self, Sensitivities::adjoint);
+  const Element precision = sizeof(Real) == 8 ? Element::float64 : Element::float32;
+  const double all = static_cast<double>(sizeof(Real)) * nx * nz * steps;
+  Session forward(wave(nx, nz, steps, false, "{host: 8 GiB}", precision), self, Sensitivities::none);
+  Session damped(wave(nx, nz, steps, true, "{host: 8 GiB}", precision), self, Sensitivities::none);
+  Session kept(wave(nx, nz, steps, false, "{host: 8 GiB}", precision), self, Sensitivities::adjoint);
   const auto working = static_cast<double>(kept.plan_inputs().working(Tier::host));
-  Session little(wave(nx, nz, steps, false, fmt::format("{{host: {:.0f} B}}", working + 0.02 * all)), self,
+  Session little(wave(nx, nz, steps, false, fmt::format("{{host: {:.0f} B}}", working + 0.02 * all), precision), self,
                  Sensitivities::adjoint);
-  WaveByHand<double> hand(nx, nz, steps);
+  WaveByHand<Real> hand(nx, nz, steps);
   const std::vector<double> t = medians(
       {[&] { forward.objective({}); }, [&] { damped.objective({}); }, [&] { kept.gradient({}); },
        [&] { little.gradient({}); }, [&] { hand.forward(); }, [&] { hand.forward_kept(); }, [&] { hand.adjoint(); }});
   const double each = 1e9 / (static_cast<double>(nx) * nz * steps);
   const double by_hand = t[5] + t[6];
-  report.add(fmt::format("{} x {}, forward", nx, nz), t[0] * each, "ns/cell");
+  report.add(fmt::format("{} x {}, {}, forward", nx, nz, name_of(precision)), t[0] * each, "ns/cell");
   report.add("    damped", t[1] * each, "ns/cell");
   report.add("    by hand", t[4] * each, "ns/cell");
   report.add("    over by hand", t[0] / t[4], "", "at most 1.15");
@@ -59,9 +61,11 @@ void compare(Report& report, int nx, int nz, int steps) {
 }  // namespace
 
 void measure(int argc, char** argv) {
-  Report report("Leapfrog, order 8, double, one core");
-  compare(report, 400, 141, 600);
-  compare(report, 1000, 1000, 60);
+  Report report("Leapfrog, order 8, one core");
+  compare<double>(report, 400, 141, 600);
+  compare<float>(report, 400, 141, 600);
+  compare<double>(report, 1000, 1000, 60);
+  compare<float>(report, 1000, 1000, 60);
   report.finish(argc, argv);
 }
 

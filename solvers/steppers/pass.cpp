@@ -23,13 +23,13 @@ Pass::Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> group
   if (!kernel) interior_ = ready_ = Box{{0, 0, 0}, {0, 0, 0}};
   for (GhostGroup& group : groups) {
     if (group.symbols.empty() || group.depth == std::array<int, 3>{0, 0, 0}) continue;
-    HaloExchange halo(grid, static_cast<int>(group.symbols.size()), group.depth, group.corners);
+    HaloExchange halo(grid, static_cast<int>(group.symbols.size()), group.depth, group.corners, group.element);
     const Box ready = halo.ready(group.reach);
     for (std::size_t a = 0; a < 3; ++a) {
       ready_.lo[a] = std::max(ready_.lo[a], ready.lo[a]);
       ready_.hi[a] = std::max(ready_.lo[a], std::min(ready_.hi[a], ready.hi[a]));
     }
-    std::vector<double*> cells(group.symbols.size());
+    std::vector<CellArray> cells(group.symbols.size(), {nullptr, group.element});
     exchanges_.push_back({std::move(group), std::move(halo), std::move(cells)});
   }
   rest_ = shell(interior_, ready_);
@@ -37,7 +37,7 @@ Pass::Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> group
 
 void Pass::start(const Tables& tables) {
   for (Exchange& e : exchanges_) {
-    for (std::size_t i = 0; i < e.cells.size(); ++i) e.cells[i] = tables.field(e.group.symbols[i]);
+    for (std::size_t i = 0; i < e.cells.size(); ++i) e.cells[i].cell = tables.field(e.group.symbols[i]);
     e.halo.start(e.cells, *e.group.walls);
   }
 }

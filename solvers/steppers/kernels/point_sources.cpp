@@ -15,7 +15,11 @@ PointSources::PointSources(const Model& model, const Active& active) : model_(mo
     const auto found = std::ranges::find(active.series, model.series[source.series]);
     active_of_.push_back(found == active.series.end() ? -1 : found - active.series.begin());
   }
-  const auto symbol = [&](const std::string& name) { return int{model.graph->field(name).node().symbol}; };
+  const auto symbol = [&](const std::string& name) {
+    const int made = model.graph->field(name).node().symbol;
+    model.graph->set_kind(made, {});
+    return made;
+  };
   for (const std::string& name : arrays_) {
     symbols_.push_back(symbol(name));
     direction_symbols_.push_back(symbol(StageNames::dot(name)));
