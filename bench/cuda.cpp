@@ -54,7 +54,7 @@ double seconds_on(Machine& machine, int times, const std::function<void()>& work
 double step_bytes(const Session& session) {
   double bytes = 0.0;
   for (const Stepper::Described& d : session.simulation().stepper().describe())
-    if (d.role == "forward") bytes += 8.0 * (traffic(*d.kernel).first + traffic(*d.kernel).second);
+    if (d.role == "forward") bytes += traffic(*d.kernel).first + traffic(*d.kernel).second;
   return bytes;
 }
 
@@ -77,7 +77,7 @@ void steps(Report& report, const std::string& what, const Case& c, const MakeMac
 void launches(Report& report, Machine& machine) {
   const Grid grid({{"x", 64, 0, 1, true}}, Communicator(MPI_COMM_SELF), {0, 0, 0}, machine);
   const Memory field(grid.layout().size, machine);
-  const CellBlock cells = grid.block(grid.interior(), field.data() + grid.layout().origin);
+  const CellBlock cells = grid.block(grid.interior(), CellArray(field.data() + grid.layout().origin));
   const auto four = [&] {
     for (int i = 0; i < 4; ++i) grid.operations().zero(grid.cells(), cells);
   };

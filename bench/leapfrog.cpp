@@ -14,11 +14,11 @@ namespace {
 enum class Sides { reflect, sponge, pml };
 
 /// A wave below a free surface in an unknown medium.
-Case wave(int nx, int nz, int steps, Sides sides, const std::string& checkpoints) {
+Case wave(int nx, int nz, int steps, Sides sides, const std::string& checkpoints, Element precision) {
   const bool damped = sides == Sides::sponge;
   const double x = 0.03 * nx, z = 0.03 * nz;
   return parse_case("wave.yaml",
-                    fmt::format("case: wave\ngrid:\n  x: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n"
+                    fmt::format("case: wave\nprecision: {}\ngrid:\n  x: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n"
                                 "  y: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n  order: 8\n"
                                 "parameters:\n  c: {{field: \"1.5 + 3*y/{}\"}}\n"
                                 "  s: {{field: \"60*(max(0, max(0.75 - x, x - {}))^2 + max(0, y - {})^2)/0.75^2\"}}\n"
@@ -26,33 +26,40 @@ Case wave(int nx, int nz, int steps, Sides sides, const std::string& checkpoints
                                 "equations: {{dtt(u): \"c^2*lap(u){}\"}}\n"
                                 "time: {{method: leapfrog, step: 0.003, to: {:.6g}}}\n"
                                 "objective: [{{final: \"u^2\"}}]\nunknowns: {{c: {{}}}}\n{}checkpoints: {}\n",
-                                nx, x, nz, z, z, x - 0.75, z - 0.75, x / 2, damped ? " - s*dt(u)" : "", 0.003 * steps,
+                                name_of(precision), nx, x, nz, z, z, x - 0.75, z - 0.75, x / 2,
+                                damped ? " - s*dt(u)" : "", 0.003 * steps,
                                 sides == Sides::pml ? "absorb: {pml: 10}\n" : "", checkpoints),
                     {});
 }
 
+template <class Real>
 void compare(Report& report, int nx, int nz, int steps) {
   const Communicator self(MPI_COMM_SELF);
-  const double all = 8.0 * nx * nz * steps;
+  const Element precision = sizeof(Real) == 8 ? Element::float64 : Element::float32;
+  const double all = static_cast<double>(sizeof(Real)) * nx * nz * steps;
   const std::string room = "{host: 8 GiB}";
-  Session forward(wave(nx, nz, steps, Sides::reflect, room), self, Sensitivities::none);
-  Session damped(wave(nx, nz, steps, Sides::sponge, room), self, Sensitivities::none);
-  Session matched(wave(nx, nz, steps, Sides::pml, room), self, Sensitivities::none);
-  Session kept(wave(nx, nz, steps, Sides::reflect, room), self, Sensitivities::adjoint);
-  Session kept_matched(wave(nx, nz, steps, Sides::pml, room), self, Sensitivities::adjoint);
+  const auto session = [&](Sides sides, const std::string& checkpoints, Sensitivities wanted) {
+    return Session(wave(nx, nz, steps, sides, checkpoints, precision), self, wanted);
+  };
+  Session forward = session(Sides::reflect, room, Sensitivities::none);
+  Session damped = session(Sides::sponge, room, Sensitivities::none);
+  Session matched = session(Sides::pml, room, Sensitivities::none);
+  Session kept = session(Sides::reflect, room, Sensitivities::adjoint);
+  Session kept_matched = session(Sides::pml, room, Sensitivities::adjoint);
   const auto working = static_cast<double>(kept.plan_inputs().working(Tier::host));
   const double least = 2.1 * static_cast<double>(kept.simulation().state_bytes());  // one checkpoint
-  Session little(
-      wave(nx, nz, steps, Sides::reflect, fmt::format("{{host: {:.0f} B, accept: 1e-6}}", working + std::max(0.02 * all, least))),
-      self, Sensitivities::adjoint);
-  WaveByHand<double> hand(nx, nz, steps);
+  const double room_of_little = working + std::max(0.02 * all, least);
+  const double drift = sizeof(Real) == 8 ? 1e-6 : 1e-3;
+  Session little = session(Sides::reflect, fmt::format("{{host: {:.0f} B, accept: {}}}", room_of_little, drift),
+                           Sensitivities::adjoint);
+  WaveByHand<Real> hand(nx, nz, steps);
   const std::vector<double> t =
       medians({[&] { forward.objective({}); }, [&] { damped.objective({}); }, [&] { kept.gradient({}); },
                [&] { little.gradient({}); }, [&] { hand.forward(); }, [&] { hand.forward_kept(); },
                [&] { hand.adjoint(); }, [&] { matched.objective({}); }, [&] { kept_matched.gradient({}); }});
   const double each = 1e9 / (static_cast<double>(nx) * nz * steps);
   const double by_hand = t[5] + t[6];
-  report.add(fmt::format("{} x {}, forward", nx, nz), t[0] * each, "ns/cell");
+  report.add(fmt::format("{} x {}, {}, forward", nx, nz, name_of(precision)), t[0] * each, "ns/cell");
   report.add("    damped", t[1] * each, "ns/cell");
   report.add("    with a pml of 10 cells on all sides", t[7] * each, "ns/cell");
   report.add("    over that without", t[7] / t[0], "", "at most 1.2");
@@ -71,9 +78,11 @@ void compare(Report& report, int nx, int nz, int steps) {
 }  // namespace
 
 void measure(int argc, char** argv) {
-  Report report("Leapfrog, order 8, double, one core");
-  compare(report, 400, 141, 600);
-  compare(report, 1000, 1000, 60);
+  Report report("Leapfrog, order 8, one core");
+  compare<double>(report, 400, 141, 600);
+  compare<float>(report, 400, 141, 600);
+  compare<double>(report, 1000, 1000, 60);
+  compare<float>(report, 1000, 1000, 60);
   report.finish(argc, argv);
 }
 

@@ -19,9 +19,9 @@ namespace {
 
 std::string kernel_text(const Stepper::Described& described) {
   const KernelSpec& kernel = *described.kernel;
-  const auto [reads, writes] = traffic(kernel);
+  const auto [read, written] = traffic(kernel);
   std::string text = fmt::format("{} kernel {}: {} flops, {} bytes read and {} written per cell\n", described.role,
-                                 kernel.name, flops(kernel.roots()), 8 * reads, 8 * writes);
+                                 kernel.name, flops(kernel.roots()), read, written);
   for (const KernelSpec::Output& o : kernel.outputs) text += fmt::format("  {} = {}\n", o.field, to_text(o.value));
   for (const KernelSpec::Sum& s : kernel.sums) text += fmt::format("  sum {} += {}\n", s.accumulator, to_text(s.value));
   return text;
@@ -29,12 +29,12 @@ std::string kernel_text(const Stepper::Described& described) {
 
 Json kernel_json(const Stepper::Described& described) {
   const KernelSpec& kernel = *described.kernel;
-  const auto [reads, writes] = traffic(kernel);
+  const auto [read, written] = traffic(kernel);
   return {{"role", described.role},
           {"name", kernel.name},
           {"flops", flops(kernel.roots())},
-          {"bytes_read", 8 * reads},
-          {"bytes_written", 8 * writes}};
+          {"bytes_read", read},
+          {"bytes_written", written}};
 }
 
 std::string times_text(const Jump& jump) {
@@ -246,7 +246,7 @@ std::string text_of(const DeviceKernels& kernels, const std::string& title) {
   for (const DeviceKernel& k : kernels.all)
     text += fmt::format("{:<20} {:>9} {:>13} {:>12} {:>13} {:>20}\n", k.resources.name, k.resources.registers,
                         k.resources.spilled_bytes, k.resources.shared_bytes, k.threads,
-                        fmt::format("{} + {} per cell", 8 * k.traffic.first, 8 * k.traffic.second));
+                        fmt::format("{} + {} per cell", k.traffic.first, k.traffic.second));
   return text;
 }
 
@@ -257,8 +257,8 @@ Json json_of(const DeviceKernel& k, const std::string& architecture) {
           {"bytes_spilled", k.resources.spilled_bytes},
           {"bytes_shared", k.resources.shared_bytes},
           {"threads_per_block", k.threads},
-          {"bytes_read", 8 * k.traffic.first},
-          {"bytes_written", 8 * k.traffic.second}};
+          {"bytes_read", k.traffic.first},
+          {"bytes_written", k.traffic.second}};
 }
 
 }  // namespace
@@ -274,7 +274,9 @@ ExitCode explain_verb(const Options& options, const Communicator& comm) {
   }
   const std::string equations = equations_text(spec, active);
   std::string kernels;
-  Json json = {{"case", session.source().name}, {"method", spec.method}, {"equations", equations}};
+  const std::string precision = name_of(session.simulation().element());
+  Json json = {
+      {"case", session.source().name}, {"method", spec.method}, {"precision", precision}, {"equations", equations}};
   for (const Stepper::Described& d : session.simulation().stepper().describe()) {
     kernels += kernel_text(d);
     json["kernels"].push_back(kernel_json(d));
@@ -289,8 +291,8 @@ ExitCode explain_verb(const Options& options, const Communicator& comm) {
   }
   write_json(options, comm, json);
   if (options.json == "-") return ExitCode::done;
-  print(comm, session.source().name + ", " + spec.method + "\n\n" + equations + "\nKernels\n" + kernels + for_devices +
-                  memory_text(session) + noise_text(*spec.model.graph));
+  print(comm, session.source().name + ", " + spec.method + ", " + precision + "\n\n" + equations + "\nKernels\n" +
+                  kernels + for_devices + memory_text(session) + noise_text(*spec.model.graph));
   return ExitCode::done;
 }
 

@@ -18,8 +18,10 @@ void Illumination::observe(std::int64_t k, StateBlocks state) {
   const Grid& grid = simulation_.grid();
   const Layout& layout = grid.layout();
   const double h = simulation_.time().shortest().step, factor = 1.0 / (h * h * h);
-  const std::int64_t size = layout.field_stride * std::ssize(changes_);
+  const Element element = simulation_.element();
+  const std::int64_t size = doubles_of(element, layout.field_stride * std::ssize(changes_));
   const HostView now(simulation_.machine(), state.now, size), before(simulation_.machine(), state.before, size);
+  const ConstCellArray values(now.data(), element), values_before(before.data(), element);
   for (std::size_t f = 0; f < changes_.size(); ++f) {
     std::size_t next = 0;
     const std::int64_t first = layout.field_stride * static_cast<std::int64_t>(f);
@@ -27,7 +29,8 @@ void Illumination::observe(std::int64_t k, StateBlocks state) {
       for (std::int64_t y = 0; y < grid.cells()[1]; ++y) {
         const std::int64_t row = first + layout.at(0, y, z);
         for (std::int64_t x = 0; x < grid.cells()[0]; ++x, ++next) {
-          const double change = now[row + x] - before[row + x], second = change - changes_[f][next];
+          const double change = value_at(values, row + x) - value_at(values_before, row + x);
+          const double second = change - changes_[f][next];
           if (k > 1) sum_[next] += factor * (second * second);
           changes_[f][next] = change;
         }

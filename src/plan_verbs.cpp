@@ -198,9 +198,10 @@ std::string plan_text(const Options& options, const Session& session, const Outp
   const SingleSteps single(session);
   const ScheduleCounts& counts = plan.schedule.predicted;
   std::string text = fmt::format(
-      "{}: {}{} steps. One state takes {}, all of them {}.\n"
+      "{}: {}{} steps. One state takes {}{}, all of them {}.\n"
       "A step takes {}, recording and reversing one {} ({}).\n\n",
       session.source().name, plan.is_open() ? "at most " : "", single.steps, bytes_text(single.state_bytes),
+      session.simulation().element() == Element::float32 ? " in float32" : "",
       bytes_text(static_cast<double>(single.state_bytes) * static_cast<double>(single.steps)),
       seconds_text(single.forward), seconds_text(single.record_last + single.reverse),
       options.cost.empty() ? "measured" : "as --cost says, the rest measured");
@@ -300,6 +301,7 @@ Json plan_json(const Options& options, const Session& session, const OutputSecon
   const Tier memory = inputs.memory();
   const SingleSteps single(session);
   Json json = {{"case", session.source().name},
+               {"precision", name_of(session.simulation().element())},
                {"schedule", plan.kind->name},
                {"content", plan.request.content == Content::record ? "record" : "state"},
                {"steps", single.steps},

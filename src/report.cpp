@@ -12,6 +12,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "adjoint/problem/unknown_places.hpp"
 #include "io/results/misfits_file.hpp"
 #include "runtime/error.hpp"
 #include "runtime/host/compiler.hpp"
@@ -134,23 +135,25 @@ void OutputObserver::observe(std::int64_t k, double t, StateBlocks state) {
 void OutputObserver::write(std::int64_t k, double t, StateBlocks state, double share) {
   last_ = k;
   const Grid& grid = session_.simulation().grid();
-  const Layout& layout = grid.layout();
-  Machine& machine = session_.simulation().machine();
-  const std::int64_t size = layout.field_stride * std::ssize(session_.source().state);
-  double* block = state.now;
-  if (share != 1.0) {
-    if (between_.size() == 0) between_ = Memory(size, machine);
-    const HostView now(machine, state.now, size), before(machine, state.before, size);
-    std::vector<double> values(static_cast<std::size_t>(size));
-    for (std::int64_t i = 0; i < size; ++i)
-      values[static_cast<std::size_t>(i)] = share * now[i] + (1.0 - share) * before[i];
-    machine.copy(between_.data(), values.data(), size);
-    block = between_.data();
-  }
-  std::vector<const double*> cells;
+  const Element element = session_.simulation().element();
+  std::vector<ConstCellArray> cells;
   for (const std::size_t f : shown_)
-    cells.push_back(block + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+    cells.emplace_back(share == 1.0 ? grid.field_of(state.now, f, element) : between(state, f, share));
   writer_.write(k, t, cells);
+}
+
+/// A field between two states, as doubles.
+CellArray OutputObserver::between(StateBlocks state, std::size_t f, double share) {
+  const Simulation& simulation = session_.simulation();
+  const Grid& grid = simulation.grid();
+  const std::int64_t fields = std::ssize(session_.source().state);
+  if (between_.size() == 0) between_ = Memory(grid.layout().field_stride * fields, simulation.machine());
+  std::vector<double> now = unpadded(grid, grid.field_of(state.now, f, simulation.element()));
+  const std::vector<double> before = unpadded(grid, grid.field_of(state.before, f, simulation.element()));
+  for (std::size_t i = 0; i < now.size(); ++i) now[i] = share * now[i] + (1.0 - share) * before[i];
+  const CellArray cells = grid.field_of(between_.data(), f, Element::float64);
+  unpack_cells(grid, now.data(), cells);
+  return cells;
 }
 
 void OutputObserver::finish() {
@@ -203,6 +206,7 @@ Json base_result(const std::string& verb, const Session& session, double objecti
   Json json;
   json["case"] = session.source().name;
   json["verb"] = verb;
+  json["precision"] = name_of(simulation.element());
   json["objective"] = objective;
   if (const std::vector<Term::Residuals> misfits = session.residuals(); session.has_shots())
     for (const Term::Residuals& misfit : misfits) json["misfit"].push_back(misfit_result(misfit));

@@ -48,6 +48,7 @@ class OutputObserver {
  private:
   void observe(std::int64_t k, double t, StateBlocks state);
   void write(std::int64_t k, double t, StateBlocks state, double share);
+  CellArray between(StateBlocks state, std::size_t f, double share);
 
   const Session& session_;
   std::vector<std::size_t> shown_;

@@ -10,10 +10,14 @@
 namespace hindsight {
 namespace {
 
-constexpr double epsilon = std::numeric_limits<double>::epsilon();
 constexpr double wanted_bound = 1e-7;                     // what differences are to tell where they can
 constexpr double noise_reach = 0.01;                      // how far away noise is sampled too
 constexpr std::array<double, 3> away{0.01, -0.01, 1e-4};  // points nearby
+
+/// So far that unknowns are rounded anew, relative to their sizes. @param of_doubles where they are that.
+double apart(double of_doubles, double epsilon) {
+  return std::max(of_doubles, 8.0 * epsilon);
+}
 
 /// from + e direction.
 UnknownValues moved(UnknownValues from, double e, const UnknownValues& direction) {
@@ -84,7 +88,7 @@ GradientCheck::GradientCheck(CheckedProgram program, UnknownValues at, double ob
 }
 
 double GradientCheck::sampled_noise(const UnknownValues& from) const {
-  constexpr double spacing = 1e-10;
+  const double spacing = apart(1e-10, program_.epsilon);
   constexpr int count = 5;
   std::vector<double> values;
   for (int i = 0; i < count; ++i)
@@ -109,7 +113,7 @@ GradientCheck::Place* GradientCheck::nearby(std::size_t index) {
 }
 
 const std::vector<GradientCheck::Sample>& GradientCheck::samples(Place& place) const {
-  constexpr double distance = 1e-9;
+  const double distance = apart(1e-9, program_.epsilon);
   if (place.samples) return *place.samples;
   place.samples.emplace();
   for (const double scale : {1.1, 1.3, 1.7}) {  // no powers of two: products are rounded anew
@@ -155,19 +159,21 @@ double GradientCheck::sampled_rest_of_solvers(const Place& place, const UnknownV
 Comparison GradientCheck::compare_with_tangent(Place& place, const UnknownValues& direction, double slope,
                                                double tangent) const {
   const double terms = program_.dot(magnitudes(place.gradient), magnitudes(direction));
-  const double of_a_step = epsilon + program_.solved_to, count = 2.0 * static_cast<double>(program_.steps) + 32.0;
+  const double of_a_step = program_.epsilon + program_.solved_to,
+               count = 2.0 * static_cast<double>(program_.steps) + 32.0;
   double allowed = count * of_a_step * std::max(terms, std::fabs(tangent));
   const double difference = tangent - slope;
   if (std::fabs(difference) > allowed)
     allowed = std::max(allowed, sampled_rest_of_solvers(place, direction, difference));
   if (std::fabs(difference) > allowed) allowed = std::max(allowed, sampled_round_off(place, direction, difference));
-  return compare(slope, tangent, allowed, std::max(largest_round_off, 2.0 * count * program_.solved_to));
+  const double beyond_doubles = of_a_step - std::numeric_limits<double>::epsilon();
+  return compare(slope, tangent, allowed, std::max(largest_round_off, 2.0 * count * beyond_doubles));
 }
 
 void GradientCheck::compare_with_differences(const Place& place, const UnknownValues& direction, Look& look) const {
   DirectionCheck& check = look.check;
   const double size = std::max(std::fabs(check.slope), std::fabs(check.tangent));
-  LineSamples samples{place.objective, 4.0 * noise_ + epsilon * size, noise_reach, {}, {}, {}};
+  LineSamples samples{place.objective, 4.0 * noise_ + program_.epsilon * size, noise_reach, {}, {}, {}};
   const LineFunction function = [&](double e) {
     return if_it_runs([&] { return program_.objective(moved(place.at, e, direction)); });
   };

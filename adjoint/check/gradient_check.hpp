@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -23,7 +24,8 @@ struct CheckedProgram {
   std::function<std::pair<double, UnknownValues>(const UnknownValues& at)> gradient;
   /// The sum of products over all ranks.
   std::function<double(const UnknownValues& a, const UnknownValues& b)> dot;
-  std::int64_t steps = 1;  ///< of a run
+  std::int64_t steps = 1;                                   ///< of a run
+  double epsilon = std::numeric_limits<double>::epsilon();  ///< of the numbers that states hold
   double solved_to = 0.0;  ///< what a step's solvers leave of their equations, relative; 0: rounding
   /// Lets them leave this many times as much from now on; nothing where they leave rounding.
   std::function<void(double factor)> loosen_solvers;
@@ -56,13 +58,13 @@ struct DirectionCheck {
 
 /// **Tangent against adjoint.** Both are made from the same states, so they differ by what linear sweeps round off. As
 /// little as that each step rounds once, always in the same direction, is allowed in any case: (2 steps + 32) eps times
-/// the sum of the products' magnitudes; and as much as solvers leave (CheckedProgram::solved_to) in place of eps. Where
-/// more is seen, round-off is sampled: the difference at three more points, 1e-9 of the unknowns' sizes away, in
-/// directions that are scaled. There every rounding is another one, while a mistake stays what it is. By as much as
-/// these samples lie apart, times 4 sqrt(steps), the two may differ: what adds up to sqrt(steps) where signs are random
-/// may add up to steps where they are not. What solvers leave is no rounding, it changes smoothly with the unknowns: it
-/// is sampled with solvers that leave 100 and 1000 times as much. It grows with that while a mistake stays, and 30
-/// times what grows, per such a factor, is allowed.
+/// the sum of the products' magnitudes, with the eps of the numbers that states hold; and as much as solvers leave
+/// (CheckedProgram::solved_to) in place of eps. Where more is seen, round-off is sampled: the difference at three more
+/// points, 1e-9 of the unknowns' sizes away (of singles 8 eps), in directions that are scaled. There every rounding is
+/// another one, while a mistake stays what it is. By as much as these samples lie apart, times 4 sqrt(steps), the two
+/// may differ: what adds up to sqrt(steps) where signs are random may add up to steps where they are not. What solvers
+/// leave is no rounding, it changes smoothly with the unknowns: it is sampled with solvers that leave 100 and 1000
+/// times as much. It grows with that while a mistake stays, and 30 times what grows, per such a factor, is allowed.
 ///
 /// **Differences against adjoint.** Extrapolated differences of the objective come with a bound (quotients.hpp).
 ///
@@ -73,7 +75,8 @@ struct DirectionCheck {
 /// What is evaluated follows from earlier results alone, so a run can be repeated from a log of them.
 class GradientCheck {
  public:
-  /// Bounds above these, relative to the derivative, tell nothing: of round-off, of differences.
+  /// Bounds above these, relative to the derivative, tell nothing: of round-off, of differences. Where solvers leave
+  /// more than rounding, or states are singles, twice what each step may leave tells something too.
   static constexpr double largest_round_off = 1e-6, largest_error = 1e-3;
 
   /// @param gradient there. @param around a direction that changes all unknowns by about their own sizes: where points

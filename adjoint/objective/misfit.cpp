@@ -207,7 +207,7 @@ class Misfit::Samples {
     std::vector<double>& values = brought_[symbol];
     if (!values.empty() || places.empty()) return;
     values.resize(places.size());
-    misfit_.grid_->operations().gather(places, tables_.field(symbol), values.data());
+    misfit_.grid_->operations().gather(places, tables_.cells(symbol), values.data());
   }
   double field(int symbol, std::size_t i, std::size_t c) const {
     const double share = misfit_.share_[i], now = there(symbol, i, c);
@@ -226,7 +226,7 @@ class Misfit::Samples {
     return own.from + (static_cast<double>(grid.first()[axis] + at[axis]) + 0.5) * own.spacing();
   }
   double there(int symbol, std::size_t i, std::size_t c) const {
-    if (brought_.empty()) return tables_.field(symbol)[misfit_.stencils_.cells(misfit_.point_[i])[c].cell];
+    if (brought_.empty()) return value_at(tables_.cells(symbol), misfit_.stencils_.cells(misfit_.point_[i])[c].cell);
     return brought_.at(symbol)[first_of_[i - first_] + c];
   }
 
@@ -344,12 +344,12 @@ void Misfit::add_adjoint(const Moment& moment) {
   }
   const CellOperations& operations = grid_->operations();
   for (std::size_t f = 0; f < amounts_.size(); ++f)
-    operations.add(places_, amounts_[f].data(), tables_->field(lambda_[f]));
+    operations.add(places_, amounts_[f].data(), tables_->cells(lambda_[f]));
   for (std::size_t q = 0; q < bars_.size(); ++q)
     if (!partials_[lambda_.size() + q].is_constant(0.0))
-      operations.add(places_, amounts_of_bars_[q].data(), tables_->field(bars_[q]));
+      operations.add(places_, amounts_of_bars_[q].data(), tables_->cells(bars_[q]));
   for (std::size_t f = 0; f < amounts_before_.size() && is_between; ++f)
-    operations.add(places_, amounts_before_[f].data(), tables_->field(lambda_before_[f]));
+    operations.add(places_, amounts_before_[f].data(), tables_->cells(lambda_before_[f]));
 }
 
 double Misfit::tangent(const Moment& moment) {

@@ -10,14 +10,14 @@ namespace {
 
 std::vector<std::vector<double>> read(const AdjointMemory& memory) {
   std::vector<std::vector<double>> arrays;
-  for (const double* cell : memory.cells) arrays.push_back(unpadded(memory.grid, cell));
+  for (const CellArray& cells : memory.cells) arrays.push_back(unpadded(memory.grid, cells));
   for (const Memory* sums : memory.sums) arrays.push_back(memory.grid.machine().values(sums->data(), sums->size()));
   return arrays;
 }
 
 void write(const AdjointMemory& memory, const std::vector<std::vector<double>>& arrays) {
   auto next = arrays.begin();
-  for (double* cell : memory.cells) unpack_cells(memory.grid, (next++)->data(), cell);
+  for (const CellArray& cells : memory.cells) unpack_cells(memory.grid, (next++)->data(), cells);
   for (const Memory* sums : memory.sums) memory.grid.machine().copy(sums->data(), (next++)->data(), sums->size());
 }
 

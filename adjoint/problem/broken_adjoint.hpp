@@ -10,11 +10,10 @@
 
 namespace hindsight {
 
-/// Everything that a sweep backwards adds to: arrays of the adjoint and of derivatives by fields (local cell (0,0,0)),
-/// and rows of sums.
+/// Everything that a sweep backwards adds to: arrays of the adjoint and of derivatives by fields, and rows of sums.
 struct AdjointMemory {
   const Grid& grid;
-  std::vector<double*> cells;
+  std::vector<CellArray> cells;
   std::vector<const Memory*> sums;
 };
 

@@ -55,6 +55,22 @@ void require_order(const SimulationSpec& spec, const Method& method) {
   if (!spec.switches.empty()) fail(all + "time.switches would need others");
 }
 
+/// Of fields that are singles.
+void require_singles(const SimulationSpec& spec, const Method& method) {
+  if (spec.model.graph->element() == Element::float64) return;
+  const auto refuse = [&](const std::string& why) {
+    throw InputError(spec.precision_place, "precision: float32 " + why);
+  };
+  if (spec.axes.empty()) refuse("is for fields on a grid, and this is an ODE");
+  if (!method.takes_singles)
+    refuse("has steps of the methods " + join(methods_that([](const Method& m) { return m.takes_singles; })) +
+           ", not of time.method '" + method.name + "'");
+  if (spec.model.has_constraints()) refuse("has no equations zero(...), whose solver computes in doubles");
+  if (spec.tolerances)
+    refuse("has steps of a fixed length, and not those of time.tolerance: rounding would hide the errors of steps");
+  if (!spec.host_only.empty()) refuse("does not go with " + spec.host_only.front().what + ", which reads doubles");
+}
+
 /// Can steps by it be differentiated as it is wanted?
 const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants) {
   const Method& method = methods().find(spec.method);
@@ -83,6 +99,7 @@ const Method& method_for(const SimulationSpec& spec, const Stepper::Wants& wants
                                             spec.names.equations[f] +
                                             " does not tell them: {explicit: \"...\", implicit: \"...\"}");
   require_order(spec, method);
+  require_singles(spec, method);
   const PetscOptions& petsc = spec.petsc;
   const std::string of_steps = petsc.first_with("-step_"), of_constraints = petsc.first_with("-constraint_");
   if (!of_steps.empty() && (!method.uses_petsc || spec.model.is_pointwise()))
@@ -179,7 +196,7 @@ void Discretisation::make_symbols() {
 }
 
 void Discretisation::make_grid() {
-  grid_ = std::make_unique<Grid>(spec_.axes, comm_, halo_, machine_);
+  grid_ = std::make_unique<Grid>(spec_.axes, comm_, halo_, machine_, element());
   tables_ = std::make_unique<Tables>(*spec_.model.graph, *grid_, sums_);
   shape_ = stepper_->state(*grid_);
 }

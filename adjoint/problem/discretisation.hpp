@@ -57,6 +57,9 @@ class Discretisation {
   const StateShape& shape() const { return shape_; }
   std::int64_t block_doubles() const { return shape_.padded_doubles; }
   std::int64_t state_bytes() const { return shape_.padded_bytes(); }
+  /// What the fields of states hold.
+  Element element() const { return spec_.model.graph->element(); }
+  CellArray field_of(double* state, std::size_t f) const { return grid_->field_of(state, f, element()); }
   /// Sets all of a state, or of its adjoint, to zero.
   void clear(StateBlocks state) const {
     machine_.clear(state.now, block_doubles());

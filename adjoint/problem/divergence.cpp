@@ -15,10 +15,15 @@
 
 namespace hindsight {
 
-double DivergenceFinder::value(const double* cells, const Index3& cell, const Offset& offset) const {
-  const Layout& layout = grid_.layout();
-  const std::int64_t i = cell[0] + offset[0], j = cell[1] + offset[1], k = cell[2] + offset[2];
-  return grid_.machine().values(cells + i + layout.stride_y * j + layout.stride_z * k, 1)[0];
+double DivergenceFinder::value(CellArray field, const Index3& cell, const Offset& offset) const {
+  Box box;
+  for (std::size_t a = 0; a < 3; ++a) {
+    box.lo[a] = cell[a] + offset[a];
+    box.hi[a] = box.lo[a] + 1;
+  }
+  double found = 0.0;
+  grid_.operations().pack(box.extent(), grid_.block(box, field), &found);
+  return found;
 }
 
 Bindings DivergenceFinder::bindings(const Stage& stage, const Index3& cell) const {
@@ -32,7 +37,7 @@ Bindings DivergenceFinder::bindings(const Stage& stage, const Index3& cell) cons
   };
   at.field = [this, &stage, cell](int symbol, Offset offset) {
     const std::size_t f = place_of(model_.fields, graph_.fields()[static_cast<std::size_t>(symbol)]);
-    return f < model_.fields.size() ? stage.state(f, cell, offset) : value(tables_.field(symbol), cell, offset);
+    return f < model_.fields.size() ? stage.state(f, cell, offset) : value(tables_.cells(symbol), cell, offset);
   };
   at.coordinate = [this, cell](int axis, int offset) {
     return grid_.coordinates(axis)[cell[static_cast<std::size_t>(axis)] + offset];
@@ -79,23 +84,29 @@ std::string DivergenceFinder::cause_beyond_wall(std::size_t field, const Offset&
   return "";
 }
 
+/// Where every operation has a value in doubles.
+std::string DivergenceFinder::overflow_text() const {
+  return graph_.element() == Element::float64 ? "its values overflowed"
+                                              : "its values overflowed float32, whose numbers end at 3.4e38";
+}
+
 std::string DivergenceFinder::initial(const BadValue& bad) const {
   if (bad.field < 0) return "";
   const auto f = static_cast<std::size_t>(bad.field);
   const Stage start{spec_.from, spec_.step, [](std::size_t, const Index3&, const Offset&) { return 0.0; }};
   const StepFailure failure = stepper_.failure();  // of constraints
   if (failure.is_of_all_cells && failure.is_known()) return "the initial state is not finite: " + failure.why;
-  const std::string cause =
+  std::string cause =
       failure.is_known() ? failure.why : cause_in(spec_.initial[f], spec_.names.initial[f], start, bad.cell);
+  if (cause.empty() && graph_.element() == Element::float32) cause = overflow_text();
   return fmt::format("the initial state is not finite: field '{}'{}{}", model_.fields[f], place_text(grid_, bad.cell),
                      cause.empty() ? "" : ": " + cause);
 }
 
 std::vector<double> DivergenceFinder::values_at(double* state, const Index3& cell) const {
-  const Layout& layout = grid_.layout();
   std::vector<double> values;
   for (std::size_t f = 0; f < model_.fields.size(); ++f)
-    values.push_back(value(state + layout.origin + layout.field_stride * static_cast<std::int64_t>(f), cell, {}));
+    values.push_back(value(grid_.field_of(state, f, graph_.element()), cell, {}));
   return values;
 }
 
@@ -152,7 +163,7 @@ std::string DivergenceFinder::cause_in_evaluations(StepTime time, std::size_t co
   const std::vector<Stepper::Evaluation> all = stepper_.evaluations(time);
   for (std::size_t i = 0; i < count; ++i) {
     const StateValues state = [&](std::size_t f, const Index3& cell, const Offset& offset) {
-      return value(tables_.field(all[i].input[f]), cell, offset);
+      return value(tables_.cells(all[i].input[f]), cell, offset);
     };
     const Stage stage{all[i].t, time.h, state};
     const auto f = static_cast<std::size_t>(bad.field);
@@ -179,8 +190,8 @@ std::optional<DivergenceFinder::Trouble> DivergenceFinder::trouble(StepTime time
   BadValue first = bad;
   std::size_t count = all.size();
   for (std::size_t i = 1; i < count && keeps_inputs; ++i) {
-    std::vector<double*> cells;
-    for (const int symbol : all[i].input) cells.push_back(tables_.field(symbol));
+    std::vector<CellArray> cells;
+    for (const int symbol : all[i].input) cells.push_back(tables_.cells(symbol));
     const BadValue of_input = find_bad_value(grid_, cells);
     if (!grid_.communicator().any(of_input.field >= 0)) continue;
     first = of_input;
@@ -193,7 +204,7 @@ std::optional<DivergenceFinder::Trouble> DivergenceFinder::trouble(StepTime time
                             : keeps_inputs     ? cause_in_evaluations(time, count, first)
                                                : cause_at_cell(time, before, first.cell);
   return in_field(first.field, first.cell,
-                  cause.empty() ? "its values overflowed" + methods().find(spec_.method).advice : cause);
+                  cause.empty() ? overflow_text() + methods().find(spec_.method).advice : cause);
 }
 
 std::string DivergenceFinder::step(StepTime time, double* before, double end, const BadValue& bad) const {
@@ -204,10 +215,8 @@ std::string DivergenceFinder::step(StepTime time, double* before, double end, co
 }
 
 std::string DivergenceFinder::tried(StepTime time, double* before, double* next) const {
-  const Layout& layout = grid_.layout();
-  std::vector<double*> cells;
-  for (std::size_t f = 0; f < model_.fields.size(); ++f)
-    cells.push_back(next + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+  std::vector<CellArray> cells;
+  for (std::size_t f = 0; f < model_.fields.size(); ++f) cells.push_back(grid_.field_of(next, f, graph_.element()));
   if (const auto found = trouble(time, before, find_bad_value(grid_, cells)))
     return found->what + " is not finite" + found->place + ": " + found->why;
   const Stepper::WorstError worst = stepper_.worst_error(tables_);

@@ -52,7 +52,8 @@ class DivergenceFinder {
     std::string what, place, why;
   };
   std::optional<Trouble> trouble(StepTime time, double* before, const BadValue& bad) const;
-  double value(const double* cells, const Index3& cell, const Offset& offset) const;
+  std::string overflow_text() const;
+  double value(CellArray field, const Index3& cell, const Offset& offset) const;
 
   const SimulationSpec& spec_;
   const Model& model_;

@@ -32,7 +32,7 @@ std::string grid_text(const std::vector<Axis>& axes) {
 void require_memory(const LeastMemory& least, const std::vector<Axis>& axes, const Communicator& comm,
                     const Machine& machine, const std::optional<NodeMemory>& known) {
   if (axes.empty()) return;
-  double field = sizeof(double);
+  auto field = static_cast<double>(bytes_of(least.element));
   for (const Axis& axis : axes) field *= static_cast<double>(axis.cells);
   field /= comm.size();
   const double state = field * static_cast<double>(least.state_fields);

@@ -14,9 +14,10 @@ namespace hindsight {
 
 /// Of one rank; ghosts and what does not grow with the cells are left out.
 struct LeastMemory {
-  std::int64_t states = 0;        ///< at work at the same time
-  std::int64_t state_fields = 0;  ///< fields of a state
-  std::int64_t other_fields = 0;  ///< parameters, their derivatives, random numbers
+  std::int64_t states = 0;             ///< at work at the same time
+  std::int64_t state_fields = 0;       ///< fields of a state
+  std::int64_t other_fields = 0;       ///< parameters, their derivatives, random numbers
+  Element element = Element::float64;  ///< of all of them
 };
 
 /// @throws ResourceError, on all ranks, naming what is needed and what there is, when a rank's machine has less.

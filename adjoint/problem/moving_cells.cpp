@@ -13,23 +13,21 @@ std::vector<double> evaluated(const Unknown& unknown, const Discretisation& prob
   Graph& graph = *problem.model().graph;
   const KernelSpec spec{"where", {{"@where", where(unknown.where, graph.constant(1.0), graph.constant(0.0))}}, {}};
   const int held = graph.field("@where").node().symbol;
-  const Grid grid(problem.spec().axes, problem.communicator(), problem.grid().layout().halo);
+  const Grid grid(problem.spec().axes, problem.communicator(), problem.grid().layout().halo, Machine::host(),
+                  problem.element());
   Tables tables(graph, grid, 0);
   problem.communicator().together([&] {
     tables.allocate({held});
     tables.allocate(parameter_fields);
   });
-  const Layout& layout = grid.layout();
-  for (const int symbol : parameter_fields)
-    problem.machine().copy(tables.field(symbol) - layout.origin, problem.tables().field(symbol) - layout.origin,
-                           layout.size);
+  for (const int symbol : parameter_fields) tables.copy_array(symbol, problem.tables(), problem.machine());
   for (const std::string& name : problem.model().scalars)
     if (const int symbol = graph.scalar_index(name); symbol >= 0)
       tables.scalar(symbol) = problem.tables().scalar(symbol);
   const KernelLibrary library({spec}, boxes_of(grid.dimensions()), problem.communicator());
   tables.launch(library[0], grid.interior());
   std::vector<double> cells(static_cast<std::size_t>(grid.interior().cells()));
-  pack_cells(grid, tables.field(held), cells.data());
+  pack_cells(grid, tables.cells(held), cells.data());
   return cells;
 }
 

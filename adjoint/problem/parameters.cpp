@@ -12,7 +12,8 @@ namespace hindsight {
 
 struct Parameters::HostSide {
   explicit HostSide(const Discretisation& problem)
-      : grid(problem.spec().axes, problem.communicator(), problem.grid().layout().halo),
+      : grid(problem.spec().axes, problem.communicator(), problem.grid().layout().halo, Machine::host(),
+             problem.element()),
         tables(*problem.model().graph, grid, 0),
         state(problem.shape().levels * problem.block_doubles()) {}
   Grid grid;
@@ -40,6 +41,7 @@ void Parameters::make_symbols() {
   for (const std::string& name : problem_.model().parameter_fields) s.fields.push_back(field(name));
   for (const std::string& name : problem_.active().parameter_fields) {
     s.bars.push_back(field(StageNames::bar(name)));
+    problem_.model().graph->set_kind(s.bars.back(), {});
     s.dots.push_back(field(StageNames::dot(name)));
   }
   ones_ = field("@ones");
@@ -98,11 +100,11 @@ void Parameters::prepare() {
     for (const std::vector<int>& fields : {s.fields, s.bars, s.dots, {ones_}}) tables.allocate(fields);
   });
   unpack_cells(grid, std::vector<double>(static_cast<std::size_t>(grid.interior().cells()), 1.0).data(),
-               tables.field(ones_));
+               tables.cells(ones_));
   compile();
   mirror_walls_ = plain_walls(1, WallRule::slope);
   if (grid.dimensions() > 0 && !s.fields.empty())
-    exchange_ = std::make_unique<HaloExchange>(grid, 1, grid.layout().halo, true);
+    exchange_ = std::make_unique<HaloExchange>(grid, 1, grid.layout().halo, true, problem_.model().graph->element());
   make_sums();
 }
 
@@ -188,20 +190,26 @@ void Parameters::give(const GivenValues& given) {
 void Parameters::fill(std::size_t field) {
   const int symbol = memory_.symbols.fields[field], kernel = field_kernel_[field];
   const Tables& tables = host_side_ ? host_side_->tables : problem_.tables();
-  double* const cells = tables.field(symbol);
+  const CellArray cells = tables.cells(symbol);
+  const auto& given = problem_.spec().parameter_fields[field].fill;
   if (kernel >= 0) {
     tables.launch(first_library_[static_cast<std::size_t>(kernel)], problem_.grid().interior());
+  } else if (cells.element == Element::float64) {
+    given(tables.grid(), cells.cell);
   } else {
-    problem_.spec().parameter_fields[field].fill(tables.grid(), cells);
+    const Layout& layout = tables.grid().layout();
+    const Memory memory(layout.size, tables.grid().machine());
+    const CellArray wide(memory.data() + layout.origin);
+    given(tables.grid(), wide.cell);
+    const Box box = tables.grid().interior();
+    tables.grid().operations().copy(box.extent(), tables.grid().block(box, wide), tables.grid().block(box, cells));
   }
-  const Layout& layout = problem_.grid().layout();
-  if (host_side_)
-    problem_.machine().copy(problem_.tables().field(symbol) - layout.origin, cells - layout.origin, layout.size);
+  if (host_side_) problem_.tables().copy_array(symbol, tables, problem_.machine());
 }
 
 void Parameters::exchange(int symbol) {
   if (!exchange_) return;
-  const std::vector<double*> cells{problem_.tables().field(symbol)};
+  const std::vector<CellArray> cells{problem_.tables().cells(symbol)};
   exchange_->start(cells, mirror_walls_);
   exchange_->finish(cells, mirror_walls_);
 }
@@ -232,14 +240,12 @@ void Parameters::write_initial(StateBlocks state) {
 
 void Parameters::evaluate_on_host(StateBlocks state) {
   const Model& model = problem_.model();
-  const Layout& layout = problem_.grid().layout();
   Machine& machine = problem_.machine();
   Tables& tables = host_side_->tables;
   for (const std::string& name : model.scalars)
     if (const int symbol = model.graph->scalar_index(name); symbol >= 0)
       tables.scalar(symbol) = problem_.tables().scalar(symbol);
-  for (const int symbol : memory_.symbols.fields)
-    machine.copy(tables.field(symbol) - layout.origin, problem_.tables().field(symbol) - layout.origin, layout.size);
+  for (const int symbol : memory_.symbols.fields) tables.copy_array(symbol, problem_.tables(), machine);
   const StateBlocks here = problem_.shape().blocks(host_side_->state.data());
   tables.bind_state(problem_.symbols().first, here);
   tables.launch(first_library_[0], problem_.grid().interior());
@@ -292,9 +298,9 @@ std::vector<double*> Parameters::knot_sums() const {
   return knots;
 }
 
-std::vector<double*> Parameters::bars() const {
-  std::vector<double*> cells;
-  for (const int bar : memory_.symbols.bars) cells.push_back(problem_.tables().field(bar));
+std::vector<CellArray> Parameters::bars() const {
+  std::vector<CellArray> cells;
+  for (const int bar : memory_.symbols.bars) cells.push_back(problem_.tables().cells(bar));
   return cells;
 }
 
@@ -311,17 +317,17 @@ void Parameters::clear_sums() {
   const Grid& grid = problem_.grid();
   const bool is_any = !memory_.symbols.bars.empty();
   const CountedVector<double> zeros(is_any ? static_cast<std::size_t>(grid.interior().cells()) : 0);
-  for (double* bar : bars()) unpack_cells(grid, zeros.data(), bar);
+  for (const CellArray bar : bars()) unpack_cells(grid, zeros.data(), bar);
 }
 
 void Parameters::save_sums(BlockWriter& to) const {
   for (const Memory* sums : row_sums()) to.rows(sums->data(), sums->size() / problem_.grid().local_rows());
-  for (const double* bar : bars()) to.cells(bar);
+  for (const CellArray bar : bars()) to.cells(bar);
 }
 
 void Parameters::restore_sums(BlockReader& from) {
   for (const Memory* sums : row_sums()) from.rows(sums->data(), sums->size() / problem_.grid().local_rows());
-  for (double* bar : bars()) from.cells(bar);
+  for (const CellArray bar : bars()) from.cells(bar);
 }
 
 std::int64_t Parameters::sum_bytes() const {

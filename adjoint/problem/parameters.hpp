@@ -63,12 +63,12 @@ class Parameters {
   std::vector<double> derivative(std::size_t unknown, const DerivativeSums& sums) const {
     return places_[unknown]->derivative(sums);
   }
-  /// Arrays of derivatives by fields, at local cell (0,0,0); rows of sums.
-  std::vector<double*> bars() const;
+  /// Arrays of derivatives by fields, at local cell (0,0,0), which are doubles always: thousands of steps add to them;
+  /// rows of sums.
+  std::vector<CellArray> bars() const;
   std::vector<const Memory*> row_sums() const;
 
-  /// Owned cells of a parameter field (local cell (0,0,0)).
-  const double* field(std::size_t i) const { return problem_.tables().field(memory_.symbols.fields[i]); }
+  ConstCellArray field(std::size_t i) const { return problem_.tables().cells(memory_.symbols.fields[i]); }
   std::vector<const KernelLibrary*> libraries() const { return {&first_library_, &initial_library_}; }
 
  private:

@@ -31,6 +31,8 @@ class ProblemReader {
       }
     }
     spec_.model.dimensions = stencils_.dimensions;
+    graph_.set_element(problem.precision);
+    spec_.precision_place = problem.precision_place;
     for (const FunctionText& f : problem.functions)
       functions_[f.name] = {f.name, f.arguments, f.body.text, f.body.place};
   }

@@ -172,7 +172,9 @@ struct UnknownText {
 };
 
 struct ProblemText {
-  std::optional<GridText> grid = {};  ///< absent: an ODE
+  std::optional<GridText> grid = {};     ///< absent: an ODE
+  Element precision = Element::float64;  ///< of fields, checkpoints and kernels
+  SourcePlace precision_place = {};
   std::vector<ParameterText> parameters = {};
   std::vector<StateText> state = {};
   std::vector<FunctionText> functions = {};

@@ -207,7 +207,7 @@ void SimulatedSteps::complete_initial_adjoint(double* state) {
 /// Everything that a sweep backwards adds to.
 AdjointMemory SimulatedSteps::adjoint_memory() const {
   AdjointMemory memory{problem_.grid(), states_.fields_of(lambda_.data()), parameters_.row_sums()};
-  for (double* bar : parameters_.bars()) memory.cells.push_back(bar);
+  for (const CellArray bar : parameters_.bars()) memory.cells.push_back(bar);
   return memory;
 }
 

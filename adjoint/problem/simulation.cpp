@@ -99,6 +99,7 @@ LeastMemory Simulation::least_memory() const {
   least.states = States::buffers(*problem_, 0) + stepper().working_states() + adjoints;
   least.state_fields = std::ssize(spec_.model.fields);
   least.other_fields = parameters_->arrays() + std::ssize(spec_.model.graph->noises());
+  least.element = problem_->element();
   return least;
 }
 

@@ -83,8 +83,7 @@ class Simulation {
   /// The terms that depend on parameters alone and, of a simulation with an adjoint, their derivatives; no step is
   /// taken. Collective.
   GradientResult of_parameters();
-  /// Owned cells of a parameter field (local cell (0,0,0)).
-  const double* parameter_field(std::size_t i) const { return parameters_->field(i); }
+  ConstCellArray parameter_field(std::size_t i) const { return parameters_->field(i); }
 
   /// Bytes of one state; of one stage record (with the state it starts from, as far as it needs that).
   std::int64_t state_bytes() const { return problem_->state_bytes(); }
@@ -129,6 +128,8 @@ class Simulation {
   std::int64_t gradient_bytes() const { return parameters_->bytes(); }
   /// What all memory of this simulation counts in, but a device's.
   const std::shared_ptr<MemoryAccount>& memory() const { return memory_; }
+  /// What fields and states hold.
+  Element element() const { return problem_->element(); }
   /// How the cells lie in a state, for slow tiers.
   const StateShape& shape() const { return problem_->shape(); }
 

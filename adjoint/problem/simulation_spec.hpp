@@ -58,9 +58,10 @@ struct SimulationSpec {
   Model model;
   ExpressionNames names;
   std::string method = "rk4";
-  double theta = 0.5;           ///< Stepper::Wants
-  PetscOptions petsc = {};      ///< Stepper::Wants
-  SourcePlace time_place = {};  ///< of what is said about method and steps, for messages
+  double theta = 0.5;                ///< Stepper::Wants
+  PetscOptions petsc = {};           ///< Stepper::Wants
+  SourcePlace time_place = {};       ///< of what is said about method and steps, for messages
+  SourcePlace precision_place = {};  ///< of what is said about the elements of fields (Graph::element())
   std::vector<Axis> axes;
   double from = 0.0, to = 1.0, step = 1.0;
   std::string steps = "fixed";                ///< who decides them (solvers/time/step_sources.hpp)

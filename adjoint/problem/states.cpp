@@ -41,11 +41,10 @@ void States::shrink() {
   reserve(0);
 }
 
-const std::vector<double*>& States::fields_of(const double* state) {
-  const Layout& layout = problem_.grid().layout();
-  fields_.resize(problem_.model().fields.size());
-  for (std::size_t f = 0; f < fields_.size(); ++f)
-    fields_[f] = const_cast<double*>(state) + layout.origin + layout.field_stride * static_cast<std::int64_t>(f);
+const std::vector<CellArray>& States::fields_of(const double* state) {
+  fields_.clear();
+  for (std::size_t f = 0; f < problem_.model().fields.size(); ++f)
+    fields_.push_back(problem_.field_of(const_cast<double*>(state), f));
   return fields_;
 }
 
@@ -98,24 +97,23 @@ std::span<const StateArray> States::own_arrays() const {
   return all.subspan(fields, all.size() - levels * fields);
 }
 
-std::vector<double*> States::cells_of(StateBlocks state) const {
-  const Layout& layout = problem_.grid().layout();
-  std::vector<double*> cells;
+std::vector<CellArray> States::cells_of(StateBlocks state) const {
+  std::vector<CellArray> cells;
   for (double* const block : {state.now, state.before})
     for (std::size_t f = 0; f < problem_.model().fields.size() && block != nullptr; ++f)
-      cells.push_back(block + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+      cells.push_back(problem_.field_of(block, f));
   return cells;
 }
 
 void States::save(BlockWriter& to, StateBlocks state) const {
-  for (const double* cells : cells_of(state)) to.cells(cells);
+  for (const CellArray& cells : cells_of(state)) to.cells(cells);
   if (own_arrays().empty()) return;
   const HostView view(problem_.machine(), state, problem_.block_doubles());
   for (const StateArray& array : own_arrays()) to.block(box_of(array), values_of(array, view.data()));
 }
 
 void States::restore(BlockReader& from, StateBlocks state) const {
-  for (double* cells : cells_of(state)) from.cells(cells);
+  for (const CellArray& cells : cells_of(state)) from.cells(cells);
   if (own_arrays().empty()) return;
   std::vector<double> host = problem_.machine().values(state, problem_.block_doubles());
   for (const StateArray& array : own_arrays()) {

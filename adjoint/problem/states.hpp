@@ -70,8 +70,8 @@ class States {
     record.stages.data(stages_.data());
     return stages_.data();
   }
-  /// Local cell (0,0,0) of each field, until the next call.
-  const std::vector<double*>& fields_of(const double* state);
+  /// Until the next call.
+  const std::vector<CellArray>& fields_of(const double* state);
   /// Owned cells of all arrays, for any number of ranks.
   void save(BlockWriter& to, StateBlocks state) const;
   void restore(BlockReader& from, StateBlocks state) const;
@@ -81,8 +81,8 @@ class States {
 
  private:
   std::span<const StateArray> own_arrays() const;
-  /// Local cell (0,0,0) of each field, of all levels.
-  std::vector<double*> cells_of(StateBlocks state) const;
+  /// The fields of all levels.
+  std::vector<CellArray> cells_of(StateBlocks state) const;
 
   const Discretisation& problem_;
   std::unique_ptr<Pool> pool_;
@@ -90,7 +90,7 @@ class States {
   bool keeps_first_levels_ = false;
   std::int64_t pool_doubles_ = 0;  // of a buffer of the pool
   std::vector<double*> stages_;    // of the record in use
-  std::vector<double*> fields_;    // of a state that is looked at
+  std::vector<CellArray> fields_;  // of a state that is looked at
 };
 
 }  // namespace hindsight

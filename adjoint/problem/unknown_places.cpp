@@ -64,10 +64,10 @@ class FieldPlace final : public UnknownPlace {
 
  private:
   std::vector<double> cells(int symbol) const {
-    return unpadded(memory_.problem.grid(), memory_.problem.tables().field(symbol));
+    return unpadded(memory_.problem.grid(), memory_.problem.tables().cells(symbol));
   }
   void write(int symbol, const std::vector<double>& values) {
-    unpack_cells(memory_.problem.grid(), values.data(), memory_.problem.tables().field(symbol));
+    unpack_cells(memory_.problem.grid(), values.data(), memory_.problem.tables().cells(symbol));
     memory_.exchange(symbol);
   }
   ParameterMemory& memory_;
@@ -76,8 +76,8 @@ class FieldPlace final : public UnknownPlace {
 
 }  // namespace
 
-double* InitialField::cells(const LevelSymbols& symbols) const {
-  return memory_.problem.tables().field((is_rate_ ? symbols.before : symbols.now)[field_]);
+CellArray InitialField::cells(const LevelSymbols& symbols) const {
+  return memory_.problem.tables().cells((is_rate_ ? symbols.before : symbols.now)[field_]);
 }
 
 std::vector<double> InitialField::first_values() {
@@ -115,9 +115,9 @@ std::unique_ptr<UnknownPlace> make_parameter_place(const Unknown& unknown, Param
   return std::make_unique<FieldPlace>(unknown.name, memory, std::move(moving));
 }
 
-std::vector<double> unpadded(const Grid& grid, const double* cell) {
+std::vector<double> unpadded(const Grid& grid, ConstCellArray cells) {
   std::vector<double> values(static_cast<std::size_t>(grid.interior().cells()));
-  pack_cells(grid, cell, values.data());
+  pack_cells(grid, cells, values.data());
   return values;
 }
 

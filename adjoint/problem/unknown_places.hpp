@@ -66,7 +66,7 @@ class InitialField final : public UnknownPlace {
   void write_direction() const;
 
  private:
-  double* cells(const LevelSymbols& symbols) const;
+  CellArray cells(const LevelSymbols& symbols) const;
 
   ParameterMemory& memory_;
   std::size_t field_;
@@ -78,8 +78,8 @@ class InitialField final : public UnknownPlace {
 /// A scalar, a series or a parameter field. @param moving of a field.
 std::unique_ptr<UnknownPlace> make_parameter_place(const Unknown& unknown, ParameterMemory& memory, MovingCells moving);
 
-/// The owned cells of a field without padding; `cell` points to local cell (0,0,0).
-std::vector<double> unpadded(const Grid& grid, const double* cell);
+/// The owned cells of a field without padding.
+std::vector<double> unpadded(const Grid& grid, ConstCellArray cells);
 /// Where a name stands; names.size() when it does not.
 std::size_t place_of(const std::vector<std::string>& names, const std::string& name);
 

@@ -9,11 +9,6 @@
 namespace hindsight {
 namespace {
 
-/// An element of an array of a block.
-double value(const StateArray& array, const double* block, std::int64_t at) {
-  return array.element == Element::float32 ? static_cast<double>(reinterpret_cast<const float*>(block)[at]) : block[at];
-}
-
 /// Of both sums by rows.
 std::int64_t rows_bytes(const Grid& grid) {
   return 2 * grid.local_rows() * static_cast<std::int64_t>(sizeof(double));
@@ -43,7 +38,8 @@ WalkDrift::Squares WalkDrift::squares(StateBlocks walked, StateBlocks kept) cons
         for (std::int64_t y = 0; y < array.cells[1]; ++y)
           for (std::int64_t x = 0; x < array.cells[0]; ++x) {
             const std::int64_t at = array.origin + x + array.stride_y * y + array.stride_z * z;
-            const double size = value(array, other.data(), at), off = value(array, one.data(), at) - size;
+            const double size = value_at({other.data(), array.element}, at);
+            const double off = value_at({one.data(), array.element}, at) - size;
             const auto row = static_cast<std::size_t>(are_cells_rows ? x : y + array.cells[1] * z);
             differences[row] += off * off;
             sizes[row] += size * size;

@@ -305,6 +305,11 @@ Case read_page(Value root, const std::string& path, bool is_to_be_observed) {
   root.find("shots");  // is read before, and makes the document what it is
   if (auto grid = root.find("grid")) result.grid = read_grid(*grid);
   if (result.grid) names.add_axes(*result.grid);
+  if (auto precision = root.find("precision")) {
+    const std::string single = name_of(Element::float32);
+    result.precision_place = precision->place();
+    if (precision->one_of({name_of(Element::float64), single}) == single) result.precision = Element::float32;
+  }
   if (auto parameters = root.find("parameters"))
     for (const std::string& key : parameters->keys()) {
       names.add(key, "parameter", parameters->key_place(key));

@@ -187,6 +187,7 @@ std::string case_schema() {
                         {"order", {{"enum", {2, 4, 6, 8}}}},
                         {"means", choice({"arithmetic", "harmonic"})}},
                        {"x"})},
+       {"precision", choice({name_of(Element::float64), name_of(Element::float32)})},
        {"parameters", map_of(reference("parameter"))},
        {"state", map_of(either({object({{"initial", expression}, {"rate", expression}}), {{"type", "null"}}}))},
        {"functions", map_of(expression)},

@@ -44,7 +44,7 @@ void select_nothing(const Hdf5Space& space, const std::string& file) {
   check_hdf5(H5Sselect_none(space), "select nothing of", file);
 }
 
-std::vector<double> packed(const Grid& grid, const double* cells) {
+std::vector<double> packed(const Grid& grid, ConstCellArray cells) {
   std::vector<double> values(static_cast<std::size_t>(grid.interior().cells()));
   pack_cells(grid, cells, values.data());
   return values;
@@ -140,7 +140,7 @@ void FieldFile::write_numbers(const std::string& path, const std::vector<double>
   });
 }
 
-void FieldFile::overwrite_field(const std::string& path, const double* cells) {
+void FieldFile::overwrite_field(const std::string& path, ConstCellArray cells) {
   overwrite_layers(path, all_layers, [&] { return packed(*grid_, cells); });
 }
 
@@ -295,7 +295,7 @@ void read_field(const std::string& file, const std::string& dataset, const Grid&
     values = read_block(file, dataset, grid);
     require_finite(values, file, dataset, grid);
   });
-  unpack_cells(grid, values.data(), cells);
+  unpack_cells(grid, values.data(), CellArray(cells));
 }
 
 }  // namespace hindsight

@@ -34,7 +34,7 @@ class FieldFile {
   /// Into a dataset that has its place in the file: bytes of this dataset change and nothing else in the file, so that
   /// a process may die at any moment and leave a file that opens. `cells` points to local cell (0,0,0) in the grid's
   /// layout.
-  void overwrite_field(const std::string& path, const double* cells);
+  void overwrite_field(const std::string& path, ConstCellArray cells);
   /// The same with zeros, of one of so many parts of this rank's block along its slowest axis.
   void overwrite_part(const std::string& path, std::int64_t parts);
   /// Elements of a list, from the one of this number on; rank 0's values.

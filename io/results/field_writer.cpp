@@ -55,7 +55,7 @@ FieldFile FieldWriter::opened(const std::function<void(const std::string& path)>
   return std::move(*file);
 }
 
-void FieldWriter::write(std::int64_t step, double time, const std::vector<const double*>& cells) {
+void FieldWriter::write(std::int64_t step, double time, const std::vector<ConstCellArray>& cells) {
   const std::size_t i = written_.steps.size();
   if (static_cast<std::int64_t>(i) >= most_) throw Error(ExitCode::bug, "more outputs than fields.h5 has room for");
   for (std::size_t f = 0; f < fields_.size(); ++f) {

@@ -22,9 +22,10 @@ class FieldWriter {
   /// @throws ResourceError, on every rank, when it cannot be opened, lacks datasets, or has other steps and times.
   FieldWriter(const RunFolder& folder, const Grid& grid, std::vector<std::string> fields, std::int64_t most,
               OutputsWritten written);
-  /// `cells[f]` points to local cell (0,0,0) of field f. An ODE's outputs may reach the file some at a time.
+  /// @param cells of the fields; files hold doubles whatever these are. An ODE's outputs may reach the file some at a
+  /// time.
   /// @throws Error(bug) when there are `most` already.
-  void write(std::int64_t step, double time, const std::vector<const double*>& cells);
+  void write(std::int64_t step, double time, const std::vector<ConstCellArray>& cells);
   const OutputsWritten& written() const { return written_; }
   /// Seconds that all outputs take on this rank, measured on a few, or parts of them, of zeros in places of outputs
   /// that have not come; where all are many bytes, with their way to the device. Next to nothing of an ODE. Collective.

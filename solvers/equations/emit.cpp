@@ -1,7 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <deque>
+#include <functional>
+#include <set>
 
+#include "solvers/equations/columns.hpp"
 #include "solvers/equations/kernel_text.hpp"
 #include "solvers/equations/row_buffers.hpp"
 
@@ -14,7 +19,8 @@ constexpr int lanes = 8;
 
 const char* const lanes_text = "typedef double lanes __attribute__((vector_size(64), aligned(8)));\n";
 
-constexpr int tile = 256;  // cells of a row that buffers hold at once: with the rows within reach they stay in a cache
+// Cells of a row that are worked on at once: with the rows within reach, buffers stay in a cache.
+constexpr int buffered_tile = 256, plain_tile = 1024;
 
 /// The texts of what a kernel reads from its buffers, by node.
 std::map<NodeId, std::string> reads_of(const std::vector<RowBuffer>& buffers) {
@@ -25,17 +31,45 @@ std::map<NodeId, std::string> reads_of(const std::vector<RowBuffer>& buffers) {
   return texts;
 }
 
+std::array<int, 2> reach_of(const std::vector<RowBuffer>& buffers) {
+  std::array<int, 2> reach{0, 0};
+  for (const RowBuffer& buffer : buffers) reach = {std::min(reach[0], buffer.x[0]), std::max(reach[1], buffer.x[1])};
+  return reach;
+}
+
+/// The values of a kernel and of what its buffers hold that depend on x alone (columns.hpp).
+std::vector<NodeId> columns_of(const KernelSpec& kernel, const std::vector<RowBuffer>& buffers) {
+  std::set<NodeId> buffered, found;
+  for (const RowBuffer& buffer : buffers)
+    for (const auto& [id, at] : buffer.readers) buffered.insert(id);
+  const auto find_in = [&](const std::vector<Expr>& roots, const std::function<bool(NodeId)>& is_beyond) {
+    const std::vector<NodeId> all = column_values(roots.front().graph(), reachable(roots, is_beyond), roots);
+    found.insert(all.begin(), all.end());
+  };
+  find_in(kernel.roots(), [&](NodeId id) { return buffered.contains(id); });
+  for (const RowBuffer& buffer : buffers) find_in({buffer.value}, {});
+  return {found.begin(), found.end()};
+}
+
 /// A kernel as a C function with row loops.
 class KernelWriter {
  public:
   KernelWriter(const KernelSpec& kernel, Boxes boxes)
       : kernel_(kernel),
         boxes_(boxes),
-        buffers_(boxes == Boxes::rows ? row_buffers(kernel) : std::vector<RowBuffer>()),
-        body_(kernel, nullptr, boxes == Boxes::cell, reads_of(buffers_)) {
+        walks_tiles_(boxes == Boxes::rows && kernel.sums.empty()),
+        buffers_(walks_tiles_ ? row_buffers(kernel) : std::vector<RowBuffer>()),
+        reach_(reach_of(buffers_)),
+        columns_(walks_tiles_ ? columns_of(kernel, buffers_) : std::vector<NodeId>()),
+        body_(kernel, nullptr, boxes == Boxes::cell, given(reads_of(buffers_))) {
     for (const RowBuffer& buffer : buffers_) {
       specs_.push_back({"buffer", {{"", buffer.value}}, {}});
-      fills_.emplace_back(specs_.back());
+      fills_.emplace_back(specs_.back(), nullptr, false, given({}));
+    }
+    Graph& graph = kernel.roots().front().graph();
+    for (const NodeId id : columns_) {
+      specs_.push_back({"column", {{"", Expr(&graph, id)}}, {}});
+      column_texts_.emplace_back(specs_.back());
     }
   }
 
@@ -63,8 +97,8 @@ class KernelWriter {
       line("}");
       return text_;
     }
-    if (!buffers_.empty()) {
-      write_buffered_rows();
+    if (!buffers_.empty() || !columns_.empty()) {
+      write_tiles();
       line("}");
       return text_;
     }
@@ -117,12 +151,15 @@ class KernelWriter {
   }
 
   /// Tiles of rows, so that what is buffered stays in a cache; of each tile row after row.
-  void write_buffered_rows() {
+  void write_tiles() {
+    const int tile = buffers_.empty() ? plain_tile : buffered_tile;
     for (std::size_t b = 0; b < buffers_.size(); ++b)
-      line(fmt::format("double b{}[{}][{}];", b, rows_of(b), tile + buffers_[b].x[1] - buffers_[b].x[0]));
+      line(fmt::format("{} b{}[{}][{}];", fills_[b].output_type(0), b, rows_of(b),
+                       tile + buffers_[b].x[1] - buffers_[b].x[0]));
     line("for (integer k = L->lo[2]; k < L->hi[2]; ++k)");
     line(fmt::format("for (integer begin = L->lo[0]; begin < L->hi[0]; begin += {}) {{", tile));
     line(fmt::format("const integer end = L->hi[0] - begin < {0} ? L->hi[0] : begin + {0};", tile));
+    for (std::size_t c = 0; c < columns_.size(); ++c) write_column(c, tile);
     line("for (integer j = L->lo[1]; j < L->hi[1]; ++j) {");
     for (std::size_t b = 0; b < buffers_.size(); ++b) write_fill(b);
     write_row_places();
@@ -133,6 +170,31 @@ class KernelWriter {
     line("}");
     line("}");
     line("}");
+  }
+
+  /// The values of a tile's cells, and of those around it that buffers reach.
+  void write_column(std::size_t c, int tile) {
+    line(fmt::format("{} x{}[{}];", column_type(columns_[c]), c, tile + reach_[1] - reach_[0]));
+    line("{");
+    text_ += column_texts_[c].values(Level::launch);
+    line("#pragma GCC ivdep");
+    line(fmt::format("for (integer i = begin + ({}); i < end + {}; ++i) {{", reach_[0], reach_[1]));
+    text_ += column_texts_[c].values(Level::cell);
+    line(fmt::format("x{}[i - begin - ({})] = {};", c, reach_[0], column_texts_[c].output(0)));
+    line("}");
+    line("}");
+  }
+
+  const char* column_type(NodeId id) const {
+    const auto makes_doubles = [id](const KernelText& text) { return text.type_in_use(id) == std::string("double"); };
+    return makes_doubles(body_) || std::ranges::any_of(fills_, makes_doubles) ? "double" : "float";
+  }
+
+  /// What the wrapper has at hand: columns beside buffers.
+  std::map<NodeId, std::string> given(std::map<NodeId, std::string> texts) const {
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      texts.emplace(columns_[c], fmt::format("x{}[i - begin - ({})]", c, reach_[0]));
+    return texts;
   }
 
   int rows_of(std::size_t b) const { return buffers_[b].y[1] - buffers_[b].y[0] + 1; }
@@ -149,7 +211,7 @@ class KernelWriter {
     line("const integer j = next;");
     write_row_places();
     text_ += fills_[b].values(Level::launch) + fills_[b].values(Level::row);
-    line(fmt::format("double* const to = {} - begin - ({});", place("j"), buffer.x[0]));
+    line(fmt::format("{}* const to = {} - begin - ({});", fills_[b].output_type(0), place("j"), buffer.x[0]));
     line("#pragma GCC ivdep");
     line(fmt::format("for (integer i = begin + ({}); i < end + {}; ++i) {{", buffer.x[0], buffer.x[1]));
     text_ += fills_[b].values(Level::cell);
@@ -157,7 +219,7 @@ class KernelWriter {
     line("}");
     line("}");
     for (int at = 0; at < rows; ++at)
-      line(fmt::format("const double* const b{}_{} = {} - begin - ({});", b, at,
+      line(fmt::format("const {}* const b{}_{} = {} - begin - ({});", fills_[b].output_type(0), b, at,
                        place(fmt::format("j + ({})", lowest + at)), buffer.x[0]));
   }
 
@@ -175,6 +237,7 @@ class KernelWriter {
   std::set<int> axes() const {
     std::set<int> all = body_.axes();
     for (const KernelText& fill : fills_) all.merge(fill.axes());
+    for (const KernelText& column : column_texts_) all.merge(column.axes());
     return all;
   }
 
@@ -214,17 +277,22 @@ class KernelWriter {
 
   const KernelSpec& kernel_;
   Boxes boxes_;
+  bool walks_tiles_;  // if there is anything to keep for one
   std::vector<RowBuffer> buffers_;
+  std::array<int, 2> reach_;  // of buffers along x
+  std::vector<NodeId> columns_;
   KernelText body_;
-  std::deque<KernelSpec> specs_;  // of what buffers hold
-  std::vector<KernelText> fills_;
+  std::deque<KernelSpec> specs_;  // of what is kept
+  std::vector<KernelText> fills_, column_texts_;
   std::string text_;
 };
 
 }  // namespace
 
 std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes) {
-  std::string text = std::string(host::c_names) + lanes_text + launch_text;
+  std::string text = host::c_names;
+  text += lanes_text;
+  text += launch_text;
   for (const KernelSpec& kernel : kernels) text += KernelWriter(kernel, boxes).text();
   return text;
 }

@@ -128,7 +128,10 @@ Expr Graph::noise(Noise noise) {
   const bool is_new = field_index(name) < 0;
   const Expr read = field(name);
   noise.symbol = read.node().symbol;
-  if (is_new) noises_.push_back(noise);
+  if (is_new) {
+    noises_.push_back(noise);
+    set_kind(noise.symbol, {});  // numbers are made as doubles
+  }
   return read;
 }
 
@@ -144,7 +147,7 @@ Expr Graph::make(Op op, const std::vector<Expr>& args, int axis, int symbol) {
 
 ArrayKind Graph::kind(int field) const {
   const auto known = kinds_.find(field);
-  return known == kinds_.end() ? ArrayKind() : known->second;
+  return known == kinds_.end() ? ArrayKind{element_, 0} : known->second;
 }
 
 int Graph::scalar_index(std::string_view name) const {

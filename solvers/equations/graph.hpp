@@ -135,7 +135,11 @@ class Graph {
   const std::vector<std::string>& scalars() const { return scalars_.all; }
   const std::vector<std::string>& fields() const { return fields_.all; }
   const std::vector<Noise>& noises() const { return noises_; }
-  /// Of a field symbol; doubles in the grid's layout unless it was said.
+  /// What arrays hold whose kind nobody says. With singles, kernels compute singles in what depends on arrays of these
+  /// (KernelText).
+  Element element() const { return element_; }
+  void set_element(Element element) { element_ = element; }
+  /// Of a field symbol; the graph's elements in the grid's layout unless it was said.
   ArrayKind kind(int field) const;
   void set_kind(int field, ArrayKind kind) { kinds_[field] = kind; }
   /// Index of a name, or -1.
@@ -157,6 +161,7 @@ class Graph {
   std::vector<NodeId> index_;  // a hash table: nodes + 1, 0 where there is none; a power of two of them
   Names scalars_, fields_;
   std::vector<Noise> noises_;
+  Element element_ = Element::float64;
   std::unordered_map<int, ArrayKind> kinds_;
 };
 

@@ -62,7 +62,9 @@ void KernelLibrary::load_on_host(const Communicator& comm, std::size_t longest) 
   std::vector<KernelSpec> compiled;
   std::vector<bool> is_compiled;
   for (const KernelSpec& kernel : specs_) {
-    is_compiled.push_back(length_of(kernel) <= longest);
+    const std::vector<Expr> roots = kernel.roots();
+    const bool is_of_singles = !roots.empty() && roots.front().graph().element() == Element::float32;
+    is_compiled.push_back(is_of_singles || length_of(kernel) <= longest);  // tapes compute doubles
     if (is_compiled.back()) compiled.push_back(kernel);
   }
   if (!compiled.empty()) module_ = host::compile(emit_c(compiled, boxes_), comm);

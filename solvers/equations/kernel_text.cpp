@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "runtime/error.hpp"
+#include "solvers/equations/columns.hpp"
 
 namespace hindsight {
 namespace {
@@ -28,12 +30,52 @@ KernelText::KernelText(const KernelSpec& kernel, const std::map<int, int>* scala
   for (const auto& [id, text] : given_) nodes_.push_back(id);
   std::ranges::sort(nodes_);
   for (NodeId id : nodes_) level_[id] = level_of(id);
+  if (graph_->element() == Element::float32) find_singles();
   if (!repeats) return;
   const std::set<int> read = fields_read();
   for (const auto& [from, to] : kernel.repeats.carried)
     if (const int symbol = graph_->field_index(to); read.contains(symbol)) carried_.emplace(from, symbol);
   for (const std::string& array : kernel.repeats.trail)
     if (const int symbol = graph_->field_index(array); read.contains(symbol)) trail_.insert(symbol);
+}
+
+/// Of graphs of singles.
+void KernelText::find_singles() {
+  std::set<NodeId> doubles;  // sums that go to the array of doubles which they read
+  bool touches_singles = false;
+  const auto is_array_of_singles = [&](int symbol) { return graph_->kind(symbol).element == Element::float32; };
+  for (std::size_t i = 0; i < kernel_.outputs.size(); ++i) {
+    const Node& value = kernel_.outputs[i].value.node();
+    const int array = output_field(i);
+    touches_singles = touches_singles || is_array_of_singles(array);
+    if (is_array_of_singles(array) || (value.op != Op::add && value.op != Op::fma)) continue;
+    for (int a = 0; a < arity(value.op); ++a) {
+      const Node& read = (*graph_)[value.args[static_cast<std::size_t>(a)]];
+      if (read.op == Op::field && read.symbol == array) doubles.insert(kernel_.outputs[i].value.id());
+    }
+  }
+  const std::vector<NodeId> all = reachable(kernel_.roots());
+  const auto is_single_read = [&](NodeId id) {
+    return (*graph_)[id].op == Op::field && is_array_of_singles((*graph_)[id].symbol);
+  };
+  if (!touches_singles && std::ranges::none_of(all, is_single_read)) return;
+  for (const auto& [id, axes] : Dependence::of(*graph_, all)) {
+    if (doubles.contains(id)) continue;
+    const bool is_mixed = axes >= Dependence::arrays || std::popcount(axes) > 1;
+    if (is_single_read(id) || (arity((*graph_)[id].op) > 0 && is_mixed)) singles_.insert(id);
+  }
+}
+
+const char* KernelText::type_in_use(NodeId id) const {
+  const auto makes_single = [&](NodeId user) {
+    const Node& node = (*graph_)[user];
+    const auto end = node.args.begin() + arity(node.op);
+    return std::find(node.args.begin(), end, id) == end || singles_.contains(user);
+  };
+  const auto is_it = [id](Expr root) { return root.id() == id; };
+  const bool is_root = std::ranges::any_of(kernel_.roots(), is_it);
+  const bool is_of_singles = graph_->element() == Element::float32;
+  return is_of_singles && !is_root && std::ranges::all_of(nodes_, makes_single) ? "float" : type_of(id);
 }
 
 std::vector<int> KernelText::carried() const {
@@ -94,7 +136,7 @@ std::set<int> KernelText::axes() const {
 std::string KernelText::values(Level level) const {
   std::string text;
   for (const NodeId id : nodes_)
-    if (level_.at(id) == level) text += fmt::format("const double {} = {};\n", name(id), value(id));
+    if (level_.at(id) == level) text += fmt::format("const {} {} = {};\n", type_of(id), name(id), value(id));
   return text;
 }
 
@@ -113,41 +155,49 @@ struct Pattern {
   const char* text;
 };
 
-/// The C of operations on the arguments {0}, {1} and {2}.
+/// The C of operations on the arguments {0}, {1} and {2}; {3} is behind what is a double without: "f" makes it a
+/// single.
 constexpr Pattern patterns[] = {
     {Op::neg, "-{0}"},
     {Op::add, "{0} + {1}"},
     {Op::sub, "{0} - {1}"},
     {Op::mul, "{0} * {1}"},
     {Op::div, "{0} / {1}"},
-    {Op::pow, "pow({0}, {1})"},
-    {Op::fma, "fma({0}, {1}, {2})"},
+    {Op::pow, "pow{3}({0}, {1})"},
+    {Op::fma, "fma{3}({0}, {1}, {2})"},
     {Op::minimum, "({0} <= {1} ? {0} : {1})"},
     {Op::maximum, "({0} >= {1} ? {0} : {1})"},
-    {Op::absolute, "fabs({0})"},
-    {Op::sign, "(({0} > 0.0 ? 1.0 : 0.0) - ({0} < 0.0 ? 1.0 : 0.0))"},
-    {Op::sqrt, "sqrt({0})"},
-    {Op::exp, "exp({0})"},
-    {Op::log, "log({0})"},
-    {Op::sin, "sin({0})"},
-    {Op::cos, "cos({0})"},
-    {Op::tan, "tan({0})"},
-    {Op::tanh, "tanh({0})"},
-    {Op::less, "({0} < {1} ? 1.0 : 0.0)"},
-    {Op::less_equal, "({0} <= {1} ? 1.0 : 0.0)"},
-    {Op::equal, "({0} == {1} ? 1.0 : 0.0)"},
-    {Op::logical_and, "({0} != 0.0 & {1} != 0.0 ? 1.0 : 0.0)"},
-    {Op::logical_or, "({0} != 0.0 | {1} != 0.0 ? 1.0 : 0.0)"},
-    {Op::logical_not, "({0} == 0.0 ? 1.0 : 0.0)"},
-    {Op::where, "({0} != 0.0 ? {1} : {2})"},
+    {Op::absolute, "fabs{3}({0})"},
+    {Op::sign, "(({0} > 0.0{3} ? 1.0{3} : 0.0{3}) - ({0} < 0.0{3} ? 1.0{3} : 0.0{3}))"},
+    {Op::sqrt, "sqrt{3}({0})"},
+    {Op::exp, "exp{3}({0})"},
+    {Op::log, "log{3}({0})"},
+    {Op::sin, "sin{3}({0})"},
+    {Op::cos, "cos{3}({0})"},
+    {Op::tan, "tan{3}({0})"},
+    {Op::tanh, "tanh{3}({0})"},
+    {Op::less, "({0} < {1} ? 1.0{3} : 0.0{3})"},
+    {Op::less_equal, "({0} <= {1} ? 1.0{3} : 0.0{3})"},
+    {Op::equal, "({0} == {1} ? 1.0{3} : 0.0{3})"},
+    {Op::logical_and, "({0} != 0.0{3} & {1} != 0.0{3} ? 1.0{3} : 0.0{3})"},
+    {Op::logical_or, "({0} != 0.0{3} | {1} != 0.0{3} ? 1.0{3} : 0.0{3})"},
+    {Op::logical_not, "({0} == 0.0{3} ? 1.0{3} : 0.0{3})"},
+    {Op::where, "({0} != 0.0{3} ? {1} : {2})"},
 };
 
 }  // namespace
 
-std::string operation_text(Op op, const std::string& a, const std::string& b, const std::string& c) {
+std::string operation_text(Op op, const std::string& a, const std::string& b, const std::string& c, Element element) {
+  const char* const suffix = element == Element::float64 ? "" : "f";
   for (const Pattern& pattern : patterns)
-    if (pattern.op == op) return fmt::format(fmt::runtime(pattern.text), a, b, c);
+    if (pattern.op == op) return fmt::format(fmt::runtime(pattern.text), a, b, c, suffix);
   return "";
+}
+
+/// As an operation takes it.
+std::string KernelText::argument(NodeId id, NodeId of) const {
+  const bool is_same = singles_.contains(id) == singles_.contains(of);
+  return is_same ? name(id) : fmt::format("({}){}", type_of(of), name(id));
 }
 
 std::string KernelText::value(NodeId id) const {
@@ -166,7 +216,9 @@ std::string KernelText::value(NodeId id) const {
     const int offset = node.offset[node.axis];
     return fmt::format("X{}[{} + {}]", node.axis, "ijk"[node.axis], offset);
   }
-  std::string text = operation_text(node.op, name(node.args[0]), name(node.args[1]), name(node.args[2]));
+  std::string text =
+      operation_text(node.op, argument(node.args[0], id), argument(node.args[1], id), argument(node.args[2], id),
+                     singles_.contains(id) ? Element::float32 : Element::float64);
   if (!text.empty()) return text;
   throw Error(ExitCode::bug, "kernel '" + kernel_.name + "' has an operator that was not discretised");
 }

@@ -15,8 +15,10 @@
 
 namespace hindsight {
 
-/// The C of an operation on its arguments; "" of leaves, and of operators that have to be discretised.
-std::string operation_text(Op op, const std::string& a, const std::string& b, const std::string& c);
+/// The C of an operation on its arguments, all of them such elements; "" of leaves, and of operators that have to be
+/// discretised.
+std::string operation_text(Op op, const std::string& a, const std::string& b, const std::string& c,
+                           Element element = Element::float64);
 
 /// The C of Launch and ArrayStrides (kernel.hpp), for the host.
 inline constexpr const char* launch_text = R"(struct strides { integer y, z; };
@@ -31,6 +33,10 @@ struct launch {
 };
 )";
 
+/// Values are doubles. In graphs of singles (Graph::element()) kernels that touch an array of singles compute singles
+/// where a value depends on an array or on several coordinates. What depends on constants, scalars and one coordinate
+/// stays a double, which is rounded when it meets a single; and what is added to an array of doubles is added as a
+/// double. Sums are doubles always.
 class KernelText {
  public:
   /// Where a node's value can change: the loop it must be computed in.
@@ -48,6 +54,12 @@ class KernelText {
   std::string outputs() const;
   /// The names of an output's and of a summand's value.
   std::string output(std::size_t output) const { return name(kernel_.outputs[output].value.id()); }
+  /// "double" or "float".
+  const char* output_type(std::size_t output) const { return type_of(kernel_.outputs[output].value.id()); }
+  /// All nodes whose values it has, arguments before users.
+  const std::vector<NodeId>& nodes() const { return nodes_; }
+  /// "float" where only singles are made of a value, else its own type.
+  const char* type_in_use(NodeId id) const;
   std::string summand(std::size_t sum) const { return name(kernel_.sums[sum].value.id()); }
 
   // Where the cell is applied several times: symbols of arrays.
@@ -72,6 +84,9 @@ class KernelText {
   int output_field(std::size_t output) const { return graph_->field_index(kernel_.outputs[output].field); }
 
  private:
+  void find_singles();
+  const char* type_of(NodeId id) const { return singles_.contains(id) ? "float" : "double"; }
+  std::string argument(NodeId id, NodeId of) const;
   static std::string name(NodeId id);
   static std::string index(const Offset& offset, int layout);
   Level level_of(NodeId id) const;
@@ -82,6 +97,7 @@ class KernelText {
   const Graph* graph_;
   std::vector<NodeId> nodes_;
   std::map<NodeId, Level> level_;
+  std::set<NodeId> singles_;  // the others are doubles
   std::map<NodeId, std::string> given_;
   std::map<std::string, int> carried_;  // symbols that are read, by the arrays that they come from
   std::set<int> trail_;

@@ -65,13 +65,13 @@ class Classes {
   std::vector<std::vector<NodeId>> members_;
 };
 
-/// Whether all arrays that are read are doubles in the grid's layout, with ghosts around them.
+/// Whether all arrays that are read are the graph's elements in the grid's layout, with ghosts around them.
 bool reads_grid_alone(Expr e) {
   const Graph& graph = e.graph();
   return std::ranges::all_of(reachable({e}), [&](NodeId id) {
     if (graph[id].op != Op::field) return true;
     const ArrayKind kind = graph.kind(graph[id].symbol);
-    return kind.layout == 0 && kind.element == Element::float64;
+    return kind.layout == 0 && kind.element == graph.element();
   });
 }
 

@@ -17,7 +17,6 @@ struct BadValue {
 /// The owned cell of this number, x fastest.
 Index3 owned_cell(const Grid& grid, std::int64_t number);
 
-/// @param cells local cell (0,0,0) of each field.
-BadValue find_bad_value(const Grid& grid, const std::vector<double*>& cells);
+BadValue find_bad_value(const Grid& grid, const std::vector<CellArray>& fields);
 
 }  // namespace hindsight

@@ -70,9 +70,9 @@ BlockWriter::BlockWriter(ArchiveWriter& to, const Grid& grid) : to_(to), grid_(g
   write_box(to_, owned_box(grid));
 }
 
-void BlockWriter::cells(const double* cell) {
+void BlockWriter::cells(ConstCellArray cells) {
   packed_.resize(static_cast<std::size_t>(grid_.interior().cells()));
-  pack_cells(grid_, cell, packed_.data());
+  pack_cells(grid_, cells, packed_.data());
   block(owned_box(grid_), packed_);
 }
 
@@ -98,10 +98,10 @@ bool BlockReader::owns_any(ArchiveReader part, const Grid& grid) {
   return !intersection(read_box(part), owned_box(grid)).is_empty();
 }
 
-void BlockReader::cells(double* cell) {
+void BlockReader::cells(CellArray cells) {
   packed_.resize(static_cast<std::size_t>(grid_.interior().cells()));
   block(owned_box(grid_), packed_);
-  unpack_cells(grid_, packed_.data(), cell);
+  unpack_cells(grid_, packed_.data(), cells);
 }
 
 void BlockReader::rows(double* values, std::int64_t sets) {

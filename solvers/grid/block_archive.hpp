@@ -18,8 +18,8 @@ class BlockWriter {
   BlockWriter(ArchiveWriter& to, const Grid& grid);
   /// For values that are the same on every rank.
   ArchiveWriter& archive() { return to_; }
-  /// Owned cells of a padded field; `cell` points to local cell (0,0,0).
-  void cells(const double* cell);
+  /// Owned cells of a padded field, as doubles.
+  void cells(ConstCellArray cells);
   /// One value per local row (Grid), `sets` times, one after the other.
   void rows(const double* values, std::int64_t sets = 1);
   /// @param box in global indices, which may lie outside the grid. @param values of all its cells.
@@ -63,7 +63,7 @@ class BlockReader {
   void end() {
     for (ArchiveReader* part : parts_) part->end();
   }
-  void cells(double* cell);
+  void cells(CellArray cells);
   void rows(double* values, std::int64_t sets = 1);
   /// Fills the box, which may be empty, as far as it was written. @throws ResourceError when cells are missing.
   void block(const Box& box, std::span<double> values);

@@ -15,7 +15,7 @@ std::array<std::size_t, 2> tangential_axes(std::size_t axis) {
 /// Calls visit(ghosts, side) for each wall of an axis that is here. They have no array that derivatives add to.
 template <class Visit>
 void for_each_wall(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential, const FieldWalls& walls,
-                   double* field, Visit visit) {
+                   CellArray field, Visit visit) {
   const auto a = static_cast<std::size_t>(axis);
   const auto [ap, aq] = tangential_axes(a);
   const Layout& layout = grid.layout();
@@ -29,9 +29,10 @@ void for_each_wall(const Grid& grid, int axis, int depth, const std::array<int, 
     ghosts.strides = {stride_of(layout, ap), stride_of(layout, aq)};
     ghosts.layers = depth;
     ghosts.step = side == 0 ? -step : step;
-    double* const corner = field - ghosts.strides[0] * tangential[ap] - ghosts.strides[1] * tangential[aq];
-    ghosts.ghost = corner + step * (side == 0 ? -1 : n);
-    ghosts.mirror = corner + step * (side == 0 ? 0 : n - 1);
+    const std::int64_t corner = -ghosts.strides[0] * tangential[ap] - ghosts.strides[1] * tangential[aq];
+    ghosts.ghost = at_element(field.cell, corner + step * (side == 0 ? -1 : n), field.element);
+    ghosts.mirror = at_element(field.cell, corner + step * (side == 0 ? 0 : n - 1), field.element);
+    ghosts.element = field.element;
     ghosts.sign = wall.rule == WallRule::value ? -1.0 : wall.rule == WallRule::slope ? 1.0 : 0.0;
     const double spacing = grid.axes()[a].spacing();
     ghosts.factor = wall.rule == WallRule::value ? 2.0 : side == 0 ? -spacing : spacing;
@@ -57,7 +58,7 @@ WallLayout wall_layout(const Grid& grid, int axis) {
 }
 
 void fill_walls(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential, const FieldWalls& walls,
-                double* field) {
+                CellArray field) {
   for_each_wall(grid, axis, depth, tangential, walls, field,
                 [&](const WallGhosts& ghosts, std::size_t) { grid.operations().fill_wall(ghosts); });
 }
@@ -66,7 +67,7 @@ void transpose_walls(const Grid& grid, int axis, int depth, const std::array<int
                      const FieldWalls& walls, double* field, const std::array<double*, 2>& wall_bar) {
   const auto [ap, aq] = tangential_axes(static_cast<std::size_t>(axis));
   const WallLayout layout = wall_layout(grid, axis);
-  for_each_wall(grid, axis, depth, tangential, walls, field, [&, p = ap, q = aq](WallGhosts ghosts, std::size_t side) {
+  for_each_wall(grid, axis, depth, tangential, walls, CellArray(field), [&, p = ap, q = aq](WallGhosts ghosts, std::size_t side) {
     if (wall_bar[side] != nullptr)
       ghosts.bar = wall_bar[side] + layout.origin - tangential[p] - layout.stride * tangential[q];
     grid.operations().transpose_wall(ghosts);

@@ -2,26 +2,34 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 namespace hindsight {
 namespace {
 
-/// Calls work(first cell of a row) for all rows along the first axis, of one or two blocks.
+/// Calls work(address) with the memory as that of its elements.
 template <class Work>
-void for_rows(const Index3& count, const CellBlock& a, const CellBlock& b, Work work) {
-  for (std::int64_t k = 0; k < count[2]; ++k)
-    for (std::int64_t j = 0; j < count[1]; ++j)
-      work(a.first + a.strides[1] * j + a.strides[2] * k, b.first + b.strides[1] * j + b.strides[2] * k);
+void as(Element element, double* memory, Work work) {
+  element == Element::float64 ? work(memory) : work(reinterpret_cast<float*>(memory));
 }
 
-/// Calls work(ghost, mirror, place in the wall's arrays, factor of E).
+/// Calls work(first cell of a row) for all rows along the first axis.
 template <class Work>
-void for_ghosts(const WallGhosts& w, Work work) {
+void for_rows(const Index3& count, const CellBlock& cells, Work work) {
+  as(cells.element, cells.first, [&](auto* first) {
+    for (std::int64_t k = 0; k < count[2]; ++k)
+      for (std::int64_t j = 0; j < count[1]; ++j) work(first + cells.strides[1] * j + cells.strides[2] * k);
+  });
+}
+
+/// Calls work(ghost, mirror, place in the wall's arrays, factor of E). @param ghosts, mirrors the wall's.
+template <class Number, class Work>
+void for_ghosts(const WallGhosts& w, Number* ghosts, Number* mirrors, Work work) {
   for (std::int64_t q = 0; q < w.count[1]; ++q)
     for (std::int64_t m = 0; m < w.layers; ++m) {
       const double factor = w.factor * (1 + w.growth * static_cast<double>(m));
-      double* const ghost = w.ghost + w.strides[1] * q + w.step * m;
-      double* const mirror = w.mirror + w.strides[1] * q - w.step * m;
+      Number* const ghost = ghosts + w.strides[1] * q + w.step * m;
+      Number* const mirror = mirrors + w.strides[1] * q - w.step * m;
       for (std::int64_t p = 0; p < w.count[0]; ++p)
         work(ghost[w.strides[0] * p], mirror[w.strides[0] * p], p + w.wall_stride * q, factor);
     }
@@ -30,28 +38,28 @@ void for_ghosts(const WallGhosts& w, Work work) {
 class HostOperations final : public CellOperations {
  public:
   void copy(const Index3& count, const CellBlock& from, const CellBlock& to) const override {
-    const std::int64_t from_x = from.strides[0], to_x = to.strides[0];
-    for_rows(count, from, to, [&](const double* f, double* t) {
-      if (from_x == 1 && to_x == 1 && count[0] > 16) {  // else the call would take longer
-        std::copy_n(f, count[0], t);
-        return;
-      }
-      for (std::int64_t i = 0; i < count[0]; ++i) t[to_x * i] = f[from_x * i];
+    as(from.element, from.first, [&](const auto* f) {
+      as(to.element, to.first, [&](auto* t) { copy_rows(count, f, from.strides, t, to.strides); });
     });
   }
   void zero(const Index3& count, const CellBlock& cells) const override {
-    for_rows(count, cells, cells, [&](double* row, double*) {
-      for (std::int64_t i = 0; i < count[0]; ++i) row[cells.strides[0] * i] = 0.0;
+    for_rows(count, cells, [&](auto* row) {
+      for (std::int64_t i = 0; i < count[0]; ++i) row[cells.strides[0] * i] = 0;
     });
   }
   void fill_wall(const WallGhosts& w) const override {
-    for_ghosts(w, [&w](double& ghost, double mirror, std::int64_t at, double factor) {
-      const double shift = factor * (w.value != nullptr ? w.value[at] : w.constant);
-      ghost = w.sign == 0.0 ? 0.0 : w.sign < 0.0 ? shift - mirror : shift + mirror;
-    });
+    const auto fill = [&w](auto* ghosts, auto* mirrors) {
+      using Number = std::remove_pointer_t<decltype(ghosts)>;
+      for_ghosts(w, ghosts, mirrors, [&w](Number& ghost, double mirror, std::int64_t at, double factor) {
+        const double shift = factor * (w.value != nullptr ? w.value[at] : w.constant);
+        ghost = static_cast<Number>(w.sign == 0.0 ? 0.0 : w.sign < 0.0 ? shift - mirror : shift + mirror);
+      });
+    };
+    if (w.element == Element::float64) return fill(w.ghost, w.mirror);
+    fill(reinterpret_cast<float*>(w.ghost), reinterpret_cast<float*>(w.mirror));
   }
   void transpose_wall(const WallGhosts& w) const override {
-    for_ghosts(w, [&w](double& ghost, double& mirror, std::int64_t at, double factor) {
+    for_ghosts(w, w.ghost, w.mirror, [&w](double& ghost, double& mirror, std::int64_t at, double factor) {
       if (w.sign != 0.0) mirror += w.sign < 0.0 ? -ghost : ghost;
       if (w.sign != 0.0 && w.bar != nullptr) w.bar[at] += factor * ghost;
       ghost = 0.0;
@@ -59,16 +67,16 @@ class HostOperations final : public CellOperations {
   }
   bool are_finite(const Index3& count, const CellBlock& cells) const override {
     double zeros = 0.0;  // stay zero unless a value is not finite
-    for_rows(count, cells, cells, [&](const double* row, const double*) {
-      double zero = 0.0;
-      for (std::int64_t i = 0; i < count[0]; ++i) zero += row[cells.strides[0] * i] * 0.0;
+    for_rows(count, cells, [&](const auto* row) {
+      std::remove_const_t<std::remove_reference_t<decltype(*row)>> zero = 0;
+      for (std::int64_t i = 0; i < count[0]; ++i) zero += row[cells.strides[0] * i] * 0;
       zeros += zero;
     });
     return zeros == 0.0;
   }
   double largest(const Index3& count, const CellBlock& cells) const override {
     double most = 0.0, zeros = 0.0;
-    for_rows(count, cells, cells, [&](const double* row, const double*) {
+    for_rows(count, cells, [&](const auto* row) {
       for (std::int64_t i = 0; i < count[0]; ++i) {
         const double value = row[cells.strides[0] * i];
         most = value > most ? value : most;
@@ -84,11 +92,37 @@ class HostOperations final : public CellOperations {
     copy(count, packed(count, const_cast<double*>(from)), cells);
   }
   void reserve(std::int64_t) const override {}
-  void gather(const std::vector<std::int64_t>& places, const double* field, double* values) const override {
-    for (const std::int64_t place : places) *values++ = field[place];
+  void gather(const std::vector<std::int64_t>& places, ConstCellArray field, double* values) const override {
+    as(field.element, const_cast<double*>(field.cell), [&](const auto* cells) {
+      for (const std::int64_t place : places) *values++ = cells[place];
+    });
   }
-  void add(const std::vector<std::int64_t>& places, const double* values, double* field) const override {
-    for (const std::int64_t place : places) field[place] += *values++;
+  void add(const std::vector<std::int64_t>& places, const double* values, CellArray field) const override {
+    as(field.element, field.cell, [&](auto* cells) {
+      using Number = std::remove_pointer_t<decltype(cells)>;
+      for (const std::int64_t place : places) cells[place] = static_cast<Number>(cells[place] + *values++);
+    });
+  }
+
+ private:
+  template <class From, class To>
+  static void copy_rows(const Index3& count, const From* from, const Index3& from_strides, To* to,
+                        const Index3& to_strides) {
+    for (std::int64_t k = 0; k < count[2]; ++k)
+      for (std::int64_t j = 0; j < count[1]; ++j) {
+        const From* const f = from + from_strides[1] * j + from_strides[2] * k;
+        To* const t = to + to_strides[1] * j + to_strides[2] * k;
+        copy_row(count[0], f, from_strides[0], t, to_strides[0]);
+      }
+  }
+  template <class From, class To>
+  static void copy_row(std::int64_t count, const From* from, std::int64_t from_x, To* to, std::int64_t to_x) {
+    if constexpr (std::is_same_v<From, To>)
+      if (from_x == 1 && to_x == 1 && count > 16) {  // else the call would take longer
+        std::copy_n(from, count, to);
+        return;
+      }
+    for (std::int64_t i = 0; i < count; ++i) to[to_x * i] = static_cast<To>(from[from_x * i]);
   }
 };
 

@@ -12,58 +12,75 @@ namespace {
 
 constexpr int threads = 128;  // as in the text
 
-// A thread per cell, or per place of a wall, which goes through the layers.
+// A thread per cell, or per place of a wall, which goes through the layers. Kernels of singles are behind those of
+// doubles, in the same order.
 const char* const text = R"(
-struct block { double* first; integer strides[3]; };
+struct block { void* first; integer strides[3]; };
 struct copy_cells_arguments { integer count[3]; struct block from, to; };
 struct zero_cells_arguments { integer count[3]; struct block cells; };
 struct wall {
   integer count[2], strides[2], layers, step;
-  double *ghost, *mirror;
+  void *ghost, *mirror;
   double sign, factor, growth;
   const double* value;
   double constant;
   double* bar;
   integer wall_stride;
 };
-struct fill_wall_arguments { struct wall wall; };
 struct transpose_wall_arguments { struct wall wall; };
 
-#define AT(block) (block).first[(block).strides[0] * i + (block).strides[1] * j + (block).strides[2] * k]
-#define EACH_CELL \
-  EACH_THREAD(128) for (unsigned at = (unsigned)BLOCK * 128u + thread, x = L.count[0], y = L.count[1], i = at % x, \
-                        j = at / x % y, k = at / x / y; k < L.count[2]; k = L.count[2])
+#define AT(type, block) \
+  ((type*)(block).first)[(block).strides[0] * i + (block).strides[1] * j + (block).strides[2] * k]
+#define EACH_CELL_OF(of) \
+  EACH_THREAD(128) for (unsigned at = (unsigned)BLOCK * 128u + thread, x = of.count[0], y = of.count[1], i = at % x, \
+                        j = at / x % y, k = at / x / y; k < of.count[2]; k = of.count[2])
 
-KERNEL(copy_cells, 128) {
-  EACH_CELL AT(L.to) = AT(L.from);
-}
+#define COPY(name, old, type) \
+struct name##_arguments { struct copy_cells_arguments copy; }; \
+KERNEL(name, 128) { EACH_CELL_OF(L.copy) AT(type, L.copy.to) = (type)AT(old, L.copy.from); }
+COPY(copy_doubles, double, double)
+COPY(copy_doubles_to_singles, double, float)
+COPY(copy_singles_to_doubles, float, double)
+COPY(copy_singles, float, float)
 
-KERNEL(zero_cells, 128) {
-  EACH_CELL AT(L.cells) = 0.0;
-}
+#define ZERO(name, type) \
+struct name##_arguments { struct zero_cells_arguments zero; }; \
+KERNEL(name, 128) { EACH_CELL_OF(L.zero) AT(type, L.zero.cells) = 0; }
+ZERO(zero_doubles, double)
+ZERO(zero_singles, float)
 
 #define EACH_GHOST \
   EACH_THREAD(128) for (integer at = BLOCK * 128 + thread, p = at % w.count[0], q = at / w.count[0], m = 0; \
                         q < w.count[1] && m < w.layers; ++m)
-#define GHOST w.ghost[w.strides[0] * p + w.strides[1] * q + w.step * m]
-#define MIRROR w.mirror[w.strides[0] * p + w.strides[1] * q - w.step * m]
+#define GHOST(type) ((type*)w.ghost)[w.strides[0] * p + w.strides[1] * q + w.step * m]
+#define MIRROR(type) ((type*)w.mirror)[w.strides[0] * p + w.strides[1] * q - w.step * m]
 
-KERNEL(fill_wall, 128) {
-  const struct wall w = L.wall;
-  EACH_GHOST {
-    const double shift = w.factor * (1 + w.growth * (double)m) * (w.value ? w.value[p + w.wall_stride * q] : w.constant);
-    GHOST = w.sign == 0.0 ? 0.0 : w.sign < 0.0 ? shift - MIRROR : shift + MIRROR;
-  }
+#define FILL_WALL(name, type) \
+struct name##_arguments { struct wall wall; }; \
+KERNEL(name, 128) { \
+  const struct wall w = L.wall; \
+  EACH_GHOST { \
+    const double shift = \
+        w.factor * (1 + w.growth * (double)m) * (w.value ? w.value[p + w.wall_stride * q] : w.constant); \
+    const double mirror = MIRROR(type); \
+    GHOST(type) = (type)(w.sign == 0.0 ? 0.0 : w.sign < 0.0 ? shift - mirror : shift + mirror); \
+  } \
 }
+FILL_WALL(fill_wall, double)
+FILL_WALL(fill_wall_of_singles, float)
 
-struct find_bad_arguments { integer count[3]; struct block cells; double* found; };
+struct find_arguments { integer count[3]; struct block cells; double* found; };
 
-KERNEL(find_bad, 128) {
-  EACH_CELL {
-    const double value = AT(L.cells);
-    if (!(value - value == 0.0)) *L.found = 1.0;
-  }
+#define FIND_BAD(name, type) \
+struct name##_arguments { struct find_arguments find; }; \
+KERNEL(name, 128) { \
+  EACH_CELL_OF(L.find) { \
+    const double value = AT(type, L.find.cells); \
+    if (!(value - value == 0.0)) *L.find.found = 1.0; \
+  } \
 }
+FIND_BAD(find_bad, double)
+FIND_BAD(find_bad_single, float)
 
 struct find_largest_arguments { integer count[3]; struct block cells; double* found; integer threads; };
 
@@ -74,71 +91,101 @@ KERNEL(find_largest, 128) {
     double most = 0.0;
     for (integer at = n; at < x * y * L.count[2]; at += L.threads) {
       const integer i = at % x, j = at / x % y, k = at / x / y;
-      const double value = AT(L.cells);
+      const double value = AT(double, L.cells);
       most = value - value != 0.0 ? 1.7976931348623157e308 : value > most ? value : most;
     }
     L.found[n] = most;
   }
 }
 
-struct points_arguments { integer count; const integer* places; double *values, *field; };
-struct gather_arguments { struct points_arguments points; };
-struct add_arguments { struct points_arguments points; };
+struct points { integer count; const integer* places; double* values; void* field; };
+#define FIELD(type) ((type*)L.points.field)[L.points.places[n]]
 
-KERNEL(gather, 128) {
-  EACH_THREAD(128) {
-    const integer n = BLOCK * 128 + thread;
-    if (n < L.points.count) L.points.values[n] = L.points.field[L.points.places[n]];
-  }
+#define GATHER(name, type) \
+struct name##_arguments { struct points points; }; \
+KERNEL(name, 128) { \
+  EACH_THREAD(128) { \
+    const integer n = BLOCK * 128 + thread; \
+    if (n < L.points.count) L.points.values[n] = FIELD(type); \
+  } \
 }
+GATHER(gather, double)
+GATHER(gather_singles, float)
 
-KERNEL(add, 1) {
-  for (integer n = 0; n < L.points.count; ++n) L.points.field[L.points.places[n]] += L.points.values[n];
+#define ADD(name, type) \
+struct name##_arguments { struct points points; }; \
+KERNEL(name, 1) { \
+  for (integer n = 0; n < L.points.count; ++n) FIELD(type) = (type)(FIELD(type) + L.points.values[n]); \
 }
+ADD(add, double)
+ADD(add_to_singles, float)
 
 KERNEL(transpose_wall, 128) {
   const struct wall w = L.wall;
   EACH_GHOST {
-    const double ghost = GHOST;
-    if (w.sign != 0.0) MIRROR += w.sign < 0.0 ? -ghost : ghost;
+    const double ghost = GHOST(double);
+    if (w.sign != 0.0) MIRROR(double) += w.sign < 0.0 ? -ghost : ghost;
     if (w.sign != 0.0 && w.bar) w.bar[p + w.wall_stride * q] += w.factor * (1 + w.growth * (double)m) * ghost;
-    GHOST = 0.0;
+    GHOST(double) = 0.0;
   }
 }
 )";
 
+/// Of doubles; those of singles follow.
 enum Kernels : std::size_t {
-  copying,
-  zeroing,
-  filling_wall,
-  transposing_wall,
-  finding_bad,
-  finding_largest,
-  gathering,
-  adding
+  copying = 0,  // and to singles, from singles, of singles
+  zeroing = 4,
+  filling_wall = 6,
+  finding_bad = 8,
+  gathering = 10,
+  adding = 12,
+  transposing_wall = 14,
+  finding_largest = 15
 };
 
-const std::vector<device::KernelName> names = {
-    {"copy_cells", threads}, {"zero_cells", threads},   {"fill_wall", threads}, {"transpose_wall", threads},
-    {"find_bad", threads},   {"find_largest", threads}, {"gather", threads},    {"add", 1}};
+const std::vector<device::KernelName> names = {{"copy_doubles", threads},
+                                               {"copy_doubles_to_singles", threads},
+                                               {"copy_singles_to_doubles", threads},
+                                               {"copy_singles", threads},
+                                               {"zero_doubles", threads},
+                                               {"zero_singles", threads},
+                                               {"fill_wall", threads},
+                                               {"fill_wall_of_singles", threads},
+                                               {"find_bad", threads},
+                                               {"find_bad_single", threads},
+                                               {"gather", threads},
+                                               {"gather_singles", threads},
+                                               {"add", 1},
+                                               {"add_to_singles", 1},
+                                               {"transpose_wall", threads},
+                                               {"find_largest", threads}};
+
+std::size_t of(std::size_t kernel, Element element) {
+  return element == Element::float64 ? kernel : kernel + 1;
+}
 
 /// The structs of the text.
+struct Block {
+  explicit Block(const CellBlock& cells) : first(cells.first), strides(cells.strides) {}
+  double* first;
+  Index3 strides;
+};
 struct CopyArguments {
   Index3 count;
-  CellBlock from, to;
+  Block from, to;
 };
 struct ZeroArguments {
   Index3 count;
-  CellBlock cells;
+  Block cells;
 };
 struct FindArguments {
   Index3 count;
-  CellBlock cells;
+  Block cells;
   double* found;
 };
 struct LargestArguments {
   Index3 count;
-  CellBlock cells;
+  Block cells;
   double* found;
   std::int64_t threads;
 };
@@ -147,9 +194,10 @@ struct PointsArguments {
   const double* places;
   double *values, *field;
 };
+constexpr std::int64_t wall_bytes = 15 * 8;  // of WallGhosts without its element
 
 // Words of 8 bytes, without gaps, as in the text.
-static_assert(sizeof(CellBlock) == 4 * 8 && sizeof(WallGhosts) == 15 * 8 && sizeof(CopyArguments) == 11 * 8 &&
+static_assert(sizeof(Block) == 4 * 8 && sizeof(WallGhosts) == 16 * 8 && sizeof(CopyArguments) == 11 * 8 &&
               sizeof(ZeroArguments) == 7 * 8 && sizeof(FindArguments) == 8 * 8 && sizeof(LargestArguments) == 9 * 8 &&
               sizeof(PointsArguments) == 4 * 8);
 
@@ -162,21 +210,20 @@ class DeviceOperations final : public CellOperations {
   DeviceOperations(Machine& machine, const Communicator& comm)
       : machine_(machine), program_(machine.load(text, names, comm)), found_(1, machine) {}
   void copy(const Index3& count, const CellBlock& from, const CellBlock& to) const override {
-    const CopyArguments arguments{count, from, to};
-    run(copying, arguments, count[0] * count[1] * count[2]);
+    const CopyArguments arguments{count, Block(from), Block(to)};
+    const std::size_t kernel = copying + (from.element == Element::float32 ? 2 : 0);
+    run(of(kernel, to.element), arguments, count[0] * count[1] * count[2]);
   }
   void zero(const Index3& count, const CellBlock& cells) const override {
-    const ZeroArguments arguments{count, cells};
-    run(zeroing, arguments, count[0] * count[1] * count[2]);
+    const ZeroArguments arguments{count, Block(cells)};
+    run(of(zeroing, cells.element), arguments, count[0] * count[1] * count[2]);
   }
-  void fill_wall(const WallGhosts& wall) const override { run(filling_wall, wall, wall.count[0] * wall.count[1]); }
-  void transpose_wall(const WallGhosts& wall) const override {
-    run(transposing_wall, wall, wall.count[0] * wall.count[1]);
-  }
+  void fill_wall(const WallGhosts& wall) const override { run_wall(of(filling_wall, wall.element), wall); }
+  void transpose_wall(const WallGhosts& wall) const override { run_wall(transposing_wall, wall); }
   bool are_finite(const Index3& count, const CellBlock& cells) const override {
     machine_.clear(found_.data(), 1);
-    const FindArguments arguments{count, cells, found_.data()};
-    run(finding_bad, arguments, count[0] * count[1] * count[2]);
+    const FindArguments arguments{count, Block(cells), found_.data()};
+    run(of(finding_bad, cells.element), arguments, count[0] * count[1] * count[2]);
     return machine_.values(found_.data(), 1)[0] == 0.0;
   }
   /// In two launches: of many threads, then of as many as a block has.
@@ -185,9 +232,9 @@ class DeviceOperations final : public CellOperations {
     reserve_largest();
     double* const each = passing_.data();
     double* const few = each + most_blocks * threads;
-    run(finding_largest, LargestArguments{count, cells, each, blocks * threads}, blocks * threads);
+    run(finding_largest, LargestArguments{count, Block(cells), each, blocks * threads}, blocks * threads);
     const Index3 found{blocks * threads, 1, 1};
-    run(finding_largest, LargestArguments{found, CellOperations::packed(found, each), few, threads}, threads);
+    run(finding_largest, LargestArguments{found, Block(CellOperations::packed(found, each)), few, threads}, threads);
     const double most = std::ranges::max(machine_.values(few, threads));
     return most < std::numeric_limits<double>::max() ? most : std::numeric_limits<double>::infinity();
   }
@@ -205,24 +252,31 @@ class DeviceOperations final : public CellOperations {
     copy(count, packed(count, passing_.data()), cells);
   }
   void reserve(std::int64_t places) const override { grow(2 * places); }
-  void gather(const std::vector<std::int64_t>& places, const double* field, double* values) const override {
-    const PointsArguments points = bring(places, const_cast<double*>(field));
-    run(gathering, points, points.count);
+  void gather(const std::vector<std::int64_t>& places, ConstCellArray field, double* values) const override {
+    const PointsArguments points = bring(places, const_cast<double*>(field.cell));
+    run(of(gathering, field.element), points, points.count);
     machine_.copy(values, points.values, points.count);
   }
-  void add(const std::vector<std::int64_t>& places, const double* values, double* field) const override {
-    const PointsArguments points = bring(places, field);
+  void add(const std::vector<std::int64_t>& places, const double* values, CellArray field) const override {
+    const PointsArguments points = bring(places, field.cell);
     machine_.copy(points.values, values, points.count);
-    if (points.count > 0) program_->run(adding, device::Arguments(points), 1);  // two may add to one cell
+    const std::size_t kernel = of(adding, field.element);
+    if (points.count > 0) program_->run(kernel, device::Arguments(points), 1);  // two may add to one cell
   }
 
  private:
   static constexpr std::int64_t most_blocks = 64;  // of the first launch of largest()
   template <class Struct>
   void run(std::size_t kernel, const Struct& arguments, std::int64_t count) const {
+    run(kernel, device::Arguments(arguments), count);
+  }
+  void run(std::size_t kernel, device::Arguments arguments, std::int64_t count) const {
     if (count >= (std::int64_t{1} << 32U) - threads)
       throw Error(ExitCode::bug, "a box has too many cells for a device");
-    if (count > 0) program_->run(kernel, device::Arguments(arguments), blocks_for(count));
+    if (count > 0) program_->run(kernel, arguments, blocks_for(count));
+  }
+  void run_wall(std::size_t kernel, const WallGhosts& wall) const {
+    run(kernel, device::Arguments(&wall, wall_bytes), wall.count[0] * wall.count[1]);
   }
   void grow(std::int64_t doubles) const {
     if (passing_.size() < doubles) passing_ = Memory(doubles, machine_);

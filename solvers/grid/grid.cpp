@@ -60,7 +60,7 @@ void Grid::require_division(const std::vector<Axis>& axes, std::array<int, 3> ha
   require_divided(cells, halo, static_cast<int>(axes.size()), ranks);
 }
 
-Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, Machine& machine)
+Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, Machine& machine, Element element)
     : axes_(std::move(axes)), comm_(comm), machine_(&machine), operations_(CellOperations::on(machine, comm)) {
   if (!machine.is_host()) link_ = machine.link();
   const int d = dimensions();
@@ -79,13 +79,14 @@ Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> 
   for (std::size_t a = 0; a < 3; ++a) std::tie(first_[a], local_[a]) = share(global_[a], ranks_[a], place_[a]);
 
   if (d > 0) {
-    const std::int64_t left = rounded_up(halo[0], 8);
-    layout_.stride_y = rounded_up(left + local_[0] + halo[0], 8);
+    const std::int64_t line = 64 / bytes_of(element);
+    const std::int64_t left = rounded_up(halo[0], line);
+    layout_.stride_y = rounded_up(left + local_[0] + halo[0], line);
     const std::int64_t rows = local_[1] + 2 * halo[1];
     layout_.stride_z = layout_.stride_y * rows;
     layout_.size = layout_.stride_z * (local_[2] + 2 * halo[2]);
     layout_.origin = left + layout_.stride_y * halo[1] + layout_.stride_z * halo[2];
-    layout_.field_stride = layout_.size + (layout_.size > 512 ? 136 : 0);
+    layout_.field_stride = layout_.size + (layout_.size > 512 ? 17 * line : 0);
   }
   for (std::size_t a = 0; a < axes_.size(); ++a) {
     const Axis& axis = axes_[a];
@@ -134,14 +135,15 @@ std::int64_t Grid::global_row(std::int64_t local_row) const {
   return first_[1] + local_row % local_[1] + global_[1] * (first_[2] + local_row / local_[1]);
 }
 
-void pack_cells(const Grid& grid, const double* cell, double* packed) {
+void pack_cells(const Grid& grid, ConstCellArray cells, double* packed) {
   const Box box = grid.interior();
-  grid.operations().pack(box.extent(), grid.block(box, const_cast<double*>(cell)), packed);
+  const CellArray field{const_cast<double*>(cells.cell), cells.element};  // it is only read
+  grid.operations().pack(box.extent(), grid.block(box, field), packed);
 }
 
-void unpack_cells(const Grid& grid, const double* packed, double* cell) {
+void unpack_cells(const Grid& grid, const double* packed, CellArray cells) {
   const Box box = grid.interior();
-  grid.operations().unpack(box.extent(), packed, grid.block(box, cell));
+  grid.operations().unpack(box.extent(), packed, grid.block(box, cells));
 }
 
 double grid_sum(const Grid& grid, const double* rows) {

@@ -33,8 +33,8 @@ struct Box {
   std::int64_t cells() const { return is_empty() ? 0 : (hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]); }
 };
 
-/// Memory of one padded field: cell (i,j,k) lies at origin + i + stride_y*j + stride_z*k, in doubles. Rows start on
-/// 64-byte boundaries (without axes: one double). `size` doubles per field; fields of a state follow each other at
+/// Memory of one padded field: cell (i,j,k) lies at origin + i + stride_y*j + stride_z*k, all in elements. Rows start
+/// on 64-byte boundaries (without axes: one element). `size` elements per field; fields of a state follow each other at
 /// `field_stride`, staggered so that they do not alias within a 4 KiB page.
 struct Layout {
   std::array<int, 3> halo{0, 0, 0};
@@ -49,8 +49,9 @@ class Grid {
   /// @param axes 0 to 3. @param halo depth of ghost layers per axis that the layout has room for.
   /// @throws InputError when the cells cannot be divided so that every rank's block is at least `halo` thick on each
   /// split axis: the message says the largest number of ranks that works.
-  /// @param machine where the fields' arrays are; must outlive the grid. Collective.
-  Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, Machine& machine = Machine::host());
+  /// @param machine where the fields' arrays are; must outlive the grid. @param element of most of them. Collective.
+  Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, Machine& machine = Machine::host(),
+       Element element = Element::float64);
 
   /// @throws InputError when a grid of these cannot be divided over so many ranks.
   static void require_division(const std::vector<Axis>& axes, std::array<int, 3> halo, int ranks);
@@ -63,10 +64,14 @@ class Grid {
   const CellOperations& operations() const { return *operations_; }
   /// Of a device: for short copies by this thread.
   Link& link() const { return *link_; }
-  /// The cells of a box of a field, which points to local cell (0,0,0).
-  CellBlock block(const Box& box, double* field) const {
-    return {field + box.lo[0] + layout_.stride_y * box.lo[1] + layout_.stride_z * box.lo[2],
-            {1, layout_.stride_y, layout_.stride_z}};
+  /// The cells of a box of a field.
+  CellBlock block(const Box& box, CellArray field) const {
+    const std::int64_t first = box.lo[0] + layout_.stride_y * box.lo[1] + layout_.stride_z * box.lo[2];
+    return {at_element(field.cell, first, field.element), {1, layout_.stride_y, layout_.stride_z}, field.element};
+  }
+  /// Field f of a state, whose fields lie field_stride apart.
+  CellArray field_of(double* state, std::size_t f, Element element) const {
+    return {at_element(state, layout_.origin + layout_.field_stride * static_cast<std::int64_t>(f), element), element};
   }
   const Index3& global_cells() const { return global_; }  ///< 1 on missing axes
   const Index3& first() const { return first_; }          ///< global index of local cell 0
@@ -108,10 +113,10 @@ class Grid {
   std::array<std::vector<double>, 3> coordinates_;
 };
 
-/// The owned cells of a padded field, x fastest, and back; `packed` is on the host. `cell` points to local cell
-/// (0,0,0), `packed` to as many numbers as there are owned cells.
-void pack_cells(const Grid& grid, const double* cell, double* packed);
-void unpack_cells(const Grid& grid, const double* packed, double* cell);
+/// The owned cells of a padded field, x fastest, and back; `packed` is on the host, as many doubles as there are owned
+/// cells.
+void pack_cells(const Grid& grid, ConstCellArray cells, double* packed);
+void unpack_cells(const Grid& grid, const double* packed, CellArray cells);
 
 /// Adds one value per local row over all rows of the grid, in global order: the same bits on every number of ranks (an
 /// ODE is replicated and counts once). Collective.

@@ -17,8 +17,8 @@ struct HaloExchange::Exchange {
     bool receives = false;  // since post(), until complete()
   };
 
-  Exchange(const Grid& g, int field_count, std::array<int, 3> d, bool with_corners)
-      : grid(g), depth(d), corners(with_corners), first_split(g.dimensions()) {
+  Exchange(const Grid& g, int field_count, std::array<int, 3> d, bool with_corners, Element of)
+      : grid(g), depth(d), corners(with_corners), element(of), first_split(g.dimensions()) {
     for (std::size_t a = 0; a < 3; ++a)
       if (depth[a] > grid.layout().halo[a]) throw Error(ExitCode::bug, "an exchange is deeper than the grid's halo");
     MPI_Comm_dup(grid.communicator().handle(), &comm);
@@ -68,19 +68,20 @@ struct HaloExchange::Exchange {
     s.receive.hi[a] = side == 0 ? 0 : n + depth[a];
     const int other = grid.neighbour(axis, side);
     if (other == MPI_PROC_NULL) return;
-    const std::int64_t count = s.send.cells() * field_count;
+    const std::int64_t count = s.send.cells() * field_count, doubles = doubles_of(element, count);
     Machine& machine = grid.machine();
-    s.outgoing = Memory(count, machine);
-    s.incoming = Memory(count, machine);
+    s.outgoing = Memory(doubles, machine);
+    s.incoming = Memory(doubles, machine);
     if (!machine.is_open_to_mpi()) {
-      s.sent = Memory(count, machine.near_host());
-      s.received = Memory(count, machine.near_host());
+      s.sent = Memory(doubles, machine.near_host());
+      s.received = Memory(doubles, machine.near_host());
     }
     double* const out = machine.is_open_to_mpi() ? s.outgoing.data() : s.sent.data();
     double* const in = machine.is_open_to_mpi() ? s.incoming.data() : s.received.data();
     // A message's tag names the side it leaves from; it arrives on the opposite one.
-    MPI_Recv_init(in, static_cast<int>(count), MPI_DOUBLE, other, 2 * axis + (1 - side), comm, &s.requests[0]);
-    MPI_Send_init(out, static_cast<int>(count), MPI_DOUBLE, other, 2 * axis + side, comm, &s.requests[1]);
+    const MPI_Datatype type = element == Element::float64 ? MPI_DOUBLE : MPI_FLOAT;
+    MPI_Recv_init(in, static_cast<int>(count), type, other, 2 * axis + (1 - side), comm, &s.requests[0]);
+    MPI_Send_init(out, static_cast<int>(count), type, other, 2 * axis + side, comm, &s.requests[1]);
     sides.push_back(std::move(s));
   }
 
@@ -92,13 +93,13 @@ struct HaloExchange::Exchange {
   }
 
   /// Packs what goes out. A host sends at once, a device's messages leave with send().
-  void post(int axis, const std::vector<double*>& fields) {
+  void post(int axis, const std::vector<CellArray>& fields) {
     for_sides(axis, [&](Side& side) {
       double* memory = side.outgoing.data();
-      for (double* field : fields) {
+      for (const CellArray& field : fields) {
         const Index3 count = side.send.extent();
-        grid.operations().copy(count, grid.block(side.send, field), CellOperations::packed(count, memory));
-        memory += side.send.cells();
+        grid.operations().copy(count, grid.block(side.send, field), CellOperations::packed(count, memory, element));
+        memory = at_element(memory, side.send.cells(), element);
       }
     });
     if (packed) {
@@ -130,22 +131,22 @@ struct HaloExchange::Exchange {
     waiting = nothing;
   }
 
-  void complete(int axis, const std::vector<double*>& fields) {
+  void complete(int axis, const std::vector<CellArray>& fields) {
     for_sides(axis, [&](Side& side) {
       MPI_Waitall(2, side.requests, MPI_STATUSES_IGNORE);
       side.receives = false;
       if (side.received.size() > 0) grid.link().copy(side.incoming.data(), side.received.data(), side.received.size());
       double* memory = side.incoming.data();
-      for (double* field : fields) {
+      for (const CellArray& field : fields) {
         const Index3 count = side.receive.extent();
-        grid.operations().copy(count, CellOperations::packed(count, memory), grid.block(side.receive, field));
-        memory += side.receive.cells();
+        grid.operations().copy(count, CellOperations::packed(count, memory, element), grid.block(side.receive, field));
+        memory = at_element(memory, side.receive.cells(), element);
       }
     });
   }
 
   /// Periodic wrap or walls of one axis, over the ghosts of lower axes.
-  void fill_here(int axis, const std::vector<double*>& fields, const std::vector<FieldWalls>& walls) const {
+  void fill_here(int axis, const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls) const {
     const auto a = static_cast<std::size_t>(axis);
     if (depth[a] == 0) return;
     std::array<int, 3> tangential{0, 0, 0};
@@ -160,7 +161,7 @@ struct HaloExchange::Exchange {
     }
   }
 
-  void wrap(int axis, const std::array<int, 3>& tangential, double* field) const {
+  void wrap(int axis, const std::array<int, 3>& tangential, CellArray field) const {
     const auto a = static_cast<std::size_t>(axis);
     const std::int64_t n = grid.cells()[a];
     Box box = grid.interior();
@@ -182,6 +183,7 @@ struct HaloExchange::Exchange {
   const Grid& grid;
   std::array<int, 3> depth;
   bool corners;
+  Element element;
   int first_split;                // axis; those before it are filled without messages
   std::unique_ptr<Event> packed;  // by a device
   static constexpr int nothing = -2;
@@ -190,8 +192,8 @@ struct HaloExchange::Exchange {
   std::vector<Side> sides;
 };
 
-HaloExchange::HaloExchange(const Grid& grid, int fields, std::array<int, 3> depth, bool corners)
-    : exchange_(std::make_unique<Exchange>(grid, fields, depth, corners)) {}
+HaloExchange::HaloExchange(const Grid& grid, int fields, std::array<int, 3> depth, bool corners, Element element)
+    : exchange_(std::make_unique<Exchange>(grid, fields, depth, corners, element)) {}
 HaloExchange::~HaloExchange() = default;
 HaloExchange::HaloExchange(HaloExchange&&) noexcept = default;
 HaloExchange& HaloExchange::operator=(HaloExchange&&) noexcept = default;
@@ -200,7 +202,7 @@ bool HaloExchange::is_local() const {
   return exchange_->sides.empty();
 }
 
-void HaloExchange::start(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls) {
+void HaloExchange::start(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls) {
   const int d = exchange_->grid.dimensions();
   for (int axis = 0; axis < std::min(d, exchange_->first_split); ++axis) exchange_->fill_here(axis, fields, walls);
   if (!is_local()) exchange_->post(exchange_->corners ? exchange_->first_split : -1, fields);
@@ -210,7 +212,7 @@ void HaloExchange::send() {
   exchange_->send();
 }
 
-void HaloExchange::finish(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls) {
+void HaloExchange::finish(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls) {
   if (is_local()) return;
   const int first = exchange_->first_split;
   exchange_->send();

@@ -20,20 +20,21 @@ namespace hindsight {
 /// Traffic: 2*depth rows (planes) per split axis and field read, sent, received and written, once.
 class HaloExchange {
  public:
-  /// @param depth ghost layers per axis, at most the grid's halo.
-  HaloExchange(const Grid& grid, int fields, std::array<int, 3> depth, bool corners);
+  /// @param depth ghost layers per axis, at most the grid's halo. @param element of all fields.
+  HaloExchange(const Grid& grid, int fields, std::array<int, 3> depth, bool corners,
+               Element element = Element::float64);
   ~HaloExchange();
   HaloExchange(HaloExchange&&) noexcept;
   HaloExchange& operator=(HaloExchange&&) noexcept;
 
-  /// @param fields pointers to local cell (0,0,0); the same ones go to finish(). @param walls one per field.
+  /// @param fields the same ones go to finish(). @param walls one per field.
   /// Fills the ghosts of axes before the first that is split, and begins its exchange; without corners, that of all.
-  void start(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls);
+  void start(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls);
   /// A device's messages leave when it has packed them (a host's left at start()). Where several exchanges are under
   /// way, before the first finish().
   void send();
   /// Sends what has not left, waits, unpacks, fills what is left. After this all ghosts to `depth` are right.
-  void finish(const std::vector<double*>& fields, const std::vector<FieldWalls>& walls);
+  void finish(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls);
   /// Owned cells at least `reach` away from every side whose ghosts only finish() fills: safe to compute in between.
   Box ready(std::array<int, 3> reach) const;
   /// True when finish() has nothing to do, so that there is no reason to split the work.

@@ -27,11 +27,13 @@ StateShape shape_of_fields(std::int64_t fields, const Index3& cells, std::int64_
   return shape;
 }
 
-StateShape shape_of_fields(const Grid& grid, std::size_t fields) {
+StateShape shape_of_fields(const Grid& grid, std::size_t fields, Element element) {
   const Layout& layout = grid.layout();
   StateShape shape = shape_of_fields(static_cast<std::int64_t>(fields), grid.cells(), layout.origin, layout.stride_y,
                                      layout.stride_z, layout.field_stride);
+  shape.padded_doubles = doubles_of(element, shape.padded_doubles);
   for (StateArray& array : shape.arrays) {
+    array.element = element;
     array.first = grid.first();
     array.halo = layout.halo;
   }

@@ -42,8 +42,8 @@ struct StateArray {
   std::int64_t doubles() const { return (count() * bytes_of(element) + 7) / 8; }
 };
 
-/// The arrays of a state. First come the model's fields, all of them doubles on the whole grid, then arrays of the
-/// stepper's own; where there are two levels, the fields follow once more, those of the other one.
+/// The arrays of a state. First come the model's fields, all of them of one kind of elements on the whole grid, then
+/// arrays of the stepper's own; where there are two levels, the fields follow once more, those of the other one.
 struct StateShape {
   std::vector<StateArray> arrays;
   std::int64_t padded_doubles = 0;  ///< of each block, ghosts included
@@ -61,7 +61,7 @@ struct StateShape {
 };
 
 /// Fields in the layout of a grid (Layout).
-StateShape shape_of_fields(const Grid& grid, std::size_t fields);
+StateShape shape_of_fields(const Grid& grid, std::size_t fields, Element element = Element::float64);
 /// The same of any layout: `fields` arrays of doubles that follow each other at field_stride.
 StateShape shape_of_fields(std::int64_t fields, const Index3& cells, std::int64_t origin, std::int64_t stride_y,
                            std::int64_t stride_z, std::int64_t field_stride);

@@ -21,6 +21,7 @@ struct Method {
   bool uses_petsc = false;          ///< for equations that read neighbours (Stepper::Wants::petsc)
   bool takes_constraints = false;   ///< (Model::constrained)
   bool takes_sources = false;       ///< (Model::sources)
+  bool takes_singles = false;       ///< states may be singles (Graph::element())
   bool takes_two_parts = false;     ///< equations tell which (Model::implicit_parts), or are refused
   bool is_of_second_order = false;  ///< for equations dtt(u), and for no others (Model::is_second_order)
   bool has_theta = false;           ///< its weight of the new state is asked for (Stepper::Wants::theta)

@@ -42,13 +42,13 @@ Pass::Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> group
   if (!kernel) interior_ = ready_ = Box{{0, 0, 0}, {0, 0, 0}};
   for (GhostGroup& group : groups) {
     if (group.symbols.empty() || group.depth == std::array<int, 3>{0, 0, 0}) continue;
-    HaloExchange halo(grid, static_cast<int>(group.symbols.size()), group.depth, group.corners);
+    HaloExchange halo(grid, static_cast<int>(group.symbols.size()), group.depth, group.corners, group.element);
     const Box ready = halo.ready(group.reach);
     for (std::size_t a = 0; a < 3; ++a) {
       ready_.lo[a] = std::max(ready_.lo[a], ready.lo[a]);
       ready_.hi[a] = std::max(ready_.lo[a], std::min(ready_.hi[a], ready.hi[a]));
     }
-    std::vector<double*> cells(group.symbols.size());
+    std::vector<CellArray> cells(group.symbols.size(), {nullptr, group.element});
     exchanges_.push_back({std::move(group), std::move(halo), std::move(cells)});
   }
   rest_ = shell(interior_, ready_);
@@ -63,7 +63,7 @@ void Pass::restrict_to(const std::vector<Box>& boxes) {
 
 void Pass::start(const Tables& tables) {
   for (Exchange& e : exchanges_) {
-    for (std::size_t i = 0; i < e.cells.size(); ++i) e.cells[i] = tables.field(e.group.symbols[i]);
+    for (std::size_t i = 0; i < e.cells.size(); ++i) e.cells[i].cell = tables.field(e.group.symbols[i]);
     e.halo.start(e.cells, *e.group.walls);
   }
 }
@@ -126,7 +126,7 @@ void WallGather::run(const Tables& tables) const {
   for (const Box& box : ring_) tables.launch(ring_kernel_, box);
   for (const Target& target : targets_) {
     double* const cells = tables.field(target.ghost);
-    for (const Box& box : edge_) grid_.operations().zero(box.extent(), grid_.block(box, cells));
+    for (const Box& box : edge_) grid_.operations().zero(box.extent(), grid_.block(box, CellArray(cells)));
     for (int axis = grid_.dimensions(); axis-- > 0;) {
       const auto a = static_cast<std::size_t>(axis);
       std::array<int, 3> tangential{0, 0, 0};

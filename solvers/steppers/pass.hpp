@@ -16,6 +16,7 @@ struct GhostGroup {
   std::array<int, 3> depth{0, 0, 0};  ///< how deep to fill: at least reach
   bool corners = false;
   const std::vector<FieldWalls>* walls = nullptr;  ///< one per symbol; must outlive the pass
+  Element element = Element::float64;              ///< of all arrays
 };
 
 /// The owned cells without those that lie less than `depth` cells from a wall.
@@ -47,7 +48,7 @@ class Pass {
   struct Exchange {
     GhostGroup group;
     HaloExchange halo;
-    std::vector<double*> cells;
+    std::vector<CellArray> cells;
   };
   Kernel kernel_, border_kernel_;
   // Without exchanges the launch block never changes; it is kept, because a step of a small ODE takes nanoseconds.
@@ -65,8 +66,8 @@ class Pass {
 class WallGather {
  public:
   struct Target {
-    int ghost = 0;                                     ///< symbol of a work array: zero except while this runs
-    const FieldWalls* walls = nullptr;                 ///< rules of the array that the gather belongs to
+    int ghost = 0;                      ///< symbol of a work array of doubles: zero except while this runs
+    const FieldWalls* walls = nullptr;  ///< rules of the array that the gather belongs to
     std::array<std::array<double*, 2>, 3> wall_bar{};  ///< where derivatives with respect to wall values add up
   };
   /// @param ring writes every target's gather; @param add adds the targets to the outputs; empty: only derivatives

@@ -85,11 +85,16 @@ std::array<int, 3> deeper(std::array<int, 3> a, const std::array<int, 3>& b) {
 }
 
 std::pair<int, int> traffic(const KernelSpec& kernel) {
-  int reads = 0;
-  for (const Reach& r : reach(kernel.roots())) reads += r.read ? 1 : 0;
+  if (kernel.roots().empty()) return {0, 0};
+  const Graph& graph = kernel.roots().front().graph();
+  const auto bytes = [&](int symbol) { return static_cast<int>(bytes_of(graph.kind(symbol).element)); };
+  int read = 0, written = 0;
+  const std::vector<Reach> all = reach(kernel.roots());
+  for (std::size_t f = 0; f < all.size(); ++f) read += all[f].read ? bytes(static_cast<int>(f)) : 0;
   std::set<std::string> writes;
   for (const KernelSpec::Output& o : kernel.outputs) writes.insert(o.field);
-  return {reads, static_cast<int>(writes.size())};
+  for (const std::string& field : writes) written += bytes(graph.field_index(field));
+  return {read, written};
 }
 
 }  // namespace hindsight

@@ -30,7 +30,7 @@ std::vector<Expr> wall_values(const Model& model);
 /// The ghosts of `symbols` as deep as `kernel` reads them.
 GhostGroup ghosts_for(const KernelSpec& kernel, const std::vector<int>& symbols, const std::vector<FieldWalls>* walls);
 
-/// Doubles that a kernel must move per cell: each field read once, each output written once.
+/// Bytes that a kernel must move per cell: each field read once, each output written once.
 std::pair<int, int> traffic(const KernelSpec& kernel);
 
 std::array<int, 3> add(std::array<int, 3> a, const std::array<int, 3>& b);

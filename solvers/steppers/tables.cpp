@@ -3,7 +3,9 @@
 namespace hindsight {
 
 Tables::Tables(const Graph& graph, const Grid& grid, int sums)
-    : grid_(grid),
+    : graph_(graph),
+      grid_(grid),
+      element_(graph.element()),
       fields_(graph.fields().size(), nullptr),
       scalars_(graph.scalars().size(), 0.0),
       sums_(static_cast<std::size_t>(sums), nullptr),
@@ -37,9 +39,23 @@ void Tables::place_coordinates() {
 
 void Tables::allocate(const std::vector<int>& symbols) {
   if (symbols.empty()) return;
-  owned_.emplace_back(state_doubles(grid_, symbols.size()), grid_.machine());
+  const Layout& layout = grid_.layout();
+  std::int64_t doubles = 0;
+  for (const int symbol : symbols) doubles += doubles_of(graph_.kind(symbol).element, layout.field_stride);
+  owned_.emplace_back(doubles, grid_.machine());
   bytes_ += owned_.back().size() * static_cast<std::int64_t>(sizeof(double));
-  bind_state(symbols, owned_.back().data());
+  double* array = owned_.back().data();
+  for (const int symbol : symbols) {
+    const Element element = graph_.kind(symbol).element;
+    bind(symbol, at_element(array, layout.origin, element));
+    array += doubles_of(element, layout.field_stride);
+  }
+}
+
+void Tables::copy_array(int symbol, const Tables& from, Machine& machine) const {
+  const Element element = graph_.kind(symbol).element;
+  const auto begin = [&](const Tables& of) { return at_element(of.field(symbol), -grid_.layout().origin, element); };
+  machine.copy(begin(*this), begin(from), doubles_of(element, grid_.layout().size));
 }
 
 Launch Tables::launch_block(const Box& box) const {
@@ -60,8 +76,8 @@ void Tables::launch(const Kernel& kernel, const Box& box) const {
   kernel(launch_block(box));
 }
 
-std::int64_t state_doubles(const Grid& grid, std::size_t fields) {
-  return grid.layout().field_stride * static_cast<std::int64_t>(fields);
+std::int64_t state_doubles(const Grid& grid, std::size_t fields, Element element) {
+  return doubles_of(element, grid.layout().field_stride * static_cast<std::int64_t>(fields));
 }
 
 }  // namespace hindsight

@@ -20,16 +20,17 @@ struct LevelSymbols {
   std::vector<int> now, before = {};
 };
 
-/// The tables of one simulation on one rank. Grows while it is set up; nothing in it moves or grows while stepping.
+/// The tables of one simulation on one rank. States are of the graph's elements (Graph::element()). Grows while it is
+/// set up; nothing in it moves or grows while stepping.
 class Tables {
  public:
-  /// Allocates the arrays of random numbers, if there are any: then it is collective.
+  /// Allocates the arrays of random numbers, if there are any: then it is collective. @param graph, grid outlive it.
   Tables(const Graph& graph, const Grid& grid, int sums);
 
   const Grid& grid() const { return grid_; }
   /// Where the walls of an axis are: one coordinate.
   const double* wall_coordinate(int axis, int side) const { return axes_.data() + wall_places_ + 2 * axis + side; }
-  /// Field symbols point to local cell (0,0,0).
+  /// Field symbols point to local cell (0,0,0); arrays are of the elements that the graph says (Graph::kind()).
   void bind(int symbol, double* cell) { fields_[static_cast<std::size_t>(symbol)] = cell; }
   /// An array of another kind (Graph::kind()), of whatever elements; the cell as if the array went so far.
   void bind_other(int symbol, void* cell) { bind(symbol, static_cast<double*>(cell)); }
@@ -40,6 +41,11 @@ class Tables {
     return static_cast<int>(strides_.size()) - 1;
   }
   double* field(int symbol) const { return fields_[static_cast<std::size_t>(symbol)]; }
+  /// The same with its elements, of an array in the grid's layout.
+  CellArray cells(int symbol) const { return {field(symbol), graph_.kind(symbol).element}; }
+  /// Takes an array in the grid's layout, with its ghosts, from the tables of the same graph on another machine.
+  /// @param machine the one that is not the host, if one is.
+  void copy_array(int symbol, const Tables& from, Machine& machine) const;
   double& scalar(int symbol) { return scalars_[static_cast<std::size_t>(symbol)]; }
   /// Accumulator of local row 0 of a sum.
   void bind_sum(int sum, double* rows) { sums_[static_cast<std::size_t>(sum)] = rows; }
@@ -55,10 +61,10 @@ class Tables {
   std::int64_t bytes() const { return bytes_; }
   /// Binds consecutive fields of a state (see Layout) to symbols.
   void bind_state(const std::vector<int>& symbols, double* state) {
-    double* cell = state + grid_.layout().origin;
+    double* cell = at_element(state, grid_.layout().origin, element_);
     for (const int symbol : symbols) {
       bind(symbol, cell);
-      cell += grid_.layout().field_stride;
+      cell = at_element(cell, grid_.layout().field_stride, element_);
     }
   }
 
@@ -74,7 +80,9 @@ class Tables {
 
  private:
   void place_coordinates();
+  const Graph& graph_;
   const Grid& grid_;
+  Element element_;  // of states
   std::vector<double*> fields_;
   std::vector<double> scalars_;
   std::vector<double*> sums_;
@@ -87,7 +95,7 @@ class Tables {
   std::int64_t bytes_ = 0;
 };
 
-/// Doubles of one state of `fields` fields, padding included.
-std::int64_t state_doubles(const Grid& grid, std::size_t fields);
+/// Doubles that one state of `fields` fields takes, padding included.
+std::int64_t state_doubles(const Grid& grid, std::size_t fields, Element element = Element::float64);
 
 }  // namespace hindsight

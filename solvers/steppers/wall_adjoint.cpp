@@ -66,7 +66,11 @@ WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::ve
 
 WallAdjoint::Face WallAdjoint::named_face(std::size_t field, int axis, int side, const std::string& prefix) const {
   const std::string name = fmt::format("{}{}_{}{}", prefix, model_.fields[field], "xyz"[axis], side);
-  const auto symbol = [&](const std::string& array) { return int{model_.graph->field(array).node().symbol}; };
+  const auto symbol = [&](const std::string& array) {
+    const int made = model_.graph->field(array).node().symbol;
+    model_.graph->set_kind(made, {});
+    return made;
+  };
   Face face;
   face.field = field;
   face.axis = axis;

@@ -34,6 +34,7 @@ WallValues::WallValues(const Model& model, const WallExpressions& values, const 
         }
         const std::string name = fmt::format("{}wall_{}_{}_{}", prefix, model.fields[f], "xyz"[axis], side);
         Face face{f, axis, side, model.graph->field(name).node().symbol, kernels.size(), {}};
+        model.graph->set_kind(face.symbol, {});
         kernels.push_back({fmt::format("w{}", kernels.size()), {{name, value}}, {}});
         faces_.push_back(std::move(face));
       }

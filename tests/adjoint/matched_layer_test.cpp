@@ -126,7 +126,7 @@ std::vector<std::vector<double>> seen(const std::string& text, int inner) {
   std::vector<double> cells(static_cast<std::size_t>(grid.total_cells()));
   session.objective([&](std::int64_t k, double, StateBlocks state) {
     if (k % 10 != 0) return;
-    pack_cells(grid, state.now + grid.layout().origin, cells.data());
+    pack_cells(grid, grid.field_of(state.now, 0, Element::float64), cells.data());
     all.emplace_back();
     for (std::int64_t j = around; j < around + inner; ++j)
       for (std::int64_t i = around; i < around + inner; ++i)

@@ -98,9 +98,9 @@ std::vector<double> final_values(const std::string& text) {
   Session session(test::text_case("case: forced" + text + "objective: [{final: u}]\nunknowns: {initial(u): {}}\n"),
                   test::self(), Sensitivities::none);
   std::vector<double> last;
-  const Layout& layout = session.simulation().grid().layout();
+  const Grid& grid = session.simulation().grid();
   session.simulation().run({[&](std::int64_t, double, double* state) {
-    last = unpadded(session.simulation().grid(), state + layout.origin);
+    last = unpadded(grid, grid.field_of(state, 0, Element::float64));
   }});
   return last;
 }

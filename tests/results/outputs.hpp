@@ -48,7 +48,8 @@ inline std::vector<double> output_cells(const Grid& grid, std::size_t field, std
 
 inline void write_output(FieldWriter& writer, const Grid& grid, std::size_t i) {
   const std::vector<double> u = output_cells(grid, 0, i), v = output_cells(grid, 1, i);
-  writer.write(output_step(i), output_time(i), {u.data() + grid.layout().origin, v.data() + grid.layout().origin});
+  writer.write(output_step(i), output_time(i),
+               {ConstCellArray(u.data() + grid.layout().origin), ConstCellArray(v.data() + grid.layout().origin)});
 }
 
 /// What a writer says after `count` outputs.

@@ -43,7 +43,7 @@ std::vector<double> some_field(const Grid& grid, double phase) {
 
 std::vector<double> owned(const Grid& grid, const std::vector<double>& field) {
   std::vector<double> cells(static_cast<std::size_t>(grid.interior().cells()));
-  pack_cells(grid, field.data() + grid.layout().origin, cells.data());
+  pack_cells(grid, ConstCellArray(field.data() + grid.layout().origin), cells.data());
   return cells;
 }
 
@@ -292,7 +292,7 @@ TEST(Results, OthersCanReadFields) {
     FieldWriter writer(run, grid, {"u"}, 2);
     for (int i = 0; i < 2; ++i) {
       const std::vector<double> field = some_field(grid, i);
-      writer.write(10 * i, 0.5 * i, {field.data() + grid.layout().origin});
+      writer.write(10 * i, 0.5 * i, {ConstCellArray(field.data() + grid.layout().origin)});
     }
     EXPECT_FALSE(fs::exists(run.file("fields.h5")));
     writer.finish("test");
@@ -314,7 +314,7 @@ TEST(Results, AnOdeIsOneDatasetPerField) {
   FieldWriter writer(run, grid, {"u"}, 3);
   for (int i = 0; i < 3; ++i) {
     const double value = i * i;
-    writer.write(i, i, {&value});
+    writer.write(i, i, {ConstCellArray(&value)});
   }
   writer.finish("test");
   EXPECT_TRUE(fs::exists(run.file("fields.h5")));
@@ -334,7 +334,7 @@ TEST(Results, WithoutFinishTheFileKeepsItsPartialName) {
   {
     FieldWriter writer(run, grid, {"u"}, 2);
     const std::vector<double> field = some_field(grid, 0);
-    writer.write(0, 0, {field.data() + grid.layout().origin});
+    writer.write(0, 0, {ConstCellArray(field.data() + grid.layout().origin)});
   }
   EXPECT_FALSE(fs::exists(run.file("fields.h5")));
   EXPECT_FALSE(fs::exists(run.file("fields.xdmf")));

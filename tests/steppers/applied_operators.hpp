@@ -153,7 +153,7 @@ class Applied {
         for (std::int64_t i = 0; i < n[0]; ++i)
           own.push_back(
               all[static_cast<std::size_t>(first[0] + i + global[0] * (first[1] + j + global[1] * (first[2] + k)))]);
-    unpack_cells(grid_, own.data(), cell);
+    unpack_cells(grid_, own.data(), CellArray(cell));
   }
 
   void put_state(const std::vector<Cells>& all, const Memory& state) {
@@ -163,8 +163,8 @@ class Applied {
   void put_field(const Cells& all, int symbol) {
     put_cells(all, tables_.field(symbol));
     HaloExchange exchange(grid_, 1, grid_.layout().halo, true);
-    exchange.start({tables_.field(symbol)}, plain_walls(1, WallRule::slope));
-    exchange.finish({tables_.field(symbol)}, plain_walls(1, WallRule::slope));
+    exchange.start({tables_.cells(symbol)}, plain_walls(1, WallRule::slope));
+    exchange.finish({tables_.cells(symbol)}, plain_walls(1, WallRule::slope));
   }
 
   double* field(const Memory& state, std::size_t f) const {
@@ -174,7 +174,7 @@ class Applied {
   Cells cells(const double* cell) const {
     const Index3 &n = grid_.cells(), &first = grid_.first(), &global = grid_.global_cells();
     Cells own(static_cast<std::size_t>(grid_.interior().cells())), all(of_.cells(), 0.0);
-    pack_cells(grid_, cell, own.data());
+    pack_cells(grid_, ConstCellArray(cell), own.data());
     if (grid_.dimensions() == 0) return own;  // every rank has all of it
     std::size_t next = 0;
     for (std::int64_t k = 0; k < n[2]; ++k)

@@ -589,6 +589,41 @@ TEST(Codecs, KeepArraysThatDiffer) {
   }
 }
 
+/// States whose fields are singles: lossless codecs keep their bits, lossy ones their bounds, rounding aside.
+TEST(Codecs, TakeStatesOfSingles) {
+  StateShape shape = shape_of(2, 31, 33);
+  for (StateArray& array : shape.arrays) array.element = Element::float32;
+  shape.arrays[1].origin = 2 * ((31 * 33 + 1) / 2);
+  shape.padded_doubles = shape.doubles();
+  std::vector<double> state(static_cast<std::size_t>(shape.padded_doubles));
+  auto* const singles = reinterpret_cast<float*>(state.data());
+  for (int i = 0; i < 2 * static_cast<int>(state.size()); ++i) singles[i] = static_cast<float>(smooth(i));
+  std::vector<CodecSettings> all = lossless_settings();
+  const auto first_lossy = std::ssize(all);
+  for (const CodecSettings& settings : {zfp_settings(1e-3), quantised_settings(1e-3), demotion_settings("bfloat16")[0],
+                                        demotion_settings("float32")[0]})
+    all.push_back(settings);
+  for (std::ptrdiff_t s = 0; s < std::ssize(all); ++s) {
+    const CodecSettings& settings = all[static_cast<std::size_t>(s)];
+    SCOPED_TRACE(settings.kind);
+    const auto codec = make_codec(settings);
+    const auto coder = codec->coder(shape);
+    Cells cells(static_cast<std::size_t>(shape.doubles())), decoded(cells.size());
+    pack(shape, state.data(), 0, shape.doubles(), cells.data());
+    std::vector<char> bytes(static_cast<std::size_t>(codec->bound(shape)));
+    const std::int64_t written = coder->encode(cells.data(), nullptr, bytes.data()).bytes;
+    ASSERT_TRUE(coder->decode(bytes.data(), written, false, decoded.data()));
+    if (s < first_lossy || settings.kind == "float32") {
+      EXPECT_TRUE(same_bits(cells, decoded));
+      continue;
+    }
+    EXPECT_LT(1.9 * static_cast<double>(written), static_cast<double>(shape.bytes()));
+    const auto* const back = reinterpret_cast<const float*>(decoded.data());
+    const auto* const were = reinterpret_cast<const float*>(cells.data());
+    for (std::int64_t i = 0; i < 31 * 33; ++i) ASSERT_LT(std::fabs(back[i] - were[i]), 2.0F * 4.1e-3F) << i;
+  }
+}
+
 /// However a state is cut into pieces, the pieces are those of the whole.
 TEST(PackedState, ComesInPieces) {
   const StateShape shape = mixed_shape();

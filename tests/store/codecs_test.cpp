@@ -131,9 +131,7 @@ class FloatFields final : public FieldCoder {
   std::int64_t cells_;
 };
 
-StateCodec::Make copies() {
-  return [](const Index3& cells, bool) { return std::make_unique<FloatFields>(cells); };
-}
+constexpr auto copies = [](const Index3& cells, auto) { return std::make_unique<FloatFields>(cells); };
 
 void register_own() {
   static const bool is_done = [] {
@@ -142,9 +140,7 @@ void register_own() {
     copied.make_compressor = [](int, std::int64_t) { return std::make_unique<Copier>(); };
     codecs().add(copied);
     CodecKind floats{.name = "floats", .is_lossy = true, .takes_difference = false, .make = nullptr};
-    floats.make = [](const CodecSettings&) {
-      return std::make_shared<StateCodec>("floats", false, copies(), copies());
-    };
+    floats.make = [](const CodecSettings&) { return std::make_shared<StateCodec>("floats", false, copies, copies); };
     codecs().add(floats);
     return true;
   }();

@@ -23,7 +23,9 @@ CodecKind lossless_kind(const char* name, MakeCompressor compressor);
 std::string compressor_text(const CodecSettings& settings, const std::string& compressor);
 /// For blocks of the numbers of so many cells. @param name of the compressor.
 std::unique_ptr<Compressor> compressor_for(const Index3& cells, const CodecSettings& settings, const std::string& name);
+/// Codes singles as the doubles that they are. @param of_doubles for so many cells.
+std::unique_ptr<FieldCoder> coder_of_singles(std::unique_ptr<FieldCoder> of_doubles, std::int64_t cells);
 /// Coders that keep all bits of a field, whatever the settings' kind: a lossy codec needs them too.
-StateCodec::Make lossless_coders(const CodecSettings& settings, const std::string& compressor);
+StateCodec::MakeLossless lossless_coders(const CodecSettings& settings, const std::string& compressor);
 
 }  // namespace hindsight

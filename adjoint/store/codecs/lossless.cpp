@@ -9,23 +9,54 @@ namespace {
 
 class Lossless final : public FieldCoder {
  public:
-  Lossless(const Index3& cells, std::unique_ptr<Compressor> compressor, bool shuffle)
-      : cells_(count_of(cells)), blocks_(std::move(compressor), sizeof(double), cells_, row_of(cells), shuffle) {}
+  Lossless(const Index3& cells, Element element, std::unique_ptr<Compressor> compressor, bool shuffle)
+      : width_(static_cast<int>(bytes_of(element))),
+        numbers_(doubles_of(element, count_of(cells)) * 8 / width_),
+        blocks_(std::move(compressor), width_, numbers_, row_of(cells), shuffle) {}
 
   Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) override {
-    if (room < BlockCoder::bound(cells_, sizeof(double))) return {};
+    if (room < BlockCoder::bound(numbers_, width_)) return {};
     const auto written =
-        blocks_.encode(reinterpret_cast<const char*>(cells), reinterpret_cast<const char*>(reference), cells_, out);
+        blocks_.encode(reinterpret_cast<const char*>(cells), reinterpret_cast<const char*>(reference), numbers_, out);
     return {written.end - out, written.needs_reference};
   }
 
   bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) override {
-    return blocks_.decode(in, in + bytes, cells_, has_reference, reinterpret_cast<char*>(cells)) == in + bytes;
+    return blocks_.decode(in, in + bytes, numbers_, has_reference, reinterpret_cast<char*>(cells)) == in + bytes;
   }
 
  private:
-  std::int64_t cells_;
+  int width_;
+  std::int64_t numbers_;  // those that fill up the last double included
   BlockCoder blocks_;
+};
+
+class SinglesCoder final : public FieldCoder {
+ public:
+  SinglesCoder(std::unique_ptr<FieldCoder> of_doubles, std::int64_t cells)
+      : of_doubles_(std::move(of_doubles)), count_(cells), wide_(cells), wide_reference_(cells) {}
+
+  Encoded encode(const double* cells, const double* reference, char* out, std::int64_t room) override {
+    widen(cells, wide_);
+    if (reference != nullptr) widen(reference, wide_reference_);
+    return of_doubles_->encode(wide_.data(), reference != nullptr ? wide_reference_.data() : nullptr, out, room);
+  }
+
+  bool decode(const char* in, std::int64_t bytes, bool has_reference, double* cells) override {
+    if (has_reference) widen(cells, wide_);
+    if (!of_doubles_->decode(in, bytes, has_reference, wide_.data())) return false;
+    std::copy_n(wide_.data(), count_, reinterpret_cast<float*>(cells));
+    return true;
+  }
+
+ private:
+  void widen(const double* singles, Memory& to) const {
+    std::copy_n(reinterpret_cast<const float*>(singles), count_, to.data());
+  }
+
+  std::unique_ptr<FieldCoder> of_doubles_;
+  std::int64_t count_;
+  Memory wide_, wide_reference_;
 };
 
 }  // namespace
@@ -39,9 +70,13 @@ std::unique_ptr<Compressor> compressor_for(const Index3& cells, const CodecSetti
   return make_compressor(name, settings.level, BlockCoder::most_bytes(count_of(cells), sizeof(double)));
 }
 
-StateCodec::Make lossless_coders(const CodecSettings& settings, const std::string& compressor) {
-  return [settings, compressor](const Index3& cells, bool) {
-    return std::make_unique<Lossless>(cells, compressor_for(cells, settings, compressor), settings.shuffle);
+std::unique_ptr<FieldCoder> coder_of_singles(std::unique_ptr<FieldCoder> of_doubles, std::int64_t cells) {
+  return of_doubles ? std::make_unique<SinglesCoder>(std::move(of_doubles), cells) : nullptr;
+}
+
+StateCodec::MakeLossless lossless_coders(const CodecSettings& settings, const std::string& compressor) {
+  return [settings, compressor](const Index3& cells, Element element) {
+    return std::make_unique<Lossless>(cells, element, compressor_for(cells, settings, compressor), settings.shuffle);
   };
 }
 

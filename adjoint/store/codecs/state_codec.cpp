@@ -4,15 +4,18 @@
 #include <cstring>
 #include <vector>
 
+#include "adjoint/store/codecs/kinds.hpp"
 #include "adjoint/store/packed_state.hpp"
 #include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {
 
-/// A lossy coder may put one number before as many words as there are cells.
-std::int64_t field_room(std::int64_t cells) {
-  return BlockCoder::bound(cells, sizeof(double)) + static_cast<std::int64_t>(sizeof(double));
+/// A lossy coder may put one number before as many words as there are cells. @param doubles of the field, which may be
+/// of singles.
+std::int64_t field_room(std::int64_t doubles, Element element) {
+  const int width = static_cast<int>(bytes_of(element));
+  return BlockCoder::bound(doubles * 8 / width, width) + static_cast<std::int64_t>(sizeof(double));
 }
 
 constexpr std::int64_t fewest_cells = 16;  // of a field that is coded on its own
@@ -33,7 +36,9 @@ bool is_joined(const StateShape& shape) {
 /// Cells of a field as they are coded, and whether they may be coded with a loss.
 struct Field {
   Index3 cells;
-  bool is_plain = false;  ///< not doubles: bits are kept
+  Element element = Element::float64;
+  bool is_plain = false;  ///< bits are kept
+  std::int64_t doubles() const { return doubles_of(element, count_of(cells)); }
   friend bool operator==(const Field&, const Field&) = default;
 };
 
@@ -41,8 +46,12 @@ std::vector<Field> fields_of(const StateShape& shape) {
   if (is_joined(shape)) return {{{shape.doubles(), 1, 1}}};
   std::vector<Field> fields;
   for (const StateArray& array : shape.arrays) {
-    const bool is_plain = array.element != Element::float64 || array.count() < fewest_cells;
-    if (array.doubles() > 0) fields.push_back({is_plain ? Index3{array.doubles(), 1, 1} : array.cells, is_plain});
+    const bool is_plain = array.element != shape.arrays.front().element || array.count() < fewest_cells;
+    if (array.doubles() == 0) continue;
+    if (is_plain)
+      fields.push_back({{array.doubles(), 1, 1}, Element::float64, true});
+    else
+      fields.push_back({array.cells, array.element});
   }
   return fields;
 }
@@ -50,7 +59,9 @@ std::vector<Field> fields_of(const StateShape& shape) {
 /// A field's coders: shared by fields that are alike.
 struct FieldCoders {
   std::shared_ptr<FieldCoder> lossless, lossy;  ///< lossy: null where there is none
-  std::int64_t cells = 0;
+  std::int64_t doubles = 0;
+  Element element = Element::float64;
+  std::int64_t room() const { return field_room(doubles, element); }
 };
 
 class StateCoder final : public Coder, private WordsCoder {
@@ -58,10 +69,10 @@ class StateCoder final : public Coder, private WordsCoder {
   /// @param words bytes of one, which the lossy coder makes, the same of all fields; 0: cells only.
   StateCoder(std::uint32_t codec, bool references, std::vector<FieldCoders> fields, int words)
       : codec_(codec), references_(references), fields_(std::move(fields)) {
-    for (const FieldCoders& field : fields_) doubles_ += field.cells;
+    for (const FieldCoders& field : fields_) doubles_ += field.doubles;
     if (words == 0) return;
     words_ = dynamic_cast<WordFieldCoder*>(fields_.front().lossy.get());
-    field_words_ = words * fields_.front().cells;
+    field_words_ = words * fields_.front().doubles;
     if (words_ == nullptr) throw Error(ExitCode::bug, "a codec makes no words");
   }
 
@@ -73,7 +84,7 @@ class StateCoder final : public Coder, private WordsCoder {
       const double* const own = reference != nullptr ? reference + first : nullptr;
       const Encoded field = put(coders, cells + first, own, out + all.bytes);
       all = {all.bytes + field.bytes, all.needs_reference || field.needs_reference};
-      first += coders.cells;
+      first += coders.doubles;
     }
     put_header(all, out);
     return all;
@@ -85,7 +96,7 @@ class StateCoder final : public Coder, private WordsCoder {
     for (const FieldCoders& coders : fields_) {
       at = get(coders, at, end, has_reference, cells);
       if (at == nullptr) return false;
-      cells += coders.cells;
+      cells += coders.doubles;
     }
     return at == end;
   }
@@ -106,7 +117,7 @@ class StateCoder final : public Coder, private WordsCoder {
     Encoded all{sizeof(Header)};
     for (std::size_t f = 0; f < fields_.size(); ++f, words += field_words_) {
       char* const mark = out + all.bytes;
-      const Encoded field = words_->encode_words(words, scales[f], mark + sizeof(Mark), field_room(fields_[f].cells));
+      const Encoded field = words_->encode_words(words, scales[f], mark + sizeof(Mark), fields_[f].room());
       if (field.bytes == 0) throw Error(ExitCode::bug, "words of a field take more room than its cells");
       put_mark(field.bytes, false, mark);
       all.bytes += field.bytes + static_cast<std::int64_t>(sizeof(Mark));
@@ -160,7 +171,7 @@ class StateCoder final : public Coder, private WordsCoder {
 
   static Encoded put(const FieldCoders& coders, const double* cells, const double* reference, char* out) {
     char* const content = out + sizeof(Mark);
-    const std::int64_t room = field_room(coders.cells);
+    const std::int64_t room = coders.room();
     Encoded field = coders.lossy ? coders.lossy->encode(cells, reference, content, room) : Encoded{};
     const bool is_lossless = field.bytes == 0;
     if (is_lossless) field = coders.lossless->encode(cells, reference, content, room);
@@ -189,7 +200,7 @@ class StateCoder final : public Coder, private WordsCoder {
 
 }  // namespace
 
-StateCodec::StateCodec(std::string name, bool references, Make lossless, Make lossy, std::optional<Words> words)
+StateCodec::StateCodec(std::string name, bool references, MakeLossless lossless, Make lossy, std::optional<Words> words)
     : name_((references ? "difference+" : "") + std::move(name)),
       references_(references),
       lossless_(std::move(lossless)),
@@ -203,7 +214,7 @@ std::optional<Words> StateCodec::words(const StateShape& shape) const {
 std::int64_t StateCodec::bound(const StateShape& shape) const {
   auto bytes = static_cast<std::int64_t>(sizeof(Header));
   for (const Field& field : fields_of(shape))
-    bytes += static_cast<std::int64_t>(sizeof(Mark)) + field_room(count_of(field.cells));
+    bytes += static_cast<std::int64_t>(sizeof(Mark)) + field_room(field.doubles(), field.element);
   return bytes;
 }
 
@@ -217,9 +228,9 @@ std::unique_ptr<Coder> StateCodec::coder(const StateShape& shape) const {
       coders.push_back(coders[static_cast<std::size_t>(same)]);
       continue;
     }
-    const bool is_lossy = lossy_ && !field.is_plain;
-    coders.push_back(
-        {lossless_(field.cells, joined), is_lossy ? lossy_(field.cells, joined) : nullptr, count_of(field.cells)});
+    std::unique_ptr<FieldCoder> lossy = lossy_ && !field.is_plain ? lossy_(field.cells, joined) : nullptr;
+    if (field.element == Element::float32) lossy = coder_of_singles(std::move(lossy), count_of(field.cells));
+    coders.push_back({lossless_(field.cells, field.element), std::move(lossy), field.doubles(), field.element});
   }
   const std::uint32_t codec = crc32c(name_.data(), static_cast<std::int64_t>(name_.size()));
   const std::optional<Words> words = this->words(shape);

@@ -62,10 +62,9 @@ double* JumpingStepper::start(Tables& tables, StepTime time, double* u) {
 }
 
 void JumpingStepper::look_at_jump(StepTime time) {
-  const Layout& layout = grid_->layout();
-  std::vector<double*> fields;
+  std::vector<CellArray> fields;
   for (std::size_t f = 0; f < model_.fields.size(); ++f)
-    fields.push_back(after_.data() + layout.origin + layout.field_stride * static_cast<std::int64_t>(f));
+    fields.push_back(grid_->field_of(after_.data(), f, model_.graph->element()));
   const BadValue bad = find_bad_value(*grid_, fields);
   if (bad.field < 0) return;
   bad_jump_.why = fmt::format("the event at t = {:.10g} gives '{}' a value that is not finite", time.t,

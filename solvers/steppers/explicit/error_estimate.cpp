@@ -43,7 +43,7 @@ void ErrorEstimate::judge_by(Tables& tables, std::optional<std::size_t> field) c
 Stepper::WorstError ErrorEstimate::worst(const Tables& tables) const {
   const Grid& grid = tables.grid();
   std::vector<double> ratios(static_cast<std::size_t>(grid.interior().cells()));
-  pack_cells(grid, tables.field(ratio_), ratios.data());
+  pack_cells(grid, tables.cells(ratio_), ratios.data());
   const auto is_less = [](double a, double b) { return std::isfinite(a) && !(b <= a); };
   const auto worst = std::ranges::max_element(ratios, is_less);
   return {*worst, owned_cell(grid, worst - ratios.begin())};
@@ -58,7 +58,7 @@ double ErrorEstimate::ratio(Tables& tables, const SeriesData& series, StepTime t
   kernels_.kernels().front().run_value(tables);
   const Grid& grid = tables.grid();
   const Box box = grid.interior();
-  const double here = grid.operations().largest(box.extent(), grid.block(box, tables.field(ratio_)));
+  const double here = grid.operations().largest(box.extent(), grid.block(box, tables.cells(ratio_)));
   return std::sqrt(grid.communicator().max(here));
 }
 

@@ -13,6 +13,7 @@ std::vector<Method> explicit_methods() {
     method.family = "explicit Runge-Kutta";
     method.order = tableau.order;
     method.takes_sources = true;
+    method.takes_singles = true;
     method.estimates_errors = !tableau.error.empty();
     method.advice = "; the methods are explicit: a smaller time.step may be stable";
     method.advice_on_many_steps = "; where the problem is stiff, an implicit method such as rodas4 takes fewer";

@@ -151,7 +151,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   allocate(grid, tables);
   p.takes_spans = p.kernels.kernels().front().repeats() && grid.dimensions() == 0 && !p.time_dependent &&
                   p.kernels.noise(Direction::forward).empty();
-  p.state_doubles = state_doubles(grid, model_.fields.size());
+  p.state_doubles = state_doubles(grid, model_.fields.size(), model_.graph->element());
 }
 
 /// Arrays that kernels name and nobody else provides: slopes, stage adjoints; and the stages' inputs.
@@ -168,7 +168,7 @@ void RungeKutta::allocate(const Grid& grid, Tables& tables) {
     }
   grid.communicator().together([&] {
     tables.allocate(scratch);
-    const std::int64_t state = state_doubles(grid, model_.fields.size());
+    const std::int64_t state = state_doubles(grid, model_.fields.size(), model_.graph->element());
     for (int i = 0; i < record_states(); ++i) p.stage_memory.emplace_back(state, grid.machine());
     for (int i = 0; i < record_states() && wants_.tangent; ++i) p.dot_memory.emplace_back(state, grid.machine());
   });

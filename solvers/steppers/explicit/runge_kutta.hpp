@@ -36,7 +36,9 @@ class RungeKutta final : public Stepper, private SpanStepper {
   int sums() const override;
 
   /// The fields and nothing else.
-  StateShape state(const Grid& grid) const override { return shape_of_fields(grid, model_.fields.size()); }
+  StateShape state(const Grid& grid) const override {
+    return shape_of_fields(grid, model_.fields.size(), model_.graph->element());
+  }
 
   void prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) override;
   void bind_series_sums(std::size_t active_series, double* knots) override;

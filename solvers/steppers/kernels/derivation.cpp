@@ -100,7 +100,7 @@ class GatherDerivation {
     for (std::size_t f = 0; f < states_; ++f) {
       if (!is_held(f) && request_.epilogue.gather(f, own.fields[f]).empty()) continue;
       const std::string ghost = StageNames::ghost(model_.fields[f]);
-      const Expr found = graph.field(ghost);
+      const Expr found = doubles(ghost);
       ring.outputs.push_back({ghost, beyond_walls.fields[f]});
       if (!is_held(f)) append(add, request_.epilogue.add(f, found));
     }
@@ -110,11 +110,17 @@ class GatherDerivation {
       const Expr gather = of_parameter(beyond_walls, k);
       if (gather.is_constant(0.0)) continue;
       ring.outputs.push_back({ghost, gather});
-      add.outputs.push_back({bar, graph.field(bar) + shared(graph.field(ghost))});
+      add.outputs.push_back({bar, graph.field(bar) + shared(doubles(ghost))});
     }
     if (ring.outputs.empty()) return;
     made.ring = fused(ring);
     made.add = fused(add);
+  }
+
+  Expr doubles(const std::string& array) const {
+    const Expr read = model_.graph->field(array);
+    model_.graph->set_kind(read.node().symbol, {});
+    return read;
   }
 
   const Model& model_;

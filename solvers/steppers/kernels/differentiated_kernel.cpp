@@ -6,6 +6,15 @@
 #include "solvers/steppers/stage_names.hpp"
 
 namespace hindsight {
+namespace {
+
+/// What kernels read across ranks and walls holds the graph's elements.
+GhostGroup of_graph(const Graph& graph, GhostGroup group) {
+  group.element = graph.element();
+  return group;
+}
+
+}  // namespace
 
 DifferentiatedKernel::DifferentiatedKernel(const Model& model, const Active& active, KernelRequest request)
     : model_(model), active_(active), request_(std::move(request)), value_(value_kernel(request_)) {
@@ -89,12 +98,13 @@ void DifferentiatedKernel::prepare(const KernelContext& context) {
 }
 
 GhostGroup DifferentiatedKernel::state_ghosts(const KernelContext& context, const KernelSpec& kernel) const {
-  return ghosts_for(kernel, symbols(request_.states), walls_ ? &walls_->walls() : &context.zero_walls);
+  const std::vector<FieldWalls>* const walls = walls_ ? &walls_->walls() : &context.zero_walls;
+  return of_graph(*model_.graph, ghosts_for(kernel, symbols(request_.states), walls));
 }
 
 GhostGroup DifferentiatedKernel::gather_ghosts(const std::vector<int>& symbols,
                                                const std::vector<FieldWalls>* walls) const {
-  GhostGroup group = ghosts_for(gather_.main, symbols, walls);
+  GhostGroup group = of_graph(*model_.graph, ghosts_for(gather_.main, symbols, walls));
   const Reach all = deepest({&gather_.main, &gather_.border, &gather_.ring}, symbols);
   group.corners = group.corners || all.corners;
   if (all.read) group.depth = add(all.depth, ring_depth(model_, request_.expressions));
@@ -120,8 +130,8 @@ void DifferentiatedKernel::make_value_passes(const KernelContext& context) {
 void DifferentiatedKernel::make_tangent_pass(const KernelContext& context) {
   std::vector<GhostGroup> groups;
   if (request_.ghosts == StateGhosts::at_every_pass) groups.push_back(state_ghosts(context, tangent_));
-  groups.push_back(
-      ghosts_for(tangent_, symbols(directions()), dot_walls_ ? &dot_walls_->walls() : &context.zero_walls));
+  const std::vector<FieldWalls>* const walls = dot_walls_ ? &dot_walls_->walls() : &context.zero_walls;
+  groups.push_back(of_graph(*model_.graph, ghosts_for(tangent_, symbols(directions()), walls)));
   tangent_pass_.emplace(context.grid, context.loaded(tangent_), groups);
 }
 

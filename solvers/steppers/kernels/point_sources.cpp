@@ -15,7 +15,11 @@ PointSources::PointSources(const Model& model, const Active& active) : model_(mo
     const auto found = std::ranges::find(active.series, model.series[source.series]);
     active_of_.push_back(found == active.series.end() ? -1 : found - active.series.begin());
   }
-  const auto symbol = [&](const std::string& name) { return int{model.graph->field(name).node().symbol}; };
+  const auto symbol = [&](const std::string& name) {
+    const int made = model.graph->field(name).node().symbol;
+    model.graph->set_kind(made, {});
+    return made;
+  };
   for (const std::string& name : arrays_) {
     symbols_.push_back(symbol(name));
     direction_symbols_.push_back(symbol(StageNames::dot(name)));
@@ -59,7 +63,7 @@ MirrorSigns PointSources::mirrors_of(std::size_t field) const {
 void PointSources::clear_rows() {
   for (const Row& row : rows_)
     for (const std::vector<int>* symbols : {&symbols_, &direction_symbols_})
-      grid_->operations().zero(row.box.extent(), grid_->block(row.box, tables_->field((*symbols)[row.array])));
+      grid_->operations().zero(row.box.extent(), grid_->block(row.box, tables_->cells((*symbols)[row.array])));
   rows_.clear();
   boxes_.clear();
 }
@@ -105,7 +109,7 @@ void PointSources::set_points(const SourcePoints& points) {
 }
 
 double* PointSources::cells(Tables& tables, int symbol, const Row& row) const {
-  return grid_->block(row.box, tables.field(symbol)).first;
+  return grid_->block(row.box, tables.cells(symbol)).first;
 }
 
 void PointSources::fill(Tables& tables, const std::vector<Series>& all, bool are_directions, double t) {

@@ -122,7 +122,7 @@ int Leapfrog::sums() const {
 }
 
 StateShape Leapfrog::state(const Grid& grid) const {
-  StateShape shape = shape_of_fields(grid, model_.fields.size());
+  StateShape shape = shape_of_fields(grid, model_.fields.size(), model_.graph->element());
   parts_->layers.add_arrays(shape, grid);
   return with_level_before(shape, model_.fields.size());
 }
@@ -177,7 +177,7 @@ double Leapfrog::largest_step(Tables& tables) {
   const Grid& grid = tables.grid();
   tables.launch(p.frequency_library[0], grid.interior());
   std::vector<double> cells(static_cast<std::size_t>(grid.interior().cells()));
-  pack_cells(grid, tables.field(p.frequency_array), cells.data());
+  pack_cells(grid, tables.cells(p.frequency_array), cells.data());
   double highest = 0.0;
   for (const double squared : cells) highest = std::max(highest, squared);
   highest = std::sqrt(grid.communicator().max(highest));

@@ -99,7 +99,7 @@ Box MatchedLayers::box_of(const MatchedLayer& layer, const Grid& grid) {
 void MatchedLayers::add_arrays(StateShape& shape, const Grid& grid) const {
   for (const auto& layer : layers_)
     for (std::size_t m = 0; m < layer->symbols.now.size(); ++m)
-      add_array(shape, Element::float64, box_of(layer->layer, grid), grid);
+      add_array(shape, model_.graph->element(), box_of(layer->layer, grid), grid);
 }
 
 void MatchedLayers::place(Layer& layer, std::size_t first_array, const StateShape& shape, Tables& tables) {
@@ -112,7 +112,7 @@ void MatchedLayers::place(Layer& layer, std::size_t first_array, const StateShap
   const int layout = tables.add_layout({first.stride_y, first.stride_z});
   const Symbols& s = layer.symbols;
   for (const std::vector<int>* all : {&s.now, &s.next, &s.direction, &s.next_direction, &s.lambda, &s.lambda_next})
-    for (const int symbol : *all) model_.graph->set_kind(symbol, {Element::float64, layout});
+    for (const int symbol : *all) model_.graph->set_kind(symbol, {first.element, layout});
   for (std::size_t m = 0; m < s.now.size(); ++m) {
     const StateArray& array = shape.arrays[first_array + m];
     const Index3& lo = layer.box.lo;
@@ -180,11 +180,11 @@ void MatchedLayers::find_speeds(Tables& tables, double* state) {
     double speed = layer->layer.speed.value_or(0.0);
     if (!layer->layer.speed) {
       const int symbol = model_.graph->field_index(layer->specs.back().outputs.front().field);
-      tables.bind(symbol, state + grid.layout().origin);
+      tables.bind_state({symbol}, state);
       tables.launch(layer->speed, layer->box);
       double squared = 0.0;
       if (!layer->box.is_empty())
-        squared = grid.operations().largest(layer->box.extent(), grid.block(layer->box, tables.field(symbol)));
+        squared = grid.operations().largest(layer->box.extent(), grid.block(layer->box, tables.cells(symbol)));
       speed = std::sqrt(grid.communicator().max(squared));
     }
     if (!(speed > 0.0) || !std::isfinite(speed))
@@ -197,17 +197,20 @@ void MatchedLayers::find_speeds(Tables& tables, double* state) {
 }
 
 void MatchedLayers::clear_memories(const Grid& grid, double* state) const {
+  const Element element = model_.graph->element();
   for (const auto& layer : layers_)
     for (const std::int64_t origin : layer->origins) {
       const Index3 count = layer->box.extent(), &lo = layer->box.lo;
       if (layer->box.is_empty()) continue;
-      double* const first = state + origin + lo[0] + count[0] * (lo[1] + count[1] * lo[2]);
-      grid.operations().zero(count, CellOperations::packed(count, first));
+      double* const first = at_element(state, origin + lo[0] + count[0] * (lo[1] + count[1] * lo[2]), element);
+      grid.operations().zero(count, CellOperations::packed(count, first, element));
     }
 }
 
-void MatchedLayers::bind(Tables& tables, const Layer& layer, const std::vector<int>& symbols, double* block) {
-  for (std::size_t m = 0; m < symbols.size(); ++m) tables.bind_other(symbols[m], block + layer.origins[m]);
+void MatchedLayers::bind(Tables& tables, const Layer& layer, const std::vector<int>& symbols, double* block) const {
+  const Element element = model_.graph->element();
+  for (std::size_t m = 0; m < symbols.size(); ++m)
+    tables.bind_other(symbols[m], at_element(block, layer.origins[m], element));
 }
 
 void MatchedLayers::step(Tables& tables, double* u, double* next) const {
@@ -242,7 +245,7 @@ void MatchedLayers::reverse(Tables& tables, double* u, double* lambda, double* l
     for (const std::size_t i : axis.layers)
       for (const int symbol : axis.multipliers) {
         const Box& box = layers_[i]->box;
-        if (!box.is_empty()) grid.operations().zero(box.extent(), grid.block(box, tables.field(symbol)));
+        if (!box.is_empty()) grid.operations().zero(box.extent(), grid.block(box, tables.cells(symbol)));
       }
   }
 }

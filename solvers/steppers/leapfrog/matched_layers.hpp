@@ -75,7 +75,7 @@ class MatchedLayers {
   std::vector<Box> around(const Axis& axis, const Grid& grid) const;
   static Box box_of(const MatchedLayer& layer, const Grid& grid);
   void place(Layer& layer, std::size_t first_array, const StateShape& shape, Tables& tables);
-  static void bind(Tables& tables, const Layer& layer, const std::vector<int>& symbols, double* block);
+  void bind(Tables& tables, const Layer& layer, const std::vector<int>& symbols, double* block) const;
 
   const Model& model_;
   Derivatives wanted_;

@@ -39,8 +39,8 @@ void GridMatrix::number(const Grid& grid, const CountedVector<std::int64_t>& pla
     pattern.cells[static_cast<std::size_t>(places[static_cast<std::size_t>(c)])] = static_cast<double>(first + c);
   const auto fill = [&](CountedVector<double>& field, const FieldWalls& walls) {
     HaloExchange exchange(grid, 1, depth, true);
-    exchange.start({field.data() + layout.origin}, {walls});
-    exchange.finish({field.data() + layout.origin}, {walls});
+    exchange.start({CellArray(field.data() + layout.origin)}, {walls});
+    exchange.finish({CellArray(field.data() + layout.origin)}, {walls});
   };
   FieldWalls mirrors;
   for (auto& axis : mirrors) axis.fill({WallRule::slope, {}});
