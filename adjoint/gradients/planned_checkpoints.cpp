@@ -37,6 +37,7 @@ PlannedCheckpoints::PlannedCheckpoints(Simulation& simulation, const Communicato
   inputs.keeps_records = !is_asked_for(inputs.memory(), options.checkpoints, simulation.machine());
   inputs.no_walking_back = why_not_walk_back();
   if (inputs.no_walking_back.empty()) simulation.accept_drift(options.checkpoints.accept);
+  inputs.left_behind_bytes = comm.max(simulation.bytes_left_behind());
   take_steps(Keeps::any);
   for (const Tier tier : memories()) read_budget(tier);
   own_bytes_ = means_.memory_bytes;
@@ -53,6 +54,8 @@ std::string PlannedCheckpoints::why_not_walk_back() const {
   if (!asked.accept)
     return "rounding makes it inexact, and no error is accepted; write `accept: 1e-6` beside it (checkpoints.accept): "
            "the largest relative difference of states that are walked back to from those that were kept";
+  if (simulation_.bytes_left_behind() > 0 && !simulation_.machine().is_host())
+    return "layers of a pml are walked back on the host alone";
   for (const Tier tier : slow_tiers)
     if (is_asked_for(tier, asked, simulation_.machine()) && codecs().find(asked.codec(tier).kind).is_lossy)
       return fmt::format(
@@ -313,8 +316,10 @@ void PlannedCheckpoints::make_plan() {
 }
 
 void PlannedCheckpoints::make_checkpoints() {
-  memory_seconds_ += seconds_of(
-      [&] { simulation_.reserve_checkpoints(plan_.request.capacities[means_.inputs.memory()], tiers_->all()); });
+  memory_seconds_ += seconds_of([&] {
+    simulation_.reserve_checkpoints(plan_.request.capacities[means_.inputs.memory()], tiers_->all(),
+                                    plan_.kind->walks_back);
+  });
 }
 
 /// @returns false when another plan is needed.

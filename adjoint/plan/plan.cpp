@@ -11,6 +11,7 @@
 #include "adjoint/schedule/roles.hpp"
 #include "runtime/error.hpp"
 #include "runtime/host_memory.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/stop_request.hpp"
 
 namespace hindsight {
@@ -87,11 +88,15 @@ ScheduleMemory memory_of(const ScheduleKind& kind, const ScheduleRequest& reques
   return kind.memory != nullptr ? kind.memory(seen_by(kind, request)) : ScheduleMemory();
 }
 
-/// Of this family's schedule of a request; one that looks ahead runs through its actions twice.
+/// Of this family's schedule of a request, with what walking back needs of its steps; one that looks ahead runs through
+/// its actions twice.
 std::int64_t bytes_kept(const ScheduleKind& kind, const ScheduleRequest& request, const PlanInputs& inputs) {
   const ScheduleMemory memory = memory_of(kind, request);
   const std::int64_t streams = inputs.overlap.prefetch > 0 && !kind.is_online ? 2 : 1;
-  return saturating_sum(memory.shared, saturating_product(streams, memory.stream));
+  const bool leaves = kind.walks_back && inputs.left_behind_bytes > 0;
+  const std::int64_t left =
+      leaves ? saturating_sum(saturating_product(inputs.steps, inputs.left_behind_bytes), Memory::most_stagger) : 0;
+  return saturating_sum(saturating_sum(memory.shared, saturating_product(streams, memory.stream)), left);
 }
 
 /// The same while it is made, when no checkpoints are there.

@@ -36,8 +36,9 @@ struct PlanInputs {
                                   ///< (Simulation::keep_first_levels())
   /// Why schedules that walk back are refused, in a sentence; empty: they are not.
   std::string no_walking_back = "no error is accepted of states that are walked back to";
-  bool keeps_records = true;   ///< the memory that states are made in may hold stage records: it is not coded
-  PerTier working_bytes{};     ///< memory that a gradient needs beside checkpoints, that of transfers included
+  std::int64_t left_behind_bytes = 0;  ///< host memory that walking back takes for each step, the most of all ranks
+  bool keeps_records = true;           ///< the memory that states are made in may hold stage records: it is not coded
+  PerTier working_bytes{};             ///< memory that a gradient needs beside checkpoints, that of transfers included
   PerTier most_working{};      ///< the same of the rank that needs the most, for what people are told; 0: this one
   std::int64_t period = 0;     ///< of periodic schedules; 0: they choose
   std::int64_t gradients = 1;  ///< for which memory is made once

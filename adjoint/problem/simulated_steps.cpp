@@ -20,7 +20,8 @@ SimulatedSteps::SimulatedSteps(Discretisation& problem, Parameters& parameters, 
       tried_(problem, states),
       adjoints_(problem.differentiates() ? 2 * problem.shape().levels : 0, problem.block_doubles(), problem.machine()),
       is_batched_(gains_by_batches()),
-      drift_(problem) {
+      drift_(problem),
+      tape_(problem) {
   if (problem.jumping() != nullptr)
     problem.jumping()->add_to_adjoints([this](StepTime step, double* after, double* lambda) {
       if (objective_.may_count_at(step.index, time_))
@@ -36,12 +37,13 @@ bool SimulatedSteps::gains_by_batches() const {
   return !problem_.machine().is_host() && is_whole && problem_.shape().doubles() < small;
 }
 
-void SimulatedSteps::begin() {
+void SimulatedSteps::begin(bool walks_back) {
   parameters_.clear_sums();
   objective_.reset();
   stepper_.clear_sums();
   drift_.clear();
   let_go();
+  tape_.begin(walks_back);
   if (!has_fixed_end_) time_.reopen();
 }
 
@@ -87,6 +89,7 @@ void SimulatedSteps::observe(std::int64_t k, const Buffer& state, bool recorded)
 
 void SimulatedSteps::take_step(std::int64_t k, const Buffer& state, const Buffer& next) {
   if (spans_ != nullptr) return stepper_.spans()->step(tables_, span(k), state.data(), next.data());
+  if (tape_.is_in_use()) stepper_.leave_behind(tape_.written_by(k));
   stepper_.step(tables_, time_.step(k), state.blocks(), next.data());
 }
 
@@ -113,6 +116,7 @@ Buffer SimulatedSteps::record_step(std::int64_t k, const Buffer& state, bool wan
     return wanted ? std::move(next) : Buffer();
   }
   states_.acquire_stages(record);
+  if (tape_.is_in_use()) stepper_.leave_behind(tape_.written_by(k));
   batched([&] {
     stepper_.record(tables_, time_.step(k), state.blocks(), next ? next.data() : nullptr, states_.stages_of(record));
   });
@@ -173,8 +177,10 @@ void SimulatedSteps::reverse_step(std::int64_t k, const StepRecord& record) {
     lambda_next_ = adjoints_.acquire_levels(stepper_.hands_on_adjoint(time_.step(k)) ? 1 : states_.levels());
     if (!lambda_next_.has_before()) lambda_next_.set_before(lambda_);
   }
+  if (tape_.is_in_use()) stepper_.leave_behind(tape_.of(k));
   stepper_.reverse(tables_, time_.step(k), record.base.blocks(), states_.stages_of(record), lambda_.blocks(),
                    lambda_next_.blocks());
+  tape_.forget_from(k);
 }
 
 void SimulatedSteps::reverse(std::int64_t k, const StepRecord& record) {
@@ -194,6 +200,7 @@ Buffer SimulatedSteps::retreat(std::int64_t k, const Buffer& state) {
   Buffer earlier = state.level_before();
   if (k == 1) return earlier;  // the level before it is no level of the run
   const Buffer before = states_.pool().acquire();
+  if (tape_.is_in_use()) stepper_.leave_behind(tape_.of(k - 1));
   batched([&] { stepper_.retreat(tables_, time_.step(k - 1), state.blocks(), before.data()); });
   earlier.set_before(before);
   return earlier;
@@ -217,6 +224,7 @@ void SimulatedSteps::save(BlockWriter& to, bool turned) const {
   objective_.save(to);
   to.archive().write(stepper_.sizes_seen());
   to.archive().end();
+  tape_.save(to);
   if (!turned) return;
   to.archive().begin("adjoint");
   drift_.save(to.archive());
@@ -232,6 +240,7 @@ void SimulatedSteps::restore(BlockReader& from, bool turned) {
   objective_.restore(from);
   stepper_.set_sizes_seen(from.get<std::vector<double>>());
   from.end();
+  tape_.restore(from);
   if (!turned) return;
   from.begin("adjoint");
   drift_.restore(from);

@@ -10,6 +10,7 @@
 #include "adjoint/problem/states.hpp"
 #include "adjoint/problem/tried_step.hpp"
 #include "adjoint/problem/walk_drift.hpp"
+#include "adjoint/problem/walk_tape.hpp"
 #include "adjoint/sweep/driver.hpp"
 
 namespace hindsight {
@@ -22,12 +23,14 @@ class SimulatedSteps final : public ReversibleSteps {
   /// All must outlive it.
   SimulatedSteps(Discretisation& problem, Parameters& parameters, States& states);
 
-  /// Before a sweep: forgets what sweeps before have seen and summed up.
-  void begin();
+  /// Before a sweep: forgets what sweeps before have seen and summed up. @param walks_back it will retreat().
+  void begin(bool walks_back = false);
   /// Gives back the states that are kept beside a sweep's.
   void let_go() {
     watch_.forget();
     tried_.forget();
+    tape_.begin(false);
+    stepper_.leave_behind(nullptr);
   }
   /// Outside of sweeps: decides the step that follows state k.
   void reach(std::int64_t k, const Buffer& state) {
@@ -72,6 +75,8 @@ class SimulatedSteps final : public ReversibleSteps {
   BrokenAdjoint& broken() { return broken_; }
   WalkDrift& drift() { return drift_; }
   const WalkDrift& drift() const { return drift_; }
+  WalkTape& tape() { return tape_; }
+  const WalkTape& tape() const { return tape_; }
   /// After a reverse sweep: adds up the derivatives of all ranks. @throws NumericsError that names the unknowns by
   /// which one is infinite or no number. Collective.
   UnknownValues collect_gradient();
@@ -149,6 +154,7 @@ class SimulatedSteps final : public ReversibleSteps {
   bool has_fixed_end_ = false, is_batched_ = false;
   BrokenAdjoint broken_;
   WalkDrift drift_;
+  WalkTape tape_;
 };
 
 }  // namespace hindsight

@@ -146,12 +146,20 @@ void Simulation::reserve(std::int64_t of_checkpoints) {
   states_->reserve(of_checkpoints);
 }
 
-void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers) {
+void Simulation::accept_drift(std::optional<double> most) {
+  const CountMemory counted(memory_);
+  steps_->drift().accept(most);
+  problem_->stepper().prepare_left_behind(grid());
+}
+
+void Simulation::reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers,
+                                     bool walks_back) {
   const Tier memory = memory_tier(machine());
   std::int64_t buffers = tiers[index_of(memory)] == nullptr ? units * states_->unit_buffers() : 0;
   for (const SlotTier* tier : tiers) buffers += tier != nullptr ? tier->buffers() * states_->levels() : 0;
   grid().communicator().together([&] { reserve(buffers); });
   const CountMemory counted(memory_);
+  grid().communicator().together([&] { steps_->tape().reserve(walks_back ? steps_->count() : 0); });
   checkpoints_ = std::make_unique<Checkpoints>(memory, units, record_units(), states_->pool(), tiers,
                                                grid().communicator(), record_kind());
   steps_->reserve_adjoints();
@@ -166,6 +174,7 @@ void Simulation::free_checkpoints() {
   const CountMemory counted(memory_);
   steps_->let_go();
   checkpoints_.reset();
+  steps_->tape().reserve(0);
   states_->shrink();
 }
 
@@ -229,7 +238,7 @@ GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, co
   const CountMemory counted(memory_);
   const SimulatedSteps::Shown shown(*steps_, options.observer);
   steps_->take(spans_in_gradients_);
-  steps_->begin();
+  steps_->begin(schedule.predicted.retreated > 0);
   GradientResult result;
   result.counts = drive(schedule, *steps_, *checkpoints_,
                         {.is_online = is_online,

@@ -110,7 +110,10 @@ class Simulation {
   }
   /// Gradients may walk back, and throw WalkedTooFar where a state drifts by more; none: by however much. Of steps that
   /// can be taken backwards (Stepper::why_it_cannot_retreat()).
-  void accept_drift(std::optional<double> most) { steps_->drift().accept(most); }
+  /// Collective.
+  void accept_drift(std::optional<double> most);
+  /// What walking back keeps of each step, in memory of the host, on this rank.
+  std::int64_t bytes_left_behind() const { return steps_->tape().bytes_per_step(); }
   /// Lets checkpoints be such records, and no states. None may be reserved. @returns whether they are. Collective.
   bool keep_first_levels(bool wanted);
   /// What gradients count as steps: spans, or steps.
@@ -138,7 +141,8 @@ class Simulation {
   /// Allocates and touches the memory of gradients on a schedule that uses at most these units of the memory that
   /// states are in, unless it is there already. @param tiers slow tiers, null where there is none; must outlive the
   /// gradients.
-  void reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers);
+  /// @param walks_back whether schedules retreat().
+  void reserve_checkpoints(std::int64_t units, const std::array<SlotTier*, tier_count>& tiers, bool walks_back = false);
   /// Gives the memory of checkpoints back.
   void free_checkpoints();
   /// Forward and backward on a schedule, within what was reserved. @param is_online see drive(). @throws Error(bug)

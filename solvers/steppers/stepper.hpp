@@ -121,6 +121,13 @@ class Stepper {
   /// why_it_cannot_retreat() says nothing. @param time of step k-1, which begins at u[k-1]. Like that step, it fills
   /// the ghosts of u[k-1].
   virtual void retreat(Tables& /*tables*/, StepTime /*time*/, StateBlocks /*u*/, double* /*before*/) {}
+  /// The arrays of what a step leaves that walking back over it needs beside the states, and reversing it after that, in
+  /// memory of the host; none: it needs nothing. States that were walked back to have fields alone then.
+  virtual StateShape left_behind(const Grid& /*grid*/) const { return {}; }
+  /// Compiles what writes and reads these, once prepared. Collective.
+  virtual void prepare_left_behind(const Grid& /*grid*/) {}
+  /// From now on steps leave it there, and retreat() and reverse() read there what their step left; null: neither.
+  virtual void leave_behind(double* /*memory*/) {}
   /// The same step, bit for bit; keeps in `stages` (record_states() pointers to states) what reversing needs, which
   /// nobody changes until that is done. With next null the new state is not computed.
   virtual void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) = 0;

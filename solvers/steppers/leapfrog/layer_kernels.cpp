@@ -35,6 +35,12 @@ std::vector<std::string> LayerKernels::memories() const {
   return all;
 }
 
+std::vector<std::string> LayerKernels::left_behind() const {
+  std::vector<std::string> all;
+  for (std::size_t t = 0; t < layer_.terms.size(); ++t) all.push_back(left(t));
+  return all;
+}
+
 std::string LayerKernels::multiplier(std::size_t term, Root root) {
   static constexpr std::array names{"flux", "second", "factor"};
   return "pml_" + std::string(names[static_cast<std::size_t>(root)]) + "(" + std::to_string(term) + ")";
@@ -72,26 +78,57 @@ LayerKernels::Memories LayerKernels::memories_of(std::size_t t, const Profile& p
   return m;
 }
 
+std::vector<KernelSpec::Output> LayerKernels::added(const std::vector<Expr>& both) const {
+  std::vector<KernelSpec::Output> outputs;
+  std::vector<Expr> sums(model_.fields.size(), graph_.constant(0.0));
+  for (std::size_t t = 0; t < layer_.terms.size(); ++t) {
+    Expr& sum = sums[term(t).field];
+    sum = sum + (0.5 * factor(t)) * both[t];
+  }
+  for (std::size_t f = 0; f < sums.size(); ++f) {
+    const std::string next = LeapfrogNames::next(model_.fields[f]);
+    if (!sums[f].is_constant(0.0)) outputs.push_back({next, graph_.field(next) + sums[f]});
+  }
+  return outputs;
+}
+
 std::vector<KernelSpec::Output> LayerKernels::after_step() const {
   std::vector<KernelSpec::Output> outputs;
   const Profile p = profile();
-  std::vector<Expr> added(model_.fields.size(), graph_.constant(0.0));
+  std::vector<Expr> both;
   for (std::size_t t = 0; t < layer_.terms.size(); ++t) {
     const Memories m = memories_of(t, p);
     for (int i = 0; i < 3; ++i)
       outputs.push_back({LeapfrogNames::next(memory(t, i)), m.after[static_cast<std::size_t>(i)]});
-    Expr& sum = added[term(t).field];
-    sum = sum + (0.5 * factor(t)) * (m.before[0] + m.after[0]);
+    both.push_back(m.before[0] + m.after[0]);
   }
-  for (std::size_t f = 0; f < added.size(); ++f) {
-    const std::string next = LeapfrogNames::next(model_.fields[f]);
-    if (!added[f].is_constant(0.0)) outputs.push_back({next, graph_.field(next) + added[f]});
-  }
+  for (const KernelSpec::Output& output : added(both)) outputs.push_back(output);
   return outputs;
 }
 
 KernelSpec LayerKernels::value() const {
   return fused({"pml_" + name_, after_step(), {}});
+}
+
+KernelSpec LayerKernels::leaving() const {
+  KernelSpec kernel{"pml_leaving_" + name_, after_step(), {}};
+  const Profile p = profile();
+  for (std::size_t t = 0; t < layer_.terms.size(); ++t) {
+    const Memories m = memories_of(t, p);
+    kernel.outputs.push_back({left(t), m.before[0] + m.after[0]});
+  }
+  return fused(kernel);
+}
+
+std::vector<Expr> LayerKernels::both_left() const {
+  std::vector<Expr> both;
+  for (const std::string& array : left_behind()) both.push_back(graph_.field(array));
+  return both;
+}
+
+/// Leapfrog's step is its own inverse but for what is added, which is the same both ways.
+KernelSpec LayerKernels::retreat() const {
+  return fused({"pml_retreat_" + name_, added(both_left()), {}});
 }
 
 std::vector<Seed> LayerKernels::seeds() const {
@@ -130,7 +167,16 @@ bool LayerKernels::has_active_factor(std::size_t t) const {
 }
 
 KernelSpec LayerKernels::adjoint() const {
-  KernelSpec kernel{"pml_reverse_" + name_, {}, {}};
+  return adjoint("pml_reverse_" + name_, nullptr);
+}
+
+KernelSpec LayerKernels::adjoint_of_left() const {
+  const std::vector<Expr> both = both_left();
+  return adjoint("pml_reverse_left_" + name_, &both);
+}
+
+KernelSpec LayerKernels::adjoint(const std::string& name, const std::vector<Expr>* both) const {
+  KernelSpec kernel{name, {}, {}};
   const Profile p = profile();
   const Expr half_add = 0.5 * p.add;
   for (std::size_t t = 0; t < layer_.terms.size(); ++t) {
@@ -148,7 +194,8 @@ KernelSpec LayerKernels::adjoint() const {
     kernel.outputs.push_back({multiplier(t, Root::flux), p.add * (p.slope * flux)});
     kernel.outputs.push_back({multiplier(t, Root::second), p.add * (p.d * (p.d * second - 2.0 * first))});
     if (has_active_factor(t))
-      kernel.outputs.push_back({multiplier(t, Root::factor), (0.5 * lambda) * (m.before[0] + m.after[0])});
+      kernel.outputs.push_back(
+          {multiplier(t, Root::factor), (0.5 * lambda) * (both != nullptr ? (*both)[t] : m.before[0] + m.after[0])});
   }
   return fused(kernel);
 }

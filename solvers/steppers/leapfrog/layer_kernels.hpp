@@ -30,13 +30,22 @@ class LayerKernels {
   /// Names of the memories, in the order in which they lie in a state: three per term.
   std::vector<std::string> memories() const;
 
+  /// Names of the arrays that walking back needs: per term, of a step, the first memory before and after it, added.
+  std::vector<std::string> left_behind() const;
+
   /// The memories after a step, and the fields after it with what these add.
   KernelSpec value() const;
+  /// The same, and what is left behind.
+  KernelSpec leaving() const;
+  /// The fields before a step with what the layer adds, from what it left behind.
+  KernelSpec retreat() const;
   /// The tangent of value(), in the fields' and memories' directions (StageNames::dot).
   KernelSpec tangent() const;
   /// The adjoint of value() but for what F and S are made of: writes the adjoints of the memories before the step, and
   /// what F, S and factors are multiplied by (multiplier()), from those after it.
   KernelSpec adjoint() const;
+  /// The same from what was left behind, without the memories before the step.
+  KernelSpec adjoint_of_left() const;
   /// The square of the speed of waves, written where the fields after a step are: the first of them.
   KernelSpec speed() const;
 
@@ -58,6 +67,7 @@ class LayerKernels {
   };
   const StretchedTerm& term(std::size_t t) const { return layer_.terms[t]; }
   std::string memory(std::size_t term, int i) const;
+  std::string left(std::size_t term) const { return "pml_left(" + name_ + "," + std::to_string(term) + ")"; }
   Profile profile() const;
   std::vector<Expr> staged(const std::vector<Expr>& expressions) const;
   /// Of a term: h^2 f over what damps.
@@ -65,6 +75,11 @@ class LayerKernels {
   Memories memories_of(std::size_t term, const Profile& profile) const;
   std::vector<Seed> seeds() const;
   std::vector<KernelSpec::Output> after_step() const;
+  /// Of the fields, with what the terms add. @param both of each term: the first memory before and after a step, added.
+  std::vector<KernelSpec::Output> added(const std::vector<Expr>& both) const;
+  /// @param both null: from the memories.
+  KernelSpec adjoint(const std::string& name, const std::vector<Expr>* both) const;
+  std::vector<Expr> both_left() const;
 
   const Model& model_;
   const Active& active_;

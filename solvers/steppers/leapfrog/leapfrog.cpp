@@ -109,7 +109,6 @@ bool Leapfrog::hands_on_adjoint(StepTime step) const {
 }
 
 std::string Leapfrog::why_it_cannot_retreat() const {
-  if (!model_.layers.empty()) return "layers of a pml absorb what leaves";
   return parts_->scheme.is_damped() ? "its equations are damped, by dt(...) or by a sponge" : "";
 }
 
@@ -214,6 +213,11 @@ void Leapfrog::set_sources(const SourcePoints& points) {
 }
 
 void Leapfrog::step(Tables& tables, StepTime time, StateBlocks u, double* next) {
+  step_without_layers(tables, time, u, next);
+  parts_->layers.step(tables, u.now, next);
+}
+
+void Leapfrog::step_without_layers(Tables& tables, StepTime time, StateBlocks u, double* next) {
   Parts& p = *parts_;
   begin_step(tables, time, u);
   tables.fill_noise(p.kernels.noise(Direction::forward), time.index);
@@ -221,11 +225,23 @@ void Leapfrog::step(Tables& tables, StepTime time, StateBlocks u, double* next) 
   p.sources.fill(tables, p.series, time.t);
   tables.bind_state(p.next, next);
   p.kernel(time).run_value(tables);
-  p.layers.step(tables, u.now, next);
 }
 
 void Leapfrog::retreat(Tables& tables, StepTime time, StateBlocks u, double* before) {
-  step(tables, time, {u.before, u.now}, before);
+  step_without_layers(tables, time, {u.before, u.now}, before);
+  parts_->layers.retreat(tables);
+}
+
+StateShape Leapfrog::left_behind(const Grid& grid) const {
+  return parts_->layers.left_behind(grid);
+}
+
+void Leapfrog::prepare_left_behind(const Grid& grid) {
+  parts_->layers.prepare_left_behind(grid);
+}
+
+void Leapfrog::leave_behind(double* memory) {
+  parts_->layers.leave_behind(memory);
 }
 
 void Leapfrog::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const*) {

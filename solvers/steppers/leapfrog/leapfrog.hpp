@@ -51,6 +51,9 @@ class Leapfrog final : public Stepper {
   void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
   /// The step with the levels exchanged: without damping, u[k-2] = h^2 A(u[k-1]) + 2 u[k-1] - u[k].
   void retreat(Tables& tables, StepTime time, StateBlocks u, double* before) override;
+  StateShape left_behind(const Grid& grid) const override;
+  void prepare_left_behind(const Grid& grid) override;
+  void leave_behind(double* memory) override;
   /// Fills the ghosts of u as deep as its derivatives read them.
   void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) override;
   void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
@@ -71,6 +74,7 @@ class Leapfrog final : public Stepper {
  private:
   struct Parts;
   void begin_step(Tables& tables, StepTime time, StateBlocks u);
+  void step_without_layers(Tables& tables, StepTime time, StateBlocks u, double* next);
 
   const Model& model_;
   Active active_;

@@ -14,6 +14,8 @@ MatchedLayers::Layer::Layer(const Model& model, const Active& active, const Leap
   if (wanted.tangent) specs.push_back(kernels.tangent());
   if (wanted.adjoint) specs.push_back(kernels.adjoint());
   specs.push_back(kernels.speed());
+  specs_of_left = {kernels.leaving(), kernels.retreat()};
+  if (wanted.adjoint) specs_of_left.push_back(kernels.adjoint_of_left());
   Graph& graph = *model.graph;
   const auto symbol = [&](const std::string& array) { return int{graph.field(array).node().symbol}; };
   for (const std::string& memory : kernels.memories()) {
@@ -25,6 +27,7 @@ MatchedLayers::Layer::Layer(const Model& model, const Active& active, const Leap
     symbols.lambda.push_back(symbol(StageNames::lambda(memory)));
     symbols.lambda_next.push_back(symbol(LeapfrogNames::lambda_next(memory)));
   }
+  for (const std::string& array : kernels.left_behind()) symbols.left.push_back(symbol(array));
   damping = graph.scalar(kernels.damping()).node().symbol;
   shift = graph.scalar(kernels.shift()).node().symbol;
 }
@@ -77,7 +80,8 @@ std::vector<Stepper::Described> MatchedLayers::describe() const {
 
 std::vector<const KernelLibrary*> MatchedLayers::libraries() const {
   std::vector<const KernelLibrary*> all;
-  for (const auto& layer : layers_) all.push_back(&layer->library);
+  for (const auto& layer : layers_)
+    for (const KernelLibrary* library : {&layer->library, &layer->library_of_left}) all.push_back(library);
   for (const Axis& axis : axes_)
     if (axis.roots)
       for (const KernelLibrary* library : axis.roots->libraries()) all.push_back(library);
@@ -111,12 +115,35 @@ void MatchedLayers::place(Layer& layer, std::size_t first_array, const StateShap
   }
   const int layout = tables.add_layout({first.stride_y, first.stride_z});
   const Symbols& s = layer.symbols;
-  for (const std::vector<int>* all : {&s.now, &s.next, &s.direction, &s.next_direction, &s.lambda, &s.lambda_next})
+  for (const std::vector<int>* all :
+       {&s.now, &s.next, &s.direction, &s.next_direction, &s.lambda, &s.lambda_next, &s.left})
     for (const int symbol : *all) model_.graph->set_kind(symbol, {first.element, layout});
-  for (std::size_t m = 0; m < s.now.size(); ++m) {
-    const StateArray& array = shape.arrays[first_array + m];
-    const Index3& lo = layer.box.lo;
-    layer.origins.push_back(array.origin - lo[0] - array.stride_y * lo[1] - array.stride_z * lo[2]);
+  for (std::size_t m = 0; m < s.now.size(); ++m)
+    layer.origins.push_back(origin_in(layer, shape.arrays[first_array + m]));
+}
+
+std::int64_t MatchedLayers::origin_in(const Layer& layer, const StateArray& array) const {
+  const Index3& lo = layer.box.lo;
+  return array.origin - lo[0] - array.stride_y * lo[1] - array.stride_z * lo[2];
+}
+
+StateShape MatchedLayers::left_behind(const Grid& grid) const {
+  StateShape shape;
+  for (const auto& layer : layers_)
+    for (std::size_t t = 0; t < layer->symbols.left.size(); ++t)
+      add_array(shape, model_.graph->element(), box_of(layer->layer, grid), grid);
+  return shape;
+}
+
+void MatchedLayers::prepare_left_behind(const Grid& grid) {
+  const StateShape shape = left_behind(grid);
+  std::size_t array = 0;
+  for (const auto& layer : layers_) {
+    layer->origins_of_left.clear();
+    for (std::size_t t = 0; t < layer->symbols.left.size(); ++t)
+      layer->origins_of_left.push_back(origin_in(*layer, shape.arrays[array++]));
+    layer->library_of_left = KernelLibrary(layer->specs_of_left, boxes_of(grid.dimensions()), grid.communicator(),
+                                           grid.machine(), longest_compiled);
   }
 }
 
@@ -207,25 +234,34 @@ void MatchedLayers::clear_memories(const Grid& grid, double* state) const {
     }
 }
 
-void MatchedLayers::bind(Tables& tables, const Layer& layer, const std::vector<int>& symbols, double* block) const {
+void MatchedLayers::bind(Tables& tables, const std::vector<std::int64_t>& origins, const std::vector<int>& symbols,
+                         double* block) const {
   const Element element = model_.graph->element();
   for (std::size_t m = 0; m < symbols.size(); ++m)
-    tables.bind_other(symbols[m], at_element(block, layer.origins[m], element));
+    tables.bind_other(symbols[m], at_element(block, origins[m], element));
 }
 
 void MatchedLayers::step(Tables& tables, double* u, double* next) const {
   for (const auto& layer : layers_) {
-    bind(tables, *layer, layer->symbols.now, u);
-    bind(tables, *layer, layer->symbols.next, next);
-    tables.launch(layer->value, layer->box);
+    bind(tables, layer->origins, layer->symbols.now, u);
+    bind(tables, layer->origins, layer->symbols.next, next);
+    if (left_ != nullptr) bind(tables, layer->origins_of_left, layer->symbols.left, left_);
+    tables.launch(left_ != nullptr ? layer->library_of_left[0] : layer->value, layer->box);
+  }
+}
+
+void MatchedLayers::retreat(Tables& tables) const {
+  for (const auto& layer : layers_) {
+    bind(tables, layer->origins_of_left, layer->symbols.left, left_);
+    tables.launch(layer->library_of_left[1], layer->box);
   }
 }
 
 void MatchedLayers::tangent(Tables& tables, double* u, double* du, double* dnext) const {
   for (const auto& layer : layers_) {
-    bind(tables, *layer, layer->symbols.now, u);
-    bind(tables, *layer, layer->symbols.direction, du);
-    bind(tables, *layer, layer->symbols.next_direction, dnext);
+    bind(tables, layer->origins, layer->symbols.now, u);
+    bind(tables, layer->origins, layer->symbols.direction, du);
+    bind(tables, layer->origins, layer->symbols.next_direction, dnext);
     tables.launch(layer->tangent, layer->box);
   }
 }
@@ -236,10 +272,14 @@ void MatchedLayers::reverse(Tables& tables, double* u, double* lambda, double* l
   for (const Axis& axis : axes_) {
     for (const std::size_t i : axis.layers) {
       const Layer& layer = *layers_[i];
-      bind(tables, layer, layer.symbols.now, u);
-      bind(tables, layer, layer.symbols.lambda, lambda);
-      bind(tables, layer, layer.symbols.lambda_next, lambda_next);
-      tables.launch(layer.adjoint, layer.box);
+      if (left_ != nullptr) {
+        bind(tables, layer.origins_of_left, layer.symbols.left, left_);
+      } else {
+        bind(tables, layer.origins, layer.symbols.now, u);
+      }
+      bind(tables, layer.origins, layer.symbols.lambda, lambda);
+      bind(tables, layer.origins, layer.symbols.lambda_next, lambda_next);
+      tables.launch(left_ != nullptr ? layer.library_of_left[2] : layer.adjoint, layer.box);
     }
     axis.roots->run_gather(0, tables, places);
     for (const std::size_t i : axis.layers)

@@ -34,9 +34,16 @@ class MatchedLayers {
   /// Nothing has been there before.
   void clear_memories(const Grid& grid, double* state) const;
 
+  // See Stepper.
+  StateShape left_behind(const Grid& grid) const;
+  void prepare_left_behind(const Grid& grid);
+  void leave_behind(double* memory) { left_ = memory; }
+
   /// After the fields of `next` are there without the layers, and the ghosts of those of u.
   void step(Tables& tables, double* u, double* next) const;
   void tangent(Tables& tables, double* u, double* du, double* dnext) const;
+  /// After the fields before a step are there as if there were no layers.
+  void retreat(Tables& tables) const;
   /// After the adjoints of the fields in `lambda_next` are there without the layers. @param places of the evaluation's
   /// time in the active series.
   void reverse(Tables& tables, double* u, double* lambda, double* lambda_next,
@@ -52,6 +59,7 @@ class MatchedLayers {
   /// Symbols of the memories.
   struct Symbols {
     std::vector<int> now, next, direction, next_direction, lambda, lambda_next;
+    std::vector<int> left;  ///< of what is left behind
   };
   struct Layer {
     Layer(const Model& model, const Active& active, const LeapfrogKernels& scheme, std::size_t layer,
@@ -61,10 +69,12 @@ class MatchedLayers {
     std::vector<KernelSpec> specs;  ///< of values, then of what is wanted of tangents and adjoints, then of speeds
     Symbols symbols;
     int damping = 0, shift = 0;
-    KernelLibrary library = {};
+    std::vector<KernelSpec> specs_of_left;  ///< what writes it, walks back by it, and the adjoint where one is wanted
+    KernelLibrary library = {}, library_of_left = {};
     Kernel value = {}, tangent = {}, adjoint = {}, speed = {};
     Box box = {};                            ///< of this rank's cells, local
     std::vector<std::int64_t> origins = {};  ///< of the memories in a block, as if they reached local cell (0,0,0)
+    std::vector<std::int64_t> origins_of_left = {};  ///< the same in what is left behind
   };
   /// The layers along an axis, whose roots are gathered together.
   struct Axis {
@@ -75,12 +85,15 @@ class MatchedLayers {
   std::vector<Box> around(const Axis& axis, const Grid& grid) const;
   static Box box_of(const MatchedLayer& layer, const Grid& grid);
   void place(Layer& layer, std::size_t first_array, const StateShape& shape, Tables& tables);
-  void bind(Tables& tables, const Layer& layer, const std::vector<int>& symbols, double* block) const;
+  std::int64_t origin_in(const Layer& layer, const StateArray& array) const;
+  void bind(Tables& tables, const std::vector<std::int64_t>& origins, const std::vector<int>& symbols,
+            double* block) const;
 
   const Model& model_;
   Derivatives wanted_;
   std::vector<std::unique_ptr<Layer>> layers_;
   std::vector<Axis> axes_;
+  double* left_ = nullptr;  // of the step at work
 };
 
 }  // namespace hindsight
