@@ -64,7 +64,10 @@ std::string written(const std::string& name, const std::string& text) {
 }
 
 /// A survey: layers that absorb, a source of an unknown signal below a free surface, sensors between cells and steps.
-std::string survey(const std::string& unknowns = "{c: {}, q: {}}") {
+const std::string sponge = "{sponge: 8, strength: 60, sides: [x.lower, x.upper, y.upper]}",
+                  layers = "{pml: 8, sides: [x.lower, x.upper, y.upper]}";
+
+std::string survey(const std::string& absorb = sponge, const std::string& unknowns = "{c: {}, q: {}}") {
   std::string rows = "time,x,y,value\n";
   for (int i = 1; i <= 12; ++i) rows += fmt::format("{},{},0.06,{}\n", 0.05 * i, 0.4 + 0.12 * i, 0.01 * i);
   return fmt::format(
@@ -73,15 +76,15 @@ std::string survey(const std::string& unknowns = "{c: {}, q: {}}") {
       "parameters: {{c: {{field: \"1.5 + 0.5*y + 0.2*(y > 0.7)\"}}, q: {{series: {{times: [0, 0.1, 0.2, 0.3], values: "
       "[0, 1, -1, 0]}}}}}}\n"
       "state: {{u: {{initial: 0, rate: 0}}}}\nequations: {{dtt(u): \"c^2*lap(u)\"}}\n"
-      "absorb: {{sponge: 8, strength: 60, sides: [x.lower, x.upper, y.upper]}}\n"
+      "absorb: {}\n"
       "sources: [{{to: u, signal: q, at: {{x: 0.9, y: 0.05}}, weights: sinc}}]\n"
       "time: {{method: leapfrog, step: 0.006, to: 0.6}}\n"
       "objective: [{{misfit: {{of: u, data: {}, noise: 0.1, weights: sinc}}}}]\nunknowns: {}\n",
-      written("survey.csv", rows), unknowns);
+      absorb, written("survey.csv", rows), unknowns);
 }
 
 std::vector<std::string> cases() {
-  return {wave, line, reaction, survey()};
+  return {wave, line, reaction, survey(), survey(layers)};
 }
 
 /// As `hindsight check` looks at it: bounds follow from the epsilon of singles and from what runs round off.
@@ -227,6 +230,21 @@ TEST(Float32, TakesLossyCodecs) {
       EXPECT_LT(1.5 * static_cast<double>(t.bytes_written),
                 static_cast<double>(t.writes * lossy.simulation().shape().bytes()));
     }
+  }
+}
+
+/// As far as rounding lets it; through layers too.
+TEST(Float32, WalksBack) {
+  for (const std::string& text : {line, survey(layers)}) {
+    Session exact(test::text_case(single + text), test::world(), Sensitivities::adjoint);
+    Session walked(test::text_case(single + text + "checkpoints: {schedule: walk-back, accept: 1e-4, host: 5 slots}\n"),
+                   test::world(), Sensitivities::adjoint);
+    SCOPED_TRACE(exact.source().name);
+    const Evaluation expected = exact.gradient({}), mine = walked.gradient({});
+    EXPECT_EQ(walked.plan().kind->name, "walk-back");
+    EXPECT_EQ(mine.objective, expected.objective);
+    EXPECT_LT(walked.relative_difference(mine.gradient, expected.gradient), 1e-4);
+    EXPECT_GT(walked.drift().value_or(0.0), 0.0);
   }
 }
 

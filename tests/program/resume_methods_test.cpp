@@ -1,5 +1,7 @@
 // A run of every method that is killed goes on with the same bits: steps of a fixed length, and as errors decide.
 // label: long
+#include <fmt/format.h>
+
 #include "solvers/steppers/methods.hpp"
 #include "tests/program/resumed_run.hpp"
 #include "tests/support.hpp"
@@ -51,33 +53,40 @@ TEST_P(EveryMethod, GoesOnAfterAKill) {
   }
 }
 
-/// On its way back from the last state, which is then where it goes on from.
+/// On its way back from the last state, which is then where it goes on from; with what layers left on the way.
 TEST_F(Resume, WalksOnBackAfterAKill) {
-  write_text("case.yaml", R"yaml(
+  for (const auto& [to, layers] : {std::pair(30, ""), std::pair(9, "absorb: {pml: 8, sides: [x.lower]}\n")}) {
+    SCOPED_TRACE(layers);
+    write_text("case.yaml", fmt::format(R"yaml(
 case: walk
 grid:
-  x: {cells: 160, to: 1.6, boundary: {value: 0}}
-  y: {cells: 120, to: 1.2, boundary: periodic}
+  x: {{cells: 160, to: 1.6, boundary: {{value: 0}}}}
+  y: {{cells: 120, to: 1.2, boundary: periodic}}
   order: 8
-parameters: {c: {field: "1 + 0.3*sin(3*x)"}}
-state: {u: {initial: "exp(-40*((x - 0.7)^2 + (y - 0.5)^2))"}}
-equations: {dtt(u): "c^2*lap(u)"}
-time: {method: leapfrog, step: 0.003, to: 30}
-objective: [{final: "u^2"}, {integral: "u^4"}]
-unknowns: {c: {}, rate(u): {}}
-checkpoints: {schedule: walk-back, accept: 1e-9, host: 5 slots}
-)yaml");
-  ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
-  const nlohmann::json walked = json("whole/result.json")["walked_back"];
-  EXPECT_EQ(walked["steps"], 9999);
-  EXPECT_EQ(walked["accepted"], 1e-9);
-  EXPECT_GT(walked["drift"], 0.0);
-  EXPECT_NE(output().find("walked back 9999 steps; drift "), std::string::npos) << output();
-  ASSERT_TRUE(run_and_kill("gradient case.yaml --epoch 0.02s --out killed", "killed", 2)) << output();
-  for (int i = 0; i < 3; ++i) run_and_kill("resume killed", "killed", 2);
-  EXPECT_EQ(run("resume killed"), 0) << output();
-  EXPECT_EQ(answer("killed"), answer("whole"));
-  EXPECT_EQ(json("killed/result.json")["walked_back"], walked);
+parameters: {{c: {{field: "1 + 0.3*sin(3*x)"}}}}
+state: {{u: {{initial: "exp(-40*((x - 0.7)^2 + (y - 0.5)^2))"}}}}
+equations: {{dtt(u): "c^2*lap(u)"}}
+time: {{method: leapfrog, step: 0.003, to: {}}}
+objective: [{{final: "u^2"}}, {{integral: "u^4"}}]
+unknowns: {{c: {{}}, rate(u): {{}}}}
+checkpoints: {{schedule: walk-back, accept: 1e-9, host: 5 slots}}
+{})yaml",
+                                        to, layers));
+    std::filesystem::remove_all("whole");
+    std::filesystem::remove_all("killed");
+    ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
+    const nlohmann::json walked = json("whole/result.json")["walked_back"];
+    const int steps = 1000 * to / 3 - 1;
+    EXPECT_EQ(walked["steps"], steps);
+    EXPECT_EQ(walked["accepted"], 1e-9);
+    EXPECT_GT(walked["drift"], 0.0);
+    EXPECT_NE(output().find(fmt::format("walked back {} steps; drift ", steps)), std::string::npos) << output();
+    ASSERT_TRUE(run_and_kill("gradient case.yaml --epoch 0.02s --out killed", "killed", 2)) << output();
+    for (int i = 0; i < 3; ++i) run_and_kill("resume killed", "killed", 2);
+    EXPECT_EQ(run("resume killed"), 0) << output();
+    EXPECT_EQ(answer("killed"), answer("whole"));
+    EXPECT_EQ(json("killed/result.json")["walked_back"], walked);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, EveryMethod, ::testing::ValuesIn(first_order_methods()));
