@@ -85,7 +85,7 @@ std::string tangent_text(const DirectionCheck& c) {
     return fmt::format(
         "tangent model against adjoint cannot be told here: round-off is {:.1e} of the derivative, {:.0e} "
         "is asked for",
-        of.allowed, GradientCheck::largest_round_off);
+        of.allowed, of.tells);
   const std::string seen = fmt::format("{:.1e} apart, round-off allows {:.1e}", of.seen, of.allowed);
   if (of.away != 0.0) return place_text(of) + "the adjoint and the tangent model are " + seen;
   const DerivativeEstimate differences = best_derivative(c.samples);
@@ -102,9 +102,9 @@ std::string differences_text(const DirectionCheck& c) {
   const Comparison& of = c.with_differences;
   if (of.verdict == Verdict::hidden)
     return "differences of runs against adjoint cannot be told here: " +
-           (std::isfinite(of.allowed) ? fmt::format("they are known to {:.1e} of the derivative, {:.0e} is asked for",
-                                                    of.allowed, GradientCheck::largest_error)
-                                      : "too few runs near the values succeed");
+           (std::isfinite(of.allowed)
+                ? fmt::format("they are known to {:.1e} of the derivative, {:.0e} is asked for", of.allowed, of.tells)
+                : "too few runs near the values succeed");
   if (of.verdict == Verdict::kink)
     return fmt::format(
         "the objective has a kink here: differences of runs tend to {:.9g} ahead and {:.9g} behind, the "

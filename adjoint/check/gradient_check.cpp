@@ -51,9 +51,10 @@ auto if_it_runs(const Work& work) -> std::optional<decltype(work())> {
 /// @param allowed absolute, like the difference. @param tells the largest relative bound that tells something.
 Comparison compare(double a, double b, double allowed, double tells) {
   const double scale = std::max(std::fabs(a), std::fabs(b)), seen = std::fabs(a - b);
-  if (!std::isfinite(seen)) return {seen, std::numeric_limits<double>::infinity(), Verdict::hidden};
+  if (!std::isfinite(seen)) return {seen, std::numeric_limits<double>::infinity(), Verdict::hidden, tells};
   if (scale == 0.0) return {0.0, 0.0, Verdict::right};
   Comparison c{seen / scale, allowed / scale, Verdict::right};
+  c.tells = tells;
   if (allowed > tells * scale) c.verdict = Verdict::hidden;
   if (seen > allowed) c.verdict = Verdict::wrong;
   return c;
@@ -177,10 +178,11 @@ void GradientCheck::compare_with_differences(const Place& place, const UnknownVa
   const LineFunction function = [&](double e) {
     return if_it_runs([&] { return program_.objective(moved(place.at, e, direction)); });
   };
-  check.samples = sample_line(function, samples, wanted_bound * size, largest_error * size);
+  check.samples = sample_line(function, samples, wanted_bound * size, largest_error(program_.epsilon) * size);
   check.remainders = remainder_order(check.samples, check.slope);
   const auto compared = [&](const DerivativeEstimate& estimate) {
-    return compare(check.slope, estimate.value, estimate.bound + check.with_tangent.allowed * size, largest_error);
+    return compare(check.slope, estimate.value, estimate.bound + check.with_tangent.allowed * size,
+                   largest_error(program_.epsilon));
   };
   check.with_differences = compared(best_derivative(check.samples));
   if (size == 0.0 && check.with_differences.verdict != Verdict::wrong)

@@ -2,6 +2,8 @@
 // allows is taken from the program under test itself.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -43,7 +45,8 @@ struct Comparison {
   double seen = 0.0;     ///< their difference
   double allowed = 0.0;  ///< what round-off, and the error of differences, can make of it at most
   Verdict verdict = Verdict::hidden;
-  double away = 0.0;  ///< it was made this far from the point, as a fraction of the unknowns' sizes
+  double tells = 0.0;  ///< the largest of what is allowed that tells something
+  double away = 0.0;   ///< it was made this far from the point, as a fraction of the unknowns' sizes
 };
 
 struct DirectionCheck {
@@ -75,9 +78,12 @@ struct DirectionCheck {
 /// What is evaluated follows from earlier results alone, so a run can be repeated from a log of them.
 class GradientCheck {
  public:
-  /// Bounds above these, relative to the derivative, tell nothing: of round-off, of differences. Where solvers leave
-  /// more than rounding, or states are singles, twice what each step may leave tells something too.
-  static constexpr double largest_round_off = 1e-6, largest_error = 1e-3;
+  /// Bounds above this, relative to the derivative, tell nothing of round-off. Where solvers leave more than rounding,
+  /// or states are singles, twice what each step may leave tells something too.
+  static constexpr double largest_round_off = 1e-6;
+  /// The same of differences, which lose a third of the digits at least (they are best at steps of the cube root of
+  /// epsilon): 1e-3, of singles 0.05.
+  static double largest_error(double epsilon) { return std::max(1e-3, 10.0 * std::cbrt(epsilon)); }
 
   /// @param gradient there. @param around a direction that changes all unknowns by about their own sizes: where points
   /// nearby lie.

@@ -32,8 +32,10 @@ std::map<NodeId, unsigned> Dependence::of(const Graph& graph, const std::vector<
   for (const NodeId id : nodes) {
     const Node& node = graph[id];
     unsigned own = node.op == Op::field ? arrays : node.op == Op::coordinate ? 1U << node.axis : 0U;
-    for (int i = 0; i < arity(node.op); ++i)
-      if (const auto known = all.find(node.args[static_cast<std::size_t>(i)]); known != all.end()) own |= known->second;
+    for (int i = 0; i < arity(node.op); ++i) {
+      const auto known = all.find(node.args[static_cast<std::size_t>(i)]);
+      own |= known != all.end() ? known->second : arrays;
+    }
     all.emplace(id, own);
   }
   return all;

@@ -82,21 +82,25 @@ KERNEL(name, 128) { \
 FIND_BAD(find_bad, double)
 FIND_BAD(find_bad_single, float)
 
-struct find_largest_arguments { integer count[3]; struct block cells; double* found; integer threads; };
+struct largest_arguments { integer count[3]; struct block cells; double* found; integer threads; };
 
 // Each thread of its own cells.
-KERNEL(find_largest, 128) {
-  EACH_THREAD(128) {
-    const integer n = BLOCK * 128 + thread, x = L.count[0], y = L.count[1];
-    double most = 0.0;
-    for (integer at = n; at < x * y * L.count[2]; at += L.threads) {
-      const integer i = at % x, j = at / x % y, k = at / x / y;
-      const double value = AT(double, L.cells);
-      most = value - value != 0.0 ? 1.7976931348623157e308 : value > most ? value : most;
-    }
-    L.found[n] = most;
-  }
+#define FIND_LARGEST(name, type) \
+struct name##_arguments { struct largest_arguments largest; }; \
+KERNEL(name, 128) { \
+  EACH_THREAD(128) { \
+    const integer n = BLOCK * 128 + thread, x = L.largest.count[0], y = L.largest.count[1]; \
+    double most = 0.0; \
+    for (integer at = n; at < x * y * L.largest.count[2]; at += L.largest.threads) { \
+      const integer i = at % x, j = at / x % y, k = at / x / y; \
+      const double value = AT(type, L.largest.cells); \
+      most = value - value != 0.0 ? 1.7976931348623157e308 : value > most ? value : most; \
+    } \
+    L.largest.found[n] = most; \
+  } \
 }
+FIND_LARGEST(find_largest, double)
+FIND_LARGEST(find_largest_single, float)
 
 struct points { integer count; const integer* places; double* values; void* field; };
 #define FIELD(type) ((type*)L.points.field)[L.points.places[n]]
@@ -139,8 +143,8 @@ enum Kernels : std::size_t {
   finding_bad = 8,
   gathering = 10,
   adding = 12,
-  transposing_wall = 14,
-  finding_largest = 15
+  finding_largest = 14,
+  transposing_wall = 16  // of doubles alone
 };
 
 const std::vector<device::KernelName> names = {{"copy_doubles", threads},
@@ -157,8 +161,9 @@ const std::vector<device::KernelName> names = {{"copy_doubles", threads},
                                                {"gather_singles", threads},
                                                {"add", 1},
                                                {"add_to_singles", 1},
-                                               {"transpose_wall", threads},
-                                               {"find_largest", threads}};
+                                               {"find_largest", threads},
+                                               {"find_largest_single", threads},
+                                               {"transpose_wall", threads}};
 
 std::size_t of(std::size_t kernel, Element element) {
   return element == Element::float64 ? kernel : kernel + 1;
@@ -232,7 +237,8 @@ class DeviceOperations final : public CellOperations {
     reserve_largest();
     double* const each = passing_.data();
     double* const few = each + most_blocks * threads;
-    run(finding_largest, LargestArguments{count, Block(cells), each, blocks * threads}, blocks * threads);
+    const LargestArguments all{count, Block(cells), each, blocks * threads};
+    run(of(finding_largest, cells.element), all, blocks * threads);
     const Index3 found{blocks * threads, 1, 1};
     run(finding_largest, LargestArguments{found, Block(CellOperations::packed(found, each)), few, threads}, threads);
     const double most = std::ranges::max(machine_.values(few, threads));

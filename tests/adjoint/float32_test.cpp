@@ -69,12 +69,12 @@ const std::string sponge = "{sponge: 8, strength: 60, sides: [x.lower, x.upper, 
 
 std::string survey(const std::string& absorb = sponge, const std::string& unknowns = "{c: {}, q: {}}") {
   std::string rows = "time,x,y,value\n";
-  for (int i = 1; i <= 12; ++i) rows += fmt::format("{},{},0.06,{}\n", 0.05 * i, 0.4 + 0.12 * i, 0.01 * i);
+  for (int i = 1; i <= 12; ++i) rows += fmt::format("{:.6g},{},0.06,{}\n", 0.05 * i, 0.4 + 0.12 * i, 0.01 * i);
   return fmt::format(
       "case: survey\ngrid:\n  x: {{cells: 60, to: 2.4, boundary: {{slope: 0}}}}\n"
       "  y: {{cells: 33, to: 1.32, boundary: {{lower: {{value: 0}}, upper: {{slope: 0}}}}}}\n  order: 8\n"
-      "parameters: {{c: {{field: \"1.5 + 0.5*y + 0.2*(y > 0.7)\"}}, q: {{series: {{times: [0, 0.1, 0.2, 0.3], values: "
-      "[0, 1, -1, 0]}}}}}}\n"
+      "parameters: {{c: {{field: \"1.5 + 0.5*y + 0.2*(y > 0.7)\"}}, q: {{series: {{times: [0, 0.1, 0.2, 0.3, 0.6], "
+      "values: [0, 1, -1, 0, 0]}}}}}}\n"
       "state: {{u: {{initial: 0, rate: 0}}}}\nequations: {{dtt(u): \"c^2*lap(u)\"}}\n"
       "absorb: {}\n"
       "sources: [{{to: u, signal: q, at: {{x: 0.9, y: 0.05}}, weights: sinc}}]\n"
@@ -82,6 +82,8 @@ std::string survey(const std::string& absorb = sponge, const std::string& unknow
       "objective: [{{misfit: {{of: u, data: {}, noise: 0.1, weights: sinc}}}}]\nunknowns: {}\n",
       absorb, written("survey.csv", rows), unknowns);
 }
+
+const std::string with_a_fast_disk = "forward=1,reverse=3,disk.write=0.1,disk.read=0.1";
 
 std::vector<std::string> cases() {
   return {wave, line, reaction, survey(), survey(layers)};
@@ -103,8 +105,9 @@ TEST(Float32, HasGradientsThatAreRight) {
                    c.with_differences.seen, c.with_differences.allowed, c.remainders.order, c.remainders.halvings);
       EXPECT_EQ(c.verdict(), Verdict::right) << row.label;
       EXPECT_LT(c.with_tangent.seen, few) << row.label;
+      // Of remainders that are far above rounding, which is less far than with doubles.
       if (c.remainders.halvings > 0) {
-        EXPECT_GT(c.remainders.order, 1.85) << row.label;
+        EXPECT_GT(c.remainders.order, 1.6) << row.label;
       }
     }
   }
@@ -119,29 +122,33 @@ TEST(Float32, ChecksFindWrongGradients) {
 }
 
 TEST(Float32, TakesHalfTheBytes) {
-  for (const std::string& text : cases()) {
-    Session singles(test::text_case(single + text), test::world(), Sensitivities::adjoint);
-    Session doubles(test::text_case(text), test::world(), Sensitivities::adjoint);
+  std::string plane = wave;
+  plane.replace(plane.find("cells: 37"), 9, "cells: 370");
+  plane.replace(plane.find("cells: 28"), 9, "cells: 280");
+  for (const std::string& text : {plane, line, survey(layers)}) {
+    Session singles(test::text_case(single + text), test::self(), Sensitivities::adjoint);
+    Session doubles(test::text_case(text), test::self(), Sensitivities::adjoint);
     SCOPED_TRACE(singles.source().name);
     const Simulation &few = singles.simulation(), &many = doubles.simulation();
     const auto filled_up = 8 * std::ssize(few.shape().arrays);
     EXPECT_LE(2 * few.shape().bytes(), many.shape().bytes() + filled_up);
-    // With ghosts, whose rows are as long as a line of a cache in both.
-    EXPECT_LT(few.state_bytes(), 0.6 * static_cast<double>(many.state_bytes()));
-    EXPECT_LT(few.record_bytes(), 0.6 * static_cast<double>(many.record_bytes()));
-    EXPECT_LT(singles.plan_inputs().state_bytes, 0.6 * static_cast<double>(doubles.plan_inputs().state_bytes));
+    // With ghosts, in rows of whole lines of a cache.
+    const double part = text == plane ? 0.53 : 0.65;
+    EXPECT_LT(few.state_bytes(), part * static_cast<double>(many.state_bytes()));
+    EXPECT_LT(few.record_bytes(), part * static_cast<double>(many.record_bytes()));
+    EXPECT_LT(singles.plan_inputs().state_bytes, part * static_cast<double>(doubles.plan_inputs().state_bytes));
   }
 }
 
-/// Rounding of each step, relative to the largest derivative of the unknown: a random walk of 2 steps, times what
-/// differences of neighbours magnify it by.
+/// Relative to the largest derivative of the unknown. What a leapfrog step rounds is a kick, which goes on in all steps
+/// that follow: a random walk of those grows as steps^1.5.
 TEST(Float32, HasGradientsNearThoseOfDoubles) {
   for (const std::string& text : cases()) {
     Session singles(test::text_case(single + text), test::world(), Sensitivities::adjoint);
     Session doubles(test::text_case(text), test::world(), Sensitivities::adjoint);
     const Evaluation a = singles.gradient({}), b = doubles.gradient({});
     const double steps = static_cast<double>(singles.simulation().time().steps());
-    const double allowed = 100.0 * std::sqrt(2.0 * steps) * epsilon_of(Element::float32);
+    const double allowed = 4.0 * std::pow(steps, 1.5) * epsilon_of(Element::float32);
     EXPECT_NEAR(a.objective, b.objective, allowed * std::fabs(b.objective));
     EXPECT_NE(a.objective, b.objective);
     for (std::size_t i = 0; i < a.gradient.size(); ++i) {
@@ -173,6 +180,7 @@ TEST(Float32, HasTheSameBitsOnEveryScheduleAndCodec) {
       SCOPED_TRACE(schedule + ", " + tiers);
       SessionOptions options;
       options.disk.scratch = testing::TempDir() + "float32";
+      options.costs = with_a_fast_disk;
       Session session(test::text_case(single + text + "checkpoints: {schedule: " + schedule + ", " + tiers + "}\n"),
                       test::world(), Sensitivities::adjoint, options);
       test::expect_same_bits(session, session.gradient({}), expected);
@@ -211,6 +219,7 @@ TEST(Float32, TakesLossyCodecs) {
     SCOPED_TRACE(codec);
     SessionOptions options;
     options.disk.scratch = testing::TempDir() + "float32";
+    options.costs = with_a_fast_disk;
     const std::string tiers =
         fmt::format("checkpoints: {{schedule: hrevolve, host: 3 slots, disk: {{size: 60 slots, codec: {}}}}}\n", codec);
     Session lossy(test::text_case(single + survey() + tiers), test::world(), Sensitivities::adjoint, options);
@@ -258,7 +267,7 @@ TEST(Float32, NamesWhatOverflows) {
       "equations: {dt(p): \"0\", dt(u): \"100*u\"}\ntime: {method: euler, step: 0.1, to: 2}\n"
       "objective: [{final: \"p\"}]\n";
   EXPECT_EQ(test::failure_of(growth), "");
-  expect_in(test::failure_of(single + growth), {"field 'u' is not finite after step 8 (t = 0.8)", "float32", "3.4e38"});
+  expect_in(test::failure_of(single + growth), {"field 'u' is not finite after step 7 (t = 0.7)", "float32", "3.4e38"});
   std::string start = growth;
   start.replace(start.find("1e30"), 4, "1e39");
   expect_in(test::failure_of(single + start), {"initial state is not finite: field 'u'", "float32"});

@@ -47,7 +47,7 @@ const std::string open = R"yaml(
 case: open
 grid:
   x: {cells: 21, to: 2.1, boundary: {value: 0}}
-  y: {cells: 17, to: 1.7, boundary: {lower: {value: "0.3*q"}, upper: {slope: 0}}}
+  y: {cells: 30, to: 3, boundary: {lower: {value: "0.3*q"}, upper: {slope: 0}}}
   order: 4
 parameters: {a: 0.4, c: {field: "1 + 0.3*sin(2*x)*y"}, k: {field: "0.8 + 0.1*x"}, q: {series: {times: [0, 0.3, 1], values: [0, 1, -0.5]}}}
 state: {u: {initial: "exp(-8*((x - 0.8)^2 + (y - 0.5)^2))", rate: "0.3*x"}, v: {initial: "a*x*y"}}
