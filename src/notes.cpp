@@ -53,6 +53,9 @@ std::string uneven_text(const Case& c, const Simulation& simulation) {
   const std::string lengths = shortest.step >= (1 - 1e-9) * longest.step
                                   ? fmt::format("{:.6g}", shortest.step)
                                   : fmt::format("between {:.6g} and {:.6g}", shortest.step, longest.step);
+  if (spec.model.is_second_order)
+    return fmt::format("steps are {} long where time.step asks for {:.6g}, because the last one lands on the end",
+                       lengths, spec.step);
   return fmt::format(
       "steps are {} long where time.step asks for {:.6g}, because they land on the times of observations "
       "and outputs{} and on the end; the shortest lead from {} to {}",

@@ -11,6 +11,7 @@
 
 #include "io/case/observations.hpp"
 #include "src/experiments.hpp"
+#include "src/report.hpp"
 #include "src/same_start.hpp"
 #include "src/verbs.hpp"
 
@@ -65,10 +66,10 @@ void require_tables(const Case& c, bool overwrite) {
   if (uses.empty()) throw InputError({c.file, 0, 0}, "there is nothing to observe: the objective has no misfit");
 }
 
-/// @returns the number of values.
-std::size_t write_tables(const Options& options, const ProblemText& problem, const Objective& objective,
-                         const std::string& shot) {
-  std::size_t count = 0;
+/// @returns what was written, per misfit: data, values and, if there is one, the shot.
+Json write_tables(const Options& options, const ProblemText& problem, const Objective& objective,
+                  const std::string& shot) {
+  Json written = Json::array();
   Noise noise(options.seed, shot);
   auto term = objective.terms().end() - std::ranges::count_if(problem.objective, &TermText::is_misfit);
   for (const TermText& misfit : problem.objective) {
@@ -78,28 +79,40 @@ std::size_t write_tables(const Options& options, const ProblemText& problem, con
     for (double& value : values)
       if (options.noise > 0.0) value += options.noise * noise.next();
     write_observations(misfit, values);
-    count += values.size();
+    Json table = {{"data", misfit.data}, {"values", values.size()}};
+    if (!shot.empty()) table["shot"] = shot;
+    written.push_back(std::move(table));
   }
-  return count;
+  return written;
+}
+
+std::string text_of(const Json& written, const std::string& shot) {
+  std::size_t count = 0;
+  for (const Json& table : written) count += table["values"].get<std::size_t>();
+  return fmt::format("{}{} values\n", shot.empty() ? "" : "shot " + shot + ": ", count);
 }
 
 }  // namespace
 
 ExitCode observe_verb(const Options& options, const Communicator& comm) {
+  if (!options.out.empty())
+    throw InputError("--out: observe has no folder of its own, it writes the tables that misfits read");
+  if (!std::isfinite(options.noise)) throw InputError("--noise: it is a number");
   const Case c = read_same_case(options, comm, true);
   require_tables(c, options.overwrite);
   Experiments experiments(c, comm, {});
   const std::vector<const ProblemText*> problems = problems_of(c);
+  Json all = Json::array();
   for (std::size_t i = 0; i < problems.size(); ++i) {
     experiments.use(i);
     experiments.simulation().run({});
-    std::size_t count = 0;
-    comm.on_root([&] {
-      count = write_tables(options, *problems[i], experiments.simulation().objective(),
-                           c.shots.empty() ? "" : c.shots[i].name);
-    });
-    say(options, comm, fmt::format("{}{} values\n", c.shots.empty() ? "" : "shot " + c.shots[i].name + ": ", count));
+    const std::string shot = c.shots.empty() ? "" : c.shots[i].name;
+    Json written = Json::array();
+    comm.on_root([&] { written = write_tables(options, *problems[i], experiments.simulation().objective(), shot); });
+    say(options, comm, text_of(written, shot));
+    for (const Json& table : written) all.push_back(table);
   }
+  write_json(options, comm, {{"case", c.name}, {"verb", "observe"}, {"noise", options.noise}, {"tables", all}});
   return ExitCode::done;
 }
 

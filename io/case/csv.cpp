@@ -108,26 +108,10 @@ herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
   return 0;
 }
 
-/// HDF5's own printing of errors is turned off meanwhile: they are thrown.
-class QuietHdf5 {
- public:
-  QuietHdf5() {
-    H5Eget_auto2(H5E_DEFAULT, &print_, &with_);
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  }
-  ~QuietHdf5() { H5Eset_auto2(H5E_DEFAULT, print_, with_); }
-  QuietHdf5(const QuietHdf5&) = delete;
-  QuietHdf5& operator=(const QuietHdf5&) = delete;
-
- private:
-  H5E_auto2_t print_ = nullptr;
-  void* with_ = nullptr;
-};
-
 /// A failure of HDF5 is one of the file that was named.
 template <class Work>
 void reading(const std::string& path, const Work& work) {
-  const QuietHdf5 quiet;
+  print_no_hdf5_errors();
   try {
     const Hdf5File file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "open", path);
     work(file);

@@ -95,7 +95,7 @@ std::vector<double> read_trace_values(const std::string& file, const std::string
     throw InputError("'" + file + "', dataset '" + dataset + "': " + why);
   };
   std::vector<double> values(times * places);
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // errors are thrown, not printed
+  print_no_hdf5_errors();
   try {
     const Hdf5File opened(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "open", file);
     const Hdf5Dataset data = open_dataset(opened, dataset, file);

@@ -107,7 +107,7 @@ CheckpointFile::~CheckpointFile() {
 
 /// Whether there is a file with as many slots, and pages of the same size.
 bool CheckpointFile::find_file() {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  print_no_hdf5_errors();
   const std::string& path = settings_.path;
   const hid_t opened = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   if (opened < 0) return false;
@@ -132,7 +132,7 @@ bool CheckpointFile::find_file() {
 }
 
 void CheckpointFile::make_file() {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // errors are thrown, not printed
+  print_no_hdf5_errors();
   const std::string& path = settings_.path;
   unlink(path.c_str());
   const Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "create properties for", path);

@@ -16,6 +16,10 @@ herr_t innermost(unsigned, const H5E_error2_t* error, void* reason) {
 
 }  // namespace
 
+void print_no_hdf5_errors() {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
 void fail_hdf5(const std::string& what, const std::string& file) {
   std::string reason;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, innermost, &reason);
@@ -84,7 +88,7 @@ void do_without_shared_file_pointers() {
 }
 
 Hdf5Properties parallel_access(MPI_Comm comm, const std::string& file) {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  print_no_hdf5_errors();
   Hdf5Properties access(H5Pcreate(H5P_FILE_ACCESS), "prepare", file);
   check_hdf5(H5Pset_fapl_mpio(access, comm, MPI_INFO_NULL), "open", file);
   return access;

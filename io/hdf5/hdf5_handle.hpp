@@ -10,6 +10,8 @@
 
 namespace hindsight {
 
+/// From now on HDF5 prints none of its errors in this process: they are thrown.
+void print_no_hdf5_errors();
 /// @throws ResourceError with what was tried, the file, and HDF5's own reason.
 [[noreturn]] void fail_hdf5(const std::string& what, const std::string& file);
 void check_hdf5(herr_t status, const std::string& what, const std::string& file);
@@ -69,8 +71,7 @@ void write_text_attribute(hid_t where, const std::string& name, const std::strin
 /// for file pointers that ranks share. Nothing here uses these, and after a kill the file would stay. What the
 /// environment says already (OMPI_MCA_sharedfp) is left as it is.
 void do_without_shared_file_pointers();
-/// To open a file through MPI-IO, which takes no lock on it. HDF5's own printing of errors is turned off: they are
-/// thrown.
+/// To open a file through MPI-IO, which takes no lock on it.
 Hdf5Properties parallel_access(MPI_Comm comm, const std::string& file);
 
 }  // namespace hindsight

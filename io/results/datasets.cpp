@@ -246,7 +246,7 @@ namespace {
 
 /// This rank's block of a dataset.
 std::vector<double> read_block(const std::string& file, const std::string& dataset, const Grid& grid) {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  print_no_hdf5_errors();
   const Shape shape = shape_of(grid);
   const hid_t opened = H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   if (opened < 0) throw InputError("cannot open '" + file + "' as an HDF5 file");
