@@ -70,7 +70,7 @@ class Stages {
     const InversionResult result =
         invert_together(problem,
                         {c.inversion.value_or(CaseInversion{}).method, limits.iterations, limits.gradient,
-                         limits.relative, c.petsc, roughness(session_)},
+                         limits.relative, c.petsc, c.inversion.value_or(CaseInversion{}).history, roughness(session_)},
                         session_.groups(), [&](const InversionIteration& now, const std::vector<double>& at) {
                           watch_.iteration(stage, before_.add_to(now), [&] { return variables.to_unknowns(at); });
                         });

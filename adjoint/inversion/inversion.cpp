@@ -224,6 +224,11 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   check_petsc(TaoSetConvergenceTest(tao, test_end, &context), "set the test of the end");
   check_petsc(TaoSetTolerances(tao, settings.gradient, 0.0, settings.relative), "set the tolerances");
   check_petsc(TaoSetMaximumIterations(tao, static_cast<PetscInt>(settings.iterations)), "limit the iterations");
+  if (settings.method != "bncg") {
+    Mat quasi_newton = nullptr;
+    check_petsc(TaoGetLMVMMatrix(tao, &quasi_newton), "find the history");
+    check_petsc(MatLMVMSetHistorySize(quasi_newton, static_cast<PetscInt>(settings.history)), "set its length");
+  }
   errors.check_options(TaoSetFromOptions(tao), settings.petsc.origin(), settings.petsc.text());
   const PetscErrorCode code = TaoSolve(tao);
   if (context.error) std::rethrow_exception(context.error);

@@ -26,6 +26,7 @@ struct InversionSettings {
   std::int64_t iterations = 100;
   double gradient = 1e-6, relative = 0.0;
   PetscOptions petsc = {};     ///< of which those with -tao_ are for the optimiser
+  std::int64_t history = 5;    ///< pairs of steps and changes of the gradient that quasi-Newton methods count on
   std::string roughness = {};  ///< what may make the objective rough, and what helps, for InversionResult::reason
 };
 

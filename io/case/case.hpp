@@ -45,6 +45,7 @@ struct InversionStage : InversionLimits {
 
 struct CaseInversion : InversionLimits {
   std::string method = "lbfgs";  ///< lbfgs (the same as blmvm), bqnls, bncg; PETSc options reach TAO's other methods
+  std::int64_t history = 5;      ///< pairs of steps and changes of the gradient that lbfgs and bqnls count on
   bool preconditions = false;    ///< by how strongly waves shake the cells of unknown fields
   std::vector<InversionStage> stages;  ///< one after the other; empty: it is one, of all shots and unknowns
 };

@@ -117,6 +117,13 @@ CaseInversion read_inversion(Value inversion, const std::vector<UnknownText>& un
   CaseInversion result;
   if (auto v = inversion.find("method")) result.method = v->one_of({"lbfgs", "blmvm", "bqnls", "bncg"});
   read_limits(inversion, result);
+  if (const auto v = inversion.find("history")) {
+    constexpr std::int64_t most = 1000;
+    result.history = v->integer();
+    if (result.method == "bncg") v->fail("inversion.history: bncg has none; it is for lbfgs and bqnls");
+    if (result.history < 1 || result.history > most)
+      v->fail("inversion.history must be from 1 to " + std::to_string(most));
+  }
   if (const auto v = inversion.find("preconditioner")) {
     result.preconditions = v->one_of({"none", "illumination"}) == "illumination";
     const bool are_waves = std::ranges::any_of(equations, &EquationText::is_second_order);

@@ -41,6 +41,8 @@ for part, value, is_good in [('parameters', {'a': '8/3'}, True), ('parameters', 
                              ('inversion', {'stages': [{'filter': {'lowpass': 3, 'misfits': [0]}}]}, True),
                              ('inversion', {'stages': [{'filter': {'misfits': [0]}}]}, False),
                              ('inversion', {'preconditioner': 'illumination'}, True),
+                             ('inversion', {'history': 20}, True),
+                             ('inversion', {'history': 0}, False),
                              ('inversion', {'stages': [{'shots': {'from': 1}}]}, False), ('inversion', {'stages': []}, False),
                              ('unknowns', {'a': {'where': 'y > 0.5'}}, True), ('unknowns', {'a': {'where': ['y']}}, False),
                              ('unknowns', {'a': {'bounds': ['1/2', 2], 'prior': {'mean': '5/2', 'sd': '1/8'}}}, True)]:

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
 
 #include "runtime/error.hpp"
 
@@ -65,6 +68,36 @@ TEST(Inversion, GoesOnWhileTheGradientFalls) {
   const InversionResult result = invert_here(valley, settings);
   EXPECT_TRUE(result.converged) << result.reason;
   EXPECT_NEAR(result.variables[0], 1.0, 1e-9);
+}
+
+/// A valley in 40 directions, each steeper than the one before: what is remembered saves iterations.
+TEST(Inversion, GoesFurtherWithALongerHistory) {
+  constexpr std::size_t count = 40;
+  const InversionProblem valley{std::vector<double>(count, 1.0), std::vector<double>(count, -1e30),
+                                std::vector<double>(count, 1e30),
+                                [](const std::vector<double>& x, std::vector<double>& g) {
+                                  double sum = 0.0;
+                                  for (std::size_t i = 0; i < x.size(); ++i) {
+                                    const double steep = std::pow(1.3, static_cast<double>(i));
+                                    g[i] = steep * x[i];
+                                    sum += 0.5 * steep * x[i] * x[i];
+                                  }
+                                  return sum;
+                                }};
+  for (const std::string method : {"lbfgs", "bqnls"}) {
+    std::vector<std::int64_t> iterations;
+    for (const std::int64_t history : {2, 30}) {
+      InversionSettings settings;
+      settings.method = method;
+      settings.iterations = 1000;
+      settings.history = history;
+      const InversionResult result = invert_here(valley, settings);
+      EXPECT_TRUE(result.converged) << result.reason;
+      iterations.push_back(result.history.back().iteration);
+    }
+    std::printf("%s: %ld and %ld iterations\n", method.c_str(), iterations[0], iterations[1]);
+    EXPECT_LT(3 * iterations[1], 2 * iterations[0]) << method;
+  }
 }
 
 }  // namespace
