@@ -41,7 +41,6 @@ void Parameters::make_symbols() {
   for (const std::string& name : problem_.model().parameter_fields) s.fields.push_back(field(name));
   for (const std::string& name : problem_.active().parameter_fields) {
     s.bars.push_back(field(StageNames::bar(name)));
-    problem_.model().graph->set_kind(s.bars.back(), {});
     s.dots.push_back(field(StageNames::dot(name)));
   }
   ones_ = field("@ones");

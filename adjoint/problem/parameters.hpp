@@ -63,8 +63,7 @@ class Parameters {
   std::vector<double> derivative(std::size_t unknown, const DerivativeSums& sums) const {
     return places_[unknown]->derivative(sums);
   }
-  /// Arrays of derivatives by fields, at local cell (0,0,0), which are doubles always: thousands of steps add to them;
-  /// rows of sums.
+  /// Arrays of derivatives by fields; rows of sums.
   std::vector<CellArray> bars() const;
   std::vector<const Memory*> row_sums() const;
 

@@ -19,8 +19,8 @@ constexpr int lanes = 8;
 
 const char* const lanes_text = "typedef double lanes __attribute__((vector_size(64), aligned(8)));\n";
 
-// Cells of a row that are worked on at once: with the rows within reach, buffers stay in a cache.
-constexpr int buffered_tile = 256, plain_tile = 1024;
+// Bytes of a row that are worked on at once: with the rows within reach, buffers stay in a cache.
+constexpr int buffered_tile = 4096, plain_tile = 8192;
 
 /// The texts of what a kernel reads from its buffers, by node.
 std::map<NodeId, std::string> reads_of(const std::vector<RowBuffer>& buffers) {
@@ -152,7 +152,8 @@ class KernelWriter {
 
   /// Tiles of rows, so that what is buffered stays in a cache; of each tile row after row.
   void write_tiles() {
-    const int tile = buffers_.empty() ? plain_tile : buffered_tile;
+    const auto each = static_cast<int>(bytes_of(kernel_.roots().front().graph().element()));
+    const int tile = (buffers_.empty() ? plain_tile : buffered_tile) / each;
     for (std::size_t b = 0; b < buffers_.size(); ++b)
       line(fmt::format("{} b{}[{}][{}];", fills_[b].output_type(0), b, rows_of(b),
                        tile + buffers_[b].x[1] - buffers_[b].x[0]));

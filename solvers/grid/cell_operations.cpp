@@ -22,17 +22,24 @@ void for_rows(const Index3& count, const CellBlock& cells, Work work) {
   });
 }
 
-/// Calls work(ghost, mirror, place in the wall's arrays, factor of E). @param ghosts, mirrors the wall's.
+/// Calls work(ghost, mirror, place in the wall's arrays, factor of E). Of each place of a wall, layers come from the
+/// wall outwards. @param ghosts, mirrors the wall's.
 template <class Number, class Work>
 void for_ghosts(const WallGhosts& w, Number* ghosts, Number* mirrors, Work work) {
-  for (std::int64_t q = 0; q < w.count[1]; ++q)
-    for (std::int64_t m = 0; m < w.layers; ++m) {
-      const double factor = w.factor * (1 + w.growth * static_cast<double>(m));
-      Number* const ghost = ghosts + w.strides[1] * q + w.step * m;
-      Number* const mirror = mirrors + w.strides[1] * q - w.step * m;
-      for (std::int64_t p = 0; p < w.count[0]; ++p)
-        work(ghost[w.strides[0] * p], mirror[w.strides[0] * p], p + w.wall_stride * q, factor);
+  const auto factor = [&w](std::int64_t m) { return w.factor * (1 + w.growth * static_cast<double>(m)); };
+  for (std::int64_t q = 0; q < w.count[1]; ++q) {
+    Number *const ghost = ghosts + w.strides[1] * q, *const mirror = mirrors + w.strides[1] * q;
+    const std::int64_t place = w.wall_stride * q;
+    if (w.strides[0] == 1) {
+      for (std::int64_t m = 0; m < w.layers; ++m)
+        for (std::int64_t p = 0; p < w.count[0]; ++p)
+          work(ghost[w.step * m + p], mirror[p - w.step * m], place + p, factor(m));
+      continue;
     }
+    for (std::int64_t p = 0; p < w.count[0]; ++p)  // a row after the other
+      for (std::int64_t m = 0; m < w.layers; ++m)
+        work(ghost[w.strides[0] * p + w.step * m], mirror[w.strides[0] * p - w.step * m], place + p, factor(m));
+  }
 }
 
 class HostOperations final : public CellOperations {
@@ -44,24 +51,29 @@ class HostOperations final : public CellOperations {
   }
   void zero(const Index3& count, const CellBlock& cells) const override {
     for_rows(count, cells, [&](auto* row) {
-      for (std::int64_t i = 0; i < count[0]; ++i) row[cells.strides[0] * i] = 0;
+      if (cells.strides[0] == 1)
+        for (std::int64_t i = 0; i < count[0]; ++i) row[i] = 0;
+      else
+        for (std::int64_t i = 0; i < count[0]; ++i) row[cells.strides[0] * i] = 0;
     });
   }
   void fill_wall(const WallGhosts& w) const override {
-    const auto fill = [&w](auto* ghosts, auto* mirrors) {
-      using Number = std::remove_pointer_t<decltype(ghosts)>;
-      for_ghosts(w, ghosts, mirrors, [&w](Number& ghost, double mirror, std::int64_t at, double factor) {
-        const double shift = factor * (w.value != nullptr ? w.value[at] : w.constant);
-        ghost = static_cast<Number>(w.sign == 0.0 ? 0.0 : w.sign < 0.0 ? shift - mirror : shift + mirror);
-      });
-    };
-    if (w.element == Element::float64) return fill(w.ghost, w.mirror);
-    fill(reinterpret_cast<float*>(w.ghost), reinterpret_cast<float*>(w.mirror));
+    if (w.element == Element::float64) return fill(w, w.ghost, w.mirror);
+    fill(w, reinterpret_cast<float*>(w.ghost), reinterpret_cast<float*>(w.mirror));
   }
   void transpose_wall(const WallGhosts& w) const override {
-    for_ghosts(w, w.ghost, w.mirror, [&w](double& ghost, double& mirror, std::int64_t at, double factor) {
-      if (w.sign != 0.0) mirror += w.sign < 0.0 ? -ghost : ghost;
-      if (w.sign != 0.0 && w.bar != nullptr) w.bar[at] += factor * ghost;
+    const double sign = w.sign;
+    double* const bars = w.bar;
+    if (sign == 0.0)
+      return for_ghosts(w, w.ghost, w.mirror, [](double& ghost, double&, std::int64_t, double) { ghost = 0.0; });
+    if (bars == nullptr)
+      return for_ghosts(w, w.ghost, w.mirror, [=](double& ghost, double& mirror, std::int64_t, double) {
+        mirror += sign * ghost;
+        ghost = 0.0;
+      });
+    for_ghosts(w, w.ghost, w.mirror, [=](double& ghost, double& mirror, std::int64_t at, double factor) {
+      mirror += sign * ghost;
+      bars[at] += factor * ghost;
       ghost = 0.0;
     });
   }
@@ -105,6 +117,21 @@ class HostOperations final : public CellOperations {
   }
 
  private:
+  /// With what is the same in all ghosts outside of their loops.
+  template <class Number>
+  static void fill(const WallGhosts& w, Number* ghosts, Number* mirrors) {
+    const double sign = w.sign, constant = w.constant;
+    const double* const values = w.value;
+    if (sign == 0.0)
+      return for_ghosts(w, ghosts, mirrors, [](Number& ghost, Number, std::int64_t, double) { ghost = 0; });
+    if (values == nullptr)
+      return for_ghosts(w, ghosts, mirrors, [=](Number& ghost, double mirror, std::int64_t, double factor) {
+        ghost = static_cast<Number>(factor * constant + sign * mirror);
+      });
+    for_ghosts(w, ghosts, mirrors, [=](Number& ghost, double mirror, std::int64_t at, double factor) {
+      ghost = static_cast<Number>(factor * values[at] + sign * mirror);
+    });
+  }
   template <class From, class To>
   static void copy_rows(const Index3& count, const From* from, const Index3& from_strides, To* to,
                         const Index3& to_strides) {
