@@ -208,14 +208,15 @@ struct TaoHandle {
 InversionResult invert(const InversionProblem& problem, const InversionSettings& settings, const Communicator& comm,
                        const InversionMonitor& monitor) {
   start_petsc();
+  const std::string type = settings.method == "lbfgs" ? "blmvm" : settings.method;
   const GivenOptions given(settings.petsc.text(), settings.petsc.origin());
+  const DefaultOptions history({{"-tao_" + type + "_mat_lmvm_hist_size", std::to_string(settings.history)}});
   const PetscErrors errors;
   Context context{problem, monitor, {}, std::vector<double>(problem.start.size(), 0.0), "", 0.0, {}, nullptr};
   const PetscVector x(comm, problem.start), lower(comm, as_petsc(problem.lower)), upper(comm, as_petsc(problem.upper));
   TaoHandle handle;
   Tao& tao = handle.tao;
   check_petsc(TaoCreate(comm.handle(), &tao), "make an optimiser");
-  const std::string type = settings.method == "lbfgs" ? "blmvm" : settings.method;
   check_petsc(TaoSetType(tao, type.c_str()), "choose the method");
   check_petsc(TaoSetSolution(tao, x.get()), "set the start");
   check_petsc(TaoSetVariableBounds(tao, lower.get(), upper.get()), "set the bounds");
@@ -224,11 +225,6 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   check_petsc(TaoSetConvergenceTest(tao, test_end, &context), "set the test of the end");
   check_petsc(TaoSetTolerances(tao, settings.gradient, 0.0, settings.relative), "set the tolerances");
   check_petsc(TaoSetMaximumIterations(tao, static_cast<PetscInt>(settings.iterations)), "limit the iterations");
-  if (settings.method != "bncg") {
-    Mat quasi_newton = nullptr;
-    check_petsc(TaoGetLMVMMatrix(tao, &quasi_newton), "find the history");
-    check_petsc(MatLMVMSetHistorySize(quasi_newton, static_cast<PetscInt>(settings.history)), "set its length");
-  }
   errors.check_options(TaoSetFromOptions(tao), settings.petsc.origin(), settings.petsc.text());
   const PetscErrorCode code = TaoSolve(tao);
   if (context.error) std::rethrow_exception(context.error);

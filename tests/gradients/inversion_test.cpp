@@ -78,7 +78,7 @@ TEST(Inversion, GoesFurtherWithALongerHistory) {
                                 [](const std::vector<double>& x, std::vector<double>& g) {
                                   double sum = 0.0;
                                   for (std::size_t i = 0; i < x.size(); ++i) {
-                                    const double steep = std::pow(1.3, static_cast<double>(i));
+                                    const double steep = std::pow(static_cast<double>(i + 1), 2.0);
                                     g[i] = steep * x[i];
                                     sum += 0.5 * steep * x[i] * x[i];
                                   }
