@@ -1,6 +1,7 @@
 // Fields that constraints fix: exact gradients by every method that takes them, the same bits, orders, a vortex with a
 // known decay, constants that nothing fixes, and clear failures.
-// ranks: 1 2 3
+// ranks: 1 2
+// ranks of --long: 3
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,5 +1,6 @@
 // PETSc's solvers of implicit steps: kinds that alternate, options, failures, and fields of very different size.
-// ranks: 1 2
+// ranks: 2
+// ranks of --long: 1
 #include <fmt/format.h>
 
 #include "tests/support.hpp"

@@ -1,5 +1,6 @@
 // Implicit methods on grids, whose systems PETSc solves: exact gradients, the same bits, orders, and clear failures.
-// ranks: 1 2 3
+// ranks: 1 2
+// ranks of --long: 3
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,5 +1,6 @@
 // Implicit methods with dense systems: exact gradients, the same bits everywhere, and clear failures.
-// ranks: 1 2 3
+// ranks: 1 2
+// ranks of --long: 3
 #include <fmt/format.h>
 
 #include <cmath>

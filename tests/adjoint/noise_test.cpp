@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4
+// ranks: 1 2 3
+// ranks of --long: 4
 // Random forcing: the same bits on every number of ranks and in every replay, and an exact gradient.
 #include <cmath>
 #include <map>
