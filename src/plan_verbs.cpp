@@ -252,6 +252,9 @@ std::string plan_text(const Options& options, const Session& session, const Outp
   if (counts.retreated > 0)
     text += fmt::format("States are walked back {} steps, each of which takes {}.\n", counts.retreated,
                         seconds_text(single.forward));
+  if (counts.retreated > 0 && inputs.left_behind_bytes > 0)
+    text +=
+        fmt::format("What layers took from waves is kept for that, {} a step.\n", bytes_text(inputs.left_behind_bytes));
   text +=
       fmt::format("After a kill, checkpoints in host memory are computed again, in one pass that takes {} at most.\n",
                   seconds_text(static_cast<double>(inputs.steps) * inputs.seconds.forward));
