@@ -79,6 +79,7 @@ CheckedProgram checked_program(Session& session) {
   program.dot = [&session](const UnknownValues& a, const UnknownValues& b) { return session.dot(a, b); };
   program.steps = session.simulation().time().steps();
   program.epsilon = epsilon_of(session.simulation().element());
+  program.kicks = session.simulation().stability_ratio();
   return program;
 }
 

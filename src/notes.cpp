@@ -63,6 +63,18 @@ std::string uneven_text(const Case& c, const Simulation& simulation) {
       time_text(shortest.from, c, simulation), time_text(shortest.to, c, simulation));
 }
 
+/// Singles lose what short steps add to fields. Collective.
+std::string short_steps_text(const Simulation& simulation) {
+  constexpr double noted = 3.0;
+  if (simulation.element() == Element::float64) return "";
+  const double ratio = simulation.stability_ratio();
+  if (ratio < noted) return "";
+  return fmt::format(
+      "steps are {:.2g} times shorter than the longest stable one ({:.3g}): float32 rounds what such a step adds, and "
+      "results and gradients lose digits by it; take longer steps, or precision: float64",
+      ratio, simulation.largest_step());
+}
+
 }  // namespace
 
 std::vector<bool> used_unknowns(const Case& c, const SimulationSpec& spec) {
@@ -78,7 +90,7 @@ std::vector<std::string> notes_on(const Case& c, const Experiments& experiments)
     const std::vector<bool> also = used_unknowns(c, other.spec());
     for (std::size_t i = 0; i < used.size(); ++i) used[i] = used[i] || also[i];
   });
-  std::vector<std::string> notes{unused_text(c, used), uneven_text(c, simulation)};
+  std::vector<std::string> notes{unused_text(c, used), uneven_text(c, simulation), short_steps_text(simulation)};
   if (!c.shots.empty() && (c.time.land_every > 0.0 || !c.output.fields.empty()))
     notes.emplace_back("output: fields are written by runs of one shot alone (--shot NAME)");
   std::erase(notes, "");

@@ -55,8 +55,8 @@ std::vector<Variant> variants(const Session& session) {
   return all;
 }
 
-/// Memory with which at most factor * n forward steps are taken: by Revolve; below twice by keeping the stage
-/// records of some steps and the states of the others.
+/// Memory with which at most factor * n forward steps are taken: by Revolve, or by walking back where that may be;
+/// below twice by keeping the stage records of some steps and the states of the others.
 std::int64_t bytes_for(double factor, std::int64_t n, const PlanInputs& inputs) {
   if (factor < 2) {
     const double records = (2 - factor) * static_cast<double>(n), states = static_cast<double>(n) - records;
@@ -69,7 +69,10 @@ std::int64_t bytes_for(double factor, std::int64_t n, const PlanInputs& inputs) 
     const std::int64_t plain = binomial_plain_steps(n, slots);
     (static_cast<double>(plain) + static_cast<double>(n) <= factor * static_cast<double>(n) ? high : low) = slots;
   }
-  return inputs.working(inputs.memory()) + high * taken_bytes(inputs.memory(), inputs);
+  std::int64_t bytes = high * taken_bytes(inputs.memory(), inputs);
+  if (inputs.no_walking_back.empty() && inputs.memory() == Tier::host)
+    bytes = std::min(bytes, taken_bytes(Tier::host, inputs) + n * inputs.left_behind_bytes);
+  return inputs.working(inputs.memory()) + bytes;
 }
 
 std::string count_text(std::int64_t count) {

@@ -161,7 +161,7 @@ Comparison GradientCheck::compare_with_tangent(Place& place, const UnknownValues
                                                double tangent) const {
   const double terms = program_.dot(magnitudes(place.gradient), magnitudes(direction));
   const double of_a_step = program_.epsilon + program_.solved_to,
-               count = 2.0 * static_cast<double>(program_.steps) + 32.0;
+               count = (2.0 * static_cast<double>(program_.steps) + 32.0) * program_.kicks;
   double allowed = count * of_a_step * std::max(terms, std::fabs(tangent));
   const double difference = tangent - slope;
   if (std::fabs(difference) > allowed)

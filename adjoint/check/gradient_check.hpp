@@ -28,6 +28,7 @@ struct CheckedProgram {
   std::function<double(const UnknownValues& a, const UnknownValues& b)> dot;
   std::int64_t steps = 1;                                   ///< of a run
   double epsilon = std::numeric_limits<double>::epsilon();  ///< of the numbers that states hold
+  double kicks = 1.0;      ///< how much more than itself what a step rounds comes to (Simulation::stability_ratio())
   double solved_to = 0.0;  ///< what a step's solvers leave of their equations, relative; 0: rounding
   /// Lets them leave this many times as much from now on; nothing where they leave rounding.
   std::function<void(double factor)> loosen_solvers;

@@ -210,7 +210,9 @@ InversionResult invert(const InversionProblem& problem, const InversionSettings&
   start_petsc();
   const std::string type = settings.method == "lbfgs" ? "blmvm" : settings.method;
   const GivenOptions given(settings.petsc.text(), settings.petsc.origin());
-  const DefaultOptions history({{"-tao_" + type + "_mat_lmvm_hist_size", std::to_string(settings.history)}});
+  const std::string steps_back = std::to_string(settings.history);  // of whichever method options choose
+  const DefaultOptions history(
+      {{"-tao_blmvm_mat_lmvm_hist_size", steps_back}, {"-tao_bqnls_mat_lmvm_hist_size", steps_back}});
   const PetscErrors errors;
   Context context{problem, monitor, {}, std::vector<double>(problem.start.size(), 0.0), "", 0.0, {}, nullptr};
   const PetscVector x(comm, problem.start), lower(comm, as_petsc(problem.lower)), upper(comm, as_petsc(problem.upper));

@@ -146,6 +146,11 @@ void Simulation::reserve(std::int64_t of_checkpoints) {
   states_->reserve(of_checkpoints);
 }
 
+double Simulation::stability_ratio() const {
+  const double most = largest_step();
+  return std::isfinite(most) ? std::max(1.0, most / time().shortest().step) : 1.0;
+}
+
 void Simulation::accept_drift(std::optional<double> most) {
   const CountMemory counted(memory_);
   steps_->drift().accept(most);

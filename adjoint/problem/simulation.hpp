@@ -73,7 +73,10 @@ class Simulation {
   /// Collective.
   void give(const GivenValues& given);
   /// Stepper::largest_step(). Collective.
-  double largest_step() { return problem_->stepper().largest_step(problem_->tables()); }
+  double largest_step() const { return problem_->stepper().largest_step(problem_->tables()); }
+  /// The longest stable step over the steps of this run, at least 1; 1 where it is not known. What a step of waves
+  /// rounds is a kick, which moves them by about as much more. Collective.
+  double stability_ratio() const;
   /// Which terms of the objective count from now on.
   void count(Objective::Which terms) { problem_->objective().count(terms); }
   /// Of misfits, as Objective has it, for what is evaluated from now on.

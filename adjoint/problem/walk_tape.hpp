@@ -13,9 +13,7 @@ namespace hindsight {
 /// Memory of the host for all steps of a sweep, one after another (Stepper::left_behind()).
 class WalkTape {
  public:
-  /// @param problem must outlive it.
-  explicit WalkTape(const Discretisation& problem)
-      : problem_(problem), shape_(problem.stepper().left_behind(problem.grid())) {}
+  explicit WalkTape(const Discretisation& problem) : shape_(problem.stepper().left_behind(problem.grid())) {}
 
   bool is_needed() const { return !shape_.arrays.empty(); }
   bool is_in_use() const { return is_in_use_; }
@@ -44,7 +42,6 @@ class WalkTape {
   void restore(BlockReader& from);
 
  private:
-  const Discretisation& problem_;
   StateShape shape_;
   Memory memory_;
   bool is_in_use_ = false;

@@ -165,7 +165,7 @@ Json inversion() {
   stage["filter"] = filter({{"misfits", {{"type", "array"}, {"items", whole({{"minimum", 0}})}, {"minItems", 1}}}});
   stage["shots"] = either({names, object({{"every", counting}, {"from", counting}}, {"every"})});
   all["method"] = choice({"lbfgs", "blmvm", "bqnls", "bncg"});
-  all["history"] = counting;
+  all["history"] = whole({{"minimum", 1}, {"maximum", 1000}});
   all["preconditioner"] = choice({"none", "illumination"});
   all["stages"] = {{"type", "array"}, {"items", object(stage)}, {"minItems", 1}};
   return object(all);

@@ -42,12 +42,10 @@ KernelText::KernelText(const KernelSpec& kernel, const std::map<int, int>* scala
 /// Of graphs of singles.
 void KernelText::find_singles() {
   std::set<NodeId> doubles;  // sums that go to the array of doubles which they read
-  bool touches_singles = false;
   const auto is_array_of_singles = [&](int symbol) { return graph_->kind(symbol).element == Element::float32; };
   for (std::size_t i = 0; i < kernel_.outputs.size(); ++i) {
     const Node& value = kernel_.outputs[i].value.node();
     const int array = output_field(i);
-    touches_singles = touches_singles || is_array_of_singles(array);
     if (is_array_of_singles(array) || (value.op != Op::add && value.op != Op::fma)) continue;
     for (int a = 0; a < arity(value.op); ++a) {
       const Node& read = (*graph_)[value.args[static_cast<std::size_t>(a)]];
@@ -58,7 +56,7 @@ void KernelText::find_singles() {
   const auto is_single_read = [&](NodeId id) {
     return (*graph_)[id].op == Op::field && is_array_of_singles((*graph_)[id].symbol);
   };
-  if (!touches_singles && std::ranges::none_of(all, is_single_read)) return;
+  if (std::ranges::none_of(all, is_single_read)) return;  // where nothing is read, doubles are rounded at the end
   for (const auto& [id, axes] : Dependence::of(*graph_, all)) {
     if (doubles.contains(id)) continue;
     const bool is_mixed = axes >= Dependence::arrays || std::popcount(axes) > 1;

@@ -33,7 +33,7 @@ struct launch {
 };
 )";
 
-/// Values are doubles. In graphs of singles (Graph::element()) kernels that touch an array of singles compute singles
+/// Values are doubles. In graphs of singles (Graph::element()) kernels that read an array of singles compute singles
 /// where a value depends on an array or on several coordinates. What depends on constants, scalars and one coordinate
 /// stays a double, which is rounded when it meets a single; and what is added to an array of doubles is added as a
 /// double. Sums are doubles always.

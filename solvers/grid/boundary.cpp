@@ -67,11 +67,12 @@ void transpose_walls(const Grid& grid, int axis, int depth, const std::array<int
                      const FieldWalls& walls, double* field, const std::array<double*, 2>& wall_bar) {
   const auto [ap, aq] = tangential_axes(static_cast<std::size_t>(axis));
   const WallLayout layout = wall_layout(grid, axis);
-  for_each_wall(grid, axis, depth, tangential, walls, CellArray(field), [&, p = ap, q = aq](WallGhosts ghosts, std::size_t side) {
+  const auto transpose = [&, p = ap, q = aq](WallGhosts ghosts, std::size_t side) {
     if (wall_bar[side] != nullptr)
       ghosts.bar = wall_bar[side] + layout.origin - tangential[p] - layout.stride * tangential[q];
     grid.operations().transpose_wall(ghosts);
-  });
+  };
+  for_each_wall(grid, axis, depth, tangential, walls, CellArray(field), transpose);
 }
 
 }  // namespace hindsight

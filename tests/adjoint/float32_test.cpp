@@ -113,6 +113,31 @@ TEST(Float32, HasGradientsThatAreRight) {
   }
 }
 
+/// What a step rounds is a kick, of which steps that are 25 times shorter than is stable make more.
+TEST(Float32, ChecksKnowWhatShortStepsLose) {
+  std::string brief = wave;
+  brief.replace(brief.find("step: 0.03"), 10, "step: 0.002");
+  Session session(test::text_case(single + brief), test::world(), Sensitivities::adjoint_and_tangent);
+  EXPECT_GT(session.simulation().stability_ratio(), 10.0);
+  const CheckedPoint point{session.simulation().values(), session.gradient({})};
+  for (const CheckedUnknown& row : check_gradient(session, point)) {
+    EXPECT_NE(row.check.verdict(), Verdict::wrong) << row.label;
+    EXPECT_LT(row.check.with_tangent.allowed, 0.05) << row.label;
+  }
+}
+
+/// Of coordinates alone: as of a map, whose sums take more digits than a single has.
+TEST(Float32, TakesInitialValuesFromDoubles) {
+  const std::string map =
+      "case: map\ngrid: {x: {cells: 32, from: 500000, to: 500064}, y: {cells: 16, from: 5100000, to: 5100032}}\n"
+      "state: {u: {initial: \"sin((x + y)/7)\"}}\nequations: {dt(u): \"0*u\"}\ntime: {method: euler, step: 1, to: 1}\n"
+      "objective: [{final: \"u^2\"}]\n";
+  Session singles(test::text_case(single + map), test::self(), Sensitivities::none);
+  Session doubles(test::text_case(map), test::self(), Sensitivities::none);
+  const double exact = doubles.objective({});
+  EXPECT_NEAR(singles.objective({}), exact, 1e-6 * exact);
+}
+
 /// A mistake of a thousandth is none of rounding.
 TEST(Float32, ChecksFindWrongGradients) {
   Session session(test::text_case(single + survey()), test::world(), Sensitivities::adjoint_and_tangent);

@@ -46,6 +46,18 @@ TEST_F(Float32, GroupsHaveTheSameBits) {
   EXPECT_EQ(answer("two"), answer("one"));
 }
 
+TEST_F(Float32, WarnsOfStepsThatLoseDigits) {
+  const std::string wave =
+      "case: wave\nprecision: float32\ngrid: {x: {cells: 100, to: 1, boundary: {value: 0}}}\n"
+      "state: {u: {initial: \"sin(9*x)\"}}\nequations: {dtt(u): \"lap(u)\"}\nobjective: [{final: \"u^2\"}]\n";
+  write_text("wave.yaml", wave + "time: {method: leapfrog, step: 0.001, to: 0.1}\n");
+  const std::string warning = "times shorter than the longest stable one";
+  EXPECT_EQ(run("run wave.yaml --out brief"), 0);
+  EXPECT_NE(output().find(warning), std::string::npos) << output();
+  EXPECT_EQ(run("run wave.yaml --set time.step=0.005 --out long"), 0);
+  EXPECT_EQ(output().find(warning), std::string::npos) << output();
+}
+
 TEST_F(Float32, OverflowEndsWithItsOwnCodeAndNamesFieldAndStep) {
   write_singles("", "1500");
   EXPECT_EQ(run("run case.yaml --set time.step=40 --out over"), 3);
