@@ -117,6 +117,7 @@ TEST(Float32, HasGradientsThatAreRight) {
 TEST(Float32, ChecksKnowWhatShortStepsLose) {
   std::string brief = wave;
   brief.replace(brief.find("step: 0.03"), 10, "step: 0.002");
+  brief.replace(brief.find(" - 0.2*u^3"), 10, "");  // of linear waves it is known what is stable
   Session session(test::text_case(single + brief), test::world(), Sensitivities::adjoint_and_tangent);
   EXPECT_GT(session.simulation().stability_ratio(), 10.0);
   const CheckedPoint point{session.simulation().values(), session.gradient({})};
