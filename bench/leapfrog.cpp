@@ -17,19 +17,19 @@ enum class Sides { reflect, sponge, pml };
 Case wave(int nx, int nz, int steps, Sides sides, const std::string& checkpoints, Element precision) {
   const bool damped = sides == Sides::sponge;
   const double x = 0.03 * nx, z = 0.03 * nz;
-  return parse_case("wave.yaml",
-                    fmt::format("case: wave\nprecision: {}\ngrid:\n  x: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n"
-                                "  y: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n  order: 8\n"
-                                "parameters:\n  c: {{field: \"1.5 + 3*y/{}\"}}\n"
-                                "  s: {{field: \"60*(max(0, max(0.75 - x, x - {}))^2 + max(0, y - {})^2)/0.75^2\"}}\n"
-                                "state: {{u: {{initial: \"exp(-((x - {})^2 + (y - 0.5)^2)/0.02)\"}}}}\n"
-                                "equations: {{dtt(u): \"c^2*lap(u){}\"}}\n"
-                                "time: {{method: leapfrog, step: 0.003, to: {:.6g}}}\n"
-                                "objective: [{{final: \"u^2\"}}]\nunknowns: {{c: {{}}}}\n{}checkpoints: {}\n",
-                                name_of(precision), nx, x, nz, z, z, x - 0.75, z - 0.75, x / 2,
-                                damped ? " - s*dt(u)" : "", 0.003 * steps,
-                                sides == Sides::pml ? "absorb: {pml: 10}\n" : "", checkpoints),
-                    {});
+  return parse_case(
+      "wave.yaml",
+      fmt::format("case: wave\nprecision: {}\ngrid:\n  x: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n"
+                  "  y: {{cells: {}, to: {}, boundary: {{value: 0}}}}\n  order: 8\n"
+                  "parameters:\n  c: {{field: \"1.5 + 3*y/{}\"}}\n"
+                  "  s: {{field: \"60*(max(0, max(0.75 - x, x - {}))^2 + max(0, y - {})^2)/0.75^2\"}}\n"
+                  "state: {{u: {{initial: \"exp(-((x - {})^2 + (y - 0.5)^2)/0.02)\"}}}}\n"
+                  "equations: {{dtt(u): \"c^2*lap(u){}\"}}\n"
+                  "time: {{method: leapfrog, step: 0.003, to: {:.6g}}}\n"
+                  "objective: [{{final: \"u^2\"}}]\nunknowns: {{c: {{}}}}\n{}checkpoints: {}\n",
+                  name_of(precision), nx, x, nz, z, z, x - 0.75, z - 0.75, x / 2, damped ? " - s*dt(u)" : "",
+                  0.003 * steps, sides == Sides::pml ? "absorb: {pml: 10}\n" : "", checkpoints),
+      {});
 }
 
 template <class Real>

@@ -8,8 +8,8 @@
 
 namespace hindsight {
 
-/// The axes of the coordinates that each node depends on, a bit for each; `arrays` where it depends on an array, or on a
-/// node that is none of these.
+/// The axes of the coordinates that each node depends on, a bit for each; `arrays` where it depends on an array, or on
+/// a node that is none of these.
 struct Dependence {
   static constexpr unsigned x = 1, arrays = 8;
   static std::map<NodeId, unsigned> of(const Graph& graph, const std::vector<NodeId>& nodes);

@@ -53,8 +53,8 @@ class Stepper {
   virtual int levels() const { return 1; }
   /// Whether reversing a step needs no more than the first level of the state that it starts from.
   virtual bool reverses_first_level() const { return false; }
-  /// Whether reversing this step, of states of two levels, leaves as adjoint of the level before what the adjoint of the
-  /// first one was, whose block it is then: reverse() does not write it.
+  /// Whether reversing this step, of states of two levels, leaves as adjoint of the level before what the adjoint of
+  /// the first one was, whose block it is then: reverse() does not write it.
   virtual bool hands_on_adjoint(StepTime /*step*/) const { return false; }
   /// Why it cannot take steps backwards, in words that end a sentence about the method; empty: it can, as exactly as
   /// rounding lets it.
@@ -121,8 +121,8 @@ class Stepper {
   /// why_it_cannot_retreat() says nothing. @param time of step k-1, which begins at u[k-1]. Like that step, it fills
   /// the ghosts of u[k-1].
   virtual void retreat(Tables& /*tables*/, StepTime /*time*/, StateBlocks /*u*/, double* /*before*/) {}
-  /// The arrays of what a step leaves that walking back over it needs beside the states, and reversing it after that, in
-  /// memory of the host; none: it needs nothing. States that were walked back to have fields alone then.
+  /// The arrays of what a step leaves that walking back over it needs beside the states, and reversing it after that,
+  /// in memory of the host; none: it needs nothing. States that were walked back to have fields alone then.
   virtual StateShape left_behind(const Grid& /*grid*/) const { return {}; }
   /// Compiles what writes and reads these, once prepared. Collective.
   virtual void prepare_left_behind(const Grid& /*grid*/) {}
@@ -159,8 +159,8 @@ class Stepper {
 
   /// The adjoint of the recorded step. Reads `lambda`, of the new state (its ghosts are scratch), and writes all owned
   /// cells of all arrays of `lambda_next`, of the old one, which comes with values of no meaning; each level has a
-  /// block of its own, but see hands_on_adjoint(). Adds to the sums. Of the level before, adjoints are kept negated; not
-  /// so of the state that a run begins with, where that level is the first derivative.
+  /// block of its own, but see hands_on_adjoint(). Adds to the sums. Of the level before, adjoints are kept negated;
+  /// not so of the state that a run begins with, where that level is the first derivative.
   virtual void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
                        StateBlocks lambda_next) = 0;
   /// The tangent of the recorded step.

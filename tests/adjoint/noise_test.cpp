@@ -100,9 +100,8 @@ std::vector<double> final_values(const std::string& text) {
                   test::self(), Sensitivities::none);
   std::vector<double> last;
   const Grid& grid = session.simulation().grid();
-  session.simulation().run({[&](std::int64_t, double, double* state) {
-    last = unpadded(grid, grid.field_of(state, 0, Element::float64));
-  }});
+  session.simulation().run(
+      {[&](std::int64_t, double, double* state) { last = unpadded(grid, grid.field_of(state, 0, Element::float64)); }});
   return last;
 }
 

@@ -122,7 +122,7 @@ void MatchedLayers::place(Layer& layer, std::size_t first_array, const StateShap
     layer.origins.push_back(origin_in(layer, shape.arrays[first_array + m]));
 }
 
-std::int64_t MatchedLayers::origin_in(const Layer& layer, const StateArray& array) const {
+std::int64_t MatchedLayers::origin_in(const Layer& layer, const StateArray& array) {
   const Index3& lo = layer.box.lo;
   return array.origin - lo[0] - array.stride_y * lo[1] - array.stride_z * lo[2];
 }

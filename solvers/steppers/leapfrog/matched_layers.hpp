@@ -85,7 +85,7 @@ class MatchedLayers {
   std::vector<Box> around(const Axis& axis, const Grid& grid) const;
   static Box box_of(const MatchedLayer& layer, const Grid& grid);
   void place(Layer& layer, std::size_t first_array, const StateShape& shape, Tables& tables);
-  std::int64_t origin_in(const Layer& layer, const StateArray& array) const;
+  static std::int64_t origin_in(const Layer& layer, const StateArray& array);
   void bind(Tables& tables, const std::vector<std::int64_t>& origins, const std::vector<int>& symbols,
             double* block) const;
 
