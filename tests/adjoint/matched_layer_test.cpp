@@ -54,8 +54,21 @@ unknowns: {c: {}, initial(u): {}, rate(u): {}}
 time: {method: leapfrog, step: 0.02, to: 0.6}
 )yaml";
 
+/// What changes with time, and is not known, in what layers differentiate and in its factor.
+const std::string moving = R"yaml(
+case: moving
+grid: {x: {cells: 24, to: 1, boundary: {slope: 0}}, order: 4}
+parameters: {c: {field: "1 + 0.2*x"}, m: {series: {times: [0, 0.25, 1], values: [1, 0.7, 1.2]}}}
+state: {u: {initial: "sin(3*x)^4", rate: "x"}}
+equations: {dtt(u): "0.8*div(m*c*grad(u))"}
+absorb: {pml: 8, speed: 1}
+objective: [{final: "u^2"}]
+unknowns: {c: {}, m: {}, initial(u): {}, rate(u): {}}
+time: {method: leapfrog, step: 0.02, to: 0.6}
+)yaml";
+
 TEST(MatchedLayer, HasExactGradients) {
-  for (const std::string& text : {plane, space, line}) {
+  for (const std::string& text : {plane, space, line, moving}) {
     Session session(test::text_case(text), test::world(), Sensitivities::adjoint_and_tangent);
     SCOPED_TRACE(session.source().name);
     test::expect_right_gradient(session, 1e-2, 1e-13);

@@ -143,6 +143,7 @@ std::vector<Seed> LayerKernels::seeds() const {
   for (const std::string& name : memories()) add(true, name);
   for (const std::string& name : active_.parameter_fields) add(true, name);
   for (const std::string& name : active_.scalars) add(false, name);
+  for (const SeriesVariable& q : series_variables(active_, stage, scheme_.first_sum(evaluation))) add(false, q.name);
   return all;
 }
 

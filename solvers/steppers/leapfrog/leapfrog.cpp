@@ -288,7 +288,10 @@ void Leapfrog::tangent(Tables& tables, StepTime time, StateBlocks u, double* con
   p.sources.fill_directions(tables, p.series, time.t);
   p.kernel(time).run_tangent(tables);
   if (!p.layers.are_any()) return;
-  if (time.index == 0) tables.bind_state(p.kinds.front().direction, du);
+  if (time.index == 0) {
+    tables.bind_state(p.kinds.front().direction, du);
+    if (!active_.series.empty()) p.kinds.front().time.set_directions(tables, p.series, time.t);
+  }
   p.layers.tangent(tables, u.now, du.now, dnext);
 }
 
