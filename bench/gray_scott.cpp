@@ -1,7 +1,6 @@
 // Gray-Scott, RK4: the forward step against the machine, two ranks against one, the gradient against the forward run.
 // Usage: bench.gray_scott [JSON]   under mpirun -n 2 it measures the two ranks.
 #include <mpi.h>
-#include <unistd.h>
 
 #include <cstring>
 
@@ -37,16 +36,6 @@ void one_rank(int argc, char** argv) {
   report.add("    forward step, 256 x 256", t[2] / 100 / 65536 * 1e9, "ns/cell");
   report.add("(c) store-all gradient over forward run, 256 x 256", t[3] / t[2], "", "at most 4");
   report.finish(argc, argv);
-}
-
-/// A barrier at which the early ones sleep: one that spins would take bandwidth from the rank being measured.
-void wait_for_all() {
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Ibarrier(MPI_COMM_WORLD, &request);
-  for (int done = 0; done == 0;) {
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (done == 0) usleep(1000);
-  }
 }
 
 /// One rank with the machine to itself; each rank the whole problem for itself, all at once: what the machine gives to

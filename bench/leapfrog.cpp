@@ -1,6 +1,6 @@
 // Leapfrog with differences of order 8 beside the same written by hand (wave_by_hand.cpp, -O3 -march=native
 // -ffast-math): forward, with what absorbs beside it, and the gradient with everything kept and with 2 % of that
-// memory. Usage: bench.leapfrog [JSON]
+// memory. Usage: bench.leapfrog [JSON]   under mpirun, ranks stand beside as many threads of what is by hand.
 #include <fmt/format.h>
 
 #include "bench/measure.hpp"
@@ -34,12 +34,12 @@ Case wave(int nx, int nz, int steps, Sides sides, const std::string& checkpoints
 
 template <class Real>
 void compare(Report& report, int nx, int nz, int steps) {
-  const Communicator self(MPI_COMM_SELF);
+  const Communicator world(MPI_COMM_WORLD);
   const Element precision = sizeof(Real) == 8 ? Element::float64 : Element::float32;
-  const double all = static_cast<double>(sizeof(Real)) * nx * nz * steps;
+  const double all = static_cast<double>(sizeof(Real)) * nx * nz * steps / world.size();  // per rank, as budgets are
   const std::string room = "{host: 8 GiB}";
   const auto session = [&](Sides sides, const std::string& checkpoints, Sensitivities wanted) {
-    return Session(wave(nx, nz, steps, sides, checkpoints, precision), self, wanted);
+    return Session(wave(nx, nz, steps, sides, checkpoints, precision), world, wanted);
   };
   Session forward = session(Sides::reflect, room, Sensitivities::none);
   Session damped = session(Sides::sponge, room, Sensitivities::none);
@@ -52,11 +52,18 @@ void compare(Report& report, int nx, int nz, int steps) {
   const double drift = sizeof(Real) == 8 ? 1e-6 : 1e-3;
   Session little = session(Sides::reflect, fmt::format("{{host: {:.0f} B, accept: {}}}", room_of_little, drift),
                            Sensitivities::adjoint);
-  WaveByHand<Real> hand(nx, nz, steps);
-  const std::vector<double> t =
-      medians({[&] { forward.objective({}); }, [&] { damped.objective({}); }, [&] { kept.gradient({}); },
-               [&] { little.gradient({}); }, [&] { hand.forward(); }, [&] { hand.forward_kept(); },
-               [&] { hand.adjoint(); }, [&] { matched.objective({}); }, [&] { kept_matched.gradient({}); }});
+  WaveByHand<Real> hand(nx, nz, steps, world.size());
+  using Part = void (WaveByHand<Real>::*)();
+  const auto by_first = [&](Part part) {
+    return [&hand, &world, part] {
+      if (world.is_root()) (hand.*part)();
+      if (world.size() > 1) wait_for_all();
+    };
+  };
+  const std::vector<double> t = medians(
+      {[&] { forward.objective({}); }, [&] { damped.objective({}); }, [&] { kept.gradient({}); },
+       [&] { little.gradient({}); }, by_first(&WaveByHand<Real>::forward), by_first(&WaveByHand<Real>::forward_kept),
+       by_first(&WaveByHand<Real>::adjoint), [&] { matched.objective({}); }, [&] { kept_matched.gradient({}); }});
   const double each = 1e9 / (static_cast<double>(nx) * nz * steps);
   const double by_hand = t[5] + t[6];
   report.add(fmt::format("{} x {}, {}, forward", nx, nz, name_of(precision)), t[0] * each, "ns/cell");
@@ -78,7 +85,8 @@ void compare(Report& report, int nx, int nz, int steps) {
 }  // namespace
 
 void measure(int argc, char** argv) {
-  Report report("Leapfrog, order 8, one core");
+  const int ranks = Communicator(MPI_COMM_WORLD).size();
+  Report report(fmt::format("Leapfrog, order 8, {} core{}", ranks, ranks > 1 ? "s" : ""));
   compare<double>(report, 400, 141, 600);
   compare<float>(report, 400, 141, 600);
   compare<double>(report, 1000, 1000, 60);

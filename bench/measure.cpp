@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -30,6 +31,15 @@ std::vector<double> medians(const std::vector<std::function<void()>>& works, int
   std::vector<double> result;
   for (const auto& t : times) result.push_back(median(t));
   return result;
+}
+
+void wait_for_all() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  for (int done = 0; done == 0;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done == 0) usleep(1000);
+  }
 }
 
 Seconds both_seconds_of(const std::function<void()>& work) {

@@ -23,6 +23,9 @@ double median(std::vector<double> values);
 /// Each is run once before, uncounted.
 std::vector<double> medians(const std::vector<std::function<void()>>& works, int rounds = repetitions);
 
+/// A barrier of all ranks at which the early ones sleep: one that spins would take a core from what is measured.
+void wait_for_all();
+
 /// By the clock on the wall, and of this process's processors.
 struct Seconds {
   double wall = 0.0, processor = 0.0;

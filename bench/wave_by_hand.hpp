@@ -7,11 +7,12 @@
 
 namespace hindsight::bench {
 
-/// @tparam Real float or double. Rows lie along x; ghosts of four cells on all sides are zero but beyond the surface.
+/// @tparam Real float or double. Rows lie along x, and are shared by threads; ghosts of four cells on all sides are
+/// zero but beyond the surface.
 template <class Real>
 class WaveByHand {
  public:
-  WaveByHand(int nx, int nz, int steps);
+  WaveByHand(int nx, int nz, int steps, int threads);
   /// Forward in place, two levels.
   void forward();
   /// The same with all levels kept.
@@ -28,7 +29,7 @@ class WaveByHand {
   void inject(Array& u, int step) const;
   void mirror(Array& u) const;
 
-  int nx_, nz_, steps_;
+  int nx_, nz_, steps_, threads_;
   std::ptrdiff_t stride_;
   Array k_, sponge_, a_, b_, mu_, mu_next_, gradient_;  // k: (c h / dx)^2
   std::vector<Array> history_;

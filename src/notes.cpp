@@ -75,18 +75,6 @@ std::string short_steps_text(const Simulation& simulation) {
       ratio, simulation.largest_step());
 }
 
-/// Thin layers were seen to grow, whatever the step: of 4 cells within some thousand steps, of fewer sooner.
-std::string thin_layers_text(const Simulation& simulation) {
-  constexpr std::int64_t enough = 5;
-  for (const MatchedLayer& layer : simulation.spec().model.layers)
-    if (layer.cells < enough)
-      return fmt::format(
-          "absorb: layers of a pml with fewer than {} cells are unstable in long runs, with steps of any length; "
-          "take {} or more",
-          enough, 2 * enough);
-  return "";
-}
-
 }  // namespace
 
 std::vector<bool> used_unknowns(const Case& c, const SimulationSpec& spec) {
@@ -102,8 +90,7 @@ std::vector<std::string> notes_on(const Case& c, const Experiments& experiments)
     const std::vector<bool> also = used_unknowns(c, other.spec());
     for (std::size_t i = 0; i < used.size(); ++i) used[i] = used[i] || also[i];
   });
-  std::vector<std::string> notes{unused_text(c, used), uneven_text(c, simulation), short_steps_text(simulation),
-                                 thin_layers_text(simulation)};
+  std::vector<std::string> notes{unused_text(c, used), uneven_text(c, simulation), short_steps_text(simulation)};
   if (!c.shots.empty() && (c.time.land_every > 0.0 || !c.output.fields.empty()))
     notes.emplace_back("output: fields are written by runs of one shot alone (--shot NAME)");
   std::erase(notes, "");

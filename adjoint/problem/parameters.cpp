@@ -171,7 +171,7 @@ void Parameters::write_scalars(const std::vector<double>& values) {
       problem_.tables().scalar(symbol) = values[i];
 }
 
-void Parameters::give(const GivenValues& given) {
+void Parameters::give(const GivenValues& given, double* state) {
   write_scalars(given.scalars);
   for (std::size_t i = 0; i < given.series.size(); ++i) problem_.set_series(i, given.series[i]);
   for (std::size_t i = 0; i < given.fields.size(); ++i) {
@@ -182,7 +182,19 @@ void Parameters::give(const GivenValues& given) {
   }
   problem_.objective().set_observations(given.observations);
   if (!given.sources.empty()) problem_.stepper().set_sources(given.sources);
+  if (problem_.stepper().keeps_first_values()) give_first_values(state);
   set(UnknownValues(values_));
+}
+
+/// Scalars and series are those of the case or shot by now, and fields that it gives.
+void Parameters::give_first_values(double* state) {
+  for (const std::string& name : problem_.active().parameter_fields) {
+    const std::size_t field = place_of(problem_.model().parameter_fields, name);
+    fill(field);
+    exchange(memory_.symbols.fields[field]);
+  }
+  problem_.stepper().parameters_changed(problem_.tables(), false);
+  problem_.stepper().values_given(problem_.tables(), state);
 }
 
 /// The owned cells of a parameter field, by the host, from an expression or a function.

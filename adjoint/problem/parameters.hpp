@@ -25,8 +25,8 @@ class Parameters {
   void prepare();
   /// Takes the unknowns' first values, once steps are prepared. @param state room for an initial state. Collective.
   void begin(StateBlocks state);
-  /// Takes other values that are known, and keeps those of unknowns. Collective.
-  void give(const GivenValues& given);
+  /// Takes other values that are known, and keeps those of unknowns. @param state room to work in. Collective.
+  void give(const GivenValues& given, double* state);
   const UnknownValues& values() const { return values_; }
   /// Collective. @throws InputError on all ranks when any has blocks of other sizes than values().
   void set(const UnknownValues& values);
@@ -79,6 +79,7 @@ class Parameters {
   };
   void make_symbols();
   void write_scalars(const std::vector<double>& values);
+  void give_first_values(double* state);
   void derive_initial();
   void compile();
   void make_sums();

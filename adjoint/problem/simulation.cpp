@@ -276,7 +276,8 @@ std::pair<double, double> Simulation::tangent(const UnknownValues& direction, co
 
 void Simulation::give(const GivenValues& given) {
   const CountMemory counted(memory_);
-  parameters_->give(given);
+  const Buffer room = states_->acquire();
+  parameters_->give(given, room.data());
 }
 
 GradientResult Simulation::of_parameters() {

@@ -54,7 +54,8 @@ AbsorbText read_absorb(Value absorb, const std::optional<GridText>& grid) {
   }
   read_sides(absorb, *grid, result);
   absorb.finish();
-  if (result.cells < 1) cells.fail(std::string(sponge ? "a sponge" : "a pml") + " has at least one cell");
+  if (sponge && result.cells < 1) cells.fail("a sponge has at least one cell");
+  if (pml && result.cells < 2) cells.fail("a pml has at least two cells");
   bool is_any = false;
   for (std::size_t a = 0; a < grid->axes.size(); ++a) {
     const std::int64_t layers = (result.sides[a][0] ? 1 : 0) + (result.sides[a][1] ? 1 : 0);

@@ -9,6 +9,7 @@
 
 #include "runtime/error.hpp"
 #include "runtime/kernel_cache.hpp"
+#include "runtime/subnormals.hpp"
 
 namespace hindsight::cuda {
 namespace {
@@ -129,8 +130,14 @@ class Compilation {
   Program program_ = nullptr;
 };
 
-std::vector<std::string> options_for(const std::string& architecture) {
-  return {"--gpu-architecture=" + architecture, "--fmad=false", "--std=c++17", "-Xptxas", "-v"};
+std::vector<std::string> options_for(const std::string& source, const std::string& architecture) {
+  const bool flushes = source.find(flushes_subnormals) != std::string::npos;
+  return {"--gpu-architecture=" + architecture,
+          "--fmad=false",
+          std::string("--ftz=") + (flushes ? "true" : "false"),
+          "--std=c++17",
+          "-Xptxas",
+          "-v"};
 }
 
 /// From what the assembler says of each kernel.
@@ -170,13 +177,13 @@ Cubin compile(const std::string& source, const std::string& architecture) {
   const Library& nvrtc = library();
   if (!nvrtc.why.empty()) throw ResourceError("kernels for the device cannot be compiled: " + nvrtc.why);
   Compilation compilation(nvrtc, source);
-  compilation.run(options_for(architecture));
+  compilation.run(options_for(source, architecture));
   return {compilation.cubin(), resources(compilation.log())};
 }
 
 std::string cached_code(const std::string& source, const std::string& architecture, const Communicator& comm) {
   std::string key = compiler_report().sentence, code;
-  for (const std::string& option : options_for(architecture)) key += " " + option;
+  for (const std::string& option : options_for(source, architecture)) key += " " + option;
   comm.root_first([&] {
     const KernelCache cache(key, source, ".cu", ".cubin");
     const auto found = cache.find();

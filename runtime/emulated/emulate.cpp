@@ -4,6 +4,7 @@
 
 #include "runtime/error.hpp"
 #include "runtime/host/compiler.hpp"
+#include "runtime/subnormals.hpp"
 
 namespace hindsight::emulated {
 namespace {
@@ -25,11 +26,14 @@ class OnHost final : public device::Program {
  public:
   OnHost(const std::string& text, const std::vector<device::KernelName>& kernels, Order order,
          const Communicator& comm) {
-    std::string all = std::string(host::c_names) + host_preamble;
+    std::string all = text.starts_with(flushes_subnormals) ? flushes_subnormals : "";
+    all += std::string(host::c_names) + subnormals_text + host_preamble;
     all += (order == Order::forwards ? forwards : backwards) + text;
     for (const device::KernelName& kernel : kernels)
       all += fmt::format(
-          "void {0}_blocks(const void* with, integer blocks) {{\nEACH_BLOCK(blocks) {0}(with, b);\n}}\n"
+          "static __attribute__((noinline)) void {0}_within(const void* with, integer blocks) {{\n"
+          "EACH_BLOCK(blocks) {0}(with, b);\n}}\n"
+          "void {0}_blocks(const void* with, integer blocks) {{\nSUBNORMALS_FLUSHED({0}_within(with, blocks));\n}}\n"
           "integer {0}_bytes(void) {{\nreturn sizeof(struct {0}_arguments);\n}}\n",
           kernel.name);
     module_ = host::compile(all, comm);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 
+#include "runtime/subnormals.hpp"
 #include "solvers/equations/columns.hpp"
 #include "solvers/equations/kernel_text.hpp"
 #include "solvers/equations/row_buffers.hpp"
@@ -74,7 +75,7 @@ class KernelWriter {
   }
 
   std::string text() {
-    line(fmt::format("void {}(const struct launch* L) {{", kernel_.name));
+    line(fmt::format("void {}_within(const struct launch* L) {{", kernel_.name));
     line("const double* const S = L->scalars;");
     for (const int layout : body_.layouts())
       line(fmt::format("const integer stride_y{0} = L->strides[{1}].y, stride_z{0} = L->strides[{1}].z;",
@@ -291,10 +292,15 @@ class KernelWriter {
 }  // namespace
 
 std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes) {
-  std::string text = host::c_names;
+  std::string text = are_of_singles(kernels) ? flushes_subnormals : "";
+  text += host::c_names;
+  text += subnormals_text;
   text += lanes_text;
   text += launch_text;
-  for (const KernelSpec& kernel : kernels) text += KernelWriter(kernel, boxes).text();
+  for (const KernelSpec& kernel : kernels) {
+    text += "static __attribute__((noinline)) " + KernelWriter(kernel, boxes).text();
+    text += fmt::format("void {0}(const struct launch* L) {{\nSUBNORMALS_FLUSHED({0}_within(L));\n}}\n", kernel.name);
+  }
   return text;
 }
 

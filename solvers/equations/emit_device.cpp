@@ -7,6 +7,7 @@
 #include <map>
 
 #include "runtime/error.hpp"
+#include "runtime/subnormals.hpp"
 #include "solvers/equations/kernel_text.hpp"
 
 namespace hindsight {
@@ -189,6 +190,7 @@ struct Shape {
 
 DeviceSource emit_device(const std::vector<KernelSpec>& kernels, Boxes boxes) {
   DeviceSource source{"#define S L.scalars\n", {}};
+  if (are_of_singles(kernels)) source.text = flushes_subnormals + source.text;
   for (const KernelSpec& kernel : kernels) {
     DeviceWriter writer(kernel, boxes);
     source.text += writer.text();

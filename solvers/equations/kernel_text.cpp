@@ -185,6 +185,13 @@ constexpr Pattern patterns[] = {
 
 }  // namespace
 
+bool are_of_singles(const std::vector<KernelSpec>& kernels) {
+  return std::ranges::any_of(kernels, [](const KernelSpec& kernel) {
+    const std::vector<Expr> roots = kernel.roots();
+    return !roots.empty() && roots.front().graph().element() == Element::float32;
+  });
+}
+
 std::string operation_text(Op op, const std::string& a, const std::string& b, const std::string& c, Element element) {
   const char* const suffix = element == Element::float64 ? "" : "f";
   for (const Pattern& pattern : patterns)

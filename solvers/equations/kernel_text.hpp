@@ -20,6 +20,9 @@ namespace hindsight {
 std::string operation_text(Op op, const std::string& a, const std::string& b, const std::string& c,
                            Element element = Element::float64);
 
+/// Whether they belong to a graph of singles, and flush subnormals (runtime/subnormals.hpp).
+bool are_of_singles(const std::vector<KernelSpec>& kernels);
+
 /// The C of Launch and ArrayStrides (kernel.hpp), for the host.
 inline constexpr const char* launch_text = R"(struct strides { integer y, z; };
 struct launch {

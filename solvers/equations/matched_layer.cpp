@@ -91,7 +91,8 @@ double MatchedLayer::largest_damping(double of_speed) const {
 }
 
 double MatchedLayer::shift(double of_speed) const {
-  return 0.1 * of_speed / width;
+  const auto n = static_cast<double>(cells);
+  return std::max(0.1, 4.0 / (n * n)) * of_speed / width;
 }
 
 std::vector<StretchedTerm> stretched_terms(Expr e, std::size_t field, int axis, const Stencils& stencils) {

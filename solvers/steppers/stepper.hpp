@@ -107,9 +107,11 @@ class Stepper {
   /// To be called after parameters have changed.
   virtual void parameters_changed(Tables& /*tables*/, bool /*tangent*/) {}
 
-  /// The first values of parameters are there: fixes what follows from these and stays as it is with all others. Once
-  /// prepared. @param state to work in. Collective.
+  /// The first values of parameters are there, of the case or of another shot: fixes what follows from these and stays
+  /// as it is with all later ones. Once prepared. @param state to work in. Collective.
   virtual void values_given(Tables& /*tables*/, double* /*state*/) {}
+  /// Whether values_given() does anything.
+  virtual bool keeps_first_values() const { return false; }
 
   /// The longest stable step with the present parameters, about, of methods that all steps of one length are taken by;
   /// infinite: it is not known. Collective, the same on all ranks.

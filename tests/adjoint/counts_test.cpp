@@ -71,7 +71,8 @@ TEST(Counts, MemoryIsFlatWithinAGradientAndOverGradients) {
       session.budget(Tier::host));
   session.simulation().set_values(session.simulation().values());
   session.gradient({});
-  EXPECT_LT(resident_bytes() - after_one, 1 << 20);
+  // The allocator keeps blocks of a state's size, once it has seen them freed: a few of the thousand states of a run.
+  EXPECT_LT(resident_bytes() - after_one, 4 * session.simulation().state_bytes());
 }
 
 TEST(Counts, RepeatedGradientsDoNotGrow) {

@@ -139,6 +139,22 @@ TEST(Float32, TakesInitialValuesFromDoubles) {
   EXPECT_NEAR(singles.objective({}), exact, 1e-6 * exact);
 }
 
+/// Below 1.2e-38, on hosts and devices: what processors compute slowly.
+TEST(Float32, TakesSubnormalsForZeros) {
+  const std::string falling =
+      "case: falling\ngrid: {x: {cells: 32, to: 1}, y: {cells: 16, to: 1}}\nstate: {u: {initial: 1e-36}}\n"
+      "equations: {dt(u): \"-u + 0*dxx(u)\"}\ntime: {method: euler, step: 0.5, to: 5}\nobjective: [{final: "
+      "\"1e36*u\"}]\n";
+  Session doubles(test::text_case(falling), test::self(), Sensitivities::none);
+  EXPECT_NEAR(doubles.objective({}), 1.0 / 1024, 1e-9);
+  for (const bool is_emulated : {false, true}) {
+    SessionOptions options;
+    if (is_emulated) options.machine = emulated::open_machine({.order = emulated::Order::forwards});
+    Session singles(test::text_case(single + falling), test::self(), Sensitivities::none, options);
+    EXPECT_EQ(singles.objective({}), 0.0) << (is_emulated ? "emulated device" : "host");
+  }
+}
+
 /// A mistake of a thousandth is none of rounding.
 TEST(Float32, ChecksFindWrongGradients) {
   Session session(test::text_case(single + survey()), test::world(), Sensitivities::adjoint_and_tangent);

@@ -188,6 +188,10 @@ void Leapfrog::values_given(Tables& tables, double* state) {
   parts_->layers.find_speeds(tables, state);
 }
 
+bool Leapfrog::keeps_first_values() const {
+  return parts_->layers.are_any();
+}
+
 void Leapfrog::begin(Tables& tables, StepTime, double* state) {
   parts_->layers.clear_memories(tables.grid(), state);
 }

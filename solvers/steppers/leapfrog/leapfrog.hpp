@@ -45,6 +45,7 @@ class Leapfrog final : public Stepper {
   void parameters_changed(Tables& tables, bool tangent) override;
   double largest_step(Tables& tables) override;
   void values_given(Tables& tables, double* state) override;
+  bool keeps_first_values() const override;
   void begin(Tables& tables, StepTime at, double* state) override;
   void begin_tangent(Tables& tables, StepTime at, double* state, double* direction) override;
 
