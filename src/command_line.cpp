@@ -180,9 +180,9 @@ bool add_options_of(const VerbEntry& entry, CLI::App& app, Options& options) {
   if (entry.can_be_resumed) add_overwrite_option(app, options);
   if (entry.run == observe_verb) {
     app.add_flag("--overwrite", options.overwrite, "give up tables that are there");
-    app.add_option("--noise", options.noise, "standard deviation of normal noise that is added")
-        ->check(CLI::NonNegativeNumber);
-    app.add_option("--seed", options.seed, "of the noise");
+    CLI::Option* const noise =
+        app.add_option("--noise", options.noise, "standard deviation of normal noise that is added");
+    app.add_option("--seed", options.seed, "of the noise, a whole number from 0 on")->needs(noise);
   }
   if (entry.can_be_resumed || entry.run == resume_verb) add_stop_options(app, options);
   if (entry.run == clean_verb) add_lock_option(app, options);

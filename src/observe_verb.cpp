@@ -97,7 +97,8 @@ std::string text_of(const Json& written, const std::string& shot) {
 ExitCode observe_verb(const Options& options, const Communicator& comm) {
   if (!options.out.empty())
     throw InputError("--out: observe has no folder of its own, it writes the tables that misfits read");
-  if (!std::isfinite(options.noise)) throw InputError("--noise: it is a number");
+  if (!std::isfinite(options.noise) || options.noise < 0.0)
+    throw InputError("--noise is a standard deviation: a number, not below 0");
   const Case c = read_same_case(options, comm, true);
   require_tables(c, options.overwrite);
   Experiments experiments(c, comm, {});

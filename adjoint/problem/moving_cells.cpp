@@ -1,17 +1,18 @@
 #include "adjoint/problem/moving_cells.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/error.hpp"
 
 namespace hindsight {
 namespace {
 
-/// 1 where the unknown's condition holds, else 0: of the owned cells, x fastest.
+/// The unknown's condition: of the owned cells, x fastest.
 std::vector<double> evaluated(const Unknown& unknown, const Discretisation& problem,
                               const std::vector<int>& parameter_fields) {
   Graph& graph = *problem.model().graph;
-  const KernelSpec spec{"where", {{"@where", where(unknown.where, graph.constant(1.0), graph.constant(0.0))}}, {}};
+  const KernelSpec spec{"where", {{"@where", unknown.where}}, {}};
   const int held = graph.field("@where").node().symbol;
   const Grid grid(problem.spec().axes, problem.communicator(), problem.grid().layout().halo, Machine::host(),
                   problem.element());
@@ -35,11 +36,14 @@ std::vector<double> evaluated(const Unknown& unknown, const Discretisation& prob
 
 MovingCells::MovingCells(const Unknown& unknown, const Discretisation& problem,
                          const std::vector<int>& parameter_fields) {
-  const std::vector<double> holds = evaluated(unknown, problem, parameter_fields);
-  if (!problem.communicator().any(std::ranges::count(holds, 1.0) > 0))
+  const std::vector<double> condition = evaluated(unknown, problem, parameter_fields);
+  const auto is_no_number = [](double value) { return !std::isfinite(value); };
+  if (problem.communicator().any(std::ranges::any_of(condition, is_no_number)))
+    throw InputError(unknown.where_place, "where: it is not a number in some cell");
+  for (const double value : condition) moves_.push_back(value != 0.0 ? 1 : 0);
+  if (!problem.communicator().any(std::ranges::count(moves_, 1) > 0))
     throw InputError(unknown.where_place,
                      "where: it holds in no cell, so that nothing of '" + unknown.label() + "' is unknown");
-  moves_.assign(holds.begin(), holds.end());
 }
 
 std::vector<double> MovingCells::only(std::vector<double> values) const {

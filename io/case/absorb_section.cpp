@@ -25,6 +25,7 @@ void read_sides(Value absorb, const GridText& grid, AbsorbText& into) {
     const auto at = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
     const AxisText& axis = grid.axes[at / 2];
     if (axis.periodic) item.fail("'" + name + "' is periodic: nothing leaves the grid there");
+    if (into.sides[at / 2][at % 2]) item.fail("'" + name + "' is named again");
     into.sides[at / 2][at % 2] = true;
   }
 }

@@ -47,10 +47,12 @@ std::vector<bool> read_filtered(Value filter, const std::vector<TermText>& objec
   const auto list = filter.find("misfits");
   for (const TermText& term : objective) chosen.push_back(!list && term.is_misfit());
   if (!list) return chosen;
+  if (list->items().empty()) list->fail(list->path() + " is empty; misfits: " + known);
   for (const Value& item : list->items()) {
     const std::int64_t place = item.integer();
     if (place < 0 || place >= std::ssize(objective) || !objective[static_cast<std::size_t>(place)].is_misfit())
       item.fail(item.path() + ": term " + std::to_string(place) + " of the objective is no misfit; misfits: " + known);
+    if (chosen[static_cast<std::size_t>(place)]) item.fail(item.path() + " names a misfit again");
     chosen[static_cast<std::size_t>(place)] = true;
   }
   return chosen;

@@ -220,6 +220,7 @@ TEST(MatchedLayer, RefusesWhatItCannotDo) {
   };
   has(line, "{pml: 2}", "{pml: 2, sponge: 2}", "either sponge or pml");
   has(line, "{pml: 2}", "{pml: 1}", "a pml has at least two cells");
+  has(line, "{pml: 2}", "{pml: 2, sides: [x.lower, x.lower]}", "'x.lower' is named again");
   has(line, "{pml: 2}", "{pml: 12}", "leave none of the 24 along x");
   has(line, "{pml: 2}", "{pml: 2, strength: 2}", "strength");
   has(line, "{pml: 2}", "{pml: 2, speed: 0}", "absorb.speed must be positive");

@@ -141,5 +141,11 @@ TEST(Where, HoldsSomewhere) {
             "test.yaml:13:24: where: it holds in no cell, so that nothing of 'initial(u)' is unknown");
 }
 
+TEST(Where, IsANumber) {
+  std::string text = waves;
+  text.replace(text.find("x < 0.3 or a > 1.2"), 18, "sqrt(x - 0.3)");
+  EXPECT_EQ(test::failure_of(text), "test.yaml:13:24: where: it is not a number in some cell");
+}
+
 }  // namespace
 }  // namespace hindsight
