@@ -1,6 +1,7 @@
 // Leapfrog with differences of order 8 beside the same written by hand (wave_by_hand.cpp, -O3 -march=native
 // -ffast-math): forward, with what absorbs beside it, and the gradient with everything kept and with 2 % of that
-// memory. Usage: bench.leapfrog [JSON]   under mpirun, ranks stand beside as many threads of what is by hand.
+// memory. Usage: bench.leapfrog [JSON]   under mpirun --bind-to none, ranks stand beside as many threads of what
+// is by hand.
 #include <fmt/format.h>
 
 #include "bench/measure.hpp"
@@ -52,7 +53,7 @@ void compare(Report& report, int nx, int nz, int steps) {
   const double drift = sizeof(Real) == 8 ? 1e-6 : 1e-3;
   Session little = session(Sides::reflect, fmt::format("{{host: {:.0f} B, accept: {}}}", room_of_little, drift),
                            Sensitivities::adjoint);
-  WaveByHand<Real> hand(nx, nz, steps, world.size());
+  WaveByHand<Real> hand(nx, nz, world.is_root() ? steps : 0, world.size());
   using Part = void (WaveByHand<Real>::*)();
   const auto by_first = [&](Part part) {
     return [&hand, &world, part] {

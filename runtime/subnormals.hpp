@@ -1,10 +1,11 @@
-// Singles below 1.2e-38: processors of the host may take a hundred times as long for them, and waves make many, ahead
-// of their fronts. Kernels of singles take them for zeros, and make zeros of them, wherever they run.
+// Singles below 1.2e-38: processors of the host may take a hundred times as long for them, and waves make many, ahead of
+// their fronts. Kernels of singles take them for zeros, and make zeros of them, on hosts of x86-64 and ARM and on
+// devices. (On hosts what they compute in doubles has no subnormals either, which are below 2.2e-308.)
 #pragma once
 
 namespace hindsight {
 
-/// What a program's text begins with where it does. Its kernels' names are defined by that then: host and device.
+/// What the text of kernels that do so begins with, for the host and for devices.
 inline const char* const flushes_subnormals = "#define FLUSHES_SUBNORMALS\n";
 
 /// C of the host: SUBNORMALS_FLUSHED(call) makes a call of a function that is not inlined.
@@ -16,10 +17,11 @@ inline const char* const subnormals_text = R"(#if defined(FLUSHES_SUBNORMALS) &&
   __builtin_ia32_ldmxcsr(mode); } while (0)
 #elif defined(FLUSHES_SUBNORMALS) && defined(__aarch64__)
 #define SUBNORMALS_FLUSHED(call) do { \
-  const unsigned mode = __builtin_aarch64_get_fpcr(); \
-  __builtin_aarch64_set_fpcr(mode | 1u << 24); \
+  unsigned long mode; \
+  __asm__ volatile("mrs %0, fpcr" : "=r"(mode)); \
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode | 1ul << 24) : "memory"); \
   call; \
-  __builtin_aarch64_set_fpcr(mode); } while (0)
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode) : "memory"); } while (0)
 #else
 #define SUBNORMALS_FLUSHED(call) call
 #endif

@@ -182,19 +182,21 @@ void Parameters::give(const GivenValues& given, double* state) {
   }
   problem_.objective().set_observations(given.observations);
   if (!given.sources.empty()) problem_.stepper().set_sources(given.sources);
-  if (problem_.stepper().keeps_first_values()) give_first_values(state);
+  if (problem_.stepper().keeps_first_values()) {
+    fill_unknown_fields(given);
+    problem_.stepper().values_given(problem_.tables(), state);
+  }
   set(UnknownValues(values_));
 }
 
-/// Scalars and series are those of the case or shot by now, and fields that it gives.
-void Parameters::give_first_values(double* state) {
+/// With their first values, but for those that are given: these have them.
+void Parameters::fill_unknown_fields(const GivenValues& given) {
   for (const std::string& name : problem_.active().parameter_fields) {
     const std::size_t field = place_of(problem_.model().parameter_fields, name);
+    if (field < given.fields.size() && given.fields[field]) continue;
     fill(field);
     exchange(memory_.symbols.fields[field]);
   }
-  problem_.stepper().parameters_changed(problem_.tables(), false);
-  problem_.stepper().values_given(problem_.tables(), state);
 }
 
 /// The owned cells of a parameter field, by the host, from an expression or a function.

@@ -79,7 +79,7 @@ class Parameters {
   };
   void make_symbols();
   void write_scalars(const std::vector<double>& values);
-  void give_first_values(double* state);
+  void fill_unknown_fields(const GivenValues& given);
   void derive_initial();
   void compile();
   void make_sums();

@@ -1,6 +1,7 @@
 #include "solvers/equations/kernel.hpp"
 
 #include "solvers/equations/emit_device.hpp"
+#include "solvers/equations/kernel_text.hpp"
 #include "solvers/equations/simplify.hpp"
 #include "solvers/equations/tape.hpp"
 
@@ -62,9 +63,7 @@ void KernelLibrary::load_on_host(const Communicator& comm, std::size_t longest) 
   std::vector<KernelSpec> compiled;
   std::vector<bool> is_compiled;
   for (const KernelSpec& kernel : specs_) {
-    const std::vector<Expr> roots = kernel.roots();
-    const bool is_of_singles = !roots.empty() && roots.front().graph().element() == Element::float32;
-    is_compiled.push_back(is_of_singles || length_of(kernel) <= longest);  // tapes compute doubles
+    is_compiled.push_back(are_of_singles({kernel}) || length_of(kernel) <= longest);  // tapes compute doubles
     if (is_compiled.back()) compiled.push_back(kernel);
   }
   if (!compiled.empty()) module_ = host::compile(emit_c(compiled, boxes_), comm);

@@ -186,7 +186,7 @@ TEST(MatchedLayer, IsStableOver20000Steps) {
 /// Those of 2 to 6 cells, in which what damps differs much from cell to cell.
 TEST(MatchedLayer, ThinOnesAreStableOver20000Steps) {
   for (const int order : {2, 8})
-    for (const int cells : {2, 3, 4, 6}) EXPECT_LT(left_after_20000_steps(cells, order), 1e-12);
+    for (const int cells : {2, 3, 4, 5, 6}) EXPECT_LT(left_after_20000_steps(cells, order), 1e-12);
 }
 
 /// Layers are made for the speed of each shot, alone or among others, in any order.
@@ -200,6 +200,9 @@ TEST(MatchedLayer, TakesTheSpeedOfEachShot) {
   const std::string slow = "{shot: slow}", fast = "{shot: fast, parameters.f: 0.5}";
   const auto gradient = [&](const std::string& shots, const std::string& shot) {
     Session session(parse_case("line.yaml", with(shots), {}, shot), test::self(), Sensitivities::adjoint);
+    UnknownValues later = session.simulation().values();
+    for (double& c : later[0]) c *= 0.9;  // what layers are made for stays
+    session.set_values(later);
     return session.gradient({});
   };
   const Evaluation both = gradient(slow + ", " + fast, ""), turned = gradient(fast + ", " + slow, "");

@@ -189,7 +189,7 @@ void Leapfrog::values_given(Tables& tables, double* state) {
 }
 
 bool Leapfrog::keeps_first_values() const {
-  return parts_->layers.are_any();
+  return parts_->layers.have_speeds_to_find();
 }
 
 void Leapfrog::begin(Tables& tables, StepTime, double* state) {

@@ -201,6 +201,10 @@ void MatchedLayers::prepare(const StateShape& shape, Tables& tables, const std::
   }
 }
 
+bool MatchedLayers::have_speeds_to_find() const {
+  return std::ranges::any_of(layers_, [](const auto& layer) { return !layer->layer.speed; });
+}
+
 void MatchedLayers::find_speeds(Tables& tables, double* state) {
   const Grid& grid = tables.grid();
   for (const auto& layer : layers_) {

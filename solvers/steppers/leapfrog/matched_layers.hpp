@@ -21,6 +21,8 @@ class MatchedLayers {
   MatchedLayers(const Model& model, const Active& active, const LeapfrogKernels& scheme, const Derivatives& wanted);
 
   bool are_any() const { return !layers_.empty(); }
+  /// Whether find_speeds() has any to find: the case does not name it.
+  bool have_speeds_to_find() const;
   std::array<int, 3> halo() const;
   std::vector<Stepper::Described> describe() const;
   std::vector<const KernelLibrary*> libraries() const;
