@@ -1,5 +1,5 @@
-// Singles below 1.2e-38: processors of the host may take a hundred times as long for them, and waves make many, ahead of
-// their fronts. Kernels of singles take them for zeros, and make zeros of them, on hosts of x86-64 and ARM and on
+// Singles below 1.2e-38: processors of the host may take a hundred times as long for them, and waves make many, ahead
+// of their fronts. Kernels of singles take them for zeros, and make zeros of them, on hosts of x86-64 and ARM and on
 // devices. (On hosts what they compute in doubles has no subnormals either, which are below 2.2e-308.)
 #pragma once
 
