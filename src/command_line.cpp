@@ -182,7 +182,10 @@ bool add_options_of(const VerbEntry& entry, CLI::App& app, Options& options) {
     app.add_flag("--overwrite", options.overwrite, "give up tables that are there");
     CLI::Option* const noise =
         app.add_option("--noise", options.noise, "standard deviation of normal noise that is added");
-    app.add_option("--seed", options.seed, "of the noise, a whole number from 0 on")->needs(noise);
+    const auto is_negative = [](const std::string& text) {
+      return text.starts_with('-') ? "'" + text + "' is no whole number from 0 on" : std::string();
+    };
+    app.add_option("--seed", options.seed, "of the noise, a whole number from 0 on")->needs(noise)->check(is_negative);
   }
   if (entry.can_be_resumed || entry.run == resume_verb) add_stop_options(app, options);
   if (entry.run == clean_verb) add_lock_option(app, options);
