@@ -20,7 +20,7 @@ Session small_ode(std::int64_t steps, const std::string& schedule, const std::st
 }
 
 TEST(Counts, RevolveEqualsTheTable) {
-  std::ifstream table(std::string(HINDSIGHT_SOURCE_DIR) + "/tests/data/revolve.csv");
+  std::ifstream table(HINDSIGHT_SOURCE_DIR "/tests/data/revolve.csv");
   int rows = 0;
   for (std::string line; std::getline(table, line);) {
     long long n = 0, s = 0, plain = 0;
@@ -52,10 +52,10 @@ std::int64_t resident_bytes() {
 TEST(Counts, MemoryIsFlatWithinAGradientAndOverGradients) {
   SKIP_UNDER_SANITIZER();
   Session session(
-      test::shipped_case("gray-scott", {"grid.x.cells=256", "grid.y.cells=256", "time.step=0.05", "time.to=100",
+      test::shipped_case("gray-scott", {"grid.x.cells=256", "grid.y.cells=256", "time.step=0.05", "time.to=50",
                                         "checkpoints.schedule=revolve", "checkpoints.host=20 slots"}),
       test::self(), Sensitivities::adjoint);
-  EXPECT_EQ(session.simulation().time().steps(), 2000);
+  EXPECT_EQ(session.simulation().time().steps(), 1000);
   session.simulation().set_values(session.simulation().values());
   std::int64_t least = INT64_MAX, most = 0;
   const auto watch = [&](std::int64_t k, double, double*) {
@@ -64,15 +64,19 @@ TEST(Counts, MemoryIsFlatWithinAGradientAndOverGradients) {
     most = std::max(most, resident_bytes());
   };
   session.gradient(watch);
-  const std::int64_t after_one = resident_bytes();
   EXPECT_LT(most - least, 1 << 20);
   EXPECT_LE(
       session.plan_inputs().working(Tier::host) + session.plan().checkpoint_bytes(Tier::host, session.plan_inputs()),
       session.budget(Tier::host));
-  session.simulation().set_values(session.simulation().values());
-  session.gradient({});
-  // The allocator keeps blocks of a state's size, once it has seen them freed: a few of the thousand states of a run.
-  EXPECT_LT(resident_bytes() - after_one, 4 * session.simulation().state_bytes());
+  // What leaks does so each time. Once, the kernel may make large pages of small ones, some of which nothing had touched.
+  std::int64_t growth = INT64_MAX;
+  for (int i = 0; i < 2; ++i) {
+    const std::int64_t before = resident_bytes();
+    session.simulation().set_values(session.simulation().values());
+    session.gradient({});
+    growth = std::min(growth, resident_bytes() - before);
+  }
+  EXPECT_LT(growth, 1 << 20);
 }
 
 TEST(Counts, RepeatedGradientsDoNotGrow) {

@@ -7,6 +7,7 @@
 
 #include "adjoint/store/codecs/codecs.hpp"
 #include "adjoint/store/slot_tier.hpp"
+#include "runtime/cuda/device.hpp"
 #include "runtime/emulated/emulated_device.hpp"
 #include "tests/store/rows.hpp"
 #include "tests/support.hpp"
