@@ -68,7 +68,7 @@ TEST(Counts, MemoryIsFlatWithinAGradientAndOverGradients) {
   EXPECT_LE(
       session.plan_inputs().working(Tier::host) + session.plan().checkpoint_bytes(Tier::host, session.plan_inputs()),
       session.budget(Tier::host));
-  // What leaks does so each time. Once, the kernel may make large pages of small ones, some of which nothing had touched.
+  // What leaks does so each time. Once, the kernel may make large pages of small ones, and untouched memory counts.
   std::int64_t growth = INT64_MAX;
   for (int i = 0; i < 2; ++i) {
     const std::int64_t before = resident_bytes();
