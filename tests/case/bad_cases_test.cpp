@@ -402,6 +402,19 @@ TEST(BadCases, ConditionsTellCellsOfFields) {
   EXPECT_EQ(message("initial(u)").find("ode.yaml:7:33: where: 'initial(u)' is a number"), 0);
 }
 
+/// Six steps of 0.1 are 0.6000000000000001.
+TEST(BadCases, ObservationsMayPassTheEndByTheirRounding) {
+  std::ofstream(folder() + "/rounded.csv") << "time,u\n-1e-17,1\n0.6000000000000001,2\n";
+  const Case read = parse_case(folder() + "/ode.yaml",
+                               "case: ode\nstate: {u: {initial: 1}}\nequations: {dt(u): \"-u\"}\n"
+                               "time: {step: 0.1, to: 0.6}\nobjective: [{misfit: {of: u, data: rounded.csv}}]\n",
+                               {});
+  const std::vector<PointObservation>& all = read.objective.at(0).observations;
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].time, 0.0);
+  EXPECT_EQ(all[1].time, 0.6);
+}
+
 TEST(BadCases, OdesHaveNoSpace) {
   const auto message = [](const std::string& text) -> std::string {
     try {
