@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "adjoint/objective/misfit.hpp"
 #include "adjoint/objective/term_kinds.hpp"
@@ -16,6 +17,14 @@
 #include "solvers/equations/parser.hpp"
 
 namespace hindsight {
+
+std::optional<double> TimeText::within(double t) const {
+  constexpr double epsilon = std::numeric_limits<double>::epsilon();
+  const double rounding = std::max(1e-9 * (to - from), 16 * epsilon * std::max(std::fabs(from), std::fabs(to)));
+  if (!(t >= from - rounding) || !(t <= to + rounding)) return std::nullopt;
+  return std::clamp(t, from, to);
+}
+
 namespace {
 
 class ProblemReader {

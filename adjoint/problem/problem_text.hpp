@@ -21,6 +21,10 @@ namespace hindsight {
 struct Text {
   std::string text;
   SourcePlace place = {};
+
+  /// A time within the run; none: outside. Those that pass an end by rounding lie there: sums of steps, and times that
+  /// were written with ten digits.
+  std::optional<double> within(double t) const;
 };
 
 enum class Edge { periodic, value, slope };

@@ -57,16 +57,6 @@ auto column_of(const Table& table, std::size_t times) {
   };
 }
 
-/// Within the run: sums of steps, and times written with ten digits, may pass its ends by their rounding.
-double time_of_observation(double t, const TimeText& run, const SourcePlace& place) {
-  const double rounding = 1e-9 * (run.to - run.from);
-  if (t < run.from - rounding || t > run.to + rounding)
-    throw InputError(place, fmt::format("the observation's time lies outside the run (time.from to time.to): {} is not "
-                                        "between {} and {}",
-                                        t, run.from, run.to));
-  return std::clamp(t, run.from, run.to);
-}
-
 /// A table with a row for each value.
 void read_rows(Value& misfit, const Case& so_far, TermText& term) {
   const Table table(term.data);
@@ -86,10 +76,15 @@ void read_rows(Value& misfit, const Case& so_far, TermText& term) {
   term.time_column = of_time;
   term.value_column = of_value;
   for (std::size_t row = 0; row < times.size(); ++row) {
-    const double time = time_of_observation(times[row], so_far.time, table.place(row));
+    const std::optional<double> time = so_far.time.within(times[row]);
+    if (!time)
+      throw InputError(table.place(row),
+                       fmt::format("the observation's time lies outside the run (time.from to time.to): {} is not "
+                                   "between {} and {}",
+                                   times[row], so_far.time.from, so_far.time.to));
     if (term.log && !so_far.is_to_be_observed && !(values[row] > 0))
       throw InputError(table.place(row), "log: true needs positive observations");
-    term.observations.push_back({time, places[row], values[row], noise.empty() ? 0.0 : noise[row]});
+    term.observations.push_back({*time, places[row], values[row], noise.empty() ? 0.0 : noise[row]});
   }
   read_misfit_weights(misfit, so_far, column_of(table, 1), term);
 }

@@ -31,13 +31,15 @@ Window read_window(Value section, const TimeText& time) {
   if (taper) window.taper = taper->number();
   section.finish();
   if (!from && !to) section.fail(section.path() + " needs from, to or both: times");
-  const auto require_in_run = [&](const std::optional<Value>& key, double t) {
-    if (key && (t < time.from || t > time.to))
+  const auto in_run = [&](const std::optional<Value>& key, double t) {
+    const std::optional<double> within = time.within(t);
+    if (key && !within)
       key->fail(
           fmt::format("{} lies outside the run: {} is not between {} and {}", key->path(), t, time.from, time.to));
+    return within.value_or(t);
   };
-  require_in_run(from, window.from);
-  require_in_run(to, window.to);
+  window.from = in_run(from, window.from);
+  window.to = in_run(to, window.to);
   if (!(window.from < window.to)) section.fail(section.path() + ": from must be before to");
   const double most = 0.5 * (window.to - window.from);
   if (taper && (window.taper < 0.0 || window.taper > most))

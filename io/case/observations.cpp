@@ -37,12 +37,13 @@ void write_traces(const std::string& path, const TermText& misfit, const std::ve
   write_all(dataset, H5T_NATIVE_DOUBLE, values.data(), path);
 }
 
-/// As the table has its rows; observations are sorted by time.
+/// As the table has its rows; observations are sorted by time, those beyond the run's ends having been moved there.
 std::vector<double> in_rows(const Table& table, const TermText& misfit, const std::vector<double>& values) {
   const std::vector<double> times = table.numbers(misfit.time_column);
   std::vector<std::size_t> order(times.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return times[row]; });
+  const double first = misfit.observations.front().time, last = misfit.observations.back().time;
+  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return std::clamp(times[row], first, last); });
   std::vector<double> rows(values.size());
   for (std::size_t i = 0; i < order.size(); ++i) rows[order[i]] = values[i];
   return rows;

@@ -1,6 +1,8 @@
 // Steps executed by real gradients equal the proven optimum; memory stays within the budget and does not grow.
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 
@@ -69,14 +71,15 @@ TEST(Counts, MemoryIsFlatWithinAGradientAndOverGradients) {
       session.plan_inputs().working(Tier::host) + session.plan().checkpoint_bytes(Tier::host, session.plan_inputs()),
       session.budget(Tier::host));
   // What leaks does so each time. Once, the kernel may make large pages of small ones, and untouched memory counts.
-  std::int64_t growth = INT64_MAX;
-  for (int i = 0; i < 2; ++i) {
+  std::array<std::int64_t, 3> growth{};
+  for (std::int64_t& each : growth) {
     const std::int64_t before = resident_bytes();
     session.simulation().set_values(session.simulation().values());
     session.gradient({});
-    growth = std::min(growth, resident_bytes() - before);
+    each = resident_bytes() - before;
   }
-  EXPECT_LT(growth, 1 << 20);
+  std::ranges::sort(growth);
+  EXPECT_LT(growth[1], 1 << 20);
 }
 
 TEST(Counts, RepeatedGradientsDoNotGrow) {

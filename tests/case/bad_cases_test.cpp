@@ -403,16 +403,24 @@ TEST(BadCases, ConditionsTellCellsOfFields) {
 }
 
 /// Six steps of 0.1 are 0.6000000000000001.
-TEST(BadCases, ObservationsMayPassTheEndByTheirRounding) {
-  std::ofstream(folder() + "/rounded.csv") << "time,u\n-1e-17,1\n0.6000000000000001,2\n";
-  const Case read = parse_case(folder() + "/ode.yaml",
-                               "case: ode\nstate: {u: {initial: 1}}\nequations: {dt(u): \"-u\"}\n"
-                               "time: {step: 0.1, to: 0.6}\nobjective: [{misfit: {of: u, data: rounded.csv}}]\n",
-                               {});
-  const std::vector<PointObservation>& all = read.objective.at(0).observations;
-  ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(all[0].time, 0.0);
+TEST(BadCases, ObservationsMayPassTheEndsByTheirRoundingAlone) {
+  const auto read = [](const std::string& rows) {
+    std::ofstream(folder() + "/rounded.csv") << "time,u\n" + rows;
+    return parse_case(folder() + "/ode.yaml",
+                      "case: ode\nstate: {u: {initial: 1}}\nequations: {dt(u): \"-u\"}\n"
+                      "time: {step: 0.1, from: -0.3, to: 0.6}\n"
+                      "objective: [{misfit: {of: u, data: rounded.csv, window: {to: 0.6000000000000001}}}]\n",
+                      {});
+  };
+  const Case good = read("0.6000000000000001,1\n0.6,2\n-0.30000000000000004,3\n");
+  const std::vector<PointObservation>& all = good.objective.at(0).observations;
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].time, -0.3);
   EXPECT_EQ(all[1].time, 0.6);
+  EXPECT_EQ(all[1].value, 1.0);
+  EXPECT_EQ(all[2].value, 2.0);
+  EXPECT_THROW(read("0.600000002,1\n"), InputError);
+  EXPECT_THROW(read("-0.300000002,1\n"), InputError);
 }
 
 TEST(BadCases, OdesHaveNoSpace) {

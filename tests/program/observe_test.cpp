@@ -75,6 +75,16 @@ TEST_F(Observe, ReadsAndWritesRowsOfBothFormats) {
       << output();
 }
 
+/// Fifty steps of 0.017 are 0.8500000000000001: rows that pass the end by rounding keep their order.
+TEST_F(Observe, RowsThatPassTheEndByRoundingGetTheirOwnValues) {
+  write_wave();
+  const std::string alone = "--shot left --set 'objective=[{misfit: {of: u, data: rows}}]' ";
+  write_text("rows", "time,x,y\n0.8500000000000001,0.61,0.2\n0.85,0.5,0.5\n0.4,0.5,0.5\n");
+  ASSERT_EQ(run("observe wave.yaml --overwrite --set parameters.c=0.9 " + alone), 0) << output();
+  EXPECT_LT(objective("--set parameters.c=0.9 " + alone), 1e-20);
+  EXPECT_GT(objective(alone), 1e-6);
+}
+
 TEST_F(Observe, SaysWhatItCannotDo) {
   write_wave();
   EXPECT_EQ(run("run wave.yaml --out run"), 2);
