@@ -14,8 +14,8 @@ std::array<std::size_t, 2> tangential_axes(std::size_t axis) {
 
 /// Calls visit(ghosts, side) for each wall of an axis that is here. They have no array that derivatives add to.
 template <class Visit>
-void for_each_wall(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential, const FieldWalls& walls,
-                   CellArray field, Visit visit) {
+void for_each_wall(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, CellArray field,
+                   Visit visit) {
   const auto a = static_cast<std::size_t>(axis);
   const auto [ap, aq] = tangential_axes(a);
   const Layout& layout = grid.layout();
@@ -25,11 +25,11 @@ void for_each_wall(const Grid& grid, int axis, int depth, const std::array<int, 
     if (!grid.is_wall(axis, static_cast<int>(side))) continue;
     const Wall& wall = walls[a][side];
     WallGhosts ghosts;
-    ghosts.count = {grid.cells()[ap] + 2 * tangential[ap], grid.cells()[aq] + 2 * tangential[aq]};
+    ghosts.count = {over.hi[ap] - over.lo[ap], over.hi[aq] - over.lo[aq]};
     ghosts.strides = {stride_of(layout, ap), stride_of(layout, aq)};
     ghosts.layers = depth;
     ghosts.step = side == 0 ? -step : step;
-    const std::int64_t corner = -ghosts.strides[0] * tangential[ap] - ghosts.strides[1] * tangential[aq];
+    const std::int64_t corner = ghosts.strides[0] * over.lo[ap] + ghosts.strides[1] * over.lo[aq];
     ghosts.ghost = at_element(field.cell, corner + step * (side == 0 ? -1 : n), field.element);
     ghosts.mirror = at_element(field.cell, corner + step * (side == 0 ? 0 : n - 1), field.element);
     ghosts.element = field.element;
@@ -40,7 +40,7 @@ void for_each_wall(const Grid& grid, int axis, int depth, const std::array<int, 
     ghosts.wall_stride = wall_layout_here.stride;
     ghosts.constant = wall.value.constant;
     if (wall.value.data != nullptr)
-      ghosts.value = wall.value.data + wall.value.origin - tangential[ap] - wall.value.stride * tangential[aq];
+      ghosts.value = wall.value.data + wall.value.origin + over.lo[ap] + wall.value.stride * over.lo[aq];
     visit(ghosts, side);
   }
 }
@@ -57,22 +57,21 @@ WallLayout wall_layout(const Grid& grid, int axis) {
   return layout;
 }
 
-void fill_walls(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential, const FieldWalls& walls,
-                CellArray field) {
-  for_each_wall(grid, axis, depth, tangential, walls, field,
+void fill_walls(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, CellArray field) {
+  for_each_wall(grid, axis, depth, over, walls, field,
                 [&](const WallGhosts& ghosts, std::size_t) { grid.operations().fill_wall(ghosts); });
 }
 
-void transpose_walls(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential,
-                     const FieldWalls& walls, double* field, const std::array<double*, 2>& wall_bar) {
+void transpose_walls(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, double* field,
+                     const std::array<double*, 2>& wall_bar) {
   const auto [ap, aq] = tangential_axes(static_cast<std::size_t>(axis));
   const WallLayout layout = wall_layout(grid, axis);
   const auto transpose = [&, p = ap, q = aq](WallGhosts ghosts, std::size_t side) {
     if (wall_bar[side] != nullptr)
-      ghosts.bar = wall_bar[side] + layout.origin - tangential[p] - layout.stride * tangential[q];
+      ghosts.bar = wall_bar[side] + layout.origin + over.lo[p] + layout.stride * over.lo[q];
     grid.operations().transpose_wall(ghosts);
   };
-  for_each_wall(grid, axis, depth, tangential, walls, CellArray(field), transpose);
+  for_each_wall(grid, axis, depth, over, walls, CellArray(field), transpose);
 }
 
 }  // namespace hindsight

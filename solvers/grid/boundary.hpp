@@ -41,15 +41,14 @@ struct WallLayout {
 };
 WallLayout wall_layout(const Grid& grid, int axis);
 
-/// Fills the ghosts beyond both walls of one axis to `depth` layers, over `tangential` ghost layers of the other axes.
+/// Fills the ghosts beyond both walls of one axis to `depth` layers, over the cells of the other axes that `over` says.
 /// A depth of 0 does nothing; a depth above the number of owned cells is refused by Grid.
-void fill_walls(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential, const FieldWalls& walls,
-                CellArray field);
+void fill_walls(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, CellArray field);
 
 /// Transpose of fill_walls for one axis, of doubles: adds each ghost's value into the interior cell and the wall value
 /// it came from, then clears the ghost. `field` points to local cell (0,0,0). wall_bar[side], when not null, has the
 /// layout of wall_layout and is added to (value: += 2 g; slope: -+ (2m+1) h g).
-void transpose_walls(const Grid& grid, int axis, int depth, const std::array<int, 3>& tangential,
-                     const FieldWalls& walls, double* field, const std::array<double*, 2>& wall_bar);
+void transpose_walls(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, double* field,
+                     const std::array<double*, 2>& wall_bar);
 
 }  // namespace hindsight

@@ -77,6 +77,15 @@ class Grid {
   const Index3& first() const { return first_; }          ///< global index of local cell 0
   const Index3& cells() const { return local_; }          ///< owned cells per axis
   Box interior() const { return {{0, 0, 0}, local_}; }
+  /// The owned cells with so many layers around them.
+  Box with_ghosts(const std::array<int, 3>& layers) const {
+    Box box = interior();
+    for (std::size_t a = 0; a < 3; ++a) {
+      box.lo[a] -= layers[a];
+      box.hi[a] += layers[a];
+    }
+    return box;
+  }
   /// Is this side of the block the edge of a non-periodic domain? side 0 lower, 1 upper.
   bool is_wall(int axis, int side) const;
   /// Is the neighbour across this side another rank (or this rank itself by periodicity on an unsplit axis: false)?

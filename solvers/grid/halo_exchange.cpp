@@ -145,35 +145,37 @@ struct HaloExchange::Exchange {
     });
   }
 
-  /// Periodic wrap or walls of one axis, over the ghosts of lower axes.
-  void fill_here(int axis, const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls) const {
+  /// Owned cells, and the ghosts of the axes before this one.
+  Box over_lower(int axis) const {
+    std::array<int, 3> layers{0, 0, 0};
+    for (std::size_t lower = 0; lower < static_cast<std::size_t>(axis); ++lower) layers[lower] = depth[lower];
+    return grid.with_ghosts(layers);
+  }
+
+  /// Periodic wrap or walls of one axis, over what `over` says of the others.
+  void fill_here(int axis, const Box& over, const std::vector<CellArray>& fields,
+                 const std::vector<FieldWalls>& walls) const {
     const auto a = static_cast<std::size_t>(axis);
     if (depth[a] == 0) return;
-    std::array<int, 3> tangential{0, 0, 0};
-    for (std::size_t lower = 0; lower < a; ++lower) tangential[lower] = depth[lower];
     const bool wraps = grid.axes()[a].periodic && !grid.is_split(axis);
     for (std::size_t f = 0; f < fields.size(); ++f) {
       if (wraps) {
-        wrap(axis, tangential, fields[f]);
+        wrap(axis, over, fields[f]);
       } else {
-        fill_walls(grid, axis, depth[a], tangential, walls[f], fields[f]);
+        fill_walls(grid, axis, depth[a], over, walls[f], fields[f]);
       }
     }
   }
 
-  void wrap(int axis, const std::array<int, 3>& tangential, CellArray field) const {
+  void wrap(int axis, Box box, CellArray field) const {
     const auto a = static_cast<std::size_t>(axis);
     const std::int64_t n = grid.cells()[a];
-    Box box = grid.interior();
-    for (std::size_t t = 0; t < 3; ++t) {
-      box.lo[t] -= tangential[t];
-      box.hi[t] += tangential[t];
-    }
     box.lo[a] = 0;
     box.hi[a] = depth[a];
     const auto shifted = [&](std::int64_t by) {
       Box there = box;
       there.lo[a] += by;
+      there.hi[a] += by;
       return grid.block(there, field);
     };
     grid.operations().copy(box.extent(), shifted(n - depth[a]), shifted(-depth[a]));
@@ -204,7 +206,8 @@ bool HaloExchange::is_local() const {
 
 void HaloExchange::start(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls) {
   const int d = exchange_->grid.dimensions();
-  for (int axis = 0; axis < std::min(d, exchange_->first_split); ++axis) exchange_->fill_here(axis, fields, walls);
+  for (int axis = 0; axis < std::min(d, exchange_->first_split); ++axis)
+    exchange_->fill_here(axis, exchange_->over_lower(axis), fields, walls);
   if (!is_local()) exchange_->post(exchange_->corners ? exchange_->first_split : -1, fields);
 }
 
@@ -222,8 +225,24 @@ void HaloExchange::finish(const std::vector<CellArray>& fields, const std::vecto
       exchange_->send();
     }
     exchange_->complete(axis, fields);
-    exchange_->fill_here(axis, fields, walls);
+    exchange_->fill_here(axis, exchange_->over_lower(axis), fields, walls);
   }
+}
+
+void HaloExchange::fill_rows(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls,
+                             std::int64_t lo, std::int64_t hi) const {
+  const int last = exchange_->grid.dimensions() - 1;
+  for (int axis = 0; axis < last; ++axis) {
+    Box over = exchange_->over_lower(axis);
+    over.lo[static_cast<std::size_t>(last)] = lo;
+    over.hi[static_cast<std::size_t>(last)] = hi;
+    exchange_->fill_here(axis, over, fields, walls);
+  }
+}
+
+void HaloExchange::fill_sides(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls) const {
+  const int last = exchange_->grid.dimensions() - 1;
+  exchange_->fill_here(last, exchange_->over_lower(last), fields, walls);
 }
 
 Box HaloExchange::ready(std::array<int, 3> reach) const {

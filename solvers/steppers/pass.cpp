@@ -36,6 +36,7 @@ Box away_from_walls(const Grid& grid, const std::array<int, 3>& depth) {
 Pass::Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> groups, BorderKernel border)
     : kernel_(kernel),
       border_kernel_(border.kernel),
+      last_axis_(static_cast<std::size_t>(std::max(grid.dimensions(), 1) - 1)),
       interior_(border.kernel ? away_from_walls(grid, border.depth) : grid.interior()),
       ready_(interior_),
       border_(border.kernel ? shell(grid.interior(), interior_) : std::vector<Box>()) {
@@ -61,11 +62,14 @@ void Pass::restrict_to(const std::vector<Box>& boxes) {
   border_ = common(border_, boxes);
 }
 
-void Pass::start(const Tables& tables) {
-  for (Exchange& e : exchanges_) {
+void Pass::bind(const Tables& tables) {
+  for (Exchange& e : exchanges_)
     for (std::size_t i = 0; i < e.cells.size(); ++i) e.cells[i].cell = tables.field(e.group.symbols[i]);
-    e.halo.start(e.cells, *e.group.walls);
-  }
+}
+
+void Pass::start(const Tables& tables) {
+  bind(tables);
+  for (Exchange& e : exchanges_) e.halo.start(e.cells, *e.group.walls);
 }
 
 void Pass::fill_ghosts(const Tables& tables) {
@@ -103,6 +107,36 @@ void Pass::run(const Tables& tables) {
   for (const Box& box : border_) tables.launch(border_kernel_, box);
 }
 
+int Pass::reach(std::size_t axis) const {
+  int reach = 0;
+  for (const Exchange& e : exchanges_) reach = std::max(reach, e.group.reach[axis]);
+  return reach;
+}
+
+int Pass::depth(std::size_t axis) const {
+  int depth = 0;
+  for (const Exchange& e : exchanges_) depth = std::max(depth, e.group.depth[axis]);
+  return depth;
+}
+
+void Pass::run_rows(const Tables& tables, std::int64_t lo, std::int64_t hi) const {
+  const auto in_rows = [&](Box box) {
+    box.lo[last_axis_] = std::max(box.lo[last_axis_], lo);
+    box.hi[last_axis_] = std::min(box.hi[last_axis_], hi);
+    return box;
+  };
+  tables.launch(kernel_, in_rows(interior_));
+  for (const Box& box : border_) tables.launch(border_kernel_, in_rows(box));
+}
+
+void Pass::fill_rows(std::int64_t lo, std::int64_t hi) const {
+  for (const Exchange& e : exchanges_) e.halo.fill_rows(e.cells, *e.group.walls, lo, hi);
+}
+
+void Pass::fill_sides() const {
+  for (const Exchange& e : exchanges_) e.halo.fill_sides(e.cells, *e.group.walls);
+}
+
 WallGather::WallGather(const Grid& grid, const Kernel& ring, const Kernel& add, std::array<int, 3> depth,
                        std::vector<Target> targets)
     : grid_(grid), ring_kernel_(ring), add_kernel_(add), depth_(depth), targets_(std::move(targets)) {
@@ -131,7 +165,8 @@ void WallGather::run(const Tables& tables) const {
       const auto a = static_cast<std::size_t>(axis);
       std::array<int, 3> tangential{0, 0, 0};
       for (std::size_t lower = 0; lower < a; ++lower) tangential[lower] = depth_[lower];
-      if (depth_[a] > 0) transpose_walls(grid_, axis, depth_[a], tangential, *target.walls, cells, target.wall_bar[a]);
+      const Box over = grid_.with_ghosts(tangential);
+      if (depth_[a] > 0) transpose_walls(grid_, axis, depth_[a], over, *target.walls, cells, target.wall_bar[a]);
     }
   }
   for (const Box& box : edge_)

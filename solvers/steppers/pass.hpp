@@ -41,6 +41,19 @@ class Pass {
   /// Only fills the ghosts.
   void fill_ghosts(const Tables& tables);
 
+  // In parts (wavefront.hpp), on a grid that lies on one rank; rows: planes in 3D.
+  bool is_restricted() const { return is_restricted_; }
+  /// How far the kernel reads along an axis, and how deep ghosts are filled.
+  int reach(std::size_t axis) const;
+  int depth(std::size_t axis) const;
+  /// What fill_rows() and fill_sides() fill, until the next time.
+  void bind(const Tables& tables);
+  /// The kernels in the rows lo <= . < hi of the last axis, whose ghosts are there.
+  void run_rows(const Tables& tables, std::int64_t lo, std::int64_t hi) const;
+  /// Ghosts of the other axes in these rows; and of the last one.
+  void fill_rows(std::int64_t lo, std::int64_t hi) const;
+  void fill_sides() const;
+
  private:
   void start(const Tables& tables);
   Launch& block(const Tables& tables);
@@ -55,6 +68,7 @@ class Pass {
   const Tables* block_of_ = nullptr;
   Launch block_{};
   std::vector<Exchange> exchanges_;
+  std::size_t last_axis_ = 0;
   Box interior_, ready_;
   std::vector<Box> rest_, border_;
   bool is_restricted_ = false;

@@ -213,12 +213,13 @@ TEST(Ghosts, TransposedWallsAreTheTranspose) {
         box.hi[t] += t == a ? s.depth[t] : tangential[t];
       }
       Array filled = u;
-      fill_walls(grid, axis, s.depth[a], tangential, s.walls, CellArray(filled.cells()));
+      const Box over = grid.with_ghosts(tangential);
+      fill_walls(grid, axis, s.depth[a], over, s.walls, CellArray(filled.cells()));
       double left = 0, right = 0;
       for_each(box, [&](auto i, auto j, auto k) { left += w.at(i, j, k) * filled.at(i, j, k); });
       const WallLayout layout = wall_layout(grid, axis);
       std::vector<double> lower(static_cast<std::size_t>(layout.size)), upper = lower;
-      transpose_walls(grid, axis, s.depth[a], tangential, s.walls, w.cells(), {lower.data(), upper.data()});
+      transpose_walls(grid, axis, s.depth[a], over, s.walls, w.cells(), {lower.data(), upper.data()});
       for_each(box, [&](auto i, auto j, auto k) { right += w.at(i, j, k) * u.at(i, j, k); });
       for (const double e : lower) right += e * s.walls[a][0].value.constant;
       for (const double e : upper) right += e * s.walls[a][1].value.constant;

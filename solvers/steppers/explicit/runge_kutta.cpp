@@ -10,6 +10,7 @@
 #include "solvers/steppers/kernels/evaluation_time.hpp"
 #include "solvers/steppers/kernels/kernel_set.hpp"
 #include "solvers/steppers/reads.hpp"
+#include "solvers/steppers/wavefront.hpp"
 
 namespace hindsight {
 namespace {
@@ -34,10 +35,33 @@ struct RungeKutta::Parts {
   int h, length;  // symbols: of the step, as a factor and as a value; -1: nobody reads it
   std::vector<std::vector<int>> stage, dot_stage;  // symbols [stage][field]; the last entry is the new state
   std::vector<int> lambda, lambda_next;            // symbols
-  std::vector<Memory> stage_memory, dot_memory;
+  std::vector<Memory> stage_memory, dot_memory, retaken;
+  std::vector<RingMemory> rings;
+  std::vector<double*> stage_arrays, dot_arrays;  // of the stages' inputs, where no record keeps them
   bool takes_spans = false;
   std::int64_t state_doubles = 0;
+  // All stages in one walk, where there is one.
+  std::optional<Wavefront> values, recorded, tangents, gathers;
+  void make_walks(const Model& model, const Grid& grid);
 };
+
+void RungeKutta::Parts::make_walks(const Model& model, const Grid& grid) {
+  const auto make = [&](std::optional<Wavefront>& walk, const std::vector<Pass*>& passes) {
+    const auto fields = static_cast<std::int64_t>(model.fields.size());
+    if (Wavefront::suits(grid, passes, fields, model.graph->element())) walk.emplace(grid, passes);
+  };
+  std::vector<Pass*> forward, record, tangent, reverse;
+  for (DifferentiatedKernel& kernel : kernels.kernels()) {
+    forward.push_back(kernel.pass(Direction::forward));
+    record.push_back(kernel.recorded_pass());
+    tangent.push_back(kernel.pass(Direction::tangent));
+    reverse.insert(reverse.begin(), kernel.pass(Direction::reverse));
+  }
+  make(values, forward);
+  make(recorded, record);
+  make(tangents, tangent);
+  make(gathers, reverse);
+}
 
 RungeKutta::Parts::Parts(const Model& model, const Tableau& tableau, const Active& active, Wants wants)
     : sources(model, active),
@@ -148,6 +172,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction, longest_compiled,
                     &p.sources.rows());
   if (p.estimate) p.estimate->prepare(grid, tables);
+  p.make_walks(model_, grid);
   allocate(grid, tables);
   p.takes_spans = p.kernels.kernels().front().repeats() && grid.dimensions() == 0 && !p.time_dependent &&
                   p.kernels.noise(Direction::forward).empty();
@@ -169,8 +194,21 @@ void RungeKutta::allocate(const Grid& grid, Tables& tables) {
   grid.communicator().together([&] {
     tables.allocate(scratch);
     const std::int64_t state = state_doubles(grid, model_.fields.size(), model_.graph->element());
-    for (int i = 0; i < record_states(); ++i) p.stage_memory.emplace_back(state, grid.machine());
-    for (int i = 0; i < record_states() && wants_.tangent; ++i) p.dot_memory.emplace_back(state, grid.machine());
+    const auto make = [&](const std::optional<Wavefront>& walk, std::vector<Memory>& whole) {
+      const auto fields = static_cast<std::int64_t>(model_.fields.size());
+      const Element element = model_.graph->element();
+      std::vector<double*> arrays;
+      for (int i = 0; i < record_states(); ++i) {
+        if (walk && !p.estimate && RingMemory::pays(walk->in_use(grid, fields, element))) {
+          arrays.push_back(p.rings.emplace_back(walk->in_use(grid, fields, element)).data());
+        } else {
+          arrays.push_back(whole.emplace_back(state, grid.machine()).data());
+        }
+      }
+      return arrays;
+    };
+    p.stage_arrays = make(p.values, p.stage_memory);
+    if (wants_.tangent) p.dot_arrays = make(p.tangents, p.dot_memory);
   });
 }
 
@@ -197,8 +235,8 @@ void RungeKutta::set_stage_scalars(Tables& tables, StepTime time) {
 void RungeKutta::bind_stages(Tables& tables, double* u, double* const* stages) {
   const Parts& p = *parts_;
   tables.bind_state(p.stage.front(), u);
-  for (int i = 1; i <= static_cast<int>(p.stage_memory.size()); ++i)
-    tables.bind_state(p.stage[at(i)], stages ? stages[i - 1] : p.stage_memory[at(i - 1)].data());
+  for (int i = 1; i <= static_cast<int>(p.stage_arrays.size()); ++i)
+    tables.bind_state(p.stage[at(i)], stages ? stages[i - 1] : p.stage_arrays[at(i - 1)]);
 }
 
 void RungeKutta::set_sources(const SourcePoints& points) {
@@ -222,6 +260,7 @@ void RungeKutta::step(Tables& tables, StepTime time, StateBlocks u, double* next
   begin_forward(tables, time);
   bind_stages(tables, u, nullptr);
   tables.bind_state(p.stage.back(), next);
+  if (p.values) return p.values->run(tables);
   for (std::size_t i = 0; i < p.kernels.kernels().size(); ++i) {
     fill_sources(tables, time, i);
     p.kernels.kernels()[i].run_value(tables);
@@ -237,7 +276,12 @@ void RungeKutta::record(Tables& tables, StepTime time, StateBlocks u, double* ne
   begin_forward(tables, time);
   bind_stages(tables, u, stages);
   std::vector<DifferentiatedKernel>& all = p.kernels.kernels();
-  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+  if (p.recorded && next) {
+    tables.bind_state(p.stage.back(), next);
+    return p.recorded->run(tables);
+  }
+  if (p.recorded) p.recorded->run(tables, all.size() - 1);
+  for (std::size_t i = 0; i + 1 < all.size() && !p.recorded; ++i) {
     fill_sources(tables, time, i);
     all[i].run_recorded(tables);
   }
@@ -248,6 +292,18 @@ void RungeKutta::record(Tables& tables, StepTime time, StateBlocks u, double* ne
   } else {
     all.back().fill_recorded_ghosts(tables);
   }
+}
+
+void RungeKutta::retake(Tables& tables, StepTime time, StateBlocks u) {
+  Parts& p = *parts_;
+  if (p.rings.empty()) return;
+  const CountMemory not_counted(nullptr);  // a message ends the run
+  p.retaken.clear();
+  const std::int64_t state = state_doubles(tables.grid(), model_.fields.size(), model_.graph->element());
+  std::vector<double*> inputs;
+  for (int i = 0; i < record_states(); ++i)
+    inputs.push_back(p.retaken.emplace_back(state, tables.grid().machine()).data());
+  record(tables, time, u, nullptr, inputs.data());
 }
 
 SpanStepper* RungeKutta::spans() {
@@ -309,6 +365,7 @@ void RungeKutta::reverse(Tables& tables, StepTime time, StateBlocks u, double* c
   bind_stages(tables, u, stages);
   tables.bind_state(p.lambda, lambda);
   tables.bind_state(p.lambda_next, lambda_next);
+  if (p.gathers) return p.gathers->run(tables);
   for (std::size_t i = p.kernels.kernels().size(); i-- > 0;) {
     p.kernels.run_gather(i, tables, p.times[i].places());
     if (!p.sources.are_any() || active_.series.empty()) continue;
@@ -327,8 +384,9 @@ void RungeKutta::tangent(Tables& tables, StepTime time, StateBlocks u, double* c
   bind_stages(tables, u, stages);
   tables.bind_state(p.dot_stage.front(), du);
   tables.bind_state(p.dot_stage.back(), dnext);
-  for (std::size_t i = 0; i < p.dot_memory.size(); ++i) tables.bind_state(p.dot_stage[i + 1], p.dot_memory[i].data());
+  for (std::size_t i = 0; i < p.dot_arrays.size(); ++i) tables.bind_state(p.dot_stage[i + 1], p.dot_arrays[i]);
   if (p.time_dependent_walls) p.kernels.evaluate_wall_tangents(tables);
+  if (p.tangents) return p.tangents->run(tables);
   for (std::size_t i = 0; i < p.kernels.kernels().size(); ++i) {
     if (p.sources.are_any()) p.sources.fill_directions(tables, p.series, stage_time(time, static_cast<int>(i)));
     p.kernels.kernels()[i].run_tangent(tables);

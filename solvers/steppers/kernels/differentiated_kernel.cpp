@@ -62,6 +62,19 @@ std::vector<const KernelSpec*> DifferentiatedKernel::specs(Direction direction) 
   return all;
 }
 
+Pass* DifferentiatedKernel::pass(Direction direction) {
+  const auto alone = [](std::optional<Pass>& pass, bool is_alone) { return pass && is_alone ? &*pass : nullptr; };
+  switch (direction) {
+    case Direction::forward:
+      return alone(value_pass_, !value_at_sources_.kernel);
+    case Direction::tangent:
+      return alone(tangent_pass_, !tangent_at_sources_.kernel);
+    case Direction::reverse:
+      return alone(gather_pass_, !source_adjoint_.kernel && !wall_gather_);
+  }
+  return nullptr;
+}
+
 std::array<int, 3> DifferentiatedKernel::halo() const {
   const auto depth = [&](Direction direction) { return deepest(specs(direction), {}).depth; };
   std::array<int, 3> halo = deeper(depth(Direction::forward), depth(Direction::tangent));

@@ -106,6 +106,9 @@ class DifferentiatedKernel {
     if (wall_gather_) wall_gather_->run(tables);
   }
   bool is_fed_by_walls() const { return wall_gather_.has_value(); }
+  /// What runs them, of a direction: null where nothing does, or more than a pass: sources and walls too.
+  Pass* pass(Direction direction);
+  Pass* recorded_pass() { return recorded_pass_ && !value_at_sources_.kernel ? &*recorded_pass_ : nullptr; }
 
  private:
   /// A kernel, and the same as it is loaded.

@@ -1,0 +1,84 @@
+// All stages of a step in one walk over the rows give the bits of one pass after another.
+#include <fmt/format.h>
+
+#include "solvers/steppers/wavefront.hpp"
+#include "tests/support.hpp"
+
+namespace hindsight {
+namespace {
+
+const char* const periodic = "boundary: periodic";
+const char* const walls = "boundary: {lower: {value: \"0.1*sin(t)\"}, upper: {slope: \"k*0.2\"}}";
+
+std::string plane(const std::string& x, const std::string& y, const std::string& method, int order,
+                  const std::string& precision = "float64") {
+  return fmt::format(
+      "case: walk\nprecision: {}\ngrid: {{x: {{{}}}, y: {{{}}}, order: {}}}\n"
+      "parameters: {{k: 0.3, D: {{field: \"0.02 + 0.01*sin(3*x)*cos(2*y)\"}}, s: {{series: {{times: [0, 1], values: "
+      "[1, 2]}}}}}}\n"
+      "state: {{u: {{initial: \"1 + 0.3*sin(5*x + y)\"}}, v: {{initial: \"0.4*cos(3*y)\"}}}}\n"
+      "equations: {{dt(u): \"D*lap(u) - u*v^2 + k*s*dx(v)\", dt(v): \"div(D*grad(v)) + u*v - v*dy(u)\"}}\n"
+      "time: {{method: {}, step: 1e-3, to: 4e-3}}\nobjective: [{{final: \"u^2 + v\"}}, {{integral: \"u*v\"}}]\n"
+      "unknowns: {{k: {{}}, D: {{}}, s: {{}}, initial(u): {{}}}}\ncheckpoints: {{schedule: revolve, host: 2 slots}}\n",
+      precision, x, y, order, method);
+}
+
+const std::string room =
+    "case: room\ngrid: {x: {cells: 7, to: 1}, y: {cells: 9, to: 1, boundary: {value: 0}}, z: {cells: 11, to: 1}}\n"
+    "parameters: {k: {field: \"0.1 + 0.05*x\"}}\nstate: {u: {initial: \"sin(2*pi*x) + y*z\"}}\n"
+    "equations: {dt(u): \"div(k*grad(u)) - u*dz(u)\"}\ntime: {method: rk4, step: 1e-3, to: 4e-3}\n"
+    "objective: [{final: \"u^2\"}]\nunknowns: {k: {}, initial(u): {}}\n"
+    "checkpoints: {schedule: revolve, host: 2 slots}\n";
+
+struct Found {
+  double objective = 0.0, tangent = 0.0;
+  std::vector<std::vector<double>> gradient;
+  bool operator==(const Found&) const = default;
+};
+
+template <class Way>
+Found found(const std::string& text, Way way) {
+  Wavefront::ask(way);
+  Session session(test::text_case(text), test::self(), Sensitivities::adjoint_and_tangent);
+  Wavefront::ask(Wavefront::AsItPays{});
+  const Evaluation evaluation = session.gradient({});
+  return {evaluation.objective, session.tangent(test::some_direction(session, 0.3)).second, evaluation.gradient};
+}
+
+TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
+  std::vector<std::string> texts{room};
+  for (const auto& [method, order] : {std::pair{"rk4", 4}, {"dopri5", 2}})
+    for (const char* const side : {periodic, walls})
+      texts.push_back(
+          plane("cells: 17, to: 1, boundary: {value: 0}", fmt::format("cells: 90, to: 3, {}", side), method, order));
+  texts.push_back(plane(fmt::format("cells: 13, to: 1, {}", walls), "cells: 40, to: 1", "rk4", 4, "float32"));
+  for (const std::string& text : texts) {
+    const Found expected = found(text, Wavefront::Never{});
+    EXPECT_NE(expected.tangent, 0.0);
+    for (const int rows : {1, 2, 5, 100}) EXPECT_TRUE(found(text, Wavefront::Rows{rows}) == expected) << rows << text;
+  }
+}
+
+/// Long enough for inputs of stages to lie in rings.
+TEST(Wavefront, StagesShareMemory) {
+  for (const char* const side : {periodic, walls}) {
+    const std::string text = plane("cells: 24, to: 1", fmt::format("cells: 900, to: 30, {}", side), "rk4", 2);
+    const Found expected = found(text, Wavefront::Never{});
+    for (const int rows : {1, 3, 8}) EXPECT_TRUE(found(text, Wavefront::Rows{rows}) == expected) << rows << text;
+  }
+}
+
+/// What a message needs of the stages is there again.
+TEST(Wavefront, NamesWhatDiverges) {
+  std::string text = plane("cells: 24, to: 1", "cells: 900, to: 30", "rk4", 2);
+  text.replace(text.find("- u*v^2"), 7, "+ 300*sqrt(1.35 - u)");
+  Wavefront::ask(Wavefront::Never{});
+  const std::string expected = test::failure_of(text);
+  Wavefront::ask(Wavefront::Rows{3});
+  EXPECT_EQ(test::failure_of(text), expected);
+  Wavefront::ask(Wavefront::AsItPays{});
+  EXPECT_NE(expected.find("sqrt"), std::string::npos) << expected;
+}
+
+}  // namespace
+}  // namespace hindsight
