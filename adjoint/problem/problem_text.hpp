@@ -21,10 +21,6 @@ namespace hindsight {
 struct Text {
   std::string text;
   SourcePlace place = {};
-
-  /// A time within the run; none: outside. Those that pass an end by rounding lie there: sums of steps, and times that
-  /// were written with ten digits.
-  std::optional<double> within(double t) const;
 };
 
 enum class Edge { periodic, value, slope };
@@ -107,6 +103,10 @@ struct TimeText {
   std::vector<double> switches = {};  ///< times that steps land on, where rates change at once
   double land_every = 0.0;  ///< time between outputs, on which states land as on observations; 0: only the end
   SourcePlace place = {};
+
+  /// A time within the run; none: outside. Those that pass an end by rounding lie there: sums of steps, and times that
+  /// were written with ten digits.
+  std::optional<double> within(double t) const;
 };
 
 /// Layers of cells along sides of the grid in which states are damped, the more the nearer to the side: rates by

@@ -412,8 +412,8 @@ TEST(BadCases, ObservationsMayPassTheEndsByTheirRoundingAlone) {
                       "objective: [{misfit: {of: u, data: rounded.csv, window: {to: 0.6000000000000001}}}]\n",
                       {});
   };
-  const Case good = read("0.6000000000000001,1\n0.6,2\n-0.30000000000000004,3\n");
-  const std::vector<PointObservation>& all = good.objective.at(0).observations;
+  const Case rounded = read("0.6000000000000001,1\n0.6,2\n-0.30000000000000004,3\n");
+  const std::vector<PointObservation>& all = rounded.objective.at(0).observations;
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[0].time, -0.3);
   EXPECT_EQ(all[1].time, 0.6);
