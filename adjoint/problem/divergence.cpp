@@ -187,7 +187,6 @@ std::optional<DivergenceFinder::Trouble> DivergenceFinder::trouble(StepTime time
   }
   const std::vector<Stepper::Evaluation> all = stepper_.evaluations(time);
   const bool keeps_inputs = !all.empty() && !all.front().input.empty();
-  if (keeps_inputs) stepper_.retake(tables_, time, before);
   BadValue first = bad;
   std::size_t count = all.size();
   for (std::size_t i = 1; i < count && keeps_inputs; ++i) {

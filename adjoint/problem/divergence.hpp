@@ -17,7 +17,7 @@ namespace hindsight {
 /// Evaluates the case's expressions again, at one cell, by the interpreter.
 class DivergenceFinder {
  public:
-  DivergenceFinder(const SimulationSpec& spec, Stepper& stepper, const Grid& grid, Tables& tables)
+  DivergenceFinder(const SimulationSpec& spec, const Stepper& stepper, const Grid& grid, Tables& tables)
       : spec_(spec), model_(spec.model), graph_(*spec.model.graph), stepper_(stepper), grid_(grid), tables_(tables) {}
 
   /// Of the initial state, in a sentence; empty on ranks where it is finite.
@@ -58,7 +58,7 @@ class DivergenceFinder {
   const SimulationSpec& spec_;
   const Model& model_;
   Graph& graph_;
-  Stepper& stepper_;
+  const Stepper& stepper_;
   const Grid& grid_;
   Tables& tables_;
 };

@@ -202,9 +202,6 @@ class Stepper {
   };
   /// Those of a step in their order, for messages on states that are not finite; none: these name no cause.
   virtual std::vector<Evaluation> evaluations(StepTime /*time*/) const { return {}; }
-  /// Takes the step once more, so that these arrays hold what they should, where a step leaves them undone. It may
-  /// allocate.
-  virtual void retake(Tables& /*tables*/, StepTime /*time*/, StateBlocks /*u*/) {}
   /// What evaluation i has as input at a cell, of steps that keep none in arrays. @param start the state there.
   /// @param slopes of the evaluations before.
   virtual std::vector<double> input_at_cell(std::size_t /*i*/, StepTime /*time*/, const std::vector<double>& start,

@@ -55,22 +55,6 @@ Wavefront::Wavefront(const Grid& grid, std::vector<Pass*> passes)
   if (const auto* const rows = std::get_if<Rows>(&asked_)) at_once_ = rows->at_once;
 }
 
-RingMemory::Layout Wavefront::in_use(const Grid& grid, std::int64_t arrays, Element element) const {
-  std::int64_t lag = 0, ends = 0;
-  for (const Walked& walked : walked_) {
-    lag += std::max(walked.reach, walked.depth);
-    ends = std::max(ends, walked.begin + walked.depth + walked.reach);
-  }
-  const hindsight::Layout& layout = grid.layout();
-  const bool are_planes = last_axis(grid) == 2;
-  const std::int64_t row = are_planes ? layout.stride_z : layout.stride_y;
-  const std::int64_t before = layout.halo[0] + (are_planes ? layout.stride_y * layout.halo[1] : 0);
-  const auto begin_of = [&](std::int64_t j) { return layout.origin - before + row * j; };
-  const auto bytes = [&](std::int64_t elements) { return elements * bytes_of(element); };
-  return {arrays, bytes(layout.field_stride), bytes(begin_of(ends)),
-          bytes(layout.field_stride - begin_of(rows_ - ends)), bytes(row * (lag + 2 * at_once_ + 1))};
-}
-
 /// The rows of pass i up to which what it reads is there.
 std::int64_t Wavefront::reachable(std::size_t i) const {
   const Walked &mine = walked_[i], &before = walked_[i - 1];

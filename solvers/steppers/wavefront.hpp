@@ -12,7 +12,6 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/ring_memory.hpp"
 #include "solvers/steppers/pass.hpp"
 
 namespace hindsight {
@@ -36,8 +35,6 @@ class Wavefront {
     std::int64_t at_once;  ///< wherever a walk suits but for what pays
   };
   static void ask(std::variant<AsItPays, Never, Rows> asked) { asked_ = asked; }
-  /// Of arrays in the grid's layout that one pass writes and later ones read: what is in use while they run.
-  RingMemory::Layout in_use(const Grid& grid, std::int64_t arrays, Element element) const;
 
  private:
   struct Walked {

@@ -52,32 +52,16 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
       texts.push_back(
           plane("cells: 17, to: 1, boundary: {value: 0}", fmt::format("cells: 90, to: 3, {}", side), method, order));
   texts.push_back(plane(fmt::format("cells: 13, to: 1, {}", walls), "cells: 40, to: 1", "rk4", 4, "float32"));
+  for (const char* const method : {"rk4", "dopri5"}) {  // whose gathers are walked too: no walls, no buffers
+    std::string text = plane("cells: 17, to: 1", "cells: 50, to: 1", method, 2);
+    const std::string field = "{field: \"0.02 + 0.01*sin(3*x)*cos(2*y)\"}";
+    texts.push_back(text.replace(text.find(field), field.size(), "0.02"));
+  }
   for (const std::string& text : texts) {
     const Found expected = found(text, Wavefront::Never{});
     EXPECT_NE(expected.tangent, 0.0);
     for (const int rows : {1, 2, 5, 100}) EXPECT_TRUE(found(text, Wavefront::Rows{rows}) == expected) << rows << text;
   }
-}
-
-/// Long enough for inputs of stages to lie in rings.
-TEST(Wavefront, StagesShareMemory) {
-  for (const char* const side : {periodic, walls}) {
-    const std::string text = plane("cells: 24, to: 1", fmt::format("cells: 900, to: 30, {}", side), "rk4", 2);
-    const Found expected = found(text, Wavefront::Never{});
-    for (const int rows : {1, 3, 8}) EXPECT_TRUE(found(text, Wavefront::Rows{rows}) == expected) << rows << text;
-  }
-}
-
-/// What a message needs of the stages is there again.
-TEST(Wavefront, NamesWhatDiverges) {
-  std::string text = plane("cells: 24, to: 1", "cells: 900, to: 30", "rk4", 2);
-  text.replace(text.find("- u*v^2"), 7, "+ 300*sqrt(1.35 - u)");
-  Wavefront::ask(Wavefront::Never{});
-  const std::string expected = test::failure_of(text);
-  Wavefront::ask(Wavefront::Rows{3});
-  EXPECT_EQ(test::failure_of(text), expected);
-  Wavefront::ask(Wavefront::AsItPays{});
-  EXPECT_NE(expected.find("sqrt"), std::string::npos) << expected;
 }
 
 }  // namespace

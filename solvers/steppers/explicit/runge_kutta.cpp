@@ -35,9 +35,7 @@ struct RungeKutta::Parts {
   int h, length;  // symbols: of the step, as a factor and as a value; -1: nobody reads it
   std::vector<std::vector<int>> stage, dot_stage;  // symbols [stage][field]; the last entry is the new state
   std::vector<int> lambda, lambda_next;            // symbols
-  std::vector<Memory> stage_memory, dot_memory, retaken;
-  std::vector<RingMemory> rings;
-  std::vector<double*> stage_arrays, dot_arrays;  // of the stages' inputs, where no record keeps them
+  std::vector<Memory> stage_memory, dot_memory;
   bool takes_spans = false;
   std::int64_t state_doubles = 0;
   // All stages in one walk, where there is one.
@@ -194,21 +192,8 @@ void RungeKutta::allocate(const Grid& grid, Tables& tables) {
   grid.communicator().together([&] {
     tables.allocate(scratch);
     const std::int64_t state = state_doubles(grid, model_.fields.size(), model_.graph->element());
-    const auto make = [&](const std::optional<Wavefront>& walk, std::vector<Memory>& whole) {
-      const auto fields = static_cast<std::int64_t>(model_.fields.size());
-      const Element element = model_.graph->element();
-      std::vector<double*> arrays;
-      for (int i = 0; i < record_states(); ++i) {
-        if (walk && !p.estimate && RingMemory::pays(walk->in_use(grid, fields, element))) {
-          arrays.push_back(p.rings.emplace_back(walk->in_use(grid, fields, element)).data());
-        } else {
-          arrays.push_back(whole.emplace_back(state, grid.machine()).data());
-        }
-      }
-      return arrays;
-    };
-    p.stage_arrays = make(p.values, p.stage_memory);
-    if (wants_.tangent) p.dot_arrays = make(p.tangents, p.dot_memory);
+    for (int i = 0; i < record_states(); ++i) p.stage_memory.emplace_back(state, grid.machine());
+    for (int i = 0; i < record_states() && wants_.tangent; ++i) p.dot_memory.emplace_back(state, grid.machine());
   });
 }
 
@@ -235,8 +220,8 @@ void RungeKutta::set_stage_scalars(Tables& tables, StepTime time) {
 void RungeKutta::bind_stages(Tables& tables, double* u, double* const* stages) {
   const Parts& p = *parts_;
   tables.bind_state(p.stage.front(), u);
-  for (int i = 1; i <= static_cast<int>(p.stage_arrays.size()); ++i)
-    tables.bind_state(p.stage[at(i)], stages ? stages[i - 1] : p.stage_arrays[at(i - 1)]);
+  for (int i = 1; i <= static_cast<int>(p.stage_memory.size()); ++i)
+    tables.bind_state(p.stage[at(i)], stages ? stages[i - 1] : p.stage_memory[at(i - 1)].data());
 }
 
 void RungeKutta::set_sources(const SourcePoints& points) {
@@ -292,18 +277,6 @@ void RungeKutta::record(Tables& tables, StepTime time, StateBlocks u, double* ne
   } else {
     all.back().fill_recorded_ghosts(tables);
   }
-}
-
-void RungeKutta::retake(Tables& tables, StepTime time, StateBlocks u) {
-  Parts& p = *parts_;
-  if (p.rings.empty()) return;
-  const CountMemory not_counted(nullptr);  // a message ends the run
-  p.retaken.clear();
-  const std::int64_t state = state_doubles(tables.grid(), model_.fields.size(), model_.graph->element());
-  std::vector<double*> inputs;
-  for (int i = 0; i < record_states(); ++i)
-    inputs.push_back(p.retaken.emplace_back(state, tables.grid().machine()).data());
-  record(tables, time, u, nullptr, inputs.data());
 }
 
 SpanStepper* RungeKutta::spans() {
@@ -384,7 +357,7 @@ void RungeKutta::tangent(Tables& tables, StepTime time, StateBlocks u, double* c
   bind_stages(tables, u, stages);
   tables.bind_state(p.dot_stage.front(), du);
   tables.bind_state(p.dot_stage.back(), dnext);
-  for (std::size_t i = 0; i < p.dot_arrays.size(); ++i) tables.bind_state(p.dot_stage[i + 1], p.dot_arrays[i]);
+  for (std::size_t i = 0; i < p.dot_memory.size(); ++i) tables.bind_state(p.dot_stage[i + 1], p.dot_memory[i].data());
   if (p.time_dependent_walls) p.kernels.evaluate_wall_tangents(tables);
   if (p.tangents) return p.tangents->run(tables);
   for (std::size_t i = 0; i < p.kernels.kernels().size(); ++i) {

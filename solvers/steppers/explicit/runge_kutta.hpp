@@ -87,7 +87,6 @@ class RungeKutta final : public Stepper, private SpanStepper {
   void begin_forward(Tables& tables, StepTime time);
   void fill_sources(Tables& tables, StepTime time, std::size_t stage);
   void bind_stages(Tables& tables, double* u, double* const* stages);
-  void retake(Tables& tables, StepTime time, StateBlocks u) override;
   void set_stage_scalars(Tables& tables, StepTime time);
   double stage_time(StepTime time, int i) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "solvers/equations/row_buffers.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/stage_names.hpp"
 
@@ -63,14 +64,16 @@ std::vector<const KernelSpec*> DifferentiatedKernel::specs(Direction direction) 
 }
 
 Pass* DifferentiatedKernel::pass(Direction direction) {
-  const auto alone = [](std::optional<Pass>& pass, bool is_alone) { return pass && is_alone ? &*pass : nullptr; };
+  const auto walked = [](std::optional<Pass>& pass, const KernelSpec& kernel, bool is_alone) {
+    return pass && is_alone && row_buffers(kernel).empty() ? &*pass : nullptr;
+  };
   switch (direction) {
     case Direction::forward:
-      return alone(value_pass_, !value_at_sources_.kernel);
+      return walked(value_pass_, value_, !value_at_sources_.kernel);
     case Direction::tangent:
-      return alone(tangent_pass_, !tangent_at_sources_.kernel);
+      return walked(tangent_pass_, tangent_, !tangent_at_sources_.kernel);
     case Direction::reverse:
-      return alone(gather_pass_, !source_adjoint_.kernel && !wall_gather_);
+      return walked(gather_pass_, gather_.main, !source_adjoint_.kernel && !wall_gather_);
   }
   return nullptr;
 }

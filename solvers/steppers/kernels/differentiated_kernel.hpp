@@ -106,9 +106,11 @@ class DifferentiatedKernel {
     if (wall_gather_) wall_gather_->run(tables);
   }
   bool is_fed_by_walls() const { return wall_gather_.has_value(); }
-  /// What runs them, of a direction: null where nothing does, or more than a pass: sources and walls too.
+  /// What runs them, of a direction, for a walk over rows: null where nothing does, or more than a pass (sources and
+  /// walls), or a kernel that keeps rows in buffers (row_buffers.hpp), which each launch fills anew.
   Pass* pass(Direction direction);
-  Pass* recorded_pass() { return recorded_pass_ && !value_at_sources_.kernel ? &*recorded_pass_ : nullptr; }
+  /// The same of run_recorded().
+  Pass* recorded_pass() { return recorded_pass_ && pass(Direction::forward) != nullptr ? &*recorded_pass_ : nullptr; }
 
  private:
   /// A kernel, and the same as it is loaded.
