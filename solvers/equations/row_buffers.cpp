@@ -102,7 +102,7 @@ class Candidates {
       std::vector<NodeId> members;
       for (const NodeId id : all)
         if (std::ranges::binary_search(live, id)) members.push_back(id);
-      if (!members.empty() && is_possible(members)) values_.push_back(std::move(members));
+      if (is_possible(members)) values_.push_back(std::move(members));
     }
   }
 
@@ -137,8 +137,9 @@ class Candidates {
 
  private:
   Expr value(const std::vector<NodeId>& members) const { return {&graph_, members.front()}; }
+  /// One alone saves nothing (and is not looked at further: long kernels have thousands of these).
   bool is_possible(const std::vector<NodeId>& members) const {
-    return arity(value(members).node().op) > 0 && reads_grid_alone(value(members)) &&
+    return members.size() > 1 && arity(value(members).node().op) > 0 && reads_grid_alone(value(members)) &&
            std::ranges::all_of(members, [&](NodeId id) { return classes_.offset(id)[2] == 0; });
   }
 
