@@ -288,7 +288,8 @@ Adjoint adjoint(const std::vector<Expr>& roots, const std::vector<Expr>& lambdas
       if (!bar[id].is_valid()) continue;
       Offset back;
       for (std::size_t a = 0; a < 3; ++a) back[a] = static_cast<std::int8_t>(-node.offset[a]);
-      const bool may_lie_outside = mask.holds_here || back != Offset{0, 0, 0};
+      if (mask.beyond && !mask.beyond->leads_inwards(back)) continue;
+      const bool may_lie_outside = back != Offset{0, 0, 0};
       sum = sum + shift(may_lie_outside ? masked(mask.live, bar[id]) : bar[id], back);
     }
     result.fields.push_back(sum);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,10 +56,19 @@ struct Adjoint {
   std::vector<Expr> scalars;  ///< per requested scalar p: the cell's summand lambda[i] * dF[i]/dp (sum it over cells)
 };
 
+/// A side of the grid.
+struct Side {
+  std::size_t axis = 0;
+  int upper = 0;  ///< 1: where the coordinate is highest
+
+  /// Whether an offset leads towards the grid from beyond this side.
+  bool leads_inwards(const Offset& offset) const { return upper != 0 ? offset[axis] < 0 : offset[axis] > 0; }
+};
+
 /// Which cells are dead: all their multipliers are zero, as beyond walls. Only what may be not finite there is masked.
 struct Mask {
-  Expr live = {};           ///< true where a multiplier is not zero; invalid: nothing is masked
-  bool holds_here = false;  ///< gathers are evaluated in dead cells, not only beside them
+  Expr live = {};                   ///< true where a multiplier is not zero; invalid: nothing is masked
+  std::optional<Side> beyond = {};  ///< gathers are evaluated beyond it alone: they hold what is read inwards
 };
 
 /// @param roots discretised right-hand sides F_r.

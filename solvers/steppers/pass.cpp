@@ -137,27 +137,38 @@ void Pass::fill_sides() const {
   for (const Exchange& e : exchanges_) e.halo.fill_sides(e.cells, *e.group.walls);
 }
 
-WallGather::WallGather(const Grid& grid, const Kernel& ring, const Kernel& add, std::array<int, 3> depth,
+WallGather::WallGather(const Grid& grid, const std::vector<Ring>& rings, const Kernel& add, std::array<int, 3> depth,
                        std::vector<Target> targets)
-    : grid_(grid), ring_kernel_(ring), add_kernel_(add), depth_(depth), targets_(std::move(targets)) {
-  Box outer = grid.interior();
-  for (int axis = 0; axis < grid.dimensions(); ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    if (grid.axes()[a].periodic) depth_[a] = 0;
-    if (grid.is_wall(axis, 0)) outer.lo[a] -= depth_[a];
-    if (grid.is_wall(axis, 1)) outer.hi[a] += depth_[a];
+    : grid_(grid), add_kernel_(add), depth_(depth), targets_(std::move(targets)) {
+  for (int axis = 0; axis < grid.dimensions(); ++axis)
+    if (grid.axes()[static_cast<std::size_t>(axis)].periodic) depth_[static_cast<std::size_t>(axis)] = 0;
+  for (const Ring& ring : rings) {
+    const auto a = static_cast<std::size_t>(ring.axis);
+    if (depth_[a] == 0 || !grid.is_wall(ring.axis, ring.side)) continue;
+    Box box = grid.interior();
+    for (std::size_t lower = 0; lower < a; ++lower) {  // corners belong to the higher axis
+      const auto axis = static_cast<int>(lower);
+      if (grid.is_wall(axis, 0)) box.lo[lower] -= depth_[lower];
+      if (grid.is_wall(axis, 1)) box.hi[lower] += depth_[lower];
+    }
+    const std::int64_t wall = ring.side == 0 ? box.lo[a] : box.hi[a];
+    box.lo[a] = ring.side == 0 ? wall - depth_[a] : wall;
+    box.hi[a] = ring.side == 0 ? wall : wall + depth_[a];
+    if (!box.is_empty()) rings_.push_back({ring.kernel, box});
   }
-  ring_ = shell(outer, grid.interior());
   edge_ = shell(grid.interior(), away_from_walls(grid, depth_));
 }
 
 void WallGather::restrict_to(const std::vector<Box>& boxes) {
-  ring_ = common(ring_, boxes);
+  std::vector<RingBox> all;
+  for (const RingBox& ring : rings_)
+    for (const Box& box : common({ring.box}, boxes)) all.push_back({ring.kernel, box});
+  rings_ = std::move(all);
 }
 
 void WallGather::run(const Tables& tables) const {
-  if (ring_.empty()) return;
-  for (const Box& box : ring_) tables.launch(ring_kernel_, box);
+  if (rings_.empty()) return;
+  for (const RingBox& ring : rings_) tables.launch(ring.kernel, ring.box);
   for (const Target& target : targets_) {
     double* const cells = tables.field(target.ghost);
     for (const Box& box : edge_) grid_.operations().zero(box.extent(), grid_.block(box, CellArray(cells)));

@@ -76,7 +76,7 @@ class Pass {
 };
 
 /// The part of a gather (derive.hpp) that walls add. Ghost cells feed interior cells through the wall rules; so the
-/// gather is evaluated on the ghosts too (`ring`), folded back by the transposed rules, and added to the outputs.
+/// gather is evaluated on the ghosts too (in rings), folded back by the transposed rules, and added to the outputs.
 class WallGather {
  public:
   struct Target {
@@ -84,21 +84,31 @@ class WallGather {
     const FieldWalls* walls = nullptr;  ///< rules of the array that the gather belongs to
     std::array<std::array<double*, 2>, 3> wall_bar{};  ///< where derivatives with respect to wall values add up
   };
-  /// @param ring writes every target's gather; @param add adds the targets to the outputs; empty: only derivatives
-  /// with respect to wall values are wanted. @param depth of the ring on axes with walls.
-  WallGather(const Grid& grid, const Kernel& ring, const Kernel& add, std::array<int, 3> depth,
+  /// Writes every target's gather beyond a wall.
+  struct Ring {
+    int axis = 0, side = 0;
+    Kernel kernel;
+  };
+  /// @param rings of walls beyond which there is something to gather; @param add adds the targets to the outputs;
+  /// empty: only derivatives with respect to wall values are wanted. @param depth of the rings on axes with walls.
+  WallGather(const Grid& grid, const std::vector<Ring>& rings, const Kernel& add, std::array<int, 3> depth,
              std::vector<Target> targets);
-  /// The ring's kernel runs in these cells alone from now on (boxes that may reach beyond the grid): in others it finds
-  /// nothing.
+  /// The rings' kernels run in these cells alone from now on (boxes that may reach beyond the grid): in others they
+  /// find nothing.
   void restrict_to(const std::vector<Box>& boxes);
   void run(const Tables& tables) const;
 
  private:
   const Grid& grid_;
-  Kernel ring_kernel_, add_kernel_;
+  struct RingBox {
+    Kernel kernel;
+    Box box;
+  };
+  Kernel add_kernel_;
   std::array<int, 3> depth_;
   std::vector<Target> targets_;
-  std::vector<Box> ring_, edge_;
+  std::vector<RingBox> rings_;
+  std::vector<Box> edge_;
 };
 
 }  // namespace hindsight

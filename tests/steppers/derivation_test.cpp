@@ -63,7 +63,7 @@ TEST(Derivation, PeriodicModelsHaveNoKernelsForWalls) {
   const GatherKernels gather = derived.gather();
   EXPECT_EQ(gather.main.name, "gather");
   EXPECT_EQ(text_of(gather.border), "none");
-  EXPECT_EQ(text_of(gather.ring), "none");
+  EXPECT_TRUE(gather.rings.empty());
   EXPECT_EQ(text_of(gather.add), "none");
 }
 
@@ -71,9 +71,11 @@ TEST(Derivation, WallsAddARingAndABorderOnlyWhereGhostsMayBeInfinite) {
   const std::vector<std::array<std::array<test::WallText, 2>, 3>> value = {{}};
   const Derived linear({.name = "", .axes = {walls}, .equations = {{"u", "dxx(u)"}}, .walls = value});
   EXPECT_EQ(text_of(linear.gather().border), "none");
-  EXPECT_EQ(linear.gather().ring.name, "ring");
-  ASSERT_EQ(linear.gather().ring.outputs.size(), 1U);
-  EXPECT_EQ(linear.gather().ring.outputs[0].field, "ghost(u)");
+  ASSERT_EQ(linear.gather().rings.size(), 2U);
+  EXPECT_EQ(linear.gather().rings[0].spec.name, "ring_x0");
+  EXPECT_EQ(linear.gather().rings[1].spec.name, "ring_x1");
+  EXPECT_EQ(text_of(linear.gather().rings[0].spec), "ghost(u) = lambda(u)[x+1]");
+  EXPECT_EQ(text_of(linear.gather().rings[1].spec), "ghost(u) = lambda(u)[x-1]");
   EXPECT_EQ(text_of(linear.gather().add), "g(u) = g(u) + ghost(u)");
   const Derived root({.name = "", .axes = {walls}, .equations = {{"u", "sqrt(u)*dx(u)"}}, .walls = value});
   EXPECT_EQ(root.gather().border.name, "border");
@@ -87,14 +89,15 @@ TEST(Derivation, WallsFeedNothingBackToWhatNothingDependsOn) {
   const GatherKernels gather = derived.gather();
   ASSERT_EQ(gather.main.outputs.size(), 1U);
   EXPECT_EQ(gather.main.outputs[0].field, "g(u)");
-  ASSERT_EQ(gather.ring.outputs.size(), 1U);
-  EXPECT_EQ(gather.ring.outputs[0].field, "ghost(u)");
+  ASSERT_EQ(gather.rings.size(), 2U);
+  ASSERT_EQ(gather.rings[0].spec.outputs.size(), 1U);
+  EXPECT_EQ(gather.rings[0].spec.outputs[0].field, "ghost(u)");
 }
 
 TEST(Derivation, PointwiseModelsAreNotTouchedByWalls) {
   const Derived derived({.name = "", .axes = {walls}, .equations = {{"u", "-u"}}, .walls = {{}}});
   EXPECT_FALSE(cross_walls(derived.of.model, derived.request.expressions));
-  EXPECT_EQ(text_of(derived.gather().ring), "none");
+  EXPECT_TRUE(derived.gather().rings.empty());
 }
 
 TEST(Derivation, SharesMultiplyWhatParametersGetAndNothingElse) {

@@ -1,6 +1,9 @@
 #include "solvers/steppers/kernels/derivation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
 
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/stage_names.hpp"
@@ -41,9 +44,9 @@ class GatherDerivation {
     std::vector<Expr> arrays;
     for (const std::string& name : request_.multiplier_arrays) arrays.push_back(model_.graph->field(name));
     const Expr live = any_not_zero(arrays);
-    const Adjoint near_walls = derivative({live, false}), beyond_walls = derivative({live, true});
+    const Adjoint near_walls = derivative({live});
     if (!is_same(own, near_walls)) made.border = main(request_.names.border, near_walls);
-    put_walls(made, own, beyond_walls);
+    put_walls(made, own, live);
     return made;
   }
 
@@ -52,9 +55,7 @@ class GatherDerivation {
     return adjoint(request_.expressions, multipliers_, fields_, scalars_, mask);
   }
   Expr shared(Expr e) const { return request_.share.is_valid() ? request_.share * e : e; }
-  Expr of_parameter(const Adjoint& own, std::size_t k) const {
-    return own.fields[states_ + request_.before.size() + k];
-  }
+  std::size_t place_of_parameter(std::size_t k) const { return states_ + request_.before.size() + k; }
   bool is_held(std::size_t f) const { return f + request_.held >= request_.states.size(); }
 
   KernelSpec main(const std::string& name, const Adjoint& own) const {
@@ -64,7 +65,7 @@ class GatherDerivation {
       append(kernel, request_.epilogue.gather_before(f, own.fields[states_ + f]));
     for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
       const std::string bar = StageNames::bar(active_.parameter_fields[k]);
-      const Expr gather = of_parameter(own, k);
+      const Expr gather = own.fields[place_of_parameter(k)];
       if (!gather.is_constant(0.0)) kernel.outputs.push_back({bar, model_.graph->field(bar) + shared(gather)});
     }
     put_sums(kernel, own);
@@ -94,27 +95,47 @@ class GatherDerivation {
     }
   }
 
-  void put_walls(GatherKernels& made, const Adjoint& own, const Adjoint& beyond_walls) const {
-    Graph& graph = *model_.graph;
-    KernelSpec ring{request_.names.ring, {}, {}}, add{request_.names.add, {}, {}};
+  void put_walls(GatherKernels& made, const Adjoint& own, Expr live) const {
+    const std::array<int, 3> depth = ring_depth(model_, request_.expressions);
+    std::vector<std::pair<Side, Adjoint>> beyond;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      for (int upper = 0; upper < 2 && depth[axis] > 0; ++upper) {
+        const Side side{axis, upper};
+        beyond.emplace_back(side, derivative({live, side}));
+      }
+    std::vector<std::string> arrays;  // that rings write
+    std::vector<std::size_t> places;  // of these, in Adjoint::fields
+    KernelSpec add{request_.names.add, {}, {}};
     for (std::size_t f = 0; f < states_; ++f) {
       if (!is_held(f) && request_.epilogue.gather(f, own.fields[f]).empty()) continue;
-      const std::string ghost = StageNames::ghost(model_.fields[f]);
-      const Expr found = doubles(ghost);
-      ring.outputs.push_back({ghost, beyond_walls.fields[f]});
-      if (!is_held(f)) append(add, request_.epilogue.add(f, found));
+      arrays.push_back(StageNames::ghost(model_.fields[f]));
+      places.push_back(f);
+      if (!is_held(f)) append(add, request_.epilogue.add(f, doubles(arrays.back())));
     }
     for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
+      const std::size_t place = place_of_parameter(k);
+      if (std::ranges::all_of(beyond, [&](const auto& one) { return one.second.fields[place].is_constant(0.0); }))
+        continue;
       const std::string& name = active_.parameter_fields[k];
-      const std::string ghost = StageNames::ghost(name), bar = StageNames::bar(name);
-      const Expr gather = of_parameter(beyond_walls, k);
-      if (gather.is_constant(0.0)) continue;
-      ring.outputs.push_back({ghost, gather});
-      add.outputs.push_back({bar, graph.field(bar) + shared(doubles(ghost))});
+      const std::string bar = StageNames::bar(name);
+      arrays.push_back(StageNames::ghost(name));
+      places.push_back(place);
+      add.outputs.push_back({bar, model_.graph->field(bar) + shared(doubles(arrays.back()))});
     }
-    if (ring.outputs.empty()) return;
-    made.ring = fused(ring);
-    made.add = fused(add);
+    for (const auto& [side, gathers] : beyond) put_ring(made, side, gathers, arrays, places);
+    if (!made.rings.empty()) made.add = fused(add);
+  }
+
+  void put_ring(GatherKernels& made, const Side& side, const Adjoint& gathers, const std::vector<std::string>& arrays,
+                const std::vector<std::size_t>& places) const {
+    KernelSpec ring{fmt::format("{}_{}{}", request_.names.ring, "xyz"[side.axis], side.upper), {}, {}};
+    bool finds_something = false;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      const Expr gather = gathers.fields[places[i]];
+      finds_something = finds_something || !gather.is_constant(0.0);
+      ring.outputs.push_back({arrays[i], gather});
+    }
+    if (finds_something) made.rings.push_back({side, fused(ring)});
   }
 
   Expr doubles(const std::string& array) const {
@@ -131,7 +152,35 @@ class GatherDerivation {
   std::vector<Expr> multipliers_;
 };
 
+/// How far from owned cells a ring reads, along an axis. @param depth of the rings.
+int ghosts_read(const Side& side, const Offset& offset, std::size_t axis, int depth) {
+  if (axis != side.axis) return depth + std::abs(offset[axis]);
+  return depth + (side.upper != 0 ? offset[axis] : -offset[axis]);
+}
+
 }  // namespace
+
+std::vector<const KernelSpec*> GatherKernels::all() const {
+  std::vector<const KernelSpec*> all{&main, &border, &add};
+  for (const Ring& ring : rings) all.push_back(&ring.spec);
+  return all;
+}
+
+Reach GatherKernels::reach(const std::vector<int>& symbols, const std::array<int, 3>& ring_depth) const {
+  Reach most = deepest({&main, &border, &add}, symbols);
+  for (const Ring& ring : rings) {
+    const Reach own = deepest({&ring.spec}, symbols);
+    most.read = most.read || own.read;
+    most.corners = most.corners || own.corners;
+    for (const NodeId id : reachable(ring.spec.roots())) {
+      const Node& node = ring.spec.roots().front().graph()[id];
+      if (node.op != Op::field || (!symbols.empty() && std::ranges::count(symbols, int{node.symbol}) == 0)) continue;
+      for (std::size_t a = 0; a < 3; ++a)
+        most.depth[a] = std::max(most.depth[a], ghosts_read(ring.side, node.offset, a, ring_depth[a]));
+    }
+  }
+  return most;
+}
 
 std::vector<SeriesVariable> series_variables(const Active& active, int stage, int first_sum, SeriesReads reads) {
   std::vector<SeriesVariable> all;

@@ -78,11 +78,21 @@ struct KernelRequest {
 };
 
 /// Kernels of the transposed derivative (derive.hpp): they write gathers, add to the arrays of parameter fields'
-/// derivatives and to sums. ring and add exist where the expressions read across walls (WallGather); border takes the
+/// derivatives and to sums. rings and add exist where the expressions read across walls (WallGather); border takes the
 /// place of main near walls where derivatives may be not finite in ghost cells, which the multiplier's zeros there do
 /// not undo. A kernel that does not exist has neither outputs nor sums.
 struct GatherKernels {
-  KernelSpec main, border, ring, add;
+  /// Of the ghosts beyond a side: the gather of what is read from there, inwards.
+  struct Ring {
+    Side side;
+    KernelSpec spec;
+  };
+  KernelSpec main, border, add;
+  std::vector<Ring> rings;  ///< of sides beyond which there is something to gather; all write the same arrays
+
+  std::vector<const KernelSpec*> all() const;
+  /// What they read of fields (of all when empty): so many ghosts beside owned cells, for those in rings too.
+  Reach reach(const std::vector<int>& symbols, const std::array<int, 3>& ring_depth) const;
 };
 
 /// The request as it is around sources, for values and tangents.

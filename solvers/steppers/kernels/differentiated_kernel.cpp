@@ -53,7 +53,8 @@ std::vector<const KernelSpec*> DifferentiatedKernel::specs(Direction direction) 
       all = {&value_, &value_at_sources_.spec, &trail_};
       break;
     case Direction::reverse:
-      all = {&gather_.main, &gather_.border, &gather_.ring, &gather_.add, &source_adjoint_.spec};
+      all = gather_.all();
+      all.push_back(&source_adjoint_.spec);
       break;
     case Direction::tangent:
       all = {&tangent_, &tangent_at_sources_.spec};
@@ -81,8 +82,8 @@ Pass* DifferentiatedKernel::pass(Direction direction) {
 std::array<int, 3> DifferentiatedKernel::halo() const {
   const auto depth = [&](Direction direction) { return deepest(specs(direction), {}).depth; };
   std::array<int, 3> halo = deeper(depth(Direction::forward), depth(Direction::tangent));
-  if (specs(Direction::reverse).empty()) return halo;
-  return deeper(halo, add(depth(Direction::reverse), ring_depth(model_, request_.expressions)));
+  halo = deeper(halo, depth(Direction::reverse));
+  return deeper(halo, gather_.reach({}, ring_depth(model_, request_.expressions)).depth);
 }
 
 std::vector<int> DifferentiatedKernel::symbols(const std::vector<std::string>& arrays) const {
@@ -110,7 +111,7 @@ void DifferentiatedKernel::prepare(const KernelContext& context) {
   if (!specs(Direction::tangent).empty()) make_tangent_pass(context);
   if (specs(Direction::reverse).empty()) return;
   make_gather_pass(context);
-  if (!gather_.ring.outputs.empty()) make_wall_gather(context);
+  if (!gather_.rings.empty()) make_wall_gather(context);
 }
 
 GhostGroup DifferentiatedKernel::state_ghosts(const KernelContext& context, const KernelSpec& kernel) const {
@@ -121,9 +122,9 @@ GhostGroup DifferentiatedKernel::state_ghosts(const KernelContext& context, cons
 GhostGroup DifferentiatedKernel::gather_ghosts(const std::vector<int>& symbols,
                                                const std::vector<FieldWalls>* walls) const {
   GhostGroup group = of_graph(*model_.graph, ghosts_for(gather_.main, symbols, walls));
-  const Reach all = deepest({&gather_.main, &gather_.border, &gather_.ring}, symbols);
+  const Reach all = gather_.reach(symbols, ring_depth(model_, request_.expressions));
   group.corners = group.corners || all.corners;
-  if (all.read) group.depth = add(all.depth, ring_depth(model_, request_.expressions));
+  if (all.read) group.depth = all.depth;
   return group;
 }
 
@@ -134,11 +135,10 @@ void DifferentiatedKernel::make_value_passes(const KernelContext& context) {
   if (const Kernel trail = context.loaded(trail_)) trail_pass_.emplace(context.grid, trail, std::vector<GhostGroup>{});
   if (request_.ghosts != StateGhosts::recorded) return;
   std::vector<const KernelSpec*> readers = specs(Direction::reverse);
-  const bool has_adjoint = !readers.empty();
   for (const KernelSpec* spec : specs(Direction::tangent)) readers.push_back(spec);
   const Reach later = deepest(readers, ghosts.symbols);
-  const std::array<int, 3> ring = has_adjoint ? ring_depth(model_, request_.expressions) : std::array<int, 3>{0, 0, 0};
-  if (later.depth != std::array<int, 3>{0, 0, 0}) ghosts.depth = deeper(ghosts.depth, add(later.depth, ring));
+  const Reach in_rings = gather_.reach(ghosts.symbols, ring_depth(model_, request_.expressions));
+  ghosts.depth = deeper(ghosts.depth, deeper(later.depth, in_rings.depth));
   ghosts.corners = ghosts.corners || later.corners;
   recorded_pass_.emplace(context.grid, kernel, std::vector<GhostGroup>{ghosts});
 }
@@ -167,7 +167,7 @@ void DifferentiatedKernel::make_wall_gather(const KernelContext& context) {
   Tables& tables = context.tables;
   std::vector<WallGather::Target> targets;
   std::vector<int> missing;
-  for (const KernelSpec::Output& output : gather_.ring.outputs) {
+  for (const KernelSpec::Output& output : gather_.rings.front().spec.outputs) {
     WallGather::Target target{model_.graph->field_index(output.field), context.mirror_walls.data(), {}};
     for (std::size_t f = 0; f < model_.fields.size(); ++f) {
       if (output.field != StageNames::ghost(model_.fields[f])) continue;
@@ -178,8 +178,11 @@ void DifferentiatedKernel::make_wall_gather(const KernelContext& context) {
     targets.push_back(target);
   }
   context.grid.communicator().together([&] { tables.allocate(missing); });
-  wall_gather_.emplace(context.grid, context.loaded(gather_.ring), context.loaded(gather_.add),
-                       ring_depth(model_, request_.expressions), targets);
+  std::vector<WallGather::Ring> rings;
+  for (const GatherKernels::Ring& ring : gather_.rings)
+    rings.push_back({static_cast<int>(ring.side.axis), ring.side.upper, context.loaded(ring.spec)});
+  wall_gather_.emplace(context.grid, rings, context.loaded(gather_.add), ring_depth(model_, request_.expressions),
+                       targets);
   if (context.gathered_in != nullptr) wall_gather_->restrict_to(*context.gathered_in);
 }
 

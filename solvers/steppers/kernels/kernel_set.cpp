@@ -66,7 +66,7 @@ std::vector<Stepper::Described> KernelSet::describe() const {
   for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {
     tell("adjoint", kernel->gather().main);
     tell("adjoint near walls", kernel->gather().border);
-    tell("adjoint at walls", kernel->gather().ring);
+    for (const GatherKernels::Ring& ring : kernel->gather().rings) tell("adjoint at walls", ring.spec);
   }
   for (const DifferentiatedKernel& kernel : kernels_) tell("tangent", kernel.tangent());
   return all;

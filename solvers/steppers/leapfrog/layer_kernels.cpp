@@ -106,12 +106,17 @@ std::vector<KernelSpec::Output> LayerKernels::after_step() const {
   return outputs;
 }
 
+std::vector<KernelSpec::Output> LayerKernels::kept(std::vector<KernelSpec::Output> outputs) const {
+  for (KernelSpec::Output& output : outputs) output.value = scheme_.kept(output.value);
+  return outputs;
+}
+
 KernelSpec LayerKernels::value() const {
-  return fused({"pml_" + name_, after_step(), {}});
+  return fused({"pml_" + name_, kept(after_step()), {}});
 }
 
 KernelSpec LayerKernels::leaving() const {
-  KernelSpec kernel{"pml_leaving_" + name_, after_step(), {}};
+  KernelSpec kernel{"pml_leaving_" + name_, kept(after_step()), {}};
   const Profile p = profile();
   for (std::size_t t = 0; t < layer_.terms.size(); ++t) {
     const Memories m = memories_of(t, p);
@@ -128,7 +133,7 @@ std::vector<Expr> LayerKernels::both_left() const {
 
 /// Leapfrog's step is its own inverse but for what is added, which is the same both ways.
 KernelSpec LayerKernels::retreat() const {
-  return fused({"pml_retreat_" + name_, added(both_left()), {}});
+  return fused({"pml_retreat_" + name_, kept(added(both_left())), {}});
 }
 
 std::vector<Seed> LayerKernels::seeds() const {
@@ -154,7 +159,7 @@ KernelSpec LayerKernels::tangent() const {
   for (const KernelSpec::Output& output : values) roots.push_back(output.value);
   const std::vector<Expr> tangents = hindsight::tangent(roots, seeds());
   for (std::size_t i = 0; i < values.size(); ++i)
-    kernel.outputs.push_back({StageNames::dot(values[i].field), tangents[i]});
+    kernel.outputs.push_back({StageNames::dot(values[i].field), scheme_.kept(tangents[i])});
   return fused(kernel);
 }
 
@@ -190,7 +195,8 @@ KernelSpec LayerKernels::adjoint(const std::string& name, const std::vector<Expr
     const std::array<Expr, 3> before{p.keep * first + mean, p.keep * second + half_add * first,
                                      p.keep * third + half_add * second};
     for (int i = 0; i < 3; ++i)
-      kernel.outputs.push_back({LeapfrogNames::lambda_next(memory(t, i)), before[static_cast<std::size_t>(i)]});
+      kernel.outputs.push_back(
+          {LeapfrogNames::lambda_next(memory(t, i)), scheme_.kept(before[static_cast<std::size_t>(i)])});
     const Expr flux = p.d * (2.0 * second - p.d * third) - first;
     kernel.outputs.push_back({multiplier(t, Root::flux), p.add * (p.slope * flux)});
     kernel.outputs.push_back({multiplier(t, Root::second), p.add * (p.d * (p.d * second - 2.0 * first))});

@@ -80,6 +80,8 @@ class LayerKernels {
   /// @param both null: from the memories.
   KernelSpec adjoint(const std::string& name, const std::vector<Expr>* both) const;
   std::vector<Expr> both_left() const;
+  /// As they are stored (LeapfrogKernels::kept).
+  std::vector<KernelSpec::Output> kept(std::vector<KernelSpec::Output> outputs) const;
 
   const Model& model_;
   const Active& active_;

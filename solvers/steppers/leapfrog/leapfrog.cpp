@@ -99,9 +99,7 @@ Leapfrog::~Leapfrog() = default;
 /// Where no derivative of a step reads the level before: nothing unknown, and no state, is in what damps.
 bool Leapfrog::reverses_first_level() const {
   const DifferentiatedKernel& later = parts_->kernels.kernels().front();
-  const GatherKernels& gather = later.gather();
-  const std::vector<int>& before = parts_->kinds.front().state.before;
-  return !deepest({&gather.main, &gather.border, &gather.ring, &gather.add}, before).read;
+  return !deepest(later.gather().all(), parts_->kinds.front().state.before).read;
 }
 
 bool Leapfrog::hands_on_adjoint(StepTime step) const {

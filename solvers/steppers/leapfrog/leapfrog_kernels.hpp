@@ -35,6 +35,10 @@ class LeapfrogKernels {
   /// All sums.
   int sums() const { return first_sum(LeapfrogStep::first) + sums_each(); }
   Expr h() const { return h_; }
+  /// A value of a state, a direction or a multiplier as it is stored: of doubles, those below 3e-148 are zeros. A wave
+  /// makes such in all cells ahead of it; their products are subnormals (below 2.2e-308), for which processors of Intel
+  /// take over a hundred cycles. (Singles: runtime/subnormals.hpp.)
+  Expr kept(Expr value) const;
   /// Whether anything damps any field.
   bool is_damped() const;
   /// Whether derivatives of a step read its sources: of what damps, by which they are divided.
