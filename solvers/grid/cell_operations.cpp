@@ -127,10 +127,11 @@ class HostOperations final : public CellOperations {
     if (sign == 0.0)
       return for_ghosts(w, ghosts, mirrors, [](Number& ghost, Number, std::int64_t, double) { ghost = 0; });
     if (values == nullptr && constant == 0.0)  // exact in singles, and faster
-      return for_ghosts(w, ghosts, mirrors,
-                        [s = static_cast<Number>(sign)](Number& ghost, Number mirror, std::int64_t, double factor) {
-                          ghost = static_cast<Number>(factor * 0.0) + s * mirror;
-                        });
+      return for_ghosts(
+          w, ghosts, mirrors,
+          [constant, s = static_cast<Number>(sign)](Number& ghost, Number mirror, std::int64_t, double factor) {
+            ghost = static_cast<Number>(factor * constant) + s * mirror;
+          });
     if (values == nullptr)
       return for_ghosts(w, ghosts, mirrors, [=](Number& ghost, double mirror, std::int64_t, double factor) {
         ghost = static_cast<Number>(factor * constant + sign * mirror);

@@ -142,6 +142,7 @@ WallGather::WallGather(const Grid& grid, const std::vector<Ring>& rings, const K
     : grid_(grid), add_kernel_(add), depth_(depth), targets_(std::move(targets)) {
   for (int axis = 0; axis < grid.dimensions(); ++axis)
     if (grid.axes()[static_cast<std::size_t>(axis)].periodic) depth_[static_cast<std::size_t>(axis)] = 0;
+  Box inner = grid.interior();  // what no ring feeds
   for (const Ring& ring : rings) {
     const auto a = static_cast<std::size_t>(ring.axis);
     if (depth_[a] == 0 || !grid.is_wall(ring.axis, ring.side)) continue;
@@ -155,8 +156,14 @@ WallGather::WallGather(const Grid& grid, const std::vector<Ring>& rings, const K
     box.lo[a] = ring.side == 0 ? wall - depth_[a] : wall;
     box.hi[a] = ring.side == 0 ? wall : wall + depth_[a];
     if (!box.is_empty()) rings_.push_back({ring.kernel, box});
+    if (ring.side == 0) {
+      inner.lo[a] += depth_[a];
+    } else {
+      inner.hi[a] -= depth_[a];
+    }
+    inner.hi[a] = std::max(inner.lo[a], inner.hi[a]);
   }
-  edge_ = shell(grid.interior(), away_from_walls(grid, depth_));
+  edge_ = shell(grid.interior(), inner);
 }
 
 void WallGather::restrict_to(const std::vector<Box>& boxes) {

@@ -99,11 +99,11 @@ class WallGather {
   void run(const Tables& tables) const;
 
  private:
-  const Grid& grid_;
   struct RingBox {
     Kernel kernel;
     Box box;
   };
+  const Grid& grid_;
   Kernel add_kernel_;
   std::array<int, 3> depth_;
   std::vector<Target> targets_;

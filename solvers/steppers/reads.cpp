@@ -1,6 +1,7 @@
 #include "solvers/steppers/reads.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <string>
 
@@ -8,17 +9,29 @@
 
 namespace hindsight {
 
+void for_reads(const KernelSpec& kernel, const std::vector<int>& symbols,
+               const std::function<void(const Offset&)>& visit) {
+  if (kernel.roots().empty()) return;
+  const Graph& graph = kernel.roots().front().graph();
+  for (const NodeId id : reachable(kernel.roots())) {
+    const Node& node = graph[id];
+    const bool is_among = symbols.empty() || std::ranges::count(symbols, int{node.symbol}) > 0;
+    if (node.op == Op::field ? is_among : node.op == Op::coordinate && symbols.empty()) visit(node.offset);
+  }
+}
+
 Reach deepest(const std::vector<const KernelSpec*>& kernels, const std::vector<int>& symbols) {
   Reach most;
-  for (const KernelSpec* kernel : kernels) {
-    const std::vector<Reach> all = reach(kernel->roots());
-    for (std::size_t f = 0; f < all.size(); ++f) {
-      if (!symbols.empty() && std::find(symbols.begin(), symbols.end(), static_cast<int>(f)) == symbols.end()) continue;
-      most.read = most.read || all[f].read;
-      most.depth = deeper(most.depth, all[f].depth);
-      most.corners = most.corners || all[f].corners;
-    }
-  }
+  for (const KernelSpec* kernel : kernels)
+    for_reads(*kernel, symbols, [&most](const Offset& offset) {
+      most.read = true;
+      int axes = 0;
+      for (std::size_t a = 0; a < 3; ++a) {
+        most.depth[a] = std::max(most.depth[a], std::abs(int{offset[a]}));
+        axes += offset[a] != 0 ? 1 : 0;
+      }
+      most.corners = most.corners || axes > 1;
+    });
   return most;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -11,14 +12,18 @@
 
 namespace hindsight {
 
-/// The deepest reads of any of the kernels, of one set of field symbols (of all fields when empty).
+/// Visits where a kernel reads one set of field symbols (all, and the coordinates of cells, when empty), once per
+/// offset and symbol.
+void for_reads(const KernelSpec& kernel, const std::vector<int>& symbols,
+               const std::function<void(const Offset&)>& visit);
+/// The deepest reads of any of the kernels, of one set of field symbols (of all, and of coordinates, when empty).
 Reach deepest(const std::vector<const KernelSpec*>& kernels, const std::vector<int>& symbols);
 std::vector<const KernelSpec*> pointers(const std::vector<KernelSpec>& kernels);
 
 /// Indices in Graph::noises() of what the kernels read and what changes with the step.
 std::vector<std::size_t> noises_read(const Graph& graph, const std::vector<const KernelSpec*>& kernels);
 
-/// Depth of the ring of ghosts that feed interior cells through walls: how far the expressions read; 0 on axes without
+/// Depth of the rings of ghosts that feed interior cells through walls: how far the expressions read; 0 on axes without
 /// walls.
 std::array<int, 3> ring_depth(const Model& model, const std::vector<Expr>& expressions);
 

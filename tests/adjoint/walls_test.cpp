@@ -1,5 +1,7 @@
 // ranks: 1 2 3 4
 // Gradients through walls: values and slopes that depend on unknowns, on time and on place; corners; parameter fields.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "tests/support.hpp"
@@ -113,6 +115,28 @@ objective: [{final: "u^2 + v^2"}, {integral: "sqrt(u)*grad2(u)"}]
 unknowns: {D: {}, a: {}, unused: {}, initial(u): {}}
 )yaml",
                    1e-3);
+}
+
+/// Which gathers read beside owned cells, farther than any field.
+TEST(Walls, DifferencesOfCoordinatesAreFactors) {
+  for (const char* sides : {"{lower: {value: a}, upper: {slope: 0}}", "periodic"}) {
+    SCOPED_TRACE(sides);
+    check_everywhere(fmt::format(R"yaml(
+case: factors
+grid:
+  x: {{cells: 12, to: 1, boundary: {0}}}
+  y: {{cells: 13, to: 1, boundary: {0}}}
+parameters: {{a: 0.3}}
+functions: {{c(x): "0.1*sin(2*pi*x)"}}
+state: {{u: {{initial: "sin(2*pi*x)*(1 + cos(2*pi*y))"}}}}
+equations: {{dt(u): "a*dx(c(x))*dx(u) + a*dy(c(y))*dy(u) + 0.01*dxx(c(x))*dy(c(y))*u"}}
+time: {{method: rk4, step: 0.01, to: 0.1}}
+objective: [{{final: "u^2"}}]
+unknowns: {{a: {{}}, initial(u): {{}}}}
+)yaml",
+                                 sides),
+                     1e-3);
+  }
 }
 
 }  // namespace

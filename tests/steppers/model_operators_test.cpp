@@ -190,7 +190,7 @@ TEST(ModelOperators, CompileWhatIsAskedFor) {
   };
   EXPECT_EQ(kernels({}), "rhs ");
   EXPECT_EQ(kernels({.adjoint = false, .tangent = true}), "rhs rhs_tangent ");
-  EXPECT_EQ(kernels({.adjoint = true, .tangent = false}), "rhs rhs_adjoint rhs_ring rhs_add ");
+  EXPECT_EQ(kernels({.adjoint = true, .tangent = false}), "rhs rhs_adjoint rhs_add rhs_ring_x0 rhs_ring_x1 ");
 }
 
 }  // namespace

@@ -152,10 +152,10 @@ class GatherDerivation {
   std::vector<Expr> multipliers_;
 };
 
-/// How far from owned cells a ring reads, along an axis. @param depth of the rings.
+/// How far from owned cells a ring reads along an axis. Of two sides' corner the ring of the higher axis has the cells.
 int ghosts_read(const Side& side, const Offset& offset, std::size_t axis, int depth) {
-  if (axis != side.axis) return depth + std::abs(offset[axis]);
-  return depth + (side.upper != 0 ? offset[axis] : -offset[axis]);
+  if (axis == side.axis) return depth + (side.upper != 0 ? offset[axis] : -offset[axis]);
+  return std::abs(offset[axis]) + (axis < side.axis ? depth : 0);
 }
 
 }  // namespace
@@ -172,12 +172,11 @@ Reach GatherKernels::reach(const std::vector<int>& symbols, const std::array<int
     const Reach own = deepest({&ring.spec}, symbols);
     most.read = most.read || own.read;
     most.corners = most.corners || own.corners;
-    for (const NodeId id : reachable(ring.spec.roots())) {
-      const Node& node = ring.spec.roots().front().graph()[id];
-      if (node.op != Op::field || (!symbols.empty() && std::ranges::count(symbols, int{node.symbol}) == 0)) continue;
+    for_reads(ring.spec, symbols, [&](const Offset& offset) {
       for (std::size_t a = 0; a < 3; ++a)
-        most.depth[a] = std::max(most.depth[a], ghosts_read(ring.side, node.offset, a, ring_depth[a]));
-    }
+        most.depth[a] = std::max(most.depth[a], ghosts_read(ring.side, offset, a, ring_depth[a]));
+    });
+    if (symbols.empty()) most.depth = deeper(most.depth, ring_depth);  // written
   }
   return most;
 }

@@ -40,7 +40,7 @@ struct Epilogue {
 };
 
 struct KernelNames {
-  std::string value, tangent, gather, border, ring, add, trail = {};
+  std::string value, tangent, gather, border, ring, add, trail = {};  ///< each ring's says its side, too: "ring_x0"
 };
 
 /// Who fills the ghosts of the state that derivatives read.
@@ -91,7 +91,8 @@ struct GatherKernels {
   std::vector<Ring> rings;  ///< of sides beyond which there is something to gather; all write the same arrays
 
   std::vector<const KernelSpec*> all() const;
-  /// What they read of fields (of all when empty): so many ghosts beside owned cells, for those in rings too.
+  /// What they read of fields (of all, and of coordinates, when empty): so many ghosts beside owned cells, for those
+  /// in rings too.
   Reach reach(const std::vector<int>& symbols, const std::array<int, 3>& ring_depth) const;
 };
 

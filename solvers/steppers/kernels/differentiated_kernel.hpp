@@ -128,7 +128,7 @@ class DifferentiatedKernel {
   void make_wall_gather(const KernelContext& context);
   /// The ghosts of the state as deep as `kernel` reads them.
   GhostGroup state_ghosts(const KernelContext& context, const KernelSpec& kernel) const;
-  /// Ghosts as deep as the gather reads them in owned cells and in the ring beyond walls.
+  /// Ghosts as deep as the gather reads them in owned cells and in rings beyond walls.
   GhostGroup gather_ghosts(const std::vector<int>& symbols, const std::vector<FieldWalls>* walls) const;
   std::vector<int> symbols(const std::vector<std::string>& arrays) const;
 

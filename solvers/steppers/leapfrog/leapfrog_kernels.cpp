@@ -68,11 +68,17 @@ std::vector<Expr> LeapfrogKernels::after(LeapfrogStep which, const std::vector<E
   return next;
 }
 
-/// Products of two such values, and of these with coefficients, are no subnormals.
-Expr LeapfrogKernels::kept(Expr value) const {
+Expr LeapfrogKernels::zero_below(double least, Expr value) const {
   if (graph_.element() != Element::float64 || value.is_constant(0.0)) return value;
-  constexpr double least = 0x1p-490;  // 3e-148
   return where(abs(value) < graph_.constant(least), graph_.constant(0.0), value);
+}
+
+Expr LeapfrogKernels::kept(Expr value) const {
+  return zero_below(0x1p-340, value);
+}
+
+Expr LeapfrogKernels::kept_multiplier(Expr value) const {
+  return zero_below(0x1p-660, value);
 }
 
 bool LeapfrogKernels::is_damped() const {
@@ -123,28 +129,30 @@ KernelRequest LeapfrogKernels::request(LeapfrogStep which) const {
   request.multiplier = [this](std::size_t r) { return graph_.field(StageNames::lambda(model_.fields[r])); };
   const auto put = [this](KernelSpec& kernel, const std::vector<Expr>& values, const auto& array) {
     for (std::size_t f = 0; f < values.size(); ++f)
-      kernel.outputs.push_back({array(LeapfrogNames::next(model_.fields[f])), kept(values[f])});
+      kernel.outputs.push_back({array(LeapfrogNames::next(model_.fields[f])), values[f]});
   };
-  request.epilogue.values = [put](KernelSpec& kernel, const std::vector<Expr>& values) {
+  request.epilogue.values = [put, this](KernelSpec& kernel, std::vector<Expr> values) {
+    for (Expr& value : values) value = kept(value);
     put(kernel, values, [](const std::string& array) { return array; });
   };
-  request.epilogue.tangents = [put](KernelSpec& kernel, const std::vector<Expr>& tangents) {
+  request.epilogue.tangents = [put, this](KernelSpec& kernel, std::vector<Expr> tangents) {
+    for (Expr& tangent : tangents) tangent = kept_multiplier(tangent);
     put(kernel, tangents, StageNames::dot);
   };
   using Outputs = std::vector<KernelSpec::Output>;
   request.epilogue.gather = [this](std::size_t f, Expr gather) {
     const std::string& field = model_.fields[f];
-    return Outputs{
-        {LeapfrogNames::lambda_next(field), kept(gather - graph_.field(LeapfrogNames::lambda_before(field)))}};
+    return Outputs{{LeapfrogNames::lambda_next(field),
+                    kept_multiplier(gather - graph_.field(LeapfrogNames::lambda_before(field)))}};
   };
   request.epilogue.gather_before = [this, which](std::size_t f, Expr gather) {
     const bool is_first = which == LeapfrogStep::first;
     if (!is_first && !is_damped()) return Outputs{};
-    return Outputs{{LeapfrogNames::lambda_next_before(model_.fields[f]), kept(is_first ? gather : -gather)}};
+    return Outputs{{LeapfrogNames::lambda_next_before(model_.fields[f]), kept_multiplier(is_first ? gather : -gather)}};
   };
   request.epilogue.add = [this](std::size_t f, Expr ghost) {
     const std::string next = LeapfrogNames::lambda_next(model_.fields[f]);
-    return Outputs{{next, graph_.field(next) + ghost}};
+    return Outputs{{next, kept_multiplier(graph_.field(next) + ghost)}};
   };
   return request;
 }
