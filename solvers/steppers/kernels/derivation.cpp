@@ -110,7 +110,8 @@ class GatherDerivation {
       if (!is_held(f) && request_.epilogue.gather(f, own.fields[f]).empty()) continue;
       arrays.push_back(StageNames::ghost(model_.fields[f]));
       places.push_back(f);
-      if (!is_held(f)) append(add, request_.epilogue.add(f, doubles(arrays.back())));
+      const Expr found = doubles(arrays.back());
+      if (!is_held(f)) append(add, request_.epilogue.add(f, found));
     }
     for (std::size_t k = 0; k < active_.parameter_fields.size(); ++k) {
       const std::size_t place = place_of_parameter(k);
