@@ -123,6 +123,7 @@ class DeviceWriter {
     line("const integer end_z = z + L.chunk_z < L.hi[2] ? z + L.chunk_z : L.hi[2];");
     line("if (i < L.hi[0])");
     line("for (integer k = z; k < end_z; ++k)");
+    line("#pragma unroll 2");  // four, as compilers have it, make short kernels spill registers
     line("for (integer j = y; j < end_y; ++j) {");
     write_rows();
     text_ += body.values(Level::row);
