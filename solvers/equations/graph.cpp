@@ -344,22 +344,22 @@ Expr shift(Expr e, Offset by) {
   })[0];
 }
 
+void Reach::add(const Offset& read_at) {
+  read = true;
+  int off_centre = 0;
+  for (std::size_t a = 0; a < 3; ++a) {
+    depth[a] = std::max(depth[a], std::abs(int{read_at[a]}));
+    off_centre += read_at[a] != 0 ? 1 : 0;
+  }
+  corners = corners || off_centre > 1;
+}
+
 std::vector<Reach> reach(const std::vector<Expr>& roots) {
   if (roots.empty()) return {};
   const Graph& graph = roots.front().graph();
   std::vector<Reach> all(graph.fields().size());
-  for (NodeId id : reachable(roots)) {
-    const Node& node = graph[id];
-    if (node.op != Op::field) continue;
-    Reach& field = all[node.symbol];
-    field.read = true;
-    int off_centre = 0;
-    for (std::size_t a = 0; a < 3; ++a) {
-      field.depth[a] = std::max(field.depth[a], std::abs(int{node.offset[a]}));
-      off_centre += node.offset[a] != 0 ? 1 : 0;
-    }
-    field.corners = field.corners || off_centre > 1;
-  }
+  for (const NodeId id : reachable(roots))
+    if (const Node& node = graph[id]; node.op == Op::field) all[static_cast<std::size_t>(node.symbol)].add(node.offset);
   return all;
 }
 

@@ -229,6 +229,8 @@ struct Reach {
   bool read = false;                  ///< read at all
   std::array<int, 3> depth{0, 0, 0};  ///< max |offset| per axis
   bool corners = false;
+
+  void add(const Offset& read_at);
 };
 
 /// Indexed by field symbol, for everything the roots read.

@@ -23,15 +23,7 @@ void for_reads(const KernelSpec& kernel, const std::vector<int>& symbols,
 Reach deepest(const std::vector<const KernelSpec*>& kernels, const std::vector<int>& symbols) {
   Reach most;
   for (const KernelSpec* kernel : kernels)
-    for_reads(*kernel, symbols, [&most](const Offset& offset) {
-      most.read = true;
-      int axes = 0;
-      for (std::size_t a = 0; a < 3; ++a) {
-        most.depth[a] = std::max(most.depth[a], std::abs(int{offset[a]}));
-        axes += offset[a] != 0 ? 1 : 0;
-      }
-      most.corners = most.corners || axes > 1;
-    });
+    for_reads(*kernel, symbols, [&most](const Offset& offset) { most.add(offset); });
   return most;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "solvers/equations/print.hpp"
+#include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/stage_names.hpp"
 #include "tests/steppers/wall_model.hpp"
 
@@ -92,6 +93,25 @@ TEST(Derivation, WallsFeedNothingBackToWhatNothingDependsOn) {
   ASSERT_EQ(gather.rings.size(), 2U);
   ASSERT_EQ(gather.rings[0].spec.outputs.size(), 1U);
   EXPECT_EQ(gather.rings[0].spec.outputs[0].field, "ghost(u)");
+}
+
+TEST(Derivation, WallsThatAreNotReadAgainstTheFlowHaveNoRing) {
+  const Derived derived({.name = "", .axes = {walls}, .equations = {{"u", "-upwind(2, u, x)"}}, .walls = {{}}});
+  const GatherKernels gather = derived.gather();
+  ASSERT_EQ(gather.rings.size(), 1U);
+  EXPECT_EQ(gather.rings[0].spec.name, "ring_x0");
+}
+
+TEST(Derivation, RingsReadNoDeeperBeyondWallsThanTheirGridDoes) {
+  const auto reach_of = [](const Derived& derived, const char* array) {
+    const Graph& graph = *derived.of.model.graph;
+    const std::array<int, 3> depth = ring_depth(derived.of.model, derived.request.expressions);
+    return derived.gather().reach({graph.field_index(array)}, depth);
+  };
+  // The outermost of two ghosts reads two cells inwards; towards the outside nothing is read.
+  const Derived wide({.name = "", .axes = {walls}, .equations = {{"u", "u*dxx(u)"}}, .walls = {{}}, .order = 4});
+  EXPECT_EQ(reach_of(wide, "lambda(u)").depth, (std::array<int, 3>{2, 0, 0}));
+  EXPECT_EQ(reach_of(wide, "u@1").depth, (std::array<int, 3>{2, 0, 0}));
 }
 
 TEST(Derivation, PointwiseModelsAreNotTouchedByWalls) {

@@ -77,7 +77,7 @@ Expr LeapfrogKernels::kept(Expr value) const {
   return zero_below(0x1p-340, value);
 }
 
-Expr LeapfrogKernels::kept_multiplier(Expr value) const {
+Expr LeapfrogKernels::kept_derivative(Expr value) const {
   return zero_below(0x1p-660, value);
 }
 
@@ -136,23 +136,23 @@ KernelRequest LeapfrogKernels::request(LeapfrogStep which) const {
     put(kernel, values, [](const std::string& array) { return array; });
   };
   request.epilogue.tangents = [put, this](KernelSpec& kernel, std::vector<Expr> tangents) {
-    for (Expr& tangent : tangents) tangent = kept_multiplier(tangent);
+    for (Expr& tangent : tangents) tangent = kept_derivative(tangent);
     put(kernel, tangents, StageNames::dot);
   };
   using Outputs = std::vector<KernelSpec::Output>;
   request.epilogue.gather = [this](std::size_t f, Expr gather) {
     const std::string& field = model_.fields[f];
     return Outputs{{LeapfrogNames::lambda_next(field),
-                    kept_multiplier(gather - graph_.field(LeapfrogNames::lambda_before(field)))}};
+                    kept_derivative(gather - graph_.field(LeapfrogNames::lambda_before(field)))}};
   };
   request.epilogue.gather_before = [this, which](std::size_t f, Expr gather) {
     const bool is_first = which == LeapfrogStep::first;
     if (!is_first && !is_damped()) return Outputs{};
-    return Outputs{{LeapfrogNames::lambda_next_before(model_.fields[f]), kept_multiplier(is_first ? gather : -gather)}};
+    return Outputs{{LeapfrogNames::lambda_next_before(model_.fields[f]), kept_derivative(is_first ? gather : -gather)}};
   };
   request.epilogue.add = [this](std::size_t f, Expr ghost) {
     const std::string next = LeapfrogNames::lambda_next(model_.fields[f]);
-    return Outputs{{next, kept_multiplier(graph_.field(next) + ghost)}};
+    return Outputs{{next, kept_derivative(graph_.field(next) + ghost)}};
   };
   return request;
 }

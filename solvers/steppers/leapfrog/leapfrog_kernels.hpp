@@ -40,7 +40,7 @@ class LeapfrogKernels {
   /// cells ahead of it; products of a state's and a multiplier's, which gradients add up, would be subnormals (below
   /// 2.2e-308), for which processors of Intel take over a hundred cycles. (Singles: runtime/subnormals.hpp.)
   Expr kept(Expr value) const;
-  Expr kept_multiplier(Expr value) const;
+  Expr kept_derivative(Expr value) const;
   /// Whether anything damps any field.
   bool is_damped() const;
   /// Whether derivatives of a step read its sources: of what damps, by which they are divided.
