@@ -8,6 +8,7 @@
 #include "solvers/steppers/methods.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/stage_names.hpp"
+#include "solvers/steppers/wavefront.hpp"
 #include "solvers/time/step_sources.hpp"
 
 namespace hindsight {
@@ -196,7 +197,9 @@ void Discretisation::make_symbols() {
 }
 
 void Discretisation::make_grid() {
-  grid_ = std::make_unique<Grid>(spec_.axes, comm_, halo_, machine_, element());
+  std::array<int, 3> halo = halo_;
+  if (machine_.is_host()) halo = Wavefront::halo(spec_.axes, comm_.size(), halo_, stepper_->halo_of_step());
+  grid_ = std::make_unique<Grid>(spec_.axes, comm_, halo, machine_, element());
   tables_ = std::make_unique<Tables>(*spec_.model.graph, *grid_, sums_);
   shape_ = stepper_->state(*grid_);
 }

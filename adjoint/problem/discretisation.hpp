@@ -30,7 +30,7 @@ class Discretisation {
   /// Steps, terms and times. @param machine must outlive it; so must spec, of which the series are set.
   Discretisation(SimulationSpec& spec, const Communicator& comm, Stepper::Wants wants, Machine& machine);
   /// @throws InputError when the grid cannot be divided over so many ranks.
-  void require_room_for(int ranks) const { Grid::require_division(spec_.axes, halo_, ranks); }
+  void require_room_for(int ranks) const { Grid::division(spec_.axes, halo_, ranks); }
   /// The grid and its tables. Collective.
   void make_grid();
   /// Compiles and allocates what steps and terms need. @param knot_sums as of TermSetting. Collective.

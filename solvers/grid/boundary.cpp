@@ -57,9 +57,11 @@ WallLayout wall_layout(const Grid& grid, int axis) {
   return layout;
 }
 
-void fill_walls(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, CellArray field) {
-  for_each_wall(grid, axis, depth, over, walls, field,
-                [&](const WallGhosts& ghosts, std::size_t) { grid.operations().fill_wall(ghosts); });
+void fill_walls(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, CellArray field,
+                Sides sides) {
+  for_each_wall(grid, axis, depth, over, walls, field, [&](const WallGhosts& ghosts, std::size_t side) {
+    if (sides[side]) grid.operations().fill_wall(ghosts);
+  });
 }
 
 void transpose_walls(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, double* field,

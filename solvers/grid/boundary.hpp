@@ -41,9 +41,14 @@ struct WallLayout {
 };
 WallLayout wall_layout(const Grid& grid, int axis);
 
-/// Fills the ghosts beyond both walls of one axis to `depth` layers, over the cells of the other axes that `over` says.
+/// Lower and upper walls of an axis.
+using Sides = std::array<bool, 2>;
+inline constexpr Sides both_sides{true, true};
+
+/// Fills the ghosts beyond the walls of one axis to `depth` layers, over the cells of the other axes that `over` says.
 /// A depth of 0 does nothing; a depth above the number of owned cells is refused by Grid.
-void fill_walls(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, CellArray field);
+void fill_walls(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, CellArray field,
+                Sides sides = both_sides);
 
 /// Transpose of fill_walls for one axis, of doubles: adds each ghost's value into the interior cell and the wall value
 /// it came from, then clears the ghost. `field` points to local cell (0,0,0). wall_bar[side], when not null, has the

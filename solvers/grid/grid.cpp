@@ -54,10 +54,10 @@ std::array<int, 3> require_divided(const Index3& cells, const std::array<int, 3>
 
 }  // namespace
 
-void Grid::require_division(const std::vector<Axis>& axes, std::array<int, 3> halo, int ranks) {
+std::array<int, 3> Grid::division(const std::vector<Axis>& axes, std::array<int, 3> halo, int ranks) {
   Index3 cells{1, 1, 1};
   for (std::size_t a = 0; a < axes.size(); ++a) cells[a] = axes[a].cells;
-  require_divided(cells, halo, static_cast<int>(axes.size()), ranks);
+  return require_divided(cells, halo, static_cast<int>(axes.size()), ranks);
 }
 
 Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, Machine& machine, Element element)

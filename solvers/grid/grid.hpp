@@ -53,8 +53,8 @@ class Grid {
   Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> halo, Machine& machine = Machine::host(),
        Element element = Element::float64);
 
-  /// @throws InputError when a grid of these cannot be divided over so many ranks.
-  static void require_division(const std::vector<Axis>& axes, std::array<int, 3> halo, int ranks);
+  /// Ranks per axis. @throws InputError when a grid of these cannot be divided over so many ranks.
+  static std::array<int, 3> division(const std::vector<Axis>& axes, std::array<int, 3> halo, int ranks);
 
   int dimensions() const { return static_cast<int>(axes_.size()); }
   const std::vector<Axis>& axes() const { return axes_; }

@@ -145,16 +145,18 @@ struct HaloExchange::Exchange {
     });
   }
 
-  /// Owned cells, and the ghosts of the axes before this one.
-  Box over_lower(int axis) const {
-    std::array<int, 3> layers{0, 0, 0};
-    for (std::size_t lower = 0; lower < static_cast<std::size_t>(axis); ++lower) layers[lower] = depth[lower];
-    return grid.with_ghosts(layers);
+  /// These cells, and their ghosts of the axes before this one.
+  Box over_lower(int axis, Box cells) const {
+    for (std::size_t lower = 0; lower < static_cast<std::size_t>(axis); ++lower) {
+      cells.lo[lower] -= depth[lower];
+      cells.hi[lower] += depth[lower];
+    }
+    return cells;
   }
 
   /// Periodic wrap or walls of one axis, over what `over` says of the others.
-  void fill_here(int axis, const Box& over, const std::vector<CellArray>& fields,
-                 const std::vector<FieldWalls>& walls) const {
+  void fill_here(int axis, const Box& over, const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls,
+                 Sides filled = both_sides) const {
     const auto a = static_cast<std::size_t>(axis);
     if (depth[a] == 0) return;
     const bool wraps = grid.axes()[a].periodic && !grid.is_split(axis);
@@ -162,7 +164,7 @@ struct HaloExchange::Exchange {
       if (wraps) {
         wrap(axis, over, fields[f]);
       } else {
-        fill_walls(grid, axis, depth[a], over, walls[f], fields[f]);
+        fill_walls(grid, axis, depth[a], over, walls[f], fields[f], filled);
       }
     }
   }
@@ -207,7 +209,7 @@ bool HaloExchange::is_local() const {
 void HaloExchange::start(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls) {
   const int d = exchange_->grid.dimensions();
   for (int axis = 0; axis < std::min(d, exchange_->first_split); ++axis)
-    exchange_->fill_here(axis, exchange_->over_lower(axis), fields, walls);
+    exchange_->fill_here(axis, exchange_->over_lower(axis, exchange_->grid.interior()), fields, walls);
   if (!is_local()) exchange_->post(exchange_->corners ? exchange_->first_split : -1, fields);
 }
 
@@ -225,24 +227,20 @@ void HaloExchange::finish(const std::vector<CellArray>& fields, const std::vecto
       exchange_->send();
     }
     exchange_->complete(axis, fields);
-    exchange_->fill_here(axis, exchange_->over_lower(axis), fields, walls);
+    exchange_->fill_here(axis, exchange_->over_lower(axis, exchange_->grid.interior()), fields, walls);
   }
 }
 
 void HaloExchange::fill_rows(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls,
-                             std::int64_t lo, std::int64_t hi) const {
-  const int last = exchange_->grid.dimensions() - 1;
-  for (int axis = 0; axis < last; ++axis) {
-    Box over = exchange_->over_lower(axis);
-    over.lo[static_cast<std::size_t>(last)] = lo;
-    over.hi[static_cast<std::size_t>(last)] = hi;
-    exchange_->fill_here(axis, over, fields, walls);
-  }
+                             const Box& cells) const {
+  for (int axis = 0; axis + 1 < exchange_->grid.dimensions(); ++axis)
+    exchange_->fill_here(axis, exchange_->over_lower(axis, cells), fields, walls);
 }
 
-void HaloExchange::fill_sides(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls) const {
+void HaloExchange::fill_sides(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls,
+                              const Box& cells, Sides sides) const {
   const int last = exchange_->grid.dimensions() - 1;
-  exchange_->fill_here(last, exchange_->over_lower(last), fields, walls);
+  exchange_->fill_here(last, exchange_->over_lower(last, cells), fields, walls, sides);
 }
 
 Box HaloExchange::ready(std::array<int, 3> reach) const {

@@ -35,12 +35,13 @@ class HaloExchange {
   void send();
   /// Sends what has not left, waits, unpacks, fills what is left. After this all ghosts to `depth` are right.
   void finish(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls);
-  // In parts, where everything is_local() (rows: planes in 3D).
-  /// The ghosts, but of the last axis, of the cells that are lo <= . < hi along the last axis.
-  void fill_rows(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls, std::int64_t lo,
-                 std::int64_t hi) const;
-  /// The ghosts of the last axis, over those of the others.
-  void fill_sides(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls) const;
+  // In parts, without messages: nothing is filled that only these can fill.
+  /// The ghosts of some cells, but those of the last axis.
+  void fill_rows(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls, const Box& cells) const;
+  /// The ghosts of the last axis, over the same cells along the other axes and their ghosts. @param sides with walls:
+  /// those that are filled; around a periodic axis both are.
+  void fill_sides(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls, const Box& cells,
+                  Sides sides) const;
   /// Owned cells at least `reach` away from every side whose ghosts only finish() fills: safe to compute in between.
   Box ready(std::array<int, 3> reach) const;
   /// True when finish() has nothing to do, so that there is no reason to split the work.

@@ -34,25 +34,41 @@ Box away_from_walls(const Grid& grid, const std::array<int, 3>& depth) {
 }
 
 Pass::Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> groups, BorderKernel border)
-    : kernel_(kernel),
+    : grid_(&grid),
+      kernel_(kernel),
       border_kernel_(border.kernel),
-      last_axis_(static_cast<std::size_t>(std::max(grid.dimensions(), 1) - 1)),
       interior_(border.kernel ? away_from_walls(grid, border.depth) : grid.interior()),
-      ready_(interior_),
       border_(border.kernel ? shell(grid.interior(), interior_) : std::vector<Box>()) {
-  if (!kernel) interior_ = ready_ = Box{{0, 0, 0}, {0, 0, 0}};
+  if (!kernel) interior_ = Box{{0, 0, 0}, {0, 0, 0}};
   for (GhostGroup& group : groups) {
     if (group.symbols.empty() || group.depth == std::array<int, 3>{0, 0, 0}) continue;
     HaloExchange halo(grid, static_cast<int>(group.symbols.size()), group.depth, group.corners, group.element);
-    const Box ready = halo.ready(group.reach);
+    std::vector<CellArray> cells(group.symbols.size(), {nullptr, group.element});
+    exchanges_.push_back({std::move(group), std::move(halo), std::move(cells)});
+  }
+  place_ready();
+}
+
+/// What may be computed before messages have come.
+void Pass::place_ready() {
+  ready_ = interior_;
+  for (const Exchange& e : exchanges_) {
+    const Box ready = e.halo.ready(e.group.reach);
     for (std::size_t a = 0; a < 3; ++a) {
       ready_.lo[a] = std::max(ready_.lo[a], ready.lo[a]);
       ready_.hi[a] = std::max(ready_.lo[a], std::min(ready_.hi[a], ready.hi[a]));
     }
-    std::vector<CellArray> cells(group.symbols.size(), {nullptr, group.element});
-    exchanges_.push_back({std::move(group), std::move(halo), std::move(cells)});
   }
   rest_ = shell(interior_, ready_);
+}
+
+void Pass::deepen(const std::array<int, 3>& depth) {
+  for (Exchange& e : exchanges_) {
+    GhostGroup& group = e.group;
+    for (std::size_t a = 0; a < 3; ++a) group.depth[a] = std::max(group.depth[a], depth[a]);
+    group.corners = true;
+    e.halo = HaloExchange(*grid_, static_cast<int>(group.symbols.size()), group.depth, group.corners, group.element);
+  }
 }
 
 void Pass::restrict_to(const std::vector<Box>& boxes) {
@@ -107,34 +123,26 @@ void Pass::run(const Tables& tables) {
   for (const Box& box : border_) tables.launch(border_kernel_, box);
 }
 
-int Pass::reach(std::size_t axis) const {
-  int reach = 0;
-  for (const Exchange& e : exchanges_) reach = std::max(reach, e.group.reach[axis]);
+std::array<int, 3> Pass::reach() const {
+  std::array<int, 3> reach{0, 0, 0};
+  for (const Exchange& e : exchanges_)
+    for (std::size_t a = 0; a < 3; ++a) reach[a] = std::max(reach[a], e.group.reach[a]);
   return reach;
 }
 
-int Pass::depth(std::size_t axis) const {
-  int depth = 0;
-  for (const Exchange& e : exchanges_) depth = std::max(depth, e.group.depth[axis]);
+std::array<int, 3> Pass::depth() const {
+  std::array<int, 3> depth{0, 0, 0};
+  for (const Exchange& e : exchanges_)
+    for (std::size_t a = 0; a < 3; ++a) depth[a] = std::max(depth[a], e.group.depth[a]);
   return depth;
 }
 
-void Pass::run_rows(const Tables& tables, std::int64_t lo, std::int64_t hi) const {
-  const auto in_rows = [&](Box box) {
-    box.lo[last_axis_] = std::max(box.lo[last_axis_], lo);
-    box.hi[last_axis_] = std::min(box.hi[last_axis_], hi);
-    return box;
-  };
-  tables.launch(kernel_, in_rows(interior_));
-  for (const Box& box : border_) tables.launch(border_kernel_, in_rows(box));
+void Pass::fill_rows(const Box& cells) const {
+  for (const Exchange& e : exchanges_) e.halo.fill_rows(e.cells, *e.group.walls, cells);
 }
 
-void Pass::fill_rows(std::int64_t lo, std::int64_t hi) const {
-  for (const Exchange& e : exchanges_) e.halo.fill_rows(e.cells, *e.group.walls, lo, hi);
-}
-
-void Pass::fill_sides() const {
-  for (const Exchange& e : exchanges_) e.halo.fill_sides(e.cells, *e.group.walls);
+void Pass::fill_sides(const Box& cells, Sides sides) const {
+  for (const Exchange& e : exchanges_) e.halo.fill_sides(e.cells, *e.group.walls, cells, sides);
 }
 
 WallGather::WallGather(const Grid& grid, const std::vector<Ring>& rings, const Kernel& add, std::array<int, 3> depth,

@@ -41,34 +41,38 @@ class Pass {
   /// Only fills the ghosts.
   void fill_ghosts(const Tables& tables);
 
-  // In parts (wavefront.hpp), on a grid that lies on one rank; rows: planes in 3D.
-  bool is_restricted() const { return is_restricted_; }
-  /// How far the kernel reads along an axis, and how deep ghosts are filled.
-  int reach(std::size_t axis) const;
-  int depth(std::size_t axis) const;
+  // In parts, for walks (wavefront.hpp).
+  /// Whether it is no more than a kernel that runs everywhere, and ghosts.
+  bool is_plain() const { return !is_restricted_ && border_.empty(); }
+  /// How far the kernel reads along each axis, and how deep ghosts are filled.
+  std::array<int, 3> reach() const;
+  std::array<int, 3> depth() const;
+  /// From now on ghosts are filled at least so deep, corners included.
+  void deepen(const std::array<int, 3>& depth);
   /// What fill_rows() and fill_sides() fill, until the next time.
   void bind(const Tables& tables);
-  /// The kernels in the rows lo <= . < hi of the last axis, whose ghosts are there.
-  void run_rows(const Tables& tables, std::int64_t lo, std::int64_t hi) const;
-  /// Ghosts of the other axes in these rows; and of the last one.
-  void fill_rows(std::int64_t lo, std::int64_t hi) const;
-  void fill_sides() const;
+  /// The kernel in these cells, whose ghosts are there.
+  void run_in(const Tables& tables, const Box& cells) const { tables.launch(kernel_, cells); }
+  // See HaloExchange.
+  void fill_rows(const Box& cells) const;
+  void fill_sides(const Box& cells, Sides sides) const;
 
  private:
   void start(const Tables& tables);
   Launch& block(const Tables& tables);
   void finish();
+  void place_ready();
   struct Exchange {
     GhostGroup group;
     HaloExchange halo;
     std::vector<CellArray> cells;
   };
+  const Grid* grid_;
   Kernel kernel_, border_kernel_;
   // Without exchanges the launch block never changes; it is kept, because a step of a small ODE takes nanoseconds.
   const Tables* block_of_ = nullptr;
   Launch block_{};
   std::vector<Exchange> exchanges_;
-  std::size_t last_axis_ = 0;
   Box interior_, ready_;
   std::vector<Box> rest_, border_;
   bool is_restricted_ = false;

@@ -61,6 +61,9 @@ class Stepper {
   virtual std::string why_it_cannot_retreat() const { return "its steps cannot be taken backwards"; }
   /// Ghost layers that its kernels read.
   virtual std::array<int, 3> halo() const { return {0, 0, 0}; }
+  /// Ghost layers of a state from which a whole step, or its record, follows without an exchange in between, where it
+  /// can be taken so (wavefront.hpp); zeros: it cannot.
+  virtual std::array<int, 3> halo_of_step() const { return {0, 0, 0}; }
   /// States that a record holds beside the state it starts from.
   virtual int record_states() const { return 0; }
   /// States more that a record can hold, of factors, so that reversing it takes much less work; 0: it does not.

@@ -7,6 +7,7 @@
 
 #include "runtime/ordered_sum.hpp"
 #include "solvers/equations/derive.hpp"
+#include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/wall_values.hpp"
 
 namespace hindsight {
@@ -19,15 +20,15 @@ struct WallPart {
   WallLayout layout;
   Index3 first;
 
-  WallPart(const Grid& grid, int axis)
+  WallPart(const Grid& grid, int axis, const std::array<int, 3>& depth)
       : box(owned_box(grid)),
         ap(axis == 0 ? 1 : 0),
         aq(axis == 2 ? 1 : 2),
         layout(wall_layout(grid, axis)),
         first(grid.first()) {
     for (const std::size_t a : {ap, aq}) {
-      if (grid.is_wall(static_cast<int>(a), 0)) box.lo[a] -= grid.layout().halo[a];
-      if (grid.is_wall(static_cast<int>(a), 1)) box.hi[a] += grid.layout().halo[a];
+      if (grid.is_wall(static_cast<int>(a), 0)) box.lo[a] -= depth[a];
+      if (grid.is_wall(static_cast<int>(a), 1)) box.hi[a] += depth[a];
     }
     box.lo[static_cast<std::size_t>(axis)] = 0;
     box.hi[static_cast<std::size_t>(axis)] = 1;
@@ -46,6 +47,7 @@ struct WallPart {
 WallAdjoint::WallAdjoint(const Model& model, const Active& active, const std::vector<Stage>& stages, Expr share,
                          const std::string& prefix, std::vector<KernelSpec>& kernels)
     : model_(model), active_(active) {
+  for (const Stage& stage : stages) depth_ = deeper(depth_, stage.depth);
   for (std::size_t f = 0; f < model.fields.size(); ++f)
     for (int axis = 0; axis < model.dimensions; ++axis)
       for (int side = 0; side < 2; ++side) {
@@ -174,11 +176,10 @@ void WallAdjoint::clear() {
   }
 }
 
-WallAdjoint::Extent WallAdjoint::extent(const Grid& grid, const Face& face) {
+WallAdjoint::Extent WallAdjoint::extent(const Grid& grid, const Face& face) const {
   const std::size_t p = face.axis == 0 ? 1 : 0, q = face.axis == 2 ? 1 : 2;
-  const auto& halo = grid.layout().halo;
-  const auto& cells = grid.global_cells();
-  return {p, q, cells[p] + 2 * halo[p], cells[q] + 2 * halo[q]};
+  const Index3& cells = grid.global_cells();
+  return {p, q, cells[p] + 2 * depth_[p], cells[q] + 2 * depth_[q]};
 }
 
 std::size_t WallAdjoint::sets_at_once(const Extent& extent, std::size_t sets) {
@@ -198,8 +199,8 @@ void WallAdjoint::make_scratch(const Grid& grid, const Face& face) {
 std::vector<double> WallAdjoint::totals(const Grid& grid, const Face& face,
                                         const std::vector<const double*>& sets) const {
   const Extent e = extent(grid, face);
-  const std::int64_t hp = grid.layout().halo[e.p], hq = grid.layout().halo[e.q];
-  const WallPart part(grid, face.axis);
+  const std::int64_t hp = depth_[e.p], hq = depth_[e.q];
+  const WallPart part(grid, face.axis, depth_);
   const auto spread = [&](const double* sums_there, double* all) {
     const HostView sums(grid.machine(), sums_there, part.layout.size);
     part.for_each(
@@ -245,7 +246,7 @@ void WallAdjoint::save(BlockWriter& to, const Grid& grid) const {
       for (std::size_t i = count_sums(face.scalar_symbols.size(), knots_); i > 0; --i) to.block({{}, {}}, {});
       continue;
     }
-    const WallPart part(grid, face.axis);
+    const WallPart part(grid, face.axis, depth_);
     for_each_sum(face, part.layout.size, [&](const double* sums_there) {
       const HostView sums(grid.machine(), sums_there, part.layout.size);
       values.clear();
@@ -262,7 +263,7 @@ void WallAdjoint::restore(BlockReader& from, const Grid& grid) {
       for (std::size_t i = count_sums(face.scalar_symbols.size(), knots_); i > 0; --i) from.block({{}, {}}, {});
       continue;
     }
-    const WallPart part(grid, face.axis);
+    const WallPart part(grid, face.axis, depth_);
     values.resize(static_cast<std::size_t>(part.box.cells()));
     for_each_sum(face, part.layout.size, [&](double* sums_there) {
       from.block(part.box, values);

@@ -18,10 +18,12 @@ namespace hindsight {
 /// the arrays are added in global order.
 class WallAdjoint {
  public:
-  /// A stage (StageNames) whose wall values are differentiated, and what they read of active series.
+  /// A stage (StageNames) whose wall values are differentiated, what they read of active series, and the layers of
+  /// ghosts that feed back through walls (ring_depth()).
   struct Stage {
     int number;
     std::vector<SeriesVariable> series;
+    std::array<int, 3> depth;
   };
   /// @param share see above; invalid: 1. @param prefix distinguishes the symbols of this set. Adds its kernels to
   /// `kernels`.
@@ -59,13 +61,13 @@ class WallAdjoint {
   Face named_face(std::size_t field, int axis, int side, const std::string& prefix) const;
   KernelSpec derivative(const Face& face, const Stage& stage, Expr share) const;
   void bind_knots(Tables& tables, Face& face, const std::vector<Series::Place>& places) const;
-  /// A wall of the whole grid with its ghosts: along axes p and q.
+  /// A wall of the whole grid with the ghosts that rules reach: along axes p and q.
   struct Extent {
     std::size_t p, q;
     std::int64_t width, height;
     std::int64_t size() const { return width * height; }
   };
-  static Extent extent(const Grid& grid, const Face& face);
+  Extent extent(const Grid& grid, const Face& face) const;
   /// Sets of sums that are added up in one reduction.
   static std::size_t sets_at_once(const Extent& extent, std::size_t sets);
   void make_scratch(const Grid& grid, const Face& face);
@@ -73,6 +75,8 @@ class WallAdjoint {
 
   const Model& model_;
   const Active& active_;
+  // The deepest of all stages: sums have so many summands, whatever room for ghosts a grid has.
+  std::array<int, 3> depth_{0, 0, 0};
   std::vector<Face> faces_;
   std::vector<Task> tasks_;
   std::vector<std::size_t> knots_;

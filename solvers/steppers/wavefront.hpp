@@ -2,33 +2,50 @@
 // still in a cache when the next reads it. (Rows: planes in 3D.)
 //
 // Each pass lags behind the one before by as many rows as it reads to a side. At a wall it catches up, for ghosts there
-// follow from rows that are done. Around a periodic axis the last rows come before the first: passes leave both ends
-// out, each pass more of them, and these are done at the end, pass by pass.
+// follow from rows that are done. Where cells go on beyond the rank's own, on other ranks or around the last axis, a
+// walk needs no exchange but the first pass's: ghosts so deep that passes compute, beside the rank's own cells, the
+// layers around them that later passes read. Where a halo has no room for that, or passes add to sums, and the axis is
+// periodic, passes leave both ends out, each pass more of them, and these are done at the end, pass by pass.
+//
+// Arrays that are handed on within a walk need not be whole (row_windows.hpp): they stay in a cache.
 //
 // The arithmetic of a cell is what it is when one pass after another runs over the whole grid: so are the bits.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
 #include "solvers/steppers/pass.hpp"
+#include "solvers/steppers/row_windows.hpp"
 
 namespace hindsight {
 
 class Wavefront {
  public:
-  /// Whether there is a walk: two passes or more (none is null), on a host's grid of rows that lies on one rank, with
-  /// enough of them, and it pays: what passes read and write does not fit into a core's cache.
-  /// @param arrays that each pass writes.
-  static bool suits(const Grid& grid, const std::vector<Pass*>& passes, std::int64_t arrays, Element element);
-  /// @param passes in their order; each reads, of arrays that others write, beyond the cell itself only those in its
-  /// ghost groups, which the pass before it writes. They outlive it.
-  Wavefront(const Grid& grid, std::vector<Pass*> passes);
-  /// Runs the first `count` of them. Allocates nothing.
-  void run(const Tables& tables, std::size_t count);
-  void run(const Tables& tables) { run(tables, walked_.size()); }
-  // For tests, of walks that are made from now on.
+  struct Step {
+    Pass* pass;                  ///< null: there is none that can be walked
+    std::vector<int> handed_on;  ///< arrays that it writes and later passes alone read, in the cell itself or as ghosts
+    bool adds = false;           ///< to sums or arrays: no cell may be computed twice, nor any but the rank's own
+  };
+  /// The halo of a grid that walks are to find room in: where cells go on beyond a rank's own, what a whole step reads,
+  /// if that is little beside what the rank owns. @param least of other needs. @param of_step layers from which a
+  /// whole step follows without another exchange; zeros: it is no walk.
+  static std::array<int, 3> halo(const std::vector<Axis>& axes, int ranks, const std::array<int, 3>& least,
+                                 const std::array<int, 3>& of_step);
+  /// Whether there is a walk: two passes or more (none is null), on a host's grid of rows, with enough of them, and it
+  /// pays: what passes read and write does not fit into a core's cache. @param arrays that each pass writes.
+  /// Collective where no pass is null.
+  static bool suits(const Grid& grid, const std::vector<Step>& steps, std::int64_t arrays, Element element);
+  /// @param steps in their order; each reads, of arrays that others write, beyond the cell itself only those in its
+  /// ghost groups, which the pass before it writes. The passes outlive it. Collective.
+  Wavefront(const Tables& tables, const std::vector<Step>& steps);
+  /// Runs the first `count` of them; the ghosts of what the next one reads are there afterwards. Allocates nothing.
+  void run(Tables& tables, std::size_t count);
+  void run(Tables& tables) { run(tables, walked_.size()); }
+  // For tests, of grids and walks that are made from now on.
   struct AsItPays {};
   struct Never {};
   struct Rows {
@@ -39,18 +56,31 @@ class Wavefront {
  private:
   struct Walked {
     Pass* pass;
-    std::int64_t reach, depth;        ///< rows to a side that it reads, and that are ghosts
-    std::int64_t begin = 0, end = 0;  ///< rows of the walk
-    std::int64_t done = 0;
+    std::int64_t reach, depth;  ///< rows to a side that it reads, and that are ghosts
+    Box cells;                  ///< that it computes; along the last axis, in turns
+    std::int64_t done = 0;      ///< rows up to here
+
+    std::int64_t begin(std::size_t last) const { return cells.lo[last]; }
+    std::int64_t end(std::size_t last) const { return cells.hi[last]; }
   };
+  static std::vector<std::array<int, 3>> layers(const std::vector<Step>& steps);
+  static bool has_room(const Grid& grid, const std::vector<Step>& steps);
+  void make_windows(const Tables& tables, const std::vector<Step>& steps);
+  void make_room(Tables& tables, std::size_t count);
   std::int64_t reachable(std::size_t i) const;
-  void compute(const Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi, std::size_t count);
+  void compute(const Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
   void finish_ends(const Tables& tables, std::size_t count);
 
   static inline std::variant<AsItPays, Never, Rows> asked_;
   std::vector<Walked> walked_;
-  std::int64_t rows_ = 0, at_once_ = 1;
-  bool is_periodic_ = false;
+  std::size_t last_;   // axis
+  std::int64_t rows_;  // of the rank
+  std::array<bool, 2> has_wall_;
+  bool leaves_ends_ = false;  // out, of a periodic axis
+  std::int64_t at_once_ = 1;
+  std::optional<RowWindows> windows_;
+  std::int64_t deepest_ = 0;           // ghosts
+  std::vector<std::int64_t> written_;  // for make_room()
 };
 
 }  // namespace hindsight

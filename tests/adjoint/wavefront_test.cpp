@@ -1,5 +1,8 @@
-// All stages of a step in one walk over the rows give the bits of one pass after another.
+// ranks: 1 2 3 4
+// All stages of a step in one walk over the rows give the bits of one pass after another, on any number of ranks.
 #include <fmt/format.h>
+
+#include <optional>
 
 #include "solvers/steppers/wavefront.hpp"
 #include "tests/support.hpp"
@@ -8,6 +11,7 @@ namespace hindsight {
 namespace {
 
 const char* const periodic = "boundary: periodic";
+const char* const walls_of_zero = "boundary: {value: 0}";
 const char* const walls = "boundary: {lower: {value: \"0.1*sin(t)\"}, upper: {slope: \"k*0.2\"}}";
 
 std::string plane(const std::string& x, const std::string& y, const std::string& method, int order,
@@ -23,30 +27,35 @@ std::string plane(const std::string& x, const std::string& y, const std::string&
       precision, x, y, order, method);
 }
 
-const std::string room =
-    "case: room\ngrid: {x: {cells: 7, to: 1}, y: {cells: 9, to: 1, boundary: {value: 0}}, z: {cells: 11, to: 1}}\n"
-    "parameters: {k: {field: \"0.1 + 0.05*x\"}}\nstate: {u: {initial: \"sin(2*pi*x) + y*z\"}}\n"
-    "equations: {dt(u): \"div(k*grad(u)) - u*dz(u)\"}\ntime: {method: rk4, step: 1e-3, to: 4e-3}\n"
-    "objective: [{final: \"u^2\"}]\nunknowns: {k: {}, initial(u): {}}\n"
-    "checkpoints: {schedule: revolve, host: 2 slots}\n";
+/// @param sides of y.
+std::string room(int y_cells, const std::string& sides, int z_cells) {
+  return fmt::format(
+      "case: room\ngrid: {{x: {{cells: 7, to: 1}}, y: {{cells: {}, to: 1, {}}}, z: {{cells: {}, to: 1}}}}\n"
+      "parameters: {{k: {{field: \"0.1 + 0.05*x\"}}}}\nstate: {{u: {{initial: \"sin(2*pi*x) + y*z\"}}}}\n"
+      "equations: {{dt(u): \"div(k*grad(u)) - u*dz(u)\"}}\ntime: {{method: rk4, step: 1e-3, to: 4e-3}}\n"
+      "objective: [{{final: \"u^2\"}}]\nunknowns: {{k: {{}}, initial(u): {{}}}}\n"
+      "checkpoints: {{schedule: revolve, host: 2 slots}}\n",
+      y_cells, sides, z_cells);
+}
 
 struct Found {
-  double objective = 0.0, tangent = 0.0;
-  std::vector<std::vector<double>> gradient;
-  bool operator==(const Found&) const = default;
+  Evaluation evaluation;
+  double tangent = 0.0;
 };
 
+/// The session lives on, for whoever compares what it found.
 template <class Way>
-Found found(const std::string& text, Way way) {
+Found found(std::optional<Session>& session, const std::string& text, const Communicator& comm, Way way) {
   Wavefront::ask(way);
-  Session session(test::text_case(text), test::self(), Sensitivities::adjoint_and_tangent);
+  session.emplace(test::text_case(text), comm, Sensitivities::adjoint_and_tangent);
   Wavefront::ask(Wavefront::AsItPays{});
-  const Evaluation evaluation = session.gradient({});
-  return {evaluation.objective, session.tangent(test::some_direction(session, 0.3)).second, evaluation.gradient};
+  Found found{session->gradient({})};
+  found.tangent = session->tangent(test::some_direction(*session, 0.3)).second;
+  return found;
 }
 
 TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
-  std::vector<std::string> texts{room};
+  std::vector<std::string> texts{room(9, walls_of_zero, 11), room(24, walls_of_zero, 26), room(26, periodic, 24)};
   for (const auto& [method, order] : {std::pair{"rk4", 4}, {"dopri5", 2}})
     for (const char* const side : {periodic, walls})
       texts.push_back(
@@ -58,9 +67,15 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
     texts.push_back(text.replace(text.find(field), field.size(), "0.02"));
   }
   for (const std::string& text : texts) {
-    const Found expected = found(text, Wavefront::Never{});
+    std::optional<Session> of_one, of_all;
+    const Found expected = found(of_one, text, test::self(), Wavefront::Never{});
     EXPECT_NE(expected.tangent, 0.0);
-    for (const int rows : {1, 2, 5, 100}) EXPECT_TRUE(found(text, Wavefront::Rows{rows}) == expected) << rows << text;
+    for (const int rows : {1, 2, 5, 100}) {
+      SCOPED_TRACE(fmt::format("{} rows at once of {}", rows, text));
+      const Found walked = found(of_all, text, test::world(), Wavefront::Rows{rows});
+      test::expect_same_bits(*of_all, walked.evaluation, expected.evaluation);
+      EXPECT_EQ(walked.tangent, expected.tangent);
+    }
   }
 }
 

@@ -20,6 +20,7 @@ class JumpingStepper final : public Stepper {
       : method_(std::move(method)), jumps_(jumps), model_(model) {}
 
   std::array<int, 3> halo() const override { return method_->halo(); }
+  std::array<int, 3> halo_of_step() const override { return method_->halo_of_step(); }
   int record_states() const override { return method_->record_states(); }
   int factor_states() const override { return method_->factor_states(); }
   void keep_factors(bool wanted) override { method_->keep_factors(wanted); }

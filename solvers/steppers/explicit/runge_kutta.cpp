@@ -40,25 +40,39 @@ struct RungeKutta::Parts {
   std::int64_t state_doubles = 0;
   // All stages in one walk, where there is one.
   std::optional<Wavefront> values, recorded, tangents, gathers;
-  void make_walks(const Model& model, const Grid& grid);
+  void make_walks(const Model& model, const Tables& tables);
+  std::vector<int> handed_on(const Model& model, std::size_t i, bool is_tangent) const;
 };
 
-void RungeKutta::Parts::make_walks(const Model& model, const Grid& grid) {
-  const auto make = [&](std::optional<Wavefront>& walk, const std::vector<Pass*>& passes) {
+void RungeKutta::Parts::make_walks(const Model& model, const Tables& tables) {
+  const auto make = [&](std::optional<Wavefront>& walk, const std::vector<Wavefront::Step>& steps) {
     const auto fields = static_cast<std::int64_t>(model.fields.size());
-    if (Wavefront::suits(grid, passes, fields, model.graph->element())) walk.emplace(grid, passes);
+    if (Wavefront::suits(tables.grid(), steps, fields, model.graph->element())) walk.emplace(tables, steps);
   };
-  std::vector<Pass*> forward, record, tangent, reverse;
+  std::vector<Wavefront::Step> forward, record, tangent, reverse;
   for (DifferentiatedKernel& kernel : kernels.kernels()) {
-    forward.push_back(kernel.pass(Direction::forward));
-    record.push_back(kernel.recorded_pass());
-    tangent.push_back(kernel.pass(Direction::tangent));
-    reverse.insert(reverse.begin(), kernel.pass(Direction::reverse));
+    const std::size_t i = forward.size();
+    forward.push_back({kernel.pass(Direction::forward), handed_on(model, i, false)});
+    record.push_back({kernel.recorded_pass(), {}});
+    tangent.push_back({kernel.pass(Direction::tangent), handed_on(model, i, true)});
+    reverse.insert(reverse.begin(), {kernel.pass(Direction::reverse), {}, true});
   }
   make(values, forward);
   make(recorded, record);
   make(tangents, tangent);
   make(gathers, reverse);
+}
+
+/// What stage i (from 0) leaves to later ones alone. Estimates of errors read it after the step.
+std::vector<int> RungeKutta::Parts::handed_on(const Model& model, std::size_t i, bool is_tangent) const {
+  if (i + 2 >= stage.size() || (estimate && !is_tangent)) return {};
+  std::vector<int> symbols = is_tangent ? dot_stage[i + 1] : stage[i + 1];
+  for (const std::string& field : model.fields) {
+    const std::string slope = RungeKuttaNames::slope(field, static_cast<int>(i) + 1);
+    const int symbol = model.graph->field_index(is_tangent ? StageNames::dot(slope) : slope);
+    if (symbol >= 0) symbols.push_back(symbol);
+  }
+  return symbols;
 }
 
 RungeKutta::Parts::Parts(const Model& model, const Tableau& tableau, const Active& active, Wants wants)
@@ -163,6 +177,11 @@ std::array<int, 3> RungeKutta::halo() const {
   return parts_->estimate ? deeper(halo, parts_->estimate->halo()) : halo;
 }
 
+std::array<int, 3> RungeKutta::halo_of_step() const {
+  if (parts_->scheme.is_pointwise() || parts_->sources.are_any()) return {0, 0, 0};
+  return parts_->kernels.halo_one_after_another();
+}
+
 void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
   Parts& p = *parts_;
   p.series.prepare(grid, series);
@@ -170,8 +189,8 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction, longest_compiled,
                     &p.sources.rows());
   if (p.estimate) p.estimate->prepare(grid, tables);
-  p.make_walks(model_, grid);
   allocate(grid, tables);
+  p.make_walks(model_, tables);
   p.takes_spans = p.kernels.kernels().front().repeats() && grid.dimensions() == 0 && !p.time_dependent &&
                   p.kernels.noise(Direction::forward).empty();
   p.state_doubles = state_doubles(grid, model_.fields.size(), model_.graph->element());
@@ -265,8 +284,8 @@ void RungeKutta::record(Tables& tables, StepTime time, StateBlocks u, double* ne
     tables.bind_state(p.stage.back(), next);
     return p.recorded->run(tables);
   }
-  if (p.recorded) p.recorded->run(tables, all.size() - 1);
-  for (std::size_t i = 0; i + 1 < all.size() && !p.recorded; ++i) {
+  if (p.recorded) return p.recorded->run(tables, all.size() - 1);
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
     fill_sources(tables, time, i);
     all[i].run_recorded(tables);
   }

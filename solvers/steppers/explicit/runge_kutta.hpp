@@ -30,6 +30,7 @@ class RungeKutta final : public Stepper, private SpanStepper {
   RungeKutta& operator=(const RungeKutta&) = delete;
 
   std::array<int, 3> halo() const override;
+  std::array<int, 3> halo_of_step() const override;
   /// The inputs of stages 2 to s; none for a model that reads no neighbours, which recomputes them in registers.
   int record_states() const override;
   std::int64_t working_states() const override;

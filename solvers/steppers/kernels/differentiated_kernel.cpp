@@ -79,11 +79,29 @@ Pass* DifferentiatedKernel::pass(Direction direction) {
   return nullptr;
 }
 
+std::array<int, 3> DifferentiatedKernel::rings() const {
+  return ring_depth(model_, request_.expressions);
+}
+
 std::array<int, 3> DifferentiatedKernel::halo() const {
   const auto depth = [&](Direction direction) { return deepest(specs(direction), {}).depth; };
   std::array<int, 3> halo = deeper(depth(Direction::forward), depth(Direction::tangent));
   halo = deeper(halo, depth(Direction::reverse));
-  return deeper(halo, gather_.reach({}, ring_depth(model_, request_.expressions)).depth);
+  return deeper(halo, gather_.reach({}, rings()).depth);
+}
+
+Reach DifferentiatedKernel::value_reach() const {
+  return deepest({&value_}, symbols(request_.states));
+}
+
+Reach DifferentiatedKernel::recorded_reach() const {
+  const std::vector<int> states = symbols(request_.states);
+  std::vector<const KernelSpec*> readers = specs(Direction::reverse);
+  for (const KernelSpec* spec : specs(Direction::tangent)) readers.push_back(spec);
+  readers.push_back(&value_);
+  Reach all = deepest(readers, states);
+  all.depth = deeper(all.depth, gather_.reach(states, rings()).depth);
+  return all;
 }
 
 std::vector<int> DifferentiatedKernel::symbols(const std::vector<std::string>& arrays) const {
@@ -122,7 +140,7 @@ GhostGroup DifferentiatedKernel::state_ghosts(const KernelContext& context, cons
 GhostGroup DifferentiatedKernel::gather_ghosts(const std::vector<int>& symbols,
                                                const std::vector<FieldWalls>* walls) const {
   GhostGroup group = of_graph(*model_.graph, ghosts_for(gather_.main, symbols, walls));
-  const Reach all = gather_.reach(symbols, ring_depth(model_, request_.expressions));
+  const Reach all = gather_.reach(symbols, rings());
   group.corners = group.corners || all.corners;
   if (all.read) group.depth = all.depth;
   return group;
@@ -134,12 +152,9 @@ void DifferentiatedKernel::make_value_passes(const KernelContext& context) {
   value_pass_.emplace(context.grid, kernel, std::vector<GhostGroup>{ghosts});
   if (const Kernel trail = context.loaded(trail_)) trail_pass_.emplace(context.grid, trail, std::vector<GhostGroup>{});
   if (request_.ghosts != StateGhosts::recorded) return;
-  std::vector<const KernelSpec*> readers = specs(Direction::reverse);
-  for (const KernelSpec* spec : specs(Direction::tangent)) readers.push_back(spec);
-  const Reach later = deepest(readers, ghosts.symbols);
-  const Reach in_rings = gather_.reach(ghosts.symbols, ring_depth(model_, request_.expressions));
-  ghosts.depth = deeper(ghosts.depth, deeper(later.depth, in_rings.depth));
-  ghosts.corners = ghosts.corners || later.corners;
+  const Reach all = recorded_reach();
+  ghosts.depth = all.depth;
+  ghosts.corners = all.corners;
   recorded_pass_.emplace(context.grid, kernel, std::vector<GhostGroup>{ghosts});
 }
 
@@ -152,14 +167,13 @@ void DifferentiatedKernel::make_tangent_pass(const KernelContext& context) {
 }
 
 void DifferentiatedKernel::make_gather_pass(const KernelContext& context) {
-  const std::array<int, 3> ring = ring_depth(model_, request_.expressions);
   std::vector<GhostGroup> groups;
   if (request_.ghosts == StateGhosts::at_every_pass)
     groups.push_back(gather_ghosts(symbols(request_.states), walls_ ? &walls_->walls() : &context.zero_walls));
   if (!request_.multiplier_arrays.empty())
     groups.push_back(gather_ghosts(symbols(request_.multiplier_arrays), &context.zero_walls));
   gather_pass_.emplace(context.grid, context.loaded(gather_.main), groups,
-                       BorderKernel{context.loaded(gather_.border), ring});
+                       BorderKernel{context.loaded(gather_.border), rings()});
   if (context.gathered_in != nullptr) gather_pass_->restrict_to(*context.gathered_in);
 }
 
@@ -178,11 +192,10 @@ void DifferentiatedKernel::make_wall_gather(const KernelContext& context) {
     targets.push_back(target);
   }
   context.grid.communicator().together([&] { tables.allocate(missing); });
-  std::vector<WallGather::Ring> rings;
+  std::vector<WallGather::Ring> loaded;
   for (const GatherKernels::Ring& ring : gather_.rings)
-    rings.push_back({static_cast<int>(ring.side.axis), ring.side.upper, context.loaded(ring.spec)});
-  wall_gather_.emplace(context.grid, rings, context.loaded(gather_.add), ring_depth(model_, request_.expressions),
-                       targets);
+    loaded.push_back({static_cast<int>(ring.side.axis), ring.side.upper, context.loaded(ring.spec)});
+  wall_gather_.emplace(context.grid, loaded, context.loaded(gather_.add), rings(), targets);
   if (context.gathered_in != nullptr) wall_gather_->restrict_to(*context.gathered_in);
 }
 

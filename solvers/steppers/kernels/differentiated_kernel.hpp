@@ -59,8 +59,13 @@ class DifferentiatedKernel {
   int stage() const { return request_.stage; }
   const std::vector<SeriesVariable>& series() const { return request_.series; }
   Expr share() const { return request_.share; }
+  /// Layers of ghosts that feed back through walls.
+  std::array<int, 3> rings() const;
   /// Ghost layers that the kernels read.
   std::array<int, 3> halo() const;
+  /// What values read of the states, and what all kernels do.
+  Reach value_reach() const;
+  Reach recorded_reach() const;
 
   /// Makes the passes and allocates ghost arrays that nobody has allocated yet. Collective.
   void prepare(const KernelContext& context);

@@ -32,7 +32,7 @@ void KernelSet::derive(const Derivatives& wanted) {
   std::vector<WallAdjoint::Stage> stages;
   for (DifferentiatedKernel& kernel : kernels_) {
     kernel.make_walls(prefix_, wanted, wall_kernels_);
-    if (kernel.crosses_walls()) stages.push_back({kernel.stage(), kernel.series()});
+    if (kernel.crosses_walls()) stages.push_back({kernel.stage(), kernel.series(), kernel.rings()});
   }
   if (wanted.adjoint && !stages.empty())
     wall_adjoint_ =
@@ -55,6 +55,13 @@ std::array<int, 3> KernelSet::halo() const {
   std::array<int, 3> halo{0, 0, 0};
   for (const DifferentiatedKernel& kernel : kernels_) halo = deeper(halo, kernel.halo());
   return halo;
+}
+
+std::array<int, 3> KernelSet::halo_one_after_another() const {
+  std::array<int, 3> layers{0, 0, 0};
+  for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel)
+    layers = deeper(kernel->recorded_reach().depth, hindsight::add(layers, kernel->value_reach().depth));
+  return layers;
 }
 
 std::vector<Stepper::Described> KernelSet::describe() const {

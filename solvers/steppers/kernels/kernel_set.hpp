@@ -28,6 +28,9 @@ class KernelSet {
   /// Derives what is wanted of all of them, from the last to the first, and their walls.
   void derive(const Derivatives& wanted);
   std::array<int, 3> halo() const;
+  /// Ghost layers of the first kernel's state from which the values of all follow, each the next one's state, as deep
+  /// as their derivatives read them.
+  std::array<int, 3> halo_one_after_another() const;
   /// For people: values, gathers from the last to the first, tangents.
   std::vector<Stepper::Described> describe() const;
 
