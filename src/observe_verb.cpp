@@ -3,8 +3,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <numbers>
 #include <random>
@@ -66,30 +68,56 @@ void require_tables(const Case& c, bool overwrite) {
   if (uses.empty()) throw InputError({c.file, 0, 0}, "there is nothing to observe: the objective has no misfit");
 }
 
-/// @returns what was written, per misfit: data, values and, if there is one, the shot.
-Json write_tables(const Options& options, const ProblemText& problem, const Objective& objective,
-                  const std::string& shot) {
-  Json written = Json::array();
+/// What a misfit would see, with its noise.
+struct Seen {
+  const TermText* misfit = nullptr;
+  std::string shot;  ///< empty: the case has none
+  Survey::Places sources = {};
+  std::vector<double> values = {};
+};
+
+std::vector<Seen> seen_in(const Options& options, const ProblemText& problem, const Objective& objective,
+                          const std::string& shot) {
+  std::vector<Seen> all;
   Noise noise(options.seed, shot);
   auto term = objective.terms().end() - std::ranges::count_if(problem.objective, &TermText::is_misfit);
   for (const TermText& misfit : problem.objective) {
     if (!misfit.is_misfit()) continue;
     const std::span<const double> seen = (*term++)->observed();
-    std::vector<double> values(seen.begin(), seen.end());
-    for (double& value : values)
+    all.push_back({&misfit, shot, places_of(problem.sources), {seen.begin(), seen.end()}});
+    for (double& value : all.back().values)
       if (options.noise > 0.0) value += options.noise * noise.next();
-    write_observations(misfit, values);
-    Json table = {{"data", misfit.data}, {"values", values.size()}};
-    if (!shot.empty()) table["shot"] = shot;
+  }
+  return all;
+}
+
+std::string text_of(const std::vector<Seen>& all, const std::string& shot) {
+  std::size_t count = 0;
+  for (const Seen& seen : all) count += seen.values.size();
+  return fmt::format("{}{} values\n", shot.empty() ? "" : "shot " + shot + ": ", count);
+}
+
+/// @returns what was written: data, values and, if there is one, the shot.
+Json write_tables(const std::vector<Seen>& all) {
+  Json written = Json::array();
+  for (const Seen& seen : all) {
+    write_observations(*seen.misfit, seen.sources, seen.values);
+    Json table = {{"data", seen.misfit->data}, {"values", seen.values.size()}};
+    if (!seen.shot.empty()) table["shot"] = seen.shot;
     written.push_back(std::move(table));
   }
   return written;
 }
 
-std::string text_of(const Json& written, const std::string& shot) {
-  std::size_t count = 0;
-  for (const Json& table : written) count += table["values"].get<std::size_t>();
-  return fmt::format("{}{} values\n", shot.empty() ? "" : "shot " + shot + ": ", count);
+/// Runs an experiment; what fails in a shot names it.
+void run(Experiments& experiments, std::size_t experiment) {
+  try {
+    experiments.use(experiment);
+    experiments.simulation().run({});
+  } catch (const Error& error) {
+    if (!experiments.are_shots()) throw;
+    throw Error(error.code(), "shot '" + experiments.name(experiment) + "': " + error.what());
+  }
 }
 
 }  // namespace
@@ -103,17 +131,17 @@ ExitCode observe_verb(const Options& options, const Communicator& comm) {
   require_tables(c, options.overwrite);
   Experiments experiments(c, comm, {});
   const std::vector<const ProblemText*> problems = problems_of(c);
-  Json all = Json::array();
+  std::vector<Seen> all;  // of all shots before any is written: tables of a survey belong together
   for (std::size_t i = 0; i < problems.size(); ++i) {
-    experiments.use(i);
-    experiments.simulation().run({});
+    run(experiments, i);
     const std::string shot = c.shots.empty() ? "" : c.shots[i].name;
-    Json written = Json::array();
-    comm.on_root([&] { written = write_tables(options, *problems[i], experiments.simulation().objective(), shot); });
-    say(options, comm, text_of(written, shot));
-    for (const Json& table : written) all.push_back(table);
+    std::vector<Seen> seen = seen_in(options, *problems[i], experiments.simulation().objective(), shot);
+    say(options, comm, text_of(seen, shot));
+    if (comm.is_root()) std::ranges::move(seen, std::back_inserter(all));
   }
-  write_json(options, comm, {{"case", c.name}, {"verb", "observe"}, {"noise", options.noise}, {"tables", all}});
+  Json tables;
+  comm.on_root([&] { tables = write_tables(all); });
+  write_json(options, comm, {{"case", c.name}, {"verb", "observe"}, {"noise", options.noise}, {"tables", tables}});
   return ExitCode::done;
 }
 

@@ -216,8 +216,10 @@ void Discretisation::prepare(const std::vector<double*>& knot_sums) {
 std::string Discretisation::instability() const {
   const double most = stepper_->largest_step(*tables_);
   const double step = std::isfinite(most) ? time_->step(0).h : 0.0;
-  if (!(step > 1.01 * most)) return "";  // what is stable is known about
-  return fmt::format("a step of {:.6g} is unstable: the longest stable one is {:.4g} (time.step)", step, most);
+  if (!(step > (1.0 + 1e-9) * most)) return "";
+  const double digits = std::pow(10.0, 3.0 - std::floor(std::log10(most)));  // rounded down: what is said is stable
+  return fmt::format("a step of {:.6g} is unstable: the longest stable one is {:.4g} (time.step)", step,
+                     std::floor(most * digits) / digits);
 }
 
 void Discretisation::set_series(std::size_t series, const std::vector<double>& values) {

@@ -423,7 +423,8 @@ class ProblemReader {
                            side == 0 ? axis.from : axis.to,
                            static_cast<double>(text.cells) * axis.spacing(),
                            text.speed,
-                           {}};
+                           {},
+                           text.place};
         for (std::size_t f = 0; f < model.fields.size(); ++f)
           for (StretchedTerm& term : stretched_terms_of(f, layer)) layer.terms.push_back(std::move(term));
         if (layer.terms.empty())

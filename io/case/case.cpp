@@ -223,7 +223,7 @@ void read_unknowns(Value unknowns, Case& result) {
     Assumptions assumed;
     u.place = unknowns.key_place(key);
     if (std::find(known.begin(), known.end(), key) == known.end())
-      throw InputError(u.place, "unknown '" + key + "' is neither a parameter nor initial(state)" +
+      throw InputError(u.place, "unknown '" + key + "' is neither a parameter nor initial(state) or rate(state)" +
                                     did_you_mean(key, known) + "; possible: " + join(known));
     u.initial = key.starts_with("initial(");
     u.rate = key.starts_with("rate(");

@@ -125,8 +125,10 @@ void apply_override(YAML::Node root, const Override& given) {
     YAML::Node child;
     if (node.IsSequence()) {
       if (!is_index(keys[i]) || keys[i].size() > 9 || std::stoul(keys[i]) >= node.size())
-        throw InputError(
-            place, "'" + keys[i] + "' is not an index of the list (0 to " + std::to_string(node.size() - 1) + ")");
+        throw InputError(place,
+                         given.key() + ": '" + keys[i] + "' is not an index of the list (0 to " +
+                             std::to_string(node.size() - 1) + ")" +
+                             (is_index(keys[i]) ? "" : "; a place can be written {x: ..., y: ...} in its stead"));
       if (last) {
         node[std::stoul(keys[i])] = value;
         return;

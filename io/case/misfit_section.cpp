@@ -111,7 +111,8 @@ void read_traces(Value& misfit, const Value& at, const Case& so_far, TermText& t
   const std::size_t count = places.size() * times.size();
   std::vector<double> values(count, 0.0);
   try {
-    if (!so_far.is_to_be_observed) values = read_trace_values(term.data, term.dataset, times.size(), places.size());
+    if (!so_far.is_to_be_observed)
+      values = read_trace_values(term.data, term.dataset, {times, places, places_of(so_far.sources)});
   } catch (const MissingFile&) {
     throw;  // which may exclude a shot
   } catch (const InputError& error) {

@@ -18,6 +18,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Calls visit(name of the dataset, in words, sizes, numbers).
+template <class Visit>
+void for_each_part(const Survey& survey, const std::string& dataset, Visit visit) {
+  const auto places = [&](const char* end, const char* what, const Survey::Places& of) {
+    visit(dataset + end, what, std::vector<hsize_t>{of.size(), 3}, of.empty() ? nullptr : of.front().data());
+  };
+  visit(dataset + ".times", "times", std::vector<hsize_t>{survey.times.size()}, survey.times.data());
+  places(".places", "places", survey.places);
+  places(".sources", "sources", survey.sources);
+}
+
 /// An entry that a table reads as it is.
 std::string quoted(const std::string& entry) {
   if (entry.find_first_of(",\"") == std::string::npos) return entry;
@@ -26,15 +37,46 @@ std::string quoted(const std::string& entry) {
   return text + "\"";
 }
 
-void write_traces(const std::string& path, const TermText& misfit, const std::vector<double>& values) {
-  std::size_t places = 0;  // of the first time
-  while (places < values.size() && misfit.observations[places].time == misfit.observations.front().time) ++places;
+void write_numbers(hid_t file, const std::string& name, const std::vector<hsize_t>& sizes, const double* values,
+                   const std::string& path) {
+  const Hdf5Dataset dataset =
+      make_dataset(file, name, H5T_NATIVE_DOUBLE, space_of(sizes, path), timeless(H5P_DATASET_CREATE, path), path);
+  write_all(dataset, H5T_NATIVE_DOUBLE, values, path);
+}
+
+void write_traces(const std::string& path, const TermText& misfit, const Survey::Places& sources,
+                  const std::vector<double>& values) {
+  Survey survey{{}, {}, sources};
+  for (const PointObservation& o : misfit.observations) {
+    if (o.time == misfit.observations.front().time) survey.places.push_back(o.at);
+    if (survey.times.empty() || o.time != survey.times.back()) survey.times.push_back(o.time);
+  }
   const Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, timeless(H5P_FILE_CREATE, path), H5P_DEFAULT), "create",
                       path);
-  const Hdf5Space space = space_of({values.size() / places, places}, path);
-  const Hdf5Dataset dataset =
-      make_dataset(file, misfit.dataset, H5T_NATIVE_DOUBLE, space, timeless(H5P_DATASET_CREATE, path), path);
-  write_all(dataset, H5T_NATIVE_DOUBLE, values.data(), path);
+  write_numbers(file, misfit.dataset, {survey.times.size(), survey.places.size()}, values.data(), path);
+  for_each_part(survey, misfit.dataset,
+                [&](const std::string& name, const char*, const std::vector<hsize_t>& sizes, const double* numbers) {
+                  if (sizes.front() > 0) write_numbers(file, name, sizes, numbers, path);
+                });
+}
+
+/// @throws InputError, ResourceError
+void require_survey(hid_t file, const std::string& dataset, const Survey& survey, const std::string& path) {
+  for_each_part(
+      survey, dataset,
+      [&](const std::string& name, const char* what, const std::vector<hsize_t>& sizes, const double* numbers) {
+        if (H5Lexists(file, name.c_str(), H5P_DEFAULT) <= 0) return;
+        const Hdf5Dataset data = open_dataset(file, name, path);
+        bool is_same = sizes_of(data, path) == sizes;
+        std::vector<double> there(is_same ? sizes.front() * (sizes.size() > 1 ? sizes[1] : 1) : 0);
+        if (is_same)
+          check_hdf5(H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, there.data()), "read", path);
+        for (std::size_t i = 0; i < there.size(); ++i)
+          is_same = is_same && std::fabs(there[i] - numbers[i]) <= 1e-9 * std::max(1.0, std::fabs(numbers[i]));
+        if (!is_same)
+          throw InputError(fmt::format("'{}' is of another survey: its {} (dataset '{}') are others than the case's",
+                                       path, what, name));
+      });
 }
 
 /// As the table has its rows; observations are sorted by time, those beyond the run's ends having been moved there.
@@ -72,9 +114,7 @@ void write_hdf5_rows(const std::string& path, const Table& table, const TermText
   const Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, timeless(H5P_FILE_CREATE, path), H5P_DEFAULT), "create",
                       path);
   const auto write = [&](const std::string& name, const std::vector<double>& values) {
-    write_all(make_dataset(file, name, H5T_NATIVE_DOUBLE, space_of({values.size()}, path),
-                           timeless(H5P_DATASET_CREATE, path), path),
-              H5T_NATIVE_DOUBLE, values.data(), path);
+    write_numbers(file, name, {values.size()}, values.data(), path);
   };
   for (const std::string& name : table.names())
     if (name != misfit.value_column) write(name, table.numbers(name));
@@ -89,8 +129,15 @@ void write_rows(const std::string& path, const TermText& misfit, const std::vect
 
 }  // namespace
 
-std::vector<double> read_trace_values(const std::string& file, const std::string& dataset, std::size_t times,
-                                      std::size_t places) {
+Survey::Places places_of(const std::vector<SourceText>& sources) {
+  Survey::Places all;
+  for (const SourceText& source : sources)
+    for (const SourcePoint& point : source.points) all.push_back(point.at);
+  return all;
+}
+
+std::vector<double> read_trace_values(const std::string& file, const std::string& dataset, const Survey& survey) {
+  const std::size_t times = survey.times.size(), places = survey.places.size();
   require_regular_file(file, "an HDF5 file");
   const auto refuse = [&](const std::string& why) {
     throw InputError("'" + file + "', dataset '" + dataset + "': " + why);
@@ -105,6 +152,7 @@ std::vector<double> read_trace_values(const std::string& file, const std::string
       refuse(fmt::format("it holds {} numbers, and {} x {} are needed: times by places", shape_text(sizes), times,
                          places));
     check_hdf5(H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read", file);
+    require_survey(opened, dataset, survey, file);
   } catch (const ResourceError& error) {
     throw InputError(error.what());
   }
@@ -113,11 +161,11 @@ std::vector<double> read_trace_values(const std::string& file, const std::string
   return values;
 }
 
-void write_observations(const TermText& misfit, const std::vector<double>& values) {
+void write_observations(const TermText& misfit, const Survey::Places& sources, const std::vector<double>& values) {
   if (const fs::path folder = fs::path(misfit.data).parent_path(); !folder.empty()) fs::create_directories(folder);
   const std::string partial = misfit.data + ".partial";
   if (!misfit.places_file.empty()) {
-    write_traces(partial, misfit, values);
+    write_traces(partial, misfit, sources, values);
   } else {
     write_rows(partial, misfit, values);
   }

@@ -1,6 +1,7 @@
 // The tables that misfits read and `observe` writes.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -8,12 +9,19 @@
 
 namespace hindsight {
 
-/// Traces: a dataset of HDF5 of so many times by places. @throws MissingFile; InputError when it has another shape, or
-/// a value is not finite.
-std::vector<double> read_trace_values(const std::string& file, const std::string& dataset, std::size_t times,
-                                      std::size_t places);
+/// What traces are of. `observe` writes it beside them, as datasets whose names end with .times, .places and .sources.
+struct Survey {
+  using Places = std::vector<std::array<double, 3>>;
+  std::vector<double> times;
+  Places places, sources;
+};
+Survey::Places places_of(const std::vector<SourceText>& sources);
+
+/// Traces: a dataset of HDF5 of times by places. @throws MissingFile; InputError when it has another shape, a value is
+/// not finite, or the file says that they are of another survey.
+std::vector<double> read_trace_values(const std::string& file, const std::string& dataset, const Survey& survey);
 
 /// What `values`, parallel to the misfit's observations, would have been read from. @throws ResourceError
-void write_observations(const TermText& misfit, const std::vector<double>& values);
+void write_observations(const TermText& misfit, const Survey::Places& sources, const std::vector<double>& values);
 
 }  // namespace hindsight

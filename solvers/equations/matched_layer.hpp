@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/error.hpp"
 #include "solvers/equations/discretise.hpp"
 
 namespace hindsight {
@@ -28,6 +29,7 @@ struct MatchedLayer {
   /// values of parameters, each shot's own.
   std::optional<double> speed;
   std::vector<StretchedTerm> terms;
+  SourcePlace place = {};  ///< that asks for it
 
   double spacing() const { return width / static_cast<double>(cells); }
   /// The largest d, of a profile d = largest * depth^2 with the depth from 0 to 1, that leaves 10^-(2 + cells/10) of a

@@ -85,6 +85,29 @@ TEST_F(Observe, RowsThatPassTheEndByRoundingGetTheirOwnValues) {
   EXPECT_GT(objective(alone), 1e-6);
 }
 
+TEST_F(Observe, TracesOfAnotherSurveyAreRefused) {
+  write_wave();
+  ASSERT_EQ(run("observe wave.yaml --overwrite"), 0) << output();
+  EXPECT_EQ(numbers("right.h5", "values.sources"), (std::vector<double>{0.7, 0.4, 0}));
+  EXPECT_EQ(run("run wave.yaml --set sources.0.at.y=0.41"), 2);
+  EXPECT_NE(output().find("'left.h5' is of another survey: its sources (dataset 'values.sources')"), std::string::npos)
+      << output();
+  write_text("receivers.csv", "x,y\n0.21,0.5\n0.5,0.52\n0.8,0.04\n");
+  EXPECT_EQ(run("run wave.yaml"), 2);
+  EXPECT_NE(output().find("its places"), std::string::npos) << output();
+}
+
+TEST_F(Observe, WritesAllTablesOrNone) {
+  write_wave();
+  ASSERT_EQ(run("observe wave.yaml --overwrite"), 0) << output();
+  const std::string before = contents("left.csv");
+  EXPECT_EQ(run("observe wave.yaml --overwrite --set parameters.c=0.7 "
+                "'shots=[{shot: left}, {shot: right, parameters.c: 9}]'"),
+            3);
+  EXPECT_NE(output().find("shot 'right': a step of 0.017 is unstable"), std::string::npos) << output();
+  EXPECT_EQ(contents("left.csv"), before);
+}
+
 TEST_F(Observe, SaysWhatItCannotDo) {
   write_wave();
   EXPECT_EQ(run("run wave.yaml --out run"), 2);

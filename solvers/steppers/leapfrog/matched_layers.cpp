@@ -1,5 +1,7 @@
 #include "solvers/steppers/leapfrog/matched_layers.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -205,6 +207,15 @@ bool MatchedLayers::have_speeds_to_find() const {
   return std::ranges::any_of(layers_, [](const auto& layer) { return !layer->layer.speed; });
 }
 
+/// @throws InputError
+void MatchedLayers::require_speed(double speed, const MatchedLayer& layer, const Grid& grid) {
+  if (speed > 0.0 && std::isfinite(speed)) return;
+  throw InputError(layer.place, fmt::format("the speed of waves in the pml along {}.{} is {}: name it, absorb.speed",
+                                            grid.axes()[static_cast<std::size_t>(layer.axis)].name,
+                                            layer.side == 0 ? "lower" : "upper",
+                                            speed > 0.0 ? "too large for a number" : "not a positive number"));
+}
+
 void MatchedLayers::find_speeds(Tables& tables, double* state) {
   const Grid& grid = tables.grid();
   for (const auto& layer : layers_) {
@@ -218,10 +229,7 @@ void MatchedLayers::find_speeds(Tables& tables, double* state) {
         squared = grid.operations().largest(layer->box.extent(), grid.block(layer->box, tables.cells(symbol)));
       speed = std::sqrt(grid.communicator().max(squared));
     }
-    if (!(speed > 0.0) || !std::isfinite(speed))
-      throw InputError(
-          "absorb: the speed of waves in a layer of the pml is not a positive number: name it, "
-          "absorb.speed");
+    require_speed(speed, layer->layer, grid);
     tables.scalar(layer->damping) = layer->layer.largest_damping(speed);
     tables.scalar(layer->shift) = layer->layer.shift(speed);
   }

@@ -85,6 +85,7 @@ class MatchedLayers {
     std::vector<int> multipliers;      ///< symbols
   };
   std::vector<Box> around(const Axis& axis, const Grid& grid) const;
+  static void require_speed(double speed, const MatchedLayer& layer, const Grid& grid);
   static Box box_of(const MatchedLayer& layer, const Grid& grid);
   void place(Layer& layer, std::size_t first_array, const StateShape& shape, Tables& tables);
   static std::int64_t origin_in(const Layer& layer, const StateArray& array);
