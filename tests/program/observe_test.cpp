@@ -101,7 +101,7 @@ TEST_F(Observe, WritesAllTablesOrNone) {
   write_wave();
   ASSERT_EQ(run("observe wave.yaml --overwrite"), 0) << output();
   const std::string before = contents("left.csv");
-  EXPECT_EQ(run("observe wave.yaml --overwrite --set parameters.c=0.7 "
+  EXPECT_EQ(run("observe wave.yaml --overwrite --set 'unknowns={}' parameters.c=0.7 "
                 "'shots=[{shot: left}, {shot: right, parameters.c: 9}]'"),
             3);
   EXPECT_NE(output().find("shot 'right': a step of 0.017 is unstable"), std::string::npos) << output();
