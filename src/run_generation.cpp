@@ -109,14 +109,15 @@ void copy_journals(FileSystem& files, const std::string& work, const RunManifest
       if (epoch > 0 && group.first == 0)  // the first group's is everybody's
         copy(files, log, file_of(work, "evaluations", run.generation, rank),
              static_cast<std::int64_t>(fs::file_size(log)));
-      for (const int file : {0, 1}) {
-        const auto sums = [&](int generation) {
-          return SumLog::path_of(RunManifest::file_of_generation(work, "sums", generation), file, rank);
-        };
-        if (!fs::exists(sums(run.copied_from))) continue;
-        const auto bytes = static_cast<std::int64_t>(fs::file_size(sums(run.copied_from)));
-        copy(files, sums(run.copied_from), sums(run.generation), bytes);
-      }
+      for (const char* const name : {"sums", "tape"})
+        for (const int file : {0, 1}) {
+          const auto path = [&](int generation) {
+            return SumLog::path_of(RunManifest::file_of_generation(work, name, generation), file, rank);
+          };
+          if (!fs::exists(path(run.copied_from))) continue;
+          const auto bytes = static_cast<std::int64_t>(fs::file_size(path(run.copied_from)));
+          copy(files, path(run.copied_from), path(run.generation), bytes);
+        }
     }
   });
 }

@@ -42,6 +42,7 @@ void RunJournal::bind(const Grid& grid, const std::function<void(const KeptShots
   entries_.emplace(grid);
   log_.emplace(claim_.files(), RankFiles(claim_.path("evaluations")).of(rank), comm_, *entries_, is_first_group());
   sums_.emplace(claim_.files(), claim_.path("sums"), rank, comm_, *entries_);
+  tape_.emplace(claim_.files(), claim_.path("tape"), rank, comm_, *entries_);
   parts_.emplace(claim_.files(), claim_.path("slots"), rank, *entries_);
   if (is_resumed()) lock_.hold([&] { open_epochs(grid, read_shots); });
   status_.restart(watch_.seconds());
@@ -109,14 +110,23 @@ RunJournal::Head RunJournal::read_head(KeptEpoch& epoch, int group, bool is_own)
   from.end();
   from.read(head.has_sweep);
   from.read(head.has_shots);
-  if (is_own) parts_->open(epoch.number(), claim_.earlier_path("slots"), ranks);
+  if (!is_own) return head;
+  parts_->open(epoch.number(), claim_.earlier_path("slots"), ranks);
+  earlier_tape_.emplace(claim_.files(), claim_.earlier_path("tape"), ranks, *entries_);
   return head;
 }
 
 void RunJournal::forget_kept() {
   if (log_->has_next()) return;
   kept_.reset();
+  earlier_tape_.reset();
   parts_->close();
+}
+
+void RunJournal::read_logged(int file, const std::vector<std::int64_t>& places,
+                             const std::function<void(BlockReader&)>& read) {
+  if (!claim_.moves()) tape_->leave(file);
+  earlier_tape_->get(file, places, read);
 }
 
 void RunJournal::begin(const Case& c, std::int64_t bytes) {
@@ -263,10 +273,12 @@ void RunJournal::commit(const std::function<void(BlockWriter&)>& write) {
     compose(write);
     log_->flush();
     sums_->flush();
+    tape_->flush();
     parts_->flush();
   });
   journal_->commit(payload_.bytes());
   sums_->committed();
+  tape_->committed();
   publish();
 }
 

@@ -10,6 +10,7 @@
 //   journal-G.RANK             epochs (SharedJournal): how many entries of the log count, attachments, the sweep
 //   evaluations-G.RANK         the log (EvaluationLog)
 //   sums-G-(0|1).RANK          sums over shots that there is no memory for (SumLog)
+//   tape-G-(0|1).RANK          what steps left behind for walking back over them (SumLog)
 //   slots-G-(0|1).RANK         checkpoints in host memory, when the run was stopped on request (SweepParts)
 //   status.json                how far the run is (RunStatus); of further groups status-1.json, ...
 //   scratch/checkpoints-*.h5   the disk tier
@@ -172,6 +173,13 @@ class RunJournal final : public GradientKeeper {
   void read_part(std::int64_t& place, const std::function<void(BlockReader&)>& read) override {
     parts_->read(place, read);
   }
+  std::int64_t log_piece(bool is_first, const std::function<void(BlockWriter&)>& write) override {
+    if (is_first) tape_->restart();
+    return tape_->put_here(write);
+  }
+  int log_file() const override { return tape_->file(); }
+  void read_logged(int file, const std::vector<std::int64_t>& places,
+                   const std::function<void(BlockReader&)>& read) override;
 
  private:
   bool look() override;
@@ -212,9 +220,10 @@ class RunJournal final : public GradientKeeper {
   EpochClock clock_;
   RunStatus status_;
   Attachments attachments_;
-  std::optional<BlockEntries> entries_;  // this and the next three from bind() on
+  std::optional<BlockEntries> entries_;  // this and the next four from bind() on
   std::optional<EvaluationLog> log_;
-  std::optional<SumLog> sums_;
+  std::optional<SumLog> sums_, tape_;
+  std::optional<EarlierSums> earlier_tape_;  // as long as kept_
   std::optional<SweepParts> parts_;
   std::optional<KeptEpoch> kept_;         // until all of it is read
   std::unique_ptr<RunFolder> folder_;     // from begin() on

@@ -224,7 +224,6 @@ void SimulatedSteps::save(BlockWriter& to, bool turned) const {
   objective_.save(to);
   to.archive().write(stepper_.sizes_seen());
   to.archive().end();
-  tape_.save(to);
   if (!turned) return;
   to.archive().begin("adjoint");
   drift_.save(to.archive());
@@ -240,7 +239,6 @@ void SimulatedSteps::restore(BlockReader& from, bool turned) {
   objective_.restore(from);
   stepper_.set_sizes_seen(from.get<std::vector<double>>());
   from.end();
-  tape_.restore(from);
   if (!turned) return;
   from.begin("adjoint");
   drift_.restore(from);

@@ -96,6 +96,8 @@ class SimulatedSteps final : public ReversibleSteps {
   void reverse_step(std::int64_t k, const StepRecord& record);
   void save(BlockWriter& to, bool turned) const override;
   void restore(BlockReader& from, bool turned) override;
+  void save_left_behind(BlockWriter& to, SweepKeeper& keeper) override { tape_.save(to, keeper); }
+  void restore_left_behind(BlockReader& from, SweepKeeper& keeper) override { tape_.restore(from, keeper); }
   void save_state(BlockWriter& to, std::int64_t k, const Buffer& state) override;
   Buffer restore_state(BlockReader& from, std::int64_t k) override;
   void save_records(const KeepPiece& keep, std::span<const StepRecord> records) const override {

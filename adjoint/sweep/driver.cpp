@@ -230,6 +230,7 @@ class Sweep : LiveState {
     archive.write(end_is_open_);
     save_counts(archive, counts_);
     steps_.save(to, turned_);
+    steps_.save_left_behind(to, *keeper_);
     archive.write(static_cast<bool>(live_));
     if (live_) steps_.save_state(to, live_step_, live_);
     checkpoints_.save_places(to, keeper_->units_kept_at_once(), [&](std::span<const StepRecord> records) {
@@ -254,6 +255,7 @@ class Sweep : LiveState {
     const bool was_open = from.get<bool>();
     counts_ = restore_counts(from);
     steps_.restore(from, turned_);
+    steps_.restore_left_behind(from, *keeper_);
     if (from.get<bool>()) live_ = steps_.restore_state(from, turned_ ? -1 : live_step_);
     pass_over(was_open, passed);
     checkpoints_.restore_places(from, [&](std::int64_t place, std::span<StepRecord> records) {

@@ -48,6 +48,9 @@ class ReversibleSteps : public ForwardSteps {
   /// Records, some of them without base, in small pieces, each of which `keep` lets be written: for the same number of
   /// ranks.
   virtual void save_records(const KeepPiece& keep, std::span<const StepRecord> records) const = 0;
+  /// What steps left behind for retreat(), by pieces that the keeper logs once.
+  virtual void save_left_behind(BlockWriter& /*to*/, SweepKeeper& /*keeper*/) {}
+  virtual void restore_left_behind(BlockReader& /*from*/, SweepKeeper& /*keeper*/) {}
   /// As many as were saved together. @param read lets the next piece be read.
   virtual void restore_records(const ReadPiece& read, std::span<StepRecord> records) = 0;
 };

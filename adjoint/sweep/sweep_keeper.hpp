@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "solvers/grid/block_archive.hpp"
 
@@ -28,6 +29,15 @@ class SweepKeeper {
   virtual std::int64_t keep_part(const std::function<void(BlockWriter&)>& write) = 0;
   /// What this rank has kept at a place, which moves to the next piece.
   virtual void read_part(std::int64_t& place, const std::function<void(BlockReader&)>& read) = 0;
+
+  /// Within keep(): a piece that is kept once, and that all later keep()s of the sweep may name.
+  /// @param is_first of the sweep: those of other sweeps go. @returns its place, for read_logged().
+  virtual std::int64_t log_piece(bool is_first, const std::function<void(BlockWriter&)>& write) = 0;
+  /// The file that has the places, the same on all ranks.
+  virtual int log_file() const = 0;
+  /// @param places of a piece, as each of the ranks said that logged it.
+  virtual void read_logged(int file, const std::vector<std::int64_t>& places,
+                           const std::function<void(BlockReader&)>& read) = 0;
 
  protected:
   /// Looks at clocks and signals, and says after how many calls to look again. Collective.

@@ -17,6 +17,11 @@ std::int64_t SumLog::put(const std::function<void(BlockWriter&)>& write) {
   return place;
 }
 
+std::int64_t SumLog::put_here(const std::function<void(BlockWriter&)>& write) {
+  if (!own_) own_ = EntryLog::create(files_, path());
+  return entries_.append(*own_, write);
+}
+
 void SumLog::get(std::int64_t place, const std::function<void(BlockReader&)>& read) {
   comm_.together([&] { entries_.read({own_->read(place)}, "'" + path() + "'", read); });
 }
@@ -27,6 +32,11 @@ void SumLog::restore(int file) {
   own_ = EntryLog::open(files_, path(), -1, OpenMode::existing);  // what no epoch names stays, too
 }
 
+void SumLog::leave(int file) {
+  named_ = file;
+  restart();
+}
+
 void EarlierSums::get(int file, const std::vector<std::int64_t>& places,
                       const std::function<void(BlockReader&)>& read) const {
   std::vector<Bytes> parts;
@@ -35,7 +45,7 @@ void EarlierSums::get(int file, const std::vector<std::int64_t>& places,
     std::int64_t at = places[i];
     parts.push_back(EntryLog::open(files_, path, -1, OpenMode::read_only).read(at));
   }
-  entries_.read(parts, "the sums over shots", read);
+  entries_.read(parts, "'" + path_ + "'", read);
 }
 
 }  // namespace hindsight

@@ -1,4 +1,5 @@
-// Parts of the sum over the shots of an evaluation that wait for others, and for which there is no memory.
+// What an evaluation has worked out and has no memory for, or writes once for all epochs to come: parts of the sum over
+// its shots that wait for others; what the steps of a sweep left behind.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,8 @@ class SumLog {
   void open();
   /// Adds what `write` writes. @returns its place in this rank's file. Collective.
   std::int64_t put(const std::function<void(BlockWriter&)>& write);
+  /// The same on this rank alone; makes the file if need be.
+  std::int64_t put_here(const std::function<void(BlockWriter&)>& write);
   /// Lets `read` read what lies at a place. Collective.
   void get(std::int64_t place, const std::function<void(BlockReader&)>& read);
 
@@ -46,6 +49,8 @@ class SumLog {
   void committed() { named_ = own_ ? std::optional(file_) : std::nullopt; }
   /// Goes on with a file that an epoch names. On this rank alone.
   void restore(int file);
+  /// The newest epoch names this file: what is put from now on goes to the other one. On this rank alone.
+  void leave(int file);
 
  private:
   std::string path() const { return path_of(path_, file_, rank_); }

@@ -67,7 +67,7 @@ std::vector<std::string> result_names(const std::string& verb) {
 }
 
 bool is_work_file(const std::string& name) {
-  static const std::regex ranks(R"((journal|evaluations)-\d+\.\d+(\.partial)?|(sums|slots)-\d+-[01]\.\d+)");
+  static const std::regex ranks(R"((journal|evaluations)-\d+\.\d+(\.partial)?|(sums|tape|slots)-\d+-[01]\.\d+)");
   static const std::regex others(R"(status(-\d+)?\.json(\.partial)?|lock\..+\.\d+)");
   // The last: of MPI libraries that share file pointers.
   static const std::regex partial(R"((.+)\.partial(\.copy|-\d+-\d+\.lock)?|(log\.jsonl)\.copy)");
@@ -81,7 +81,7 @@ bool is_work_file(const std::string& name) {
 bool is_of_generation(const std::string& name, int generation) {
   const std::string number = "-" + std::to_string(generation);
   return std::regex_match(
-      name, std::regex("(journal|evaluations)" + number + R"(\.\d+|(sums|slots))" + number + R"(-[01]\.\d+)"));
+      name, std::regex("(journal|evaluations)" + number + R"(\.\d+|(sums|tape|slots))" + number + R"(-[01]\.\d+)"));
 }
 
 bool is_checkpoint_file(const std::string& name) {

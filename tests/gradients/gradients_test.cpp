@@ -149,6 +149,9 @@ class Keeper final : public GradientKeeper {
   std::int64_t units_kept_at_once() const override { return 0; }
   std::int64_t keep_part(const std::function<void(BlockWriter&)>&) override { return 0; }
   void read_part(std::int64_t&, const std::function<void(BlockReader&)>&) override {}
+  std::int64_t log_piece(bool, const std::function<void(BlockWriter&)>&) override { return 0; }
+  int log_file() const override { return 0; }
+  void read_logged(int, const std::vector<std::int64_t>&, const std::function<void(BlockReader&)>&) override {}
 
  private:
   bool look() override {

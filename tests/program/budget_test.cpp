@@ -115,6 +115,26 @@ TEST_F(Budget, HoldsWhileCodecsAreTried) {
   expect_held("run");
 }
 
+/// Epochs log what layers took from waves by and by, not all of it each time.
+TEST_F(Budget, HoldsWhileEpochsKeepWhatLayersTook) {
+  std::ofstream("wave.yaml") << R"yaml(
+case: wave
+grid: {x: {cells: 200, to: 1, boundary: {value: 0}}, y: {cells: 200, to: 1, boundary: {value: 0}}, order: 4}
+parameters: {c: {field: "1 + 0.2*y"}}
+state: {u: {initial: "exp(-((x - 0.5)^2 + (y - 0.5)^2)/0.002)"}}
+equations: {dtt(u): "c^2*lap(u)"}
+absorb: {pml: 10}
+time: {method: leapfrog, step: 0.002, to: 3}
+objective: [{final: "u^2"}, {integral: "u^2"}]
+unknowns: {c: {}}
+checkpoints: {schedule: walk-back, accept: 1, host: 120 MiB}
+)yaml";
+  for (const char* const epoch : {"1h", "0.1s"}) {
+    ASSERT_EQ(run(std::string("gradient wave.yaml --out run --overwrite --epoch ") + epoch), 0) << output();
+    expect_held("run");
+  }
+}
+
 TEST_F(Budget, RefusesInBytesAndLeavesNothing) {
   std::ofstream("tight.yaml") << tight;
   for (const char* less : {"checkpoints.host='1 MiB'", "checkpoints.schedule=store-all"}) {
