@@ -100,8 +100,9 @@ std::string text_of(const std::vector<Seen>& all, const std::string& shot) {
 /// @returns what was written: data, values and, if there is one, the shot.
 Json write_tables(const std::vector<Seen>& all) {
   Json written = Json::array();
+  for (const Seen& seen : all) write_observations(*seen.misfit, seen.sources, seen.values);
   for (const Seen& seen : all) {
-    write_observations(*seen.misfit, seen.sources, seen.values);
+    place_observations(*seen.misfit);
     Json table = {{"data", seen.misfit->data}, {"values", seen.values.size()}};
     if (!seen.shot.empty()) table["shot"] = seen.shot;
     written.push_back(std::move(table));
@@ -115,8 +116,9 @@ void run(Experiments& experiments, std::size_t experiment) {
     experiments.use(experiment);
     experiments.simulation().run({});
   } catch (const Error& error) {
-    if (!experiments.are_shots()) throw;
-    throw Error(error.code(), "shot '" + experiments.name(experiment) + "': " + error.what());
+    const bool is_of_shot = error.code() == ExitCode::numerics || error.code() == ExitCode::bad_input;
+    if (!experiments.are_shots() || !is_of_shot) throw;
+    throw_error(error.code(), "shot '" + experiments.name(experiment) + "': " + error.what());
   }
 }
 

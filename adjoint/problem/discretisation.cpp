@@ -217,9 +217,9 @@ std::string Discretisation::instability() const {
   const double most = stepper_->largest_step(*tables_);
   const double step = std::isfinite(most) ? time_->step(0).h : 0.0;
   if (!(step > (1.0 + 1e-9) * most)) return "";
-  const double digits = std::pow(10.0, 3.0 - std::floor(std::log10(most)));  // rounded down: what is said is stable
-  return fmt::format("a step of {:.6g} is unstable: the longest stable one is {:.4g} (time.step)", step,
-                     std::floor(most * digits) / digits);
+  const double digits = most > 0.0 ? std::pow(10.0, 3.0 - std::floor(std::log10(most))) : 1.0;
+  return fmt::format("a step of {:.9g} is unstable: the longest stable one is {:.4g} (time.step)", step,
+                     std::floor(most * digits) / digits);  // rounded down: what is said is stable
 }
 
 void Discretisation::set_series(std::size_t series, const std::vector<double>& values) {

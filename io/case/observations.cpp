@@ -29,6 +29,10 @@ void for_each_part(const Survey& survey, const std::string& dataset, Visit visit
   places(".sources", "sources", survey.sources);
 }
 
+std::string partial_of(const TermText& misfit) {
+  return misfit.data + ".partial";
+}
+
 /// An entry that a table reads as it is.
 std::string quoted(const std::string& entry) {
   if (entry.find_first_of(",\"") == std::string::npos) return entry;
@@ -71,8 +75,10 @@ void require_survey(hid_t file, const std::string& dataset, const Survey& survey
         std::vector<double> there(is_same ? sizes.front() * (sizes.size() > 1 ? sizes[1] : 1) : 0);
         if (is_same)
           check_hdf5(H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, there.data()), "read", path);
+        double largest = 0.0;
+        for (std::size_t i = 0; i < there.size(); ++i) largest = std::max(largest, std::fabs(numbers[i]));
         for (std::size_t i = 0; i < there.size(); ++i)
-          is_same = is_same && std::fabs(there[i] - numbers[i]) <= 1e-9 * std::max(1.0, std::fabs(numbers[i]));
+          is_same = is_same && std::fabs(there[i] - numbers[i]) <= 1e-9 * largest;
         if (!is_same)
           throw InputError(fmt::format("'{}' is of another survey: its {} (dataset '{}') are others than the case's",
                                        path, what, name));
@@ -163,13 +169,16 @@ std::vector<double> read_trace_values(const std::string& file, const std::string
 
 void write_observations(const TermText& misfit, const Survey::Places& sources, const std::vector<double>& values) {
   if (const fs::path folder = fs::path(misfit.data).parent_path(); !folder.empty()) fs::create_directories(folder);
-  const std::string partial = misfit.data + ".partial";
+  const std::string partial = partial_of(misfit);
   if (!misfit.places_file.empty()) {
     write_traces(partial, misfit, sources, values);
   } else {
     write_rows(partial, misfit, values);
   }
-  fs::rename(partial, misfit.data);
+}
+
+void place_observations(const TermText& misfit) {
+  fs::rename(partial_of(misfit), misfit.data);
 }
 
 }  // namespace hindsight

@@ -21,7 +21,10 @@ Survey::Places places_of(const std::vector<SourceText>& sources);
 /// not finite, or the file says that they are of another survey.
 std::vector<double> read_trace_values(const std::string& file, const std::string& dataset, const Survey& survey);
 
-/// What `values`, parallel to the misfit's observations, would have been read from. @throws ResourceError
+/// What `values`, parallel to the misfit's observations, would have been read from, beside its place; and puts it
+/// there.
+/// @throws ResourceError
 void write_observations(const TermText& misfit, const Survey::Places& sources, const std::vector<double>& values);
+void place_observations(const TermText& misfit);
 
 }  // namespace hindsight

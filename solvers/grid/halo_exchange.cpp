@@ -240,7 +240,14 @@ void HaloExchange::fill_rows(const std::vector<CellArray>& fields, const std::ve
 void HaloExchange::fill_sides(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls,
                               const Box& cells, Sides sides) const {
   const int last = exchange_->grid.dimensions() - 1;
-  exchange_->fill_here(last, exchange_->over_lower(last, cells), fields, walls, sides);
+  Box over = exchange_->over_lower(last, cells);
+  for (int axis = 0; axis < last; ++axis) {  // where cells go on, on other ranks, these are all that there are
+    const auto a = static_cast<std::size_t>(axis);
+    if (!exchange_->grid.is_split(axis)) continue;
+    if (!exchange_->grid.is_wall(axis, 0)) over.lo[a] = cells.lo[a];
+    if (!exchange_->grid.is_wall(axis, 1)) over.hi[a] = cells.hi[a];
+  }
+  exchange_->fill_here(last, over, fields, walls, sides);
 }
 
 Box HaloExchange::ready(std::array<int, 3> reach) const {

@@ -150,8 +150,8 @@ class Stepper {
     return 0.0;
   }
   // For messages on steps that fail.
-  /// From now on failure() tells of evaluations within a step that are not finite, where the method does not keep what
-  /// evaluations() needs.
+  /// From now on steps leave what evaluations() needs or, where the method does not keep it, failure() tells of
+  /// evaluations within a step that are not finite.
   virtual void watch_slopes(bool /*wanted*/) {}
   /// try_step() looks at the error of one field alone from now on, or of all again.
   virtual void judge_by(Tables& /*tables*/, std::optional<std::size_t> /*field*/) {}

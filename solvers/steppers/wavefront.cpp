@@ -56,7 +56,7 @@ std::vector<std::array<int, 3>> Wavefront::layers(const std::vector<Step>& steps
 }
 
 bool Wavefront::has_room(const Grid& grid, const std::vector<Step>& steps) {
-  if (std::ranges::any_of(steps, &Step::adds)) return false;
+  if (std::ranges::any_of(steps, &Step::keeps_within)) return false;
   const std::array<int, 3> deepest = layers(steps).front();
   for (std::size_t a = 0; a <= last_axis(grid); ++a)
     if (goes_on(grid, a) && deepest[a] > grid.layout().halo[a]) return false;
@@ -65,8 +65,7 @@ bool Wavefront::has_room(const Grid& grid, const std::vector<Step>& steps) {
 
 bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int64_t arrays, Element element) {
   if (steps.size() < 2 || grid.dimensions() < 2 || !grid.machine().is_host()) return false;
-  if (std::ranges::any_of(steps, [](const Step& step) { return step.pass == nullptr || !step.pass->is_plain(); }))
-    return false;
+  if (std::ranges::any_of(steps, [](const Step& step) { return step.pass == nullptr; })) return false;
   if (std::holds_alternative<Never>(asked_)) return false;
   bool is_split = false;
   for (int axis = 0; axis < grid.dimensions(); ++axis) is_split = is_split || grid.is_split(axis);
@@ -75,7 +74,9 @@ bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int
   for (const Step& step : steps) ends += 2 * step.pass->depth()[last_axis(grid)];
   const bool pays = !std::holds_alternative<AsItPays>(asked_) ||
                     static_cast<std::int64_t>(steps.size() + 1) * bytes_of_pass > bytes_of_cache();
-  const bool is_possible = pays && grid.cells()[last_axis(grid)] > ends && (has_room(grid, steps) || !is_split);
+  const bool are_plain = std::ranges::all_of(steps, [](const Step& step) { return step.pass->is_plain(); });
+  const bool is_possible =
+      are_plain && pays && grid.cells()[last_axis(grid)] > ends && (has_room(grid, steps) || !is_split);
   return !grid.communicator().any(!is_possible);  // for all ranks, or none: messages differ
 }
 
@@ -126,7 +127,8 @@ void Wavefront::make_windows(const Tables& tables, const std::vector<Step>& step
   held += 2 * deepest_;
   if (std::holds_alternative<AsItPays>(asked_))
     while (at_once_ > 1 && 2 * (at_once_ + held) * bytes > bytes_of_cache()) at_once_ /= 2;
-  windows_.emplace(tables, arrays, at_once_ + held + std::max(at_once_, held) / 2);
+  tables.grid().communicator().together(
+      [&] { windows_.emplace(tables, arrays, at_once_ + held + std::max(at_once_, held) / 2); });
   written_.resize(walked_.size());
 }
 
@@ -176,8 +178,14 @@ void Wavefront::run(Tables& tables, std::size_t count) {
     if (i > 0) walked_[i].pass->bind(tables);
     walked_[i].done = walked_[i].begin(last_);
   }
-  const std::int64_t end = walked_[count - 1].end(last_);
-  for (std::int64_t front = walked_.front().done; walked_[count - 1].done < end;) {
+  // Until all are: beyond what the next pass reads, one may have ghosts to compute that others read.
+  const auto is_done = [&](std::size_t i) { return walked_[i].done == walked_[i].end(last_); };
+  const auto all_are_done = [&] {
+    std::size_t i = 0;
+    while (i < count && is_done(i)) ++i;
+    return i == count;
+  };
+  for (std::int64_t front = walked_.front().done; !all_are_done();) {
     front = std::min(front + at_once_, walked_.front().end(last_));
     if (windows_ && !windows_->reaches(front + deepest_)) make_room(tables, count);
     for (std::size_t i = 0; i < count; ++i) {

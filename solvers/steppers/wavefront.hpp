@@ -4,8 +4,9 @@
 // Each pass lags behind the one before by as many rows as it reads to a side. At a wall it catches up, for ghosts there
 // follow from rows that are done. Where cells go on beyond the rank's own, on other ranks or around the last axis, a
 // walk needs no exchange but the first pass's: ghosts so deep that passes compute, beside the rank's own cells, the
-// layers around them that later passes read. Where a halo has no room for that, or passes add to sums, and the axis is
-// periodic, passes leave both ends out, each pass more of them, and these are done at the end, pass by pass.
+// layers around them that later passes read. Where a halo has no room for that, or passes must keep within a rank's
+// cells, and the axis is periodic, passes leave both ends out, each pass more of them, and these are done at the end,
+// pass by pass.
 //
 // Arrays that are handed on within a walk need not be whole (row_windows.hpp): they stay in a cache.
 //
@@ -28,7 +29,8 @@ class Wavefront {
   struct Step {
     Pass* pass;                  ///< null: there is none that can be walked
     std::vector<int> handed_on;  ///< arrays that it writes and later passes alone read, in the cell itself or as ghosts
-    bool adds = false;           ///< to sums or arrays: no cell may be computed twice, nor any but the rank's own
+    /// No cells may be computed but the rank's own: it adds to sums, or reads what is not there for others.
+    bool keeps_within = false;
   };
   /// The halo of a grid that walks are to find room in: where cells go on beyond a rank's own, what a whole step reads,
   /// if that is little beside what the rank owns. @param least of other needs. @param of_step layers from which a
@@ -42,6 +44,8 @@ class Wavefront {
   /// @param steps in their order; each reads, of arrays that others write, beyond the cell itself only those in its
   /// ghost groups, which the pass before it writes. The passes outlive it. Collective.
   Wavefront(const Tables& tables, const std::vector<Step>& steps);
+  /// Whether passes compute cells beyond a rank's own, where these go on.
+  bool goes_beyond() const { return !leaves_ends_; }
   /// Runs the first `count` of them; the ghosts of what the next one reads are there afterwards. Allocates nothing.
   void run(Tables& tables, std::size_t count);
   void run(Tables& tables) { run(tables, walked_.size()); }

@@ -38,6 +38,17 @@ std::string room(int y_cells, const std::string& sides, int z_cells) {
       y_cells, sides, z_cells);
 }
 
+/// Derivatives read the state further than its values do. @param more of the objective.
+std::string squares(const std::string& axes, const std::string& more = "") {
+  return fmt::format(
+      "case: squares\ngrid: {{{}}}\nparameters: {{k: 0.03, c: 0.01}}\n"
+      "state: {{u: {{initial: \"1 + 0.3*sin(2*pi*x)*cos(2*pi*y)\"}}}}\n"
+      "equations: {{dt(u): \"c*lap(u) - k*u*dy(u) - k*dy(u)^2\"}}\ntime: {{method: rk4, step: 1e-3, to: 4e-3}}\n"
+      "objective: [{{final: \"u^2{}\"}}]\nunknowns: {{k: {{}}, c: {{}}, initial(u): {{}}}}\n"
+      "checkpoints: {{schedule: revolve, host: 2 slots}}\n",
+      axes, more);
+}
+
 struct Found {
   Evaluation evaluation;
   double tangent = 0.0;
@@ -65,6 +76,12 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
     std::string text = plane("cells: 17, to: 1", "cells: 50, to: 1", method, 2);
     const std::string field = "{field: \"0.02 + 0.01*sin(3*x)*cos(2*y)\"}";
     texts.push_back(text.replace(text.find(field), field.size(), "0.02"));
+  }
+  for (const int cells : {40, 43}) {
+    const std::string y = fmt::format("x: {{cells: 13, to: 1}}, y: {{cells: {}, to: 1}}", cells);
+    for (const char* const more : {"", " + 1e-9*lap(lap(u))^2"}) texts.push_back(squares(y, more));
+    for (const char* const sides : {walls_of_zero, periodic})
+      texts.push_back(squares(y + fmt::format(", z: {{cells: 28, to: 1, {}}}", sides)));
   }
   for (const std::string& text : texts) {
     std::optional<Session> of_one, of_all;

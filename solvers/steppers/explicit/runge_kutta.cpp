@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "solvers/equations/parser.hpp"
+#include "solvers/equations/row_buffers.hpp"
 #include "solvers/steppers/explicit/error_estimate.hpp"
 #include "solvers/steppers/explicit/runge_kutta_kernels.hpp"
 #include "solvers/steppers/kernels/evaluation_time.hpp"
@@ -37,6 +38,7 @@ struct RungeKutta::Parts {
   std::vector<int> lambda, lambda_next;            // symbols
   std::vector<Memory> stage_memory, dot_memory;
   bool takes_spans = false;
+  bool watches_stages = false;  // their inputs are looked at after a step
   std::int64_t state_doubles = 0;
   // All stages in one walk, where there is one.
   std::optional<Wavefront> values, recorded, tangents, gathers;
@@ -59,6 +61,7 @@ void RungeKutta::Parts::make_walks(const Model& model, const Tables& tables) {
   }
   make(values, forward);
   make(recorded, record);
+  for (Wavefront::Step& step : tangent) step.keeps_within = !recorded || !recorded->goes_beyond();
   make(tangents, tangent);
   make(gathers, reverse);
 }
@@ -178,7 +181,10 @@ std::array<int, 3> RungeKutta::halo() const {
 }
 
 std::array<int, 3> RungeKutta::halo_of_step() const {
-  if (parts_->scheme.is_pointwise() || parts_->sources.are_any()) return {0, 0, 0};
+  const auto is_walked = [](const DifferentiatedKernel& kernel) { return row_buffers(kernel.value()).empty(); };
+  if (parts_->scheme.is_pointwise() || parts_->sources.are_any() ||
+      !std::ranges::all_of(parts_->kernels.kernels(), is_walked))
+    return {0, 0, 0};
   return parts_->kernels.halo_one_after_another();
 }
 
@@ -264,7 +270,7 @@ void RungeKutta::step(Tables& tables, StepTime time, StateBlocks u, double* next
   begin_forward(tables, time);
   bind_stages(tables, u, nullptr);
   tables.bind_state(p.stage.back(), next);
-  if (p.values) return p.values->run(tables);
+  if (p.values && !p.watches_stages) return p.values->run(tables);
   for (std::size_t i = 0; i < p.kernels.kernels().size(); ++i) {
     fill_sources(tables, time, i);
     p.kernels.kernels()[i].run_value(tables);
@@ -337,6 +343,10 @@ double RungeKutta::try_step(Tables& tables, StepTime time, double* u, double* ne
     step(tables, time, u, next);
   }
   return p.estimate->ratio(tables, p.series, time, u, next);
+}
+
+void RungeKutta::watch_slopes(bool wanted) {
+  parts_->watches_stages = wanted;
 }
 
 void RungeKutta::judge_by(Tables& tables, std::optional<std::size_t> field) {

@@ -56,6 +56,7 @@ class RungeKutta final : public Stepper, private SpanStepper {
   SpanStepper* spans() override;
   int error_order() const override { return tableau_.error.empty() ? 0 : tableau_.embedded_order + 1; }
   double try_step(Tables& tables, StepTime time, double* u, double* next, double* const* stages) override;
+  void watch_slopes(bool wanted) override;
   void judge_by(Tables& tables, std::optional<std::size_t> field) override;
   WorstError worst_error(const Tables& tables) const override;
   void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
