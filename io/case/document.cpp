@@ -115,6 +115,10 @@ bool is_index(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+bool is_axis(const std::string& text) {
+  return text == "x" || text == "y" || text == "z";
+}
+
 void apply_override(YAML::Node root, const Override& given) {
   const SourcePlace& place = given.place;
   YAML::Node value = given.value();
@@ -125,10 +129,9 @@ void apply_override(YAML::Node root, const Override& given) {
     YAML::Node child;
     if (node.IsSequence()) {
       if (!is_index(keys[i]) || keys[i].size() > 9 || std::stoul(keys[i]) >= node.size())
-        throw InputError(place,
-                         given.key() + ": '" + keys[i] + "' is not an index of the list (0 to " +
-                             std::to_string(node.size() - 1) + ")" +
-                             (is_index(keys[i]) ? "" : "; a place can be written {x: ..., y: ...} in its stead"));
+        throw InputError(place, given.key() + ": '" + keys[i] + "' is not an index of the list (0 to " +
+                                    std::to_string(node.size() - 1) + ")" +
+                                    (is_axis(keys[i]) ? "; a place can be written {x: ..., y: ...} in its stead" : ""));
       if (last) {
         node[std::stoul(keys[i])] = value;
         return;

@@ -241,7 +241,7 @@ TEST(Leapfrog, RefusesWhatItCannotTake) {
   has(refusal(other + time_of(0.05, 0.8)), "dt(...) takes the state whose equation this is");
 }
 
-/// The bound is that of the highest frequency that differences know: a little below it a run stays bounded.
+/// The bound is that of the highest frequency that differences know, and a little below it a run stays bounded:
 /// 2 over the frequency of the shortest waves, c = 2, along both axes: c^2 (k_x^2 + k_y^2), where differences of an
 /// order see k^2 h^2 as what is named beside it.
 TEST(Leapfrog, KnowsTheLongestStableStep) {
