@@ -127,6 +127,8 @@ void run(Experiments& experiments, std::size_t experiment) {
 ExitCode observe_verb(const Options& options, const Communicator& comm) {
   if (!options.out.empty())
     throw InputError("--out: observe has no folder of its own, it writes the tables that misfits read");
+  if (options.groups > 1)
+    throw InputError("--groups: observe takes one shot after the other, each with all ranks together");
   if (!std::isfinite(options.noise) || options.noise < 0.0)
     throw InputError("--noise is a standard deviation: a number, not below 0");
   const Case c = read_same_case(options, comm, true);

@@ -69,7 +69,8 @@ Simulation::Wants Session::wants(Sensitivities sensitivities) const {
           .tangent = sensitivities == Sensitivities::adjoint_and_tangent,
           .changes = changes,
           .machine = options_.machine.get(),
-          .node = node_memory_};
+          .node = node_memory_,
+          .may_start_unstable = case_.excludes_failing_shots};
 }
 
 /// Parts of the sum over shots that may be in memory at once: all that wait, whatever the order in which they come,

@@ -37,6 +37,10 @@ bool SimulatedSteps::gains_by_batches() const {
   return !problem_.machine().is_host() && is_whole && problem_.shape().doubles() < small;
 }
 
+void SimulatedSteps::require_stable() const {
+  if (const std::string unstable = problem_.instability(); !unstable.empty()) throw NumericsError(unstable);
+}
+
 void SimulatedSteps::begin(bool walks_back) {
   parameters_.clear_sums();
   objective_.reset();
@@ -57,7 +61,6 @@ void SimulatedSteps::reserve_adjoints() {
 }
 
 Buffer SimulatedSteps::initial_state() {
-  if (const std::string unstable = problem_.instability(); !unstable.empty()) throw NumericsError(unstable);
   Buffer state = states_.acquire();
   parameters_.write_initial(state.blocks());
   return state;

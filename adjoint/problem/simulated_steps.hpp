@@ -23,6 +23,8 @@ class SimulatedSteps final : public ReversibleSteps {
   /// All must outlive it.
   SimulatedSteps(Discretisation& problem, Parameters& parameters, States& states);
 
+  /// @throws NumericsError where steps are longer than what is stable with the present parameters.
+  void require_stable() const;
   /// Before a sweep: forgets what sweeps before have seen and summed up. @param walks_back it will retreat().
   void begin(bool walks_back = false);
   /// Gives back the states that are kept beside a sweep's.

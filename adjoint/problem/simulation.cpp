@@ -29,8 +29,8 @@ Simulation::Simulation(SimulationSpec spec, const Communicator& comm, Wants want
   {
     const Buffer first = states_->acquire();
     parameters_->begin(first.blocks());
-    if (const std::string unstable = problem_->instability(); !unstable.empty())
-      throw InputError(spec_.time_place, unstable);
+    const std::string unstable = wants.may_start_unstable ? "" : problem_->instability();
+    if (!unstable.empty()) throw InputError(spec_.time_place, unstable);
     problem_->stepper().warm_up(problem_->tables(), {spec_.from, spec_.step, 0}, expected_steps(), first.data());
   }
   find_spans();
@@ -206,6 +206,7 @@ ProgressObserver Simulation::progress_in_steps(const SweepOptions& options) cons
 /// All steps once. @returns the last state.
 Buffer Simulation::sweep_forward(ForwardSteps& steps, const SweepOptions& options) {
   const SimulatedSteps::Shown shown(*steps_, options.observer);
+  steps_->require_stable();
   steps_->begin();
   return drive_forward(steps_->count(), steps,
                        {.is_online = steps_->end_is_open(),
@@ -243,6 +244,7 @@ GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, co
   const CountMemory counted(memory_);
   const SimulatedSteps::Shown shown(*steps_, options.observer);
   steps_->take(spans_in_gradients_);
+  steps_->require_stable();
   steps_->begin(schedule.predicted.retreated > 0);
   GradientResult result;
   result.counts = drive(schedule, *steps_, *checkpoints_,

@@ -377,6 +377,9 @@ class Shots {
       } catch (const MissingFile& missing) {
         if (!table.excludes_failing) throw InputError(row.place, "shot '" + row.name + "': " + missing.what());
         excluded.push_back({row.name, missing.what()});
+      } catch (const InputError& error) {
+        const bool is_of_row = result || is_right(table.rows.back());
+        throw InputError((is_of_row ? row.place.prefix() + "shot '" + row.name + "': " : "") + error.what());
       }
     }
     if (!result)
@@ -389,6 +392,15 @@ class Shots {
   }
 
  private:
+  bool is_right(const ShotRow& row) const {
+    try {
+      one(row);
+      return true;
+    } catch (const InputError&) {
+      return false;
+    }
+  }
+
   const std::string& path_;
   const std::string& text_;
   const std::vector<Override>& overrides_;

@@ -121,7 +121,7 @@ TEST_F(Observe, SaysWhatItCannotDo) {
   EXPECT_NE(output().find("it holds 18 x 3 numbers, and 9 x 3 are needed"), std::string::npos) << output();
   EXPECT_EQ(run("observe wave.yaml --overwrite --set \"objective=[{final: u}]\""), 2);
   EXPECT_NE(output().find("nothing to observe"), std::string::npos) << output();
-  for (const char* const words : {"--noise -1", "--noise nan", "--noise 1 --seed -1", "--seed 2"}) {
+  for (const char* const words : {"--groups 2", "--noise -1", "--noise nan", "--noise 1 --seed -1", "--seed 2"}) {
     EXPECT_EQ(run(std::string("observe wave.yaml --overwrite ") + words), 2) << words << output();
     EXPECT_LT(output().size(), 200U) << output();
   }

@@ -40,6 +40,10 @@ TEST_F(RefusedWaves, AreToldWhereTheyAreWrong) {
                  "the signal 'q' is shorter than the run: it goes from 0 to 0.5, and the run from 0 to 0.85");
   expect_refused("--set sources.0.at.y=1.5",
                  "wave.yaml:7:", "the source's y lies outside the grid: 1.5 is not between 0 and 1");
+  expect_refused("--set 'shots=[{shot: left}, {shot: right, sources.0.at.x: 1.7}]'",
+                 "shot 'right': ", "wave.yaml:7:34: the source's x lies outside the grid: 1.7 is not between 0 and 1");
+  expect_refused("--set 'shots=[{shot: left, sources.0.at.x: 1.7}, {shot: right, sources.0.at.x: 0.7}]'",
+                 "shot 'left': ", "the source's x lies outside the grid: 1.7 is not between 0 and 1");
   write_text("right.csv", "time,x,y,value,sd\n0.33,0.5,0.5,1,0.1\n0.91,0.61,0.2,1,0.2\n");
   expect_refused("", "right.csv:3", "lies outside the run (time.from to time.to): 0.91 is not between 0 and 0.85");
 }
@@ -52,6 +56,24 @@ TEST_F(RefusedWaves, HaveShotsThatMatch) {
   EXPECT_NE(output().find("shot 'left': cannot read"), std::string::npos) << output();
   ASSERT_EQ(run("observe wave.yaml --overwrite --set inversion=null"), 0) << output();
   expect_refused("", "wave.yaml:14:", "did you mean 'right'");
+}
+
+/// Shots whose first step is unstable are excluded where that is asked for, whichever they are.
+TEST_F(RefusedWaves, MayBeExcluded) {
+  write_wave();
+  ASSERT_EQ(run("observe wave.yaml --overwrite"), 0) << output();
+  for (const char* const shots : {"{shot: left}, {shot: right, parameters.k: 9, sources.0.at.x: 0.7}",
+                                  "{shot: left, parameters.k: 9}, {shot: right, sources.0.at.x: 0.7}"}) {
+    ASSERT_EQ(
+        run(std::string(
+                "gradient wave.yaml --overwrite --out some --set parameters.k=1 'equations={dtt(u): \"k*c^2*lap(u)\"}' "
+                "'shots={failing: exclude, table: [") +
+            shots + "]}'"),
+        0)
+        << output();
+    EXPECT_EQ(json("some/result.json")["excluded_shots"].size(), 1U);
+    EXPECT_NE(output().find("is excluded: a step of 0.017 is unstable"), std::string::npos) << output();
+  }
 }
 
 }  // namespace
