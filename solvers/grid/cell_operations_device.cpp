@@ -259,15 +259,16 @@ class DeviceOperations final : public CellOperations {
   }
   void reserve(std::int64_t places) const override { grow(2 * places); }
   void gather(const std::vector<std::int64_t>& places, ConstCellArray field, double* values) const override {
+    if (places.empty()) return;
     const PointsArguments points = bring(places, const_cast<double*>(field.cell));
     run(of(gathering, field.element), points, points.count);
     machine_.copy(values, points.values, points.count);
   }
   void add(const std::vector<std::int64_t>& places, const double* values, CellArray field) const override {
+    if (places.empty()) return;
     const PointsArguments points = bring(places, field.cell);
     machine_.copy(points.values, values, points.count);
-    const std::size_t kernel = of(adding, field.element);
-    if (points.count > 0) program_->run(kernel, device::Arguments(points), 1);  // two may add to one cell
+    program_->run(of(adding, field.element), device::Arguments(points), 1);  // two may add to one cell
   }
 
  private:

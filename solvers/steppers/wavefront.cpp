@@ -114,31 +114,35 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
   const std::int64_t cells_of_row = grid.interior().cells() / rows_;
   at_once_ = std::clamp<std::int64_t>(cells_at_once / cells_of_row, 1, most_at_once);
   if (const auto* const rows = std::get_if<Rows>(&asked_)) at_once_ = rows->at_once;
-  make_windows(tables, steps);
+  make_rings(tables, steps);
 }
 
-void Wavefront::make_windows(const Tables& tables, const std::vector<Step>& steps) {
+void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps) {
   std::vector<std::vector<int>> arrays;
   for (const Step& step : steps) arrays.push_back(step.handed_on);
-  const std::int64_t bytes = RowWindows::bytes_of_row(tables, arrays);
+  const std::int64_t bytes = RowRings::bytes_of_row(tables, arrays);
   if (bytes == 0 || leaves_ends_) return;
-  std::int64_t held = 0;  // rows beside those at once
-  for (std::size_t i = 1; i < walked_.size(); ++i) held += std::max(walked_[i].reach, walked_[i].depth);
+  std::int64_t held = 0, reach = 0;  // rows beside those at once
+  for (std::size_t i = 1; i < walked_.size(); ++i) {
+    held += std::max(walked_[i].reach, walked_[i].depth);
+    reach = std::max(reach, walked_[i].reach);
+  }
   held += 2 * deepest_;
   if (std::holds_alternative<AsItPays>(asked_))
     while (at_once_ > 1 && 2 * (at_once_ + held) * bytes > bytes_of_cache()) at_once_ /= 2;
-  tables.grid().communicator().together(
-      [&] { windows_.emplace(tables, arrays, at_once_ + held + std::max(at_once_, held) / 2); });
-  written_.resize(walked_.size());
+  const std::int64_t rows = std::max({at_once_ + held, 2 * reach, 4 * deepest_});
+  tables.grid().communicator().together([&] { rings_.emplace(tables, arrays, rows, reach, seam(rows)); });
 }
 
-/// Rows that no pass will read any more give way.
-void Wavefront::make_room(Tables& tables, std::size_t count) {
-  std::int64_t first = walked_[1].done - walked_[1].reach;
-  for (std::size_t i = 1; i < count; ++i) first = std::min(first, walked_[i].done - walked_[i].reach);
-  for (std::size_t i = 0; i < walked_.size(); ++i) written_[i] = walked_[i].done + deepest_;
-  windows_->move(tables, first, written_);
-  for (std::size_t i = 1; i < count; ++i) walked_[i].pass->bind(tables);
+/// One that walls, which are filled from rows beside them, do not meet.
+std::int64_t Wavefront::seam(std::int64_t rows) const {
+  const auto is_near = [&](std::int64_t seam, std::int64_t wall) {
+    const std::int64_t behind = ((seam - wall) % rows + rows) % rows;
+    return behind < deepest_ || behind > rows - deepest_;
+  };
+  std::int64_t seam = 0;
+  while (is_near(seam, 0) || is_near(seam, rows_)) ++seam;
+  return seam;
 }
 
 /// The rows of pass i up to which what it reads is there.
@@ -149,20 +153,31 @@ std::int64_t Wavefront::reachable(std::size_t i) const {
   return std::min(before.done - mine.reach, mine.end(last_));
 }
 
-void Wavefront::compute(const Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi) {
+void Wavefront::compute(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi) {
+  for (std::int64_t to = lo; lo < hi; lo = to) {
+    to = rings_ ? std::min(hi, rings_->seam_behind(lo)) : hi;
+    if (rings_) rings_->turn_to(tables, lo);
+    compute_together(tables, i, lo, to);
+  }
+}
+
+/// Rows that lie one after another.
+void Wavefront::compute_together(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi) {
   Box cells = walked_[i].cells;
   cells.lo[last_] = lo;
   cells.hi[last_] = hi;
   walked_[i].pass->run_in(tables, cells);
   if (i + 1 == walked_.size()) return;
   const Walked& next = walked_[i + 1];
+  if (rings_) next.pass->bind(tables);
   next.pass->fill_rows(cells);
   const Sides sides{has_wall_[0] && lo < next.depth && hi >= next.depth, has_wall_[1] && hi == rows_};
   if (sides[0] || sides[1]) next.pass->fill_sides(cells, sides);
+  if (rings_) rings_->written(i, sides[0] ? -next.depth : lo, sides[1] ? hi + next.depth : hi);
 }
 
 /// Of a periodic axis.
-void Wavefront::finish_ends(const Tables& tables, std::size_t count) {
+void Wavefront::finish_ends(Tables& tables, std::size_t count) {
   for (std::size_t i = 1; i < std::min(count + 1, walked_.size()); ++i) {
     walked_[i].pass->fill_sides(walked_[i].cells, both_sides);
     if (i == count) return;
@@ -173,7 +188,7 @@ void Wavefront::finish_ends(const Tables& tables, std::size_t count) {
 
 void Wavefront::run(Tables& tables, std::size_t count) {
   walked_.front().pass->fill_ghosts(tables);
-  if (windows_) windows_->begin(tables, walked_.front().begin(last_) - (has_wall_[0] ? deepest_ : 0));
+  if (rings_) rings_->begin(tables);
   for (std::size_t i = 0; i < walked_.size(); ++i) {
     if (i > 0) walked_[i].pass->bind(tables);
     walked_[i].done = walked_[i].begin(last_);
@@ -187,7 +202,6 @@ void Wavefront::run(Tables& tables, std::size_t count) {
   };
   for (std::int64_t front = walked_.front().done; !all_are_done();) {
     front = std::min(front + at_once_, walked_.front().end(last_));
-    if (windows_ && !windows_->reaches(front + deepest_)) make_room(tables, count);
     for (std::size_t i = 0; i < count; ++i) {
       Walked& walked = walked_[i];
       const std::int64_t to = i == 0 ? front : reachable(i);
@@ -198,7 +212,7 @@ void Wavefront::run(Tables& tables, std::size_t count) {
     }
   }
   if (leaves_ends_) finish_ends(tables, count);
-  if (windows_) windows_->end(tables);
+  if (rings_) rings_->end(tables);
 }
 
 }  // namespace hindsight

@@ -8,7 +8,7 @@
 // cells, and the axis is periodic, passes leave both ends out, each pass more of them, and these are done at the end,
 // pass by pass.
 //
-// Arrays that are handed on within a walk need not be whole (row_windows.hpp): they stay in a cache.
+// Arrays that are handed on within a walk need not be whole (row_rings.hpp): they stay in a cache.
 //
 // The arithmetic of a cell is what it is when one pass after another runs over the whole grid: so are the bits.
 #pragma once
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "solvers/steppers/pass.hpp"
-#include "solvers/steppers/row_windows.hpp"
+#include "solvers/steppers/row_rings.hpp"
 
 namespace hindsight {
 
@@ -69,11 +69,12 @@ class Wavefront {
   };
   static std::vector<std::array<int, 3>> layers(const std::vector<Step>& steps);
   static bool has_room(const Grid& grid, const std::vector<Step>& steps);
-  void make_windows(const Tables& tables, const std::vector<Step>& steps);
-  void make_room(Tables& tables, std::size_t count);
+  void make_rings(const Tables& tables, const std::vector<Step>& steps);
+  std::int64_t seam(std::int64_t rows) const;
   std::int64_t reachable(std::size_t i) const;
-  void compute(const Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
-  void finish_ends(const Tables& tables, std::size_t count);
+  void compute(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
+  void compute_together(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
+  void finish_ends(Tables& tables, std::size_t count);
 
   static inline std::variant<AsItPays, Never, Rows> asked_;
   std::vector<Walked> walked_;
@@ -82,9 +83,8 @@ class Wavefront {
   std::array<bool, 2> has_wall_;
   bool leaves_ends_ = false;  // out, of a periodic axis
   std::int64_t at_once_ = 1;
-  std::optional<RowWindows> windows_;
-  std::int64_t deepest_ = 0;           // ghosts
-  std::vector<std::int64_t> written_;  // for make_room()
+  std::optional<RowRings> rings_;
+  std::int64_t deepest_ = 0;  // ghosts
 };
 
 }  // namespace hindsight

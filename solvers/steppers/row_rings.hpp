@@ -1,0 +1,47 @@
+// Arrays of which no more than some rows are there at a time (planes in 3D): those between two passes of a walk.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/memory.hpp"
+#include "solvers/steppers/tables.hpp"
+
+namespace hindsight {
+
+/// Row r has place r - seam modulo their number, in the grid's layout, so that kernels see no difference. Rows near the
+/// seam lie at both ends: what is around a row lies around its place.
+class RowRings {
+ public:
+  /// Of one row of these arrays.
+  static std::int64_t bytes_of_row(const Tables& tables, const std::vector<std::vector<int>>& arrays);
+  /// @param arrays symbols, by the pass that writes them. @param rows of each, at least 2 * reach. @param reach rows to
+  /// a side that are read. @param seam a row that begins anew, as every `rows`-th from it does.
+  RowRings(const Tables& tables, std::vector<std::vector<int>> arrays, std::int64_t rows, std::int64_t reach,
+           std::int64_t seam);
+  /// They take the places of the whole arrays.
+  void begin(Tables& tables);
+  /// The whole arrays are back in their places.
+  void end(Tables& tables) const;
+  /// The first row behind this one that does not lie behind the one before it.
+  std::int64_t seam_behind(std::int64_t row) const;
+  /// Rows from this one to the seam behind it, and those around them, are where the layout says.
+  void turn_to(Tables& tables, std::int64_t row);
+  /// Rows that this pass has written: those near the seam are put at the other end, too.
+  void written(std::size_t pass, std::int64_t from, std::int64_t to) const;
+
+ private:
+  struct Array {
+    int symbol;
+    std::size_t pass;
+    Element element;
+    double *memory, *whole;  ///< the first place; the cell (0,0,0) of the whole array
+  };
+  std::int64_t place(std::int64_t row) const;
+
+  std::vector<Array> arrays_;
+  Memory memory_;
+  std::int64_t stride_, cell_, rows_, reach_, seam_;  ///< in elements: of rows; of a row's cell 0 in it
+};
+
+}  // namespace hindsight
