@@ -297,6 +297,7 @@ GradientResult Simulation::of_parameters() {
 
 void Simulation::walk(const std::function<bool(std::int64_t k, StateBlocks state)>& visit) {
   TimeLine& time = problem_->time();
+  steps_->require_stable();
   steps_->take(nullptr);
   Buffer state = steps_->initial_state();
   time.reopen();
