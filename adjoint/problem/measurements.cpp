@@ -129,7 +129,7 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
     return seconds_of(problem_.communicator(), problem_.machine(), repeats, batch,
                       recorded() < few_steps ? long_for_few : very_long, work);
   };
-  const Buffer state = steps_.initial_state();
+  const Buffer state = steps_.first_state();
   problem_.tables().bind_state(problem_.symbols().lambda, steps_.adjoint());
   const StateBlocks lambda = steps_.adjoint(), values = state.blocks();
   problem_.machine().copy(lambda.now, values.now, problem_.block_doubles());
@@ -272,7 +272,7 @@ Schedule Measurements::storing_all(std::int64_t steps) const {
 
 /// As rehearsed with a record of every step, without driver and objective.
 void Measurements::bare_gradient_over(std::span<StepRecord> records) {
-  Buffer state = steps_.initial_state();
+  Buffer state = steps_.first_state();
   for (std::int64_t k = 0; k < std::ssize(records); ++k)
     state = steps_.record(k, state, false, true, records[static_cast<std::size_t>(k)]);
   for (std::int64_t k = std::ssize(records); k-- > 0;) {
@@ -293,7 +293,7 @@ TransferSeconds Measurements::transfers(SlotTier& tier, std::int64_t slots) {
     return std::exchange(watch, {}).seconds();
   };
   tier.clear();
-  Buffer state = steps_.initial_state();
+  Buffer state = steps_.first_state();
   elapsed();
   for (std::int64_t i = 0; i < slots; ++i) {
     stop_if_asked(comm);
@@ -311,7 +311,7 @@ TransferSeconds Measurements::transfers(SlotTier& tier, std::int64_t slots) {
     next = std::max(next, i + 1);
     state.reset();
     state = tier.load(i, states_.pool());
-    if (comm.any(!state)) state = steps_.initial_state();
+    if (comm.any(!state)) state = steps_.first_state();
     state = steps_.advance(0, state, false);
     tier.release(i);
   }

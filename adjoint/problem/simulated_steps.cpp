@@ -37,10 +37,6 @@ bool SimulatedSteps::gains_by_batches() const {
   return !problem_.machine().is_host() && is_whole && problem_.shape().doubles() < small;
 }
 
-void SimulatedSteps::require_stable() const {
-  if (const std::string unstable = problem_.instability(); !unstable.empty()) throw NumericsError(unstable);
-}
-
 void SimulatedSteps::begin(bool walks_back) {
   parameters_.clear_sums();
   objective_.reset();
@@ -61,6 +57,11 @@ void SimulatedSteps::reserve_adjoints() {
 }
 
 Buffer SimulatedSteps::initial_state() {
+  if (const std::string unstable = problem_.instability(); !unstable.empty()) throw NumericsError(unstable);
+  return first_state();
+}
+
+Buffer SimulatedSteps::first_state() {
   Buffer state = states_.acquire();
   parameters_.write_initial(state.blocks());
   return state;
@@ -141,7 +142,7 @@ Buffer SimulatedSteps::record(std::int64_t k, const Buffer& state, bool first, b
 void SimulatedSteps::look_at_parameters(bool with_adjoint) {
   Moment end;
   end.is_last = true;
-  const Buffer state = initial_state();
+  const Buffer state = first_state();
   objective_.observe(end, [&] { tables_.bind_state(problem_.symbols().between, state.blocks()); });
   if (!with_adjoint) return;
   reserve_adjoints();

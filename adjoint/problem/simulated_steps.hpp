@@ -23,8 +23,6 @@ class SimulatedSteps final : public ReversibleSteps {
   /// All must outlive it.
   SimulatedSteps(Discretisation& problem, Parameters& parameters, States& states);
 
-  /// @throws NumericsError where steps are longer than what is stable with the present parameters.
-  void require_stable() const;
   /// Before a sweep: forgets what sweeps before have seen and summed up. @param walks_back it will retreat().
   void begin(bool walks_back = false);
   /// Gives back the states that are kept beside a sweep's.
@@ -83,7 +81,10 @@ class SimulatedSteps final : public ReversibleSteps {
   /// which one is infinite or no number. Collective.
   UnknownValues collect_gradient();
 
+  /// @throws NumericsError where steps are longer than what is stable with the present parameters.
   Buffer initial_state() override;
+  /// The same state, whatever steps from it come to.
+  Buffer first_state();
   Buffer advance(std::int64_t k, const Buffer& state, bool first) override;
   Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override;
   bool is_last(std::int64_t k) const override { return k == count(); }

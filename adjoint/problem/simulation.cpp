@@ -206,7 +206,6 @@ ProgressObserver Simulation::progress_in_steps(const SweepOptions& options) cons
 /// All steps once. @returns the last state.
 Buffer Simulation::sweep_forward(ForwardSteps& steps, const SweepOptions& options) {
   const SimulatedSteps::Shown shown(*steps_, options.observer);
-  steps_->require_stable();
   steps_->begin();
   return drive_forward(steps_->count(), steps,
                        {.is_online = steps_->end_is_open(),
@@ -244,7 +243,6 @@ GradientResult Simulation::gradient(const Schedule& schedule, bool is_online, co
   const CountMemory counted(memory_);
   const SimulatedSteps::Shown shown(*steps_, options.observer);
   steps_->take(spans_in_gradients_);
-  steps_->require_stable();
   steps_->begin(schedule.predicted.retreated > 0);
   GradientResult result;
   result.counts = drive(schedule, *steps_, *checkpoints_,
@@ -297,7 +295,6 @@ GradientResult Simulation::of_parameters() {
 
 void Simulation::walk(const std::function<bool(std::int64_t k, StateBlocks state)>& visit) {
   TimeLine& time = problem_->time();
-  steps_->require_stable();
   steps_->take(nullptr);
   Buffer state = steps_->initial_state();
   time.reopen();

@@ -45,7 +45,7 @@ class Simulation {
     Stepper::Changes changes = Stepper::Changes::none;
     Machine* machine = &Machine::host();  ///< must outlive the simulation
     std::optional<NodeMemory> node = {};  ///< of this rank's node, where more ranks share it than the simulation has
-    bool may_start_unstable = false;      ///< it is the first step then that fails, as later experiments' do
+    bool may_start_unstable = false;      ///< its sweeps are refused then, as later experiments' are
   };
   /// Builds, compiles, allocates. Collective.
   Simulation(SimulationSpec spec, const Communicator& comm, Wants wants);

@@ -378,7 +378,7 @@ class Shots {
         if (!table.excludes_failing) throw InputError(row.place, "shot '" + row.name + "': " + missing.what());
         excluded.push_back({row.name, missing.what()});
       } catch (const InputError& error) {
-        const bool is_of_row = result || is_right(table.rows.back());
+        const bool is_of_row = result || fault_of_page(row) != error.what();
         throw InputError((is_of_row ? row.place.prefix() + "shot '" + row.name + "': " : "") + error.what());
       }
     }
@@ -392,12 +392,13 @@ class Shots {
   }
 
  private:
-  bool is_right(const ShotRow& row) const {
+  /// Without the row's values; empty: there is none.
+  std::string fault_of_page(const ShotRow& row) const {
     try {
-      one(row);
-      return true;
-    } catch (const InputError&) {
-      return false;
+      one({row.name, row.weight, {}, row.place});
+      return "";
+    } catch (const Error& error) {
+      return error.what();
     }
   }
 

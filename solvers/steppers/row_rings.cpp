@@ -41,7 +41,7 @@ RowRings::RowRings(const Tables& tables, std::vector<std::vector<int>> arrays, s
   }
 }
 
-/// From 0 on: behind those that are there for what is read around the first.
+/// At least reach_: before it is what is read around the first.
 std::int64_t RowRings::place(std::int64_t row) const {
   const std::int64_t rest = (row - seam_) % rows_;
   return reach_ + (rest < 0 ? rest + rows_ : rest);

@@ -9,8 +9,8 @@
 
 namespace hindsight {
 
-/// Row r has place r - seam modulo their number, in the grid's layout, so that kernels see no difference. Rows near the
-/// seam lie at both ends: what is around a row lies around its place.
+/// Row r has place reach + (r - seam) modulo their number, in the grid's layout, so that kernels see no difference.
+/// Rows near the seam lie at both ends: up to `reach`, what is around a row lies around its place.
 class RowRings {
  public:
   /// Of one row of these arrays.
@@ -23,9 +23,9 @@ class RowRings {
   void begin(Tables& tables);
   /// The whole arrays are back in their places.
   void end(Tables& tables) const;
-  /// The first row behind this one that does not lie behind the one before it.
+  /// The first row after this one that does not lie after the one before it in memory.
   std::int64_t seam_behind(std::int64_t row) const;
-  /// Rows from this one to the seam behind it, and those around them, are where the layout says.
+  /// Rows from this one to the seam behind it, and `reach` more to both sides, are where the layout says.
   void turn_to(Tables& tables, std::int64_t row);
   /// Rows that this pass has written: those near the seam are put at the other end, too.
   void written(std::size_t pass, std::int64_t from, std::int64_t to) const;
@@ -41,7 +41,8 @@ class RowRings {
 
   std::vector<Array> arrays_;
   Memory memory_;
-  std::int64_t stride_, cell_, rows_, reach_, seam_;  ///< in elements: of rows; of a row's cell 0 in it
+  std::int64_t stride_, cell_;  ///< in elements: of rows; of a row's cell 0 in it
+  std::int64_t rows_, reach_, seam_;
 };
 
 }  // namespace hindsight

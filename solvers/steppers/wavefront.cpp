@@ -127,9 +127,10 @@ void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps)
     held += std::max(walked_[i].reach, walked_[i].depth);
     reach = std::max(reach, walked_[i].reach);
   }
-  held += 2 * deepest_;
+  held += 2 * deepest_;  // ghosts ahead of the first pass, and what the last one reads behind it
   if (std::holds_alternative<AsItPays>(asked_))
     while (at_once_ > 1 && 2 * (at_once_ + held) * bytes > bytes_of_cache()) at_once_ /= 2;
+  // A seam keeps away from both walls: with four times the ghosts there is one that does.
   const std::int64_t rows = std::max({at_once_ + held, 2 * reach, 4 * deepest_});
   tables.grid().communicator().together([&] { rings_.emplace(tables, arrays, rows, reach, seam(rows)); });
 }

@@ -46,7 +46,8 @@ class Wavefront {
   Wavefront(const Tables& tables, const std::vector<Step>& steps);
   /// Whether passes compute cells beyond a rank's own, where these go on.
   bool goes_beyond() const { return !leaves_ends_; }
-  /// Runs the first `count` of them; the ghosts of what the next one reads are there afterwards. Allocates nothing.
+  /// Runs the first `count` of them; the ghosts of what the next one reads are there afterwards, unless it is handed on
+  /// in rings. Allocates nothing.
   void run(Tables& tables, std::size_t count);
   void run(Tables& tables) { run(tables, walked_.size()); }
   // For tests, of grids and walks that are made from now on.

@@ -44,6 +44,9 @@ TEST_F(RefusedWaves, AreToldWhereTheyAreWrong) {
                  "shot 'right': ", "wave.yaml:7:34: the source's x lies outside the grid: 1.7 is not between 0 and 1");
   expect_refused("--set 'shots=[{shot: left, sources.0.at.x: 1.7}, {shot: right, sources.0.at.x: 0.7}]'",
                  "shot 'left': ", "the source's x lies outside the grid: 1.7 is not between 0 and 1");
+  expect_refused("--set 'shots=[{shot: left, sources.0.at.x: 1.7}]'", "shot 'left': ", "1.7 is not between 0 and 1");
+  expect_refused("--set 'shots=[{shot: left, sources.0.at.x: 1.7}, {shot: right, sources.0.at.x: 1.8}]'",
+                 "shot 'left': ", "1.7 is not between 0 and 1");
   write_text("right.csv", "time,x,y,value,sd\n0.33,0.5,0.5,1,0.1\n0.91,0.61,0.2,1,0.2\n");
   expect_refused("", "right.csv:3", "lies outside the run (time.from to time.to): 0.91 is not between 0 and 0.85");
 }
