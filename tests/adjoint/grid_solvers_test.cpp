@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tests/support.hpp"
+#include "tests/whole.hpp"
 
 namespace hindsight {
 namespace {
@@ -42,16 +43,15 @@ TEST(GridSolvers, StepsOfOtherKindsBeforeLeaveNoTrace) {
       "-step_pc_type bjacobi -step_sub_pc_type gamg -step_sub_mg_levels_ksp_type richardson "
       "-step_sub_mg_levels_pc_type ilu";
   std::vector<std::string> texts = {alternating, gusts};
-  for (const std::string& options :
-       {std::string("-step_pc_type gamg"),
-        std::string("-step_ksp_type gmres -step_pc_type bjacobi -step_sub_pc_type lu"), nested})
+  for (const std::string& options : test::some_of<std::string>(
+           {"-step_pc_type gamg", "-step_ksp_type gmres -step_pc_type bjacobi -step_sub_pc_type lu", nested}, {nested}))
     texts.push_back(alternating + "petsc: \"" + options + "\"\n");
   for (const std::string& text : texts) {
     SCOPED_TRACE(text);
     Session all(test::text_case(text), test::world(), Sensitivities::adjoint_and_tangent);
     const Evaluation expected = all.gradient({});
     if (text == alternating) test::expect_right_gradient(all, 1e-3, 1e-10);
-    for (const std::string slots : {"2", "3"}) {
+    for (const std::string& slots : test::some_of<std::string>({"2", "3"}, {"2"})) {
       Session few(test::text_case(text + "checkpoints: {host: " + slots + " slots}\n"), test::world(),
                   Sensitivities::adjoint);
       const Evaluation mine = few.gradient({});

@@ -129,7 +129,7 @@ TEST_F(Groups, GiveOneEstimateOfScalars) {
 
 /// TAO's sums over cells follow the ranks of a group.
 TEST_F(Groups, GiveOneEstimateOfFieldsOnTheSameRanksEach) {
-  write_shots("{D: {bounds: [1e-5, 1e-3]}, a: {bounds: [0.5, 1.5]}}");
+  write_shots("{D: {bounds: [1e-5, 1e-3]}, a: {bounds: [0.5, 1.5]}}", is_whole() ? 40 : 16);
   ASSERT_EQ(run("invert case.yaml --groups 1 --out whole", 2), 0) << output();
   EXPECT_GE(run_killed("invert case.yaml", "killed", {{4, 2}, {2, 1}, {4, 2}}, is_whole() ? 20 : 3, 4), 1);
   EXPECT_EQ(answer("killed"), answer("whole"));
