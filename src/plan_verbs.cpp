@@ -202,11 +202,13 @@ std::string plan_text(const Options& options, const Session& session, const Outp
   const ScheduleCounts& counts = plan.schedule.predicted;
   std::string text = fmt::format(
       "{}: {}{} steps. One state takes {}{}, all of them {}.\n"
-      "A step takes {}, recording and reversing one {} ({}).\n\n",
+      "A step takes {}, {} {} ({}).\n\n",
       session.source().name, plan.is_open() ? "at most " : "", single.steps, bytes_text(single.state_bytes),
       session.simulation().element() == Element::float32 ? " in float32" : "",
       bytes_text(static_cast<double>(single.state_bytes) * static_cast<double>(single.steps)),
-      seconds_text(single.forward), seconds_text(single.record_last + single.reverse),
+      seconds_text(single.forward),
+      inputs.seconds.reverses_from_state ? "reversing one from its state" : "recording and reversing one",
+      seconds_text(single.record_last + single.reverse),
       options.cost.empty() ? "measured" : "as --cost says, the rest measured");
   if (const auto solvers = session.simulation().stepper().solver_report().solvers; !solvers.empty()) {
     for (const auto& [prefix, how] : solvers)

@@ -84,7 +84,7 @@ void PlannedCheckpoints::save(ArchiveWriter& to) const {
   put(inputs().are_spans, inputs().are_first_levels, plan_.seconds, plan_.memory_seconds, plan_.is_automatic);
   visit_seconds(inputs().seconds, put);
   put(means_.most_units, means_.budgets, !means_.uses_disk, means_.has_drifted, tiers_->disk_codec(), tiers_->depth(),
-      depth_);
+      depth_, inputs().seconds.reverses_from_state);
   to.end();
   tiers_->save_sizes(to);
 }
@@ -121,6 +121,7 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
   const auto codec = from.get<std::string>();
   make_tiers(from.get<int>());
   depth_ = from.get<int>();
+  means_.inputs.seconds.reverses_from_state = !from.is_at_end() && from.get<bool>();  // earlier versions have none
   from.end();
   tiers_->restore_sizes(from);
   if (!codec.empty()) tiers_->set_disk_codec(codec);

@@ -266,6 +266,7 @@ void PlannedCheckpoints::set_limits() {
 
 void PlannedCheckpoints::set_plan(CheckpointPlan plan) {
   plan_ = std::move(plan);
+  simulation_.reverse_from_state(inputs().seconds.reverses_from_state);
   means_.schedule_bytes.reset();
   if (plan_.kind != nullptr) means_.schedule_bytes = plan_.schedule_bytes;
 }

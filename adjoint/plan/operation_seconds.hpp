@@ -16,8 +16,10 @@ struct StepSeconds {
   double reverse_kept = 1.0;  ///< of a step whose record was kept
   double record_last = 0.0;   ///< recording a step to reverse it at once
   double reverse = 1.0;       ///< of a step just recorded
-  double save = 0.0;          ///< what a plain step takes longer when its result is kept in the memory it was made in
-  double load = 0.0;          ///< what a plain step takes longer from a state that was kept there
+  /// These records hold the state alone, from which all else is computed again as the step is reversed: that is faster.
+  bool reverses_from_state = false;
+  double save = 0.0;  ///< what a plain step takes longer when its result is kept in the memory it was made in
+  double load = 0.0;  ///< what a plain step takes longer from a state that was kept there
   /// What a gradient takes beside these operations per step of the run: the objective, its adjoint, looks for values
   /// that are not finite, the driver itself.
   double aside = 0.0;

@@ -52,6 +52,12 @@ std::vector<Tier> slow_tiers(const PlanInputs& inputs) {
   return all;
 }
 
+/// Whether a gradient whose steps are all kept takes less time with their records than with their states.
+bool gain_by_records(const StepSeconds& s) {
+  const double by_state = s.forward + s.save + s.load + s.record_last + s.reverse;
+  return !s.reverses_from_state || s.record + s.reverse_kept <= by_state;
+}
+
 /// A schedule to look at, by name; which tiers it plays in; of those that keep states or records, what goes into
 /// memory.
 struct Candidate {
@@ -60,9 +66,10 @@ struct Candidate {
     const std::vector<Tier> slow = slow_tiers(inputs);
     roles = {inputs.memory(), slow.empty() || slow[0] == Tier::device ? Tier::disk : slow[0]};
   }
-  /// A family that was asked for: store-all keeps records where all fit.
+  /// A family that was asked for: store-all keeps records where all fit and gain anything.
   static Candidate by_name(const std::string& schedule, const PlanInputs& inputs) {
-    return {schedule, inputs, schedule == "store-all"};
+    const bool is_of_records = inputs.are_spans || inputs.are_first_levels || gain_by_records(inputs.seconds);
+    return {schedule, inputs, schedule == "store-all" && is_of_records};
   }
   std::string name;
   TierRoles roles;
@@ -344,7 +351,7 @@ std::vector<Candidate> candidates(const PlanInputs& inputs) {
   if (inputs.are_spans || inputs.are_first_levels) return {{"store-all", inputs, true}};
   std::vector<Candidate> all;
   if (inputs.keeps_records && (units < 0 || (n - 1) <= units / inputs.record_units)) {
-    if (is_memory_free(inputs)) return {{"store-all", inputs, true}};
+    if (gain_by_records(inputs.seconds) && is_memory_free(inputs)) return {{"store-all", inputs, true}};
     all.emplace_back("store-all", inputs, true);
   }
   if (n - 1 <= units || units < 0) all.emplace_back("store-all", inputs);

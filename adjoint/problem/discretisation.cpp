@@ -198,7 +198,9 @@ void Discretisation::make_symbols() {
 
 void Discretisation::make_grid() {
   std::array<int, 3> halo = halo_;
-  if (machine_.is_host()) halo = Wavefront::halo(spec_.axes, comm_.size(), halo_, stepper_->halo_of_step());
+  const std::int64_t bytes_of_cell = std::ssize(spec_.model.fields) * bytes_of(element());
+  if (machine_.is_host())
+    halo = Wavefront::halo(spec_.axes, comm_.size(), halo_, stepper_->halos_of_step(), bytes_of_cell);
   grid_ = std::make_unique<Grid>(spec_.axes, comm_, halo, machine_, element());
   tables_ = std::make_unique<Tables>(*spec_.model.graph, *grid_, sums_);
   shape_ = stepper_->state(*grid_);

@@ -89,7 +89,7 @@ class Walk {
       k_ = 0;
       at_ = initial_;
     }
-    at_ = take(k_++, at_);
+    at_ = take(k_++, std::move(at_));
     return at_;
   }
 
@@ -114,6 +114,7 @@ void Measurements::rehearse(StepSeconds& seconds, int repeats, double batch, std
   repeats = std::min(repeats, 5);
   try {
     steps_.begin();
+    steps_.reverse_from_state(seconds.reverses_from_state);
     seconds.aside = aside(seconds, repeats, batch, units);
     const double each = of_transfers(seconds, repeats, batch, units);
     seconds.save = std::max(0.0, seconds.save + each);
@@ -139,27 +140,46 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
   Turns step(std::min<std::int64_t>(2, recorded()));
 
   Walk walk(state, recorded());
-  const auto advance = [&](std::int64_t k, const Buffer& from) { return steps_.advance(k, from, false); };
+  const auto advance = [&](std::int64_t k, Buffer from) { return steps_.advance(k, std::move(from), false); };
   seconds.forward = measured([&] { walk.go(advance); });
-  {
+  for (const bool from_state : {false, true}) {
+    if (from_state && !problem_.stepper().reverses_from_state()) break;
+    steps_.reverse_from_state(from_state);
     StepRecord live;
-    seconds.record_last = measured([&] { steps_.record(step.next(), state, false, false, live); });
+    const double record = measured([&] { steps_.record(step.next(), state, false, false, live); });
     const double alone = measured([&] { reverse(0, live); });
+    if (from_state && record + alone >= seconds.record_last + seconds.reverse) break;
+    live.reset();
     // Between plain steps, as in a sweep: alone they find all in the caches that they have left there.
     const double all = measured([&] {
-      walk.go([&](std::int64_t k, const Buffer& from) {
+      walk.go([&](std::int64_t k, Buffer from) {
         const std::int64_t other = (k + 1) % recorded();
         steps_.record(other, from, false, false, live);
         reverse(other, live);
-        return advance(k, from);
+        live.reset();
+        return advance(k, std::move(from));
       });
     });
-    seconds.reverse = std::max(alone, all - seconds.forward - seconds.record_last);
+    const double reversal = std::max(alone, all - seconds.forward - record);
+    if (!from_state) seconds.reverse_kept = reversal;
+    if (from_state && record + reversal >= seconds.record_last + seconds.reverse) break;
+    seconds.record_last = record;
+    seconds.reverse = reversal;
+    seconds.reverses_from_state = from_state;
   }
-  seconds.record = seconds.forward;
-  seconds.reverse_kept = seconds.reverse;
+  steps_.reverse_from_state(false);
   units = std::min(units, static_cast<std::int64_t>(std::min(1e9, 0.5 / seconds.forward)));
-  if (units < record_units()) return seconds;  // nothing can be kept
+  if (units < record_units()) {  // none can be kept, or one fills what caches hold
+    StepRecord live;
+    seconds.record = measured([&] {
+      walk.go([&](std::int64_t k, const Buffer& from) { return steps_.record(k, from, false, true, live); });
+    });
+    live.reset();
+    Buffer last;
+    const double kept = measured([&] { last = walk.go(advance); });
+    seconds.save = std::max(0.0, kept - seconds.forward);
+    return seconds;
+  }
   {
     CountedVector<StepRecord> records(count(units / record_units()));
     Turns turn(std::ssize(records));
@@ -297,7 +317,7 @@ TransferSeconds Measurements::transfers(SlotTier& tier, std::int64_t slots) {
   elapsed();
   for (std::int64_t i = 0; i < slots; ++i) {
     stop_if_asked(comm);
-    state = steps_.advance(0, state, false);
+    state = steps_.advance(0, std::move(state), false);
     tier.save(i, state, i);
   }
   tier.finish();
@@ -312,7 +332,7 @@ TransferSeconds Measurements::transfers(SlotTier& tier, std::int64_t slots) {
     state.reset();
     state = tier.load(i, states_.pool());
     if (comm.any(!state)) state = steps_.first_state();
-    state = steps_.advance(0, state, false);
+    state = steps_.advance(0, std::move(state), false);
     tier.release(i);
   }
   seconds.read = per_slot(std::min(elapsed(), tier.traffic().read_busy));

@@ -97,13 +97,18 @@ void SimulatedSteps::take_step(std::int64_t k, const Buffer& state, const Buffer
   stepper_.step(tables_, time_.step(k), state.blocks(), next.data());
 }
 
-Buffer SimulatedSteps::advance(std::int64_t k, const Buffer& state, bool first) {
+/// A state that nobody will look at again.
+bool SimulatedSteps::may_overwrite(const Buffer& state) const {
+  return state.is_alone() && spans_ == nullptr && !tape_.is_in_use() && stepper_.may_overwrite();
+}
+
+Buffer SimulatedSteps::advance(std::int64_t k, Buffer state, bool first) {
   if (first && k == 0) observe(0, state, false);
   Buffer next;
   if (first && tried_.is(k, state)) {
     next = tried_.take(nullptr);
   } else {
-    next = states_.acquire_after(state);
+    next = may_overwrite(state) ? state : states_.acquire_after(state);
     batched([&] { take_step(k, state, next); });
   }
   if (first) observe(state_at(k + 1), next, false);
@@ -119,6 +124,7 @@ Buffer SimulatedSteps::record_step(std::int64_t k, const Buffer& state, bool wan
     stepper_.spans()->record(tables_, span(k), state.data(), next.data());
     return wanted ? std::move(next) : Buffer();
   }
+  if (!wanted && reverses_from_state_) return next;
   states_.acquire_stages(record);
   if (tape_.is_in_use()) stepper_.leave_behind(tape_.written_by(k));
   batched([&] {

@@ -66,6 +66,9 @@ class SimulatedSteps final : public ReversibleSteps {
     problem_.machine().batch(work);
   }
 
+  /// Whether a record that is reversed at once may hold the state alone (Stepper::reverses_from_state()). At any time;
+  /// of methods that cannot, it says nothing.
+  void reverse_from_state(bool wanted) { reverses_from_state_ = wanted && stepper_.reverses_from_state(); }
   /// In place of a sweep, for terms that depend on parameters alone.
   void look_at_parameters(bool with_adjoint);
   /// Makes the memory of adjoints, unless it is there.
@@ -85,7 +88,7 @@ class SimulatedSteps final : public ReversibleSteps {
   Buffer initial_state() override;
   /// The same state, whatever steps from it come to.
   Buffer first_state();
-  Buffer advance(std::int64_t k, const Buffer& state, bool first) override;
+  Buffer advance(std::int64_t k, Buffer state, bool first) override;
   Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override;
   bool is_last(std::int64_t k) const override { return k == count(); }
   void turn(std::int64_t steps, const Buffer& last) override;
@@ -120,6 +123,7 @@ class SimulatedSteps final : public ReversibleSteps {
     const Spans::Span span = spans_->at(k);
     return {time_.step(span.first), span.count};
   }
+  bool may_overwrite(const Buffer& state) const;
   void take_step(std::int64_t k, const Buffer& state, const Buffer& next);
   Buffer record_step(std::int64_t k, const Buffer& state, bool wanted, StepRecord& record);
   /// @param recorded whether the step that follows is to be recorded, if it is tried.
@@ -156,7 +160,7 @@ class SimulatedSteps final : public ReversibleSteps {
   Buffer lambda_, lambda_next_;
   const Spans* spans_ = nullptr;
   const StateObserver* observer_ = nullptr;
-  bool has_fixed_end_ = false, is_batched_ = false;
+  bool has_fixed_end_ = false, is_batched_ = false, reverses_from_state_ = false;
   BrokenAdjoint broken_;
   WalkDrift drift_;
   WalkTape tape_;

@@ -108,6 +108,8 @@ class Simulation {
   std::int64_t factor_units() const { return stepper().factor_states(); }
   /// Lets records hold them. No checkpoints may be reserved. Collective.
   void keep_factors(bool wanted);
+  /// Lets records that are reversed at once hold the state alone, where steps can be reversed so. At any time.
+  void reverse_from_state(bool wanted) { steps_->reverse_from_state(wanted); }
   /// Whether records need the first level alone of states of two levels.
   bool may_keep_first_levels() const {
     return states_->levels() > 1 && stepper().reverses_first_level() && !objective().differentiates_level_before();

@@ -12,8 +12,8 @@ namespace hindsight {
 class Pool;
 
 /// A counted reference to one buffer of a pool, to a chain of several, or to the two levels of a state (StateBlocks);
-/// the pool must outlive it. A state is written once, by the step that makes it, and only read afterwards (its ghosts
-/// excepted), so a checkpoint is a second reference and costs no copy.
+/// the pool must outlive it. A state that several refer to is only read (its ghosts excepted), so a checkpoint is a
+/// second reference and costs no copy; one that is alone may be overwritten by the step that follows.
 class Buffer {
  public:
   static constexpr std::uint32_t none = 0xffffffffU;
@@ -38,6 +38,8 @@ class Buffer {
   double* data() const;
   /// The levels of a state.
   StateBlocks blocks() const;
+  /// Whether nothing else refers to the first buffer.
+  bool is_alone() const;
   /// Another's first buffer becomes the level before; it has none yet.
   void set_before(const Buffer& other);
   bool has_before() const { return before_ != none; }
@@ -160,6 +162,10 @@ inline Buffer Buffer::level_before() const {
 
 inline std::uint32_t Buffer::detach() {
   return std::exchange(pool_, nullptr) != nullptr ? index_ : Pool::none;
+}
+
+inline bool Buffer::is_alone() const {
+  return pool_->links_[index_].count == 1;
 }
 
 inline double* Buffer::data() const {

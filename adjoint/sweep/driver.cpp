@@ -38,7 +38,7 @@ class LiveState {
     for (std::int64_t k = std::max(from, resumed_at_); k < to; ++k) {
       live_step_ = k;
       keep();
-      live_ = steps_.advance(k, live_, first);
+      live_ = steps_.advance(k, std::move(live_), first);
       ++counts_.plain;
       report();
       if (end_is_open_ && steps_.is_last(k + 1)) to = k + 1;
@@ -405,7 +405,7 @@ class Sweep : LiveState {
     }
     for (; at < lost.step; ++at) {
       keep_if_due();
-      state = steps_.advance(at, state, false);
+      state = steps_.advance(at, std::move(state), false);
       ++counts_.repairing_steps;
     }
   }

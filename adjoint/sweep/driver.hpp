@@ -18,8 +18,9 @@ class ForwardSteps {
  public:
   virtual ~ForwardSteps() = default;
   virtual Buffer initial_state() = 0;
-  /// State k -> state k+1. `first` is true when this step has not been taken before in this sweep.
-  virtual Buffer advance(std::int64_t k, const Buffer& state, bool first) = 0;
+  /// State k -> state k+1, which may take the place of a state that nothing else refers to. `first` is true when this
+  /// step has not been taken before in this sweep.
+  virtual Buffer advance(std::int64_t k, Buffer state, bool first) = 0;
   /// Whether state k, reached for the first time, is the last one.
   virtual bool is_last(std::int64_t k) const = 0;
   /// All that steps have accumulated in this sweep; when it has `turned`, that of the way back too, and the adjoint.

@@ -53,6 +53,9 @@ class Pass {
   void bind(const Tables& tables);
   /// The kernel in these cells, whose ghosts are there.
   void run_in(const Tables& tables, const Box& cells) const { tables.launch(kernel_, cells); }
+  /// The same of ghost cells, for later passes: what it adds to sums is lost, and what it adds to arrays that sum up
+  /// cell by cell is there in ghosts, which nobody reads.
+  void run_beyond(const Tables& tables, const Box& cells) const { tables.launch_beyond(kernel_, cells); }
   // See HaloExchange.
   void fill_rows(const Box& cells) const;
   void fill_sides(const Box& cells, Sides sides) const;

@@ -10,20 +10,23 @@
 namespace hindsight {
 
 /// Row r has place reach + (r - seam) modulo their number, in the grid's layout, so that kernels see no difference.
-/// Rows near the seam lie at both ends: up to `reach`, what is around a row lies around its place.
+/// Rows near a seam lie at both ends: up to `reach`, what is around a row lies around its place.
 class RowRings {
  public:
-  /// Of one row of these arrays.
-  static std::int64_t bytes_of_row(const Tables& tables, const std::vector<std::vector<int>>& arrays);
-  /// @param arrays symbols, by the pass that writes them. @param rows of each, at least 2 * reach. @param reach rows to
-  /// a side that are read. @param seam a row that begins anew, as every `rows`-th from it does.
-  RowRings(const Tables& tables, std::vector<std::vector<int>> arrays, std::int64_t rows, std::int64_t reach,
-           std::int64_t seam);
+  /// What a pass writes: symbols, and how many rows of each are there.
+  struct OfPass {
+    std::vector<int> arrays;
+    std::int64_t rows = 0;
+  };
+  static std::int64_t bytes(const Tables& tables, const std::vector<OfPass>& passes);
+  /// @param passes in their order; rows are at least 2 * reach. @param reach rows to a side that are read. @param seam a
+  /// row that begins anew in all rings, as every `rows`-th from it does.
+  RowRings(const Tables& tables, const std::vector<OfPass>& passes, std::int64_t reach, std::int64_t seam);
   /// They take the places of the whole arrays.
   void begin(Tables& tables);
   /// The whole arrays are back in their places.
   void end(Tables& tables) const;
-  /// The first row after this one that does not lie after the one before it in memory.
+  /// The first row after this one that, in some ring, does not lie after the one before it in memory.
   std::int64_t seam_behind(std::int64_t row) const;
   /// Rows from this one to the seam behind it, and `reach` more to both sides, are where the layout says.
   void turn_to(Tables& tables, std::int64_t row);
@@ -35,14 +38,15 @@ class RowRings {
     int symbol;
     std::size_t pass;
     Element element;
+    std::int64_t rows;
     double *memory, *whole;  ///< the first place; the cell (0,0,0) of the whole array
   };
-  std::int64_t place(std::int64_t row) const;
+  std::int64_t place(std::int64_t row, std::int64_t rows) const;
 
   std::vector<Array> arrays_;
   Memory memory_;
   std::int64_t stride_, cell_;  ///< in elements: of rows; of a row's cell 0 in it
-  std::int64_t rows_, reach_, seam_;
+  std::int64_t reach_, seam_;
 };
 
 }  // namespace hindsight

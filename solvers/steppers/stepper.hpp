@@ -24,6 +24,12 @@
 
 namespace hindsight {
 
+/// Layers of a state, and the passes in one walk that need them.
+struct WalkHalo {
+  std::array<int, 3> layers{0, 0, 0};
+  std::size_t passes = 0;
+};
+
 /// Steps of one model by one method. It owns no state: states are blocks of memory, of the shape that it tells, that it
 /// is given; their ghost cells are scratch, and scalars and parameter fields are bound in Tables before it steps.
 /// Making one needs no grid; it tells the halo that a grid must have. What has a default is for families that need
@@ -61,11 +67,14 @@ class Stepper {
   virtual std::string why_it_cannot_retreat() const { return "its steps cannot be taken backwards"; }
   /// Ghost layers that its kernels read.
   virtual std::array<int, 3> halo() const { return {0, 0, 0}; }
-  /// Ghost layers of a state from which a whole step, or its record, follows without an exchange in between, where it
-  /// can be taken so (wavefront.hpp); zeros: it cannot.
-  virtual std::array<int, 3> halo_of_step() const { return {0, 0, 0}; }
+  /// Ghost layers from which more than a pass follows without an exchange in between, where that can be
+  /// (wavefront.hpp), the deepest first: a step that is computed again and reversed; a step or its record.
+  virtual std::vector<WalkHalo> halos_of_step() const { return {}; }
   /// States that a record holds beside the state it starts from.
   virtual int record_states() const { return 0; }
+  /// Once prepared: whether a step can be reversed from its state alone, as what its record would hold is computed
+  /// again in one walk with its adjoint (wavefront.hpp).
+  virtual bool reverses_from_state() const { return false; }
   /// States more that a record can hold, of factors, so that reversing it takes much less work; 0: it does not.
   virtual int factor_states() const { return 0; }
   /// Whether records hold them: record_states() counts them then. Any time but between a record and its reversal.
@@ -122,6 +131,9 @@ class Stepper {
 
   /// u(t) -> u(t+h).
   virtual void step(Tables& tables, StepTime time, StateBlocks u, double* next) = 0;
+  /// Whether step() may be given the state itself as `next`, which takes its place then: memory is written where it was
+  /// read from.
+  virtual bool may_overwrite() const { return false; }
   /// Of a state (u[k], u[k-1]), k >= 2, writes u[k-2], where a state is the last levels of a run and
   /// why_it_cannot_retreat() says nothing. @param time of step k-1, which begins at u[k-1]. Like that step, it fills
   /// the ghosts of u[k-1].
@@ -162,10 +174,11 @@ class Stepper {
   };
   virtual WorstError worst_error(const Tables& /*tables*/) const { return {}; }
 
-  /// The adjoint of the recorded step. Reads `lambda`, of the new state (its ghosts are scratch), and writes all owned
-  /// cells of all arrays of `lambda_next`, of the old one, which comes with values of no meaning; each level has a
-  /// block of its own, but see hands_on_adjoint(). Adds to the sums. Of the level before, adjoints are kept negated;
-  /// not so of the state that a run begins with, where that level is the first derivative.
+  /// The adjoint of the recorded step; where reverses_from_state(), `stages` may be null. Reads `lambda`, of the new
+  /// state (its ghosts are scratch), and writes all owned cells of all arrays of `lambda_next`, of the old one, which
+  /// comes with values of no meaning; each level has a block of its own, but see hands_on_adjoint(). Adds to the sums.
+  /// Of the level before, adjoints are kept negated; not so of the state that a run begins with, where that level is
+  /// the first derivative.
   virtual void reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
                        StateBlocks lambda_next) = 0;
   /// The tangent of the recorded step.

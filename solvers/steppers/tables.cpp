@@ -9,6 +9,8 @@ Tables::Tables(const Graph& graph, const Grid& grid, int sums)
       fields_(graph.fields().size(), nullptr),
       scalars_(graph.scalars().size(), 0.0),
       sums_(static_cast<std::size_t>(sums), nullptr),
+      lost_(1, 0.0),
+      lost_sums_(static_cast<std::size_t>(sums), lost_.data()),
       strides_{{grid.layout().stride_y, grid.layout().stride_z}} {
   place_coordinates();
   if (graph.noises().empty()) return;
@@ -74,6 +76,14 @@ Launch Tables::launch_block(const Box& box) const {
 void Tables::launch(const Kernel& kernel, const Box& box) const {
   if (box.is_empty()) return;
   kernel(launch_block(box));
+}
+
+void Tables::launch_beyond(const Kernel& kernel, const Box& box) const {
+  if (box.is_empty()) return;
+  Launch launch = launch_block(box);
+  launch.sums = lost_sums_.data();
+  launch.row_y = launch.row_z = 0;
+  kernel(launch);
 }
 
 std::int64_t state_doubles(const Grid& grid, std::size_t fields, Element element) {

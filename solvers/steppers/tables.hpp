@@ -75,6 +75,8 @@ class Tables {
 
   /// Runs a kernel on a box of the grid.
   void launch(const Kernel& kernel, const Box& box) const;
+  /// The same on the host, of cells beyond the rank's own: what it adds to sums is lost.
+  void launch_beyond(const Kernel& kernel, const Box& box) const;
   /// The arguments of a launch, of which those who have other memory layouts replace strides and coordinates.
   Launch launch_block(const Box& box) const;
 
@@ -86,6 +88,8 @@ class Tables {
   std::vector<double*> fields_;
   std::vector<double> scalars_;
   std::vector<double*> sums_;
+  std::vector<double> lost_;  // one, what launches beyond the rank's cells add up
+  std::vector<double*> lost_sums_;
   std::vector<ArrayStrides> strides_;  // by layout
   Memory axes_;                        // coordinates where kernels read them, then those of walls
   std::int64_t wall_places_ = 0;

@@ -31,35 +31,53 @@ bool goes_on(const Grid& grid, std::size_t axis) {
 }  // namespace
 
 std::array<int, 3> Wavefront::halo(const std::vector<Axis>& axes, int ranks, const std::array<int, 3>& least,
-                                   const std::array<int, 3>& of_step) {
-  if (axes.size() < 2 || of_step == std::array{0, 0, 0} || std::holds_alternative<Never>(asked_)) return least;
+                                   const std::vector<WalkHalo>& of_steps, std::int64_t bytes_of_cell) {
+  if (axes.size() < 2 || std::holds_alternative<Never>(asked_)) return least;
   const std::array<int, 3> blocks = Grid::division(axes, least, ranks);
   const std::int64_t times = std::holds_alternative<AsItPays>(asked_) ? thick : 1;
-  std::array<int, 3> halo = least;
-  for (std::size_t a = 1; a < axes.size(); ++a) {
-    if (blocks[a] == 1 && (a + 1 < axes.size() || !axes[a].periodic)) continue;
-    if (axes[a].cells / blocks[a] < times * of_step[a]) return least;
-    halo[a] = std::max(halo[a], of_step[a]);
+  std::int64_t bytes_of_pass = bytes_of_cell;
+  for (std::size_t a = 0; a < axes.size(); ++a) bytes_of_pass *= axes[a].cells / blocks[a];
+  for (const auto& [layers, passes] : of_steps) {
+    std::array<int, 3> halo = least;
+    bool fits = pays(passes, bytes_of_pass);
+    for (std::size_t a = 1; a < axes.size(); ++a) {
+      if (blocks[a] == 1 && (a + 1 < axes.size() || !axes[a].periodic)) continue;
+      fits = fits && axes[a].cells / blocks[a] >= times * layers[a];
+      halo[a] = std::max(halo[a], layers[a]);
+    }
+    if (fits) return halo;
   }
-  return halo;
+  return least;
 }
 
-/// How deep what each pass reads must be there, around a rank's own cells.
-std::vector<std::array<int, 3>> Wavefront::layers(const std::vector<Step>& steps) {
-  std::vector<std::array<int, 3>> all(steps.size());
+/// Whether what passes read and write does not fit into a core's cache, or nobody asks for that.
+bool Wavefront::pays(std::size_t passes, std::int64_t bytes_of_pass) {
+  return !std::holds_alternative<AsItPays>(asked_) ||
+         static_cast<std::int64_t>(passes + 1) * bytes_of_pass > bytes_of_cache();
+}
+
+/// How deep what each pass reads must be there, and what it writes, around a rank's own cells.
+Wavefront::Layers Wavefront::layers(const std::vector<Step>& steps) {
+  Layers all{std::vector<std::array<int, 3>>(steps.size()), std::vector<std::array<int, 3>>(steps.size())};
   for (std::size_t i = steps.size(); i-- > 0;) {
-    const std::array<int, 3> reach = steps[i].pass->reach(), depth = steps[i].pass->depth();
-    for (std::size_t a = 0; a < 3; ++a)
-      all[i][a] = std::max(depth[a], reach[a] + (i + 1 < steps.size() ? all[i + 1][a] : 0));
+    const Step& step = steps[i];
+    const std::array<int, 3> depth = step.pass->depth(), reach = step.fills_alone ? depth : step.pass->reach();
+    for (std::size_t a = 0; a < 3; ++a) {
+      all.read[i][a] = std::max(depth[a], reach[a] + all.written[i][a]);
+      if (i > 0) all.written[i - 1][a] = step.reads_others ? all.written[i][a] : all.read[i][a];
+    }
   }
   return all;
 }
 
 bool Wavefront::has_room(const Grid& grid, const std::vector<Step>& steps) {
   if (std::ranges::any_of(steps, &Step::keeps_within)) return false;
-  const std::array<int, 3> deepest = layers(steps).front();
-  for (std::size_t a = 0; a <= last_axis(grid); ++a)
-    if (goes_on(grid, a) && deepest[a] > grid.layout().halo[a]) return false;
+  const Layers layers = Wavefront::layers(steps);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    for (std::size_t a = 0; a <= last_axis(grid); ++a)
+      if (goes_on(grid, a) &&
+          std::max(layers.read[i][a], layers.written[i][a] + steps[i].reads[a]) > grid.layout().halo[a])
+        return false;
   return true;
 }
 
@@ -72,44 +90,41 @@ bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int
   const std::int64_t bytes_of_pass = arrays * grid.layout().field_stride * bytes_of(element);
   std::int64_t ends = 0;
   for (const Step& step : steps) ends += 2 * step.pass->depth()[last_axis(grid)];
-  const bool pays = !std::holds_alternative<AsItPays>(asked_) ||
-                    static_cast<std::int64_t>(steps.size() + 1) * bytes_of_pass > bytes_of_cache();
   const bool are_plain = std::ranges::all_of(steps, [](const Step& step) { return step.pass->is_plain(); });
-  const bool is_possible =
-      are_plain && pays && grid.cells()[last_axis(grid)] > ends && (has_room(grid, steps) || !is_split);
+  const bool is_chain = std::ranges::none_of(steps, [](const Step& step) { return step.fills_alone; });
+  const bool is_possible = are_plain && pays(steps.size(), bytes_of_pass) && grid.cells()[last_axis(grid)] > ends &&
+                           (has_room(grid, steps) || (is_chain && !is_split));
   return !grid.communicator().any(!is_possible);  // for all ranks, or none: messages differ
 }
 
 Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
-    : last_(last_axis(tables.grid())), rows_(tables.grid().cells()[last_]) {
+    : last_(last_axis(tables.grid())), own_(tables.grid().interior()), rows_(own_.hi[last_]) {
   const Grid& grid = tables.grid();
   for (std::size_t side = 0; side < 2; ++side)
     has_wall_[side] = grid.is_wall(static_cast<int>(last_), static_cast<int>(side));
-  const std::vector<std::array<int, 3>> layers = Wavefront::layers(steps);
-  const bool is_periodic = grid.axes()[last_].periodic;
-  leaves_ends_ = is_periodic && !has_room(grid, steps);
+  const Layers layers = Wavefront::layers(steps);
+  leaves_ends_ = grid.axes()[last_].periodic && !has_room(grid, steps);
   std::int64_t left_out = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    Pass* const pass = steps[i].pass;
-    Walked walked{pass, pass->reach()[last_], pass->depth()[last_], grid.interior()};
+    const Step& step = steps[i];
+    const std::int64_t depth = step.pass->depth()[last_], reach = step.fills_alone ? depth : step.pass->reach()[last_];
+    Walked walked{
+        step.pass, step.reads_others ? 0 : reach, depth, step.fills_alone, step.reads_others, step.adds_to_sums, own_};
     if (leaves_ends_) {
       if (i > 0) left_out += walked.reach;
       walked.cells.lo[last_] += left_out;
       walked.cells.hi[last_] -= left_out;
     }
-    for (std::size_t a = 0; a <= last_ && i + 1 < steps.size() && !leaves_ends_; ++a) {
+    std::array<int, 3> read{0, 0, 0};
+    for (std::size_t a = 0; a <= last_ && !leaves_ends_; ++a) {
       if (!goes_on(grid, a)) continue;
-      if (!grid.is_wall(static_cast<int>(a), 0)) walked.cells.lo[a] -= layers[i + 1][a];
-      if (!grid.is_wall(static_cast<int>(a), 1)) walked.cells.hi[a] += layers[i + 1][a];
+      if (!grid.is_wall(static_cast<int>(a), 0)) walked.cells.lo[a] -= layers.written[i][a];
+      if (!grid.is_wall(static_cast<int>(a), 1)) walked.cells.hi[a] += layers.written[i][a];
+      read[a] = layers.read[i][a];
     }
-    if (i > 0) deepest_ = std::max(deepest_, walked.depth);
+    if (i > 0 && !step.reads_others) deepest_ = std::max(deepest_, walked.depth);
+    if ((i == 0 || step.reads_others) && read != std::array{0, 0, 0}) step.pass->deepen(read);
     walked_.push_back(walked);
-  }
-  if (!leaves_ends_) {
-    std::array<int, 3> depth{0, 0, 0};
-    for (std::size_t a = 0; a <= last_; ++a)
-      if (goes_on(grid, a)) depth[a] = layers.front()[a];
-    if (depth != std::array{0, 0, 0}) walked_.front().pass->deepen(depth);
   }
   const std::int64_t cells_of_row = grid.interior().cells() / rows_;
   at_once_ = std::clamp<std::int64_t>(cells_at_once / cells_of_row, 1, most_at_once);
@@ -118,21 +133,33 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
 }
 
 void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps) {
-  std::vector<std::vector<int>> arrays;
-  for (const Step& step : steps) arrays.push_back(step.handed_on);
-  const std::int64_t bytes = RowRings::bytes_of_row(tables, arrays);
-  if (bytes == 0 || leaves_ends_) return;
-  std::int64_t held = 0, reach = 0;  // rows beside those at once
-  for (std::size_t i = 1; i < walked_.size(); ++i) {
-    held += std::max(walked_[i].reach, walked_[i].depth);
-    reach = std::max(reach, walked_[i].reach);
-  }
-  held += 2 * deepest_;  // ghosts ahead of the first pass, and what the last one reads behind it
+  std::vector<RowRings::OfPass> rings;
+  for (const Step& step : steps) rings.push_back({step.handed_on, 1});
+  if (RowRings::bytes(tables, rings) == 0 || leaves_ends_) return;
+  std::int64_t reach = 0;
+  for (std::size_t i = 1; i < walked_.size(); ++i) reach = std::max(reach, walked_[i].reach);
+  // Beside rows at once, those by which the last reader lags behind, ghosts ahead of it, and what it reads behind it.
+  const auto size = [&](std::size_t i) {
+    std::int64_t rows = at_once_ + 2 * deepest_;
+    const std::size_t last = steps[i].last_reader.value_or(steps.size() - 1);
+    for (std::size_t k = i + 1; k <= last; ++k)
+      if (!walked_[k].reads_others) rows += std::max(walked_[k].reach, walked_[k].depth);
+    rows = (rows + at_once_ - 1) / at_once_ * at_once_;  // few seams between the rows at once
+    return std::max({rows, 2 * reach, 4 * deepest_});
+  };
+  const auto make_sizes = [&] {
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i < rings.size(); ++i)
+      if (!rings[i].arrays.empty()) most = std::max(most, rings[i].rows = size(i));
+    // A seam keeps away from both walls: with four times the ghosts there is one that does, if it is one for all.
+    for (RowRings::OfPass& ring : rings)
+      if (has_wall_[0] || has_wall_[1]) ring.rows = most;
+    return most;
+  };
+  std::int64_t most = make_sizes();
   if (std::holds_alternative<AsItPays>(asked_))
-    while (at_once_ > 1 && 2 * (at_once_ + held) * bytes > bytes_of_cache()) at_once_ /= 2;
-  // A seam keeps away from both walls: with four times the ghosts there is one that does.
-  const std::int64_t rows = std::max({at_once_ + held, 2 * reach, 4 * deepest_});
-  tables.grid().communicator().together([&] { rings_.emplace(tables, arrays, rows, reach, seam(rows)); });
+    for (; at_once_ > 1 && 2 * RowRings::bytes(tables, rings) > bytes_of_cache(); most = make_sizes()) at_once_ /= 2;
+  tables.grid().communicator().together([&] { rings_.emplace(tables, rings, reach, seam(most)); });
 }
 
 /// One that walls, which are filled from rows beside them, do not meet.
@@ -146,11 +173,18 @@ std::int64_t Wavefront::seam(std::int64_t rows) const {
   return seam;
 }
 
+/// The first pass never reads again as far back as the last one has come, and its ghosts are there from the start.
+bool Wavefront::may_overwrite() const {
+  std::int64_t behind = 0;  // rows
+  for (std::size_t i = 1; i < walked_.size(); ++i) behind += walked_[i].reach;
+  return !leaves_ends_ && behind >= walked_.front().reach;
+}
+
 /// The rows of pass i up to which what it reads is there.
 std::int64_t Wavefront::reachable(std::size_t i) const {
   const Walked &mine = walked_[i], &before = walked_[i - 1];
   if (before.done == before.end(last_)) return mine.end(last_);
-  if (has_wall_[0] && before.done < mine.depth) return mine.begin(last_);
+  if (has_wall_[0] && !mine.reads_others && before.done < mine.depth) return mine.begin(last_);
   return std::min(before.done - mine.reach, mine.end(last_));
 }
 
@@ -167,14 +201,34 @@ void Wavefront::compute_together(Tables& tables, std::size_t i, std::int64_t lo,
   Box cells = walked_[i].cells;
   cells.lo[last_] = lo;
   cells.hi[last_] = hi;
-  walked_[i].pass->run_in(tables, cells);
-  if (i + 1 == walked_.size()) return;
-  const Walked& next = walked_[i + 1];
-  if (rings_) next.pass->bind(tables);
-  next.pass->fill_rows(cells);
-  const Sides sides{has_wall_[0] && lo < next.depth && hi >= next.depth, has_wall_[1] && hi == rows_};
-  if (sides[0] || sides[1]) next.pass->fill_sides(cells, sides);
-  if (rings_) rings_->written(i, sides[0] ? -next.depth : lo, sides[1] ? hi + next.depth : hi);
+  run_pass(tables, walked_[i], cells);
+  Sides sides{false, false};
+  std::int64_t depth = 0;
+  if (i + 1 < walked_.size() && !walked_[i + 1].reads_others) {
+    const Walked& next = walked_[i + 1];
+    if (rings_) next.pass->bind(tables);
+    next.pass->fill_rows(cells);
+    depth = next.depth;
+    sides = {has_wall_[0] && lo < depth && hi >= depth, has_wall_[1] && hi == rows_};
+    if (sides[0] || sides[1]) next.pass->fill_sides(cells, sides);
+  }
+  if (rings_) rings_->written(i, sides[0] ? -depth : lo, sides[1] ? hi + depth : hi);
+}
+
+/// Sums are of the rank's own cells alone.
+void Wavefront::run_pass(Tables& tables, const Walked& walked, Box cells) const {
+  if (walked.fills_alone) return;
+  if (!walked.adds_to_sums) return walked.pass->run_in(tables, cells);
+  for (std::size_t a = last_; a > 0; --a) {
+    Box below = cells, above = cells;
+    below.hi[a] = std::min(cells.hi[a], own_.lo[a]);
+    above.lo[a] = std::max(cells.lo[a], own_.hi[a]);
+    walked.pass->run_beyond(tables, below);
+    walked.pass->run_beyond(tables, above);
+    cells.lo[a] = std::max(cells.lo[a], own_.lo[a]);
+    cells.hi[a] = std::min(cells.hi[a], own_.hi[a]);
+  }
+  walked.pass->run_in(tables, cells);
 }
 
 /// Of a periodic axis.
@@ -188,10 +242,11 @@ void Wavefront::finish_ends(Tables& tables, std::size_t count) {
 }
 
 void Wavefront::run(Tables& tables, std::size_t count) {
-  walked_.front().pass->fill_ghosts(tables);
+  for (std::size_t i = 0; i < walked_.size(); ++i)
+    if (i == 0 || walked_[i].reads_others) walked_[i].pass->fill_ghosts(tables);
   if (rings_) rings_->begin(tables);
   for (std::size_t i = 0; i < walked_.size(); ++i) {
-    if (i > 0) walked_[i].pass->bind(tables);
+    if (i > 0 && !walked_[i].reads_others) walked_[i].pass->bind(tables);
     walked_[i].done = walked_[i].begin(last_);
   }
   // Until all are: beyond what the next pass reads, one may have ghosts to compute that others read.

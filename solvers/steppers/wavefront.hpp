@@ -1,12 +1,13 @@
 // Passes that follow each other, in one walk over the grid: some rows of each in turn, so that what one has written is
 // still in a cache when the next reads it. (Rows: planes in 3D.)
 //
-// Each pass lags behind the one before by as many rows as it reads to a side. At a wall it catches up, for ghosts there
-// follow from rows that are done. Where cells go on beyond the rank's own, on other ranks or around the last axis, a
-// walk needs no exchange but the first pass's: ghosts so deep that passes compute, beside the rank's own cells, the
-// layers around them that later passes read. Where a halo has no room for that, or passes must keep within a rank's
-// cells, and the axis is periodic, passes leave both ends out, each pass more of them, and these are done at the end,
-// pass by pass.
+// Each pass lags behind the one before by as many rows as it reads to a side. A pass may read ghosts of arrays that
+// none of the walk writes, as gathers begin with lambda: these are fetched before it begins, like the first pass's. At
+// a wall a pass catches up, for ghosts there follow from rows that are done. Where cells go on beyond the rank's own,
+// on other ranks or around the last axis, no other exchange is needed: ghosts are so deep that passes compute, beside
+// the rank's own cells, the layers around them that later passes read. Where a halo has no room for that, or passes
+// must keep within a rank's cells, and the axis is periodic, passes leave both ends out, each pass more of them, and
+// these are done at the end, pass by pass.
 //
 // Arrays that are handed on within a walk need not be whole (row_rings.hpp): they stay in a cache.
 //
@@ -21,6 +22,7 @@
 
 #include "solvers/steppers/pass.hpp"
 #include "solvers/steppers/row_rings.hpp"
+#include "solvers/steppers/stepper.hpp"
 
 namespace hindsight {
 
@@ -29,23 +31,32 @@ class Wavefront {
   struct Step {
     Pass* pass;                  ///< null: there is none that can be walked
     std::vector<int> handed_on;  ///< arrays that it writes and later passes alone read, in the cell itself or as ghosts
-    /// No cells may be computed but the rank's own: it adds to sums, or reads what is not there for others.
+    std::array<int, 3> reads{0, 0, 0};            ///< how far its kernel reads any array, and coordinates
+    std::optional<std::size_t> last_reader = {};  ///< of what is handed on, among the steps; else the last step
+    /// Nothing but ghosts: what it would compute is not needed, later passes read them as deep as they are.
+    bool fills_alone = false;
+    bool reads_others = false;  ///< its ghosts are of arrays that no pass of the walk writes
+    bool adds_to_sums = false;  ///< in the rank's own cells
+    /// No cells may be computed but the rank's own: it reads what is not there for others.
     bool keeps_within = false;
   };
-  /// The halo of a grid that walks are to find room in: where cells go on beyond a rank's own, what a whole step reads,
-  /// if that is little beside what the rank owns. @param least of other needs. @param of_step layers from which a
-  /// whole step follows without another exchange; zeros: it is no walk.
+  /// The halo of a grid that walks are to find room in: where cells go on beyond a rank's own, what whole steps read,
+  /// if that is little beside what the rank owns and a walk pays. @param least of other needs. @param of_steps
+  /// Stepper::halos_of_step(). @param bytes_of_cell of the arrays that a pass writes.
   static std::array<int, 3> halo(const std::vector<Axis>& axes, int ranks, const std::array<int, 3>& least,
-                                 const std::array<int, 3>& of_step);
+                                 const std::vector<WalkHalo>& of_steps, std::int64_t bytes_of_cell);
   /// Whether there is a walk: two passes or more (none is null), on a host's grid of rows, with enough of them, and it
   /// pays: what passes read and write does not fit into a core's cache. @param arrays that each pass writes.
   /// Collective where no pass is null.
   static bool suits(const Grid& grid, const std::vector<Step>& steps, std::int64_t arrays, Element element);
   /// @param steps in their order; each reads, of arrays that others write, beyond the cell itself only those in its
-  /// ghost groups, which the pass before it writes. The passes outlive it. Collective.
+  /// ghost groups, which the pass before it writes, and those in groups of passes before it, as deep as they are
+  /// filled. The passes outlive it. Collective.
   Wavefront(const Tables& tables, const std::vector<Step>& steps);
   /// Whether passes compute cells beyond a rank's own, where these go on.
   bool goes_beyond() const { return !leaves_ends_; }
+  /// Whether the last pass may write where the first one reads, of arrays that passes between read in the cell alone.
+  bool may_overwrite() const;
   /// Runs the first `count` of them; the ghosts of what the next one reads are there afterwards, unless it is handed on
   /// in rings. Allocates nothing.
   void run(Tables& tables, std::size_t count);
@@ -61,26 +72,33 @@ class Wavefront {
  private:
   struct Walked {
     Pass* pass;
-    std::int64_t reach, depth;  ///< rows to a side that it reads, and that are ghosts
-    Box cells;                  ///< that it computes; along the last axis, in turns
-    std::int64_t done = 0;      ///< rows up to here
+    std::int64_t reach, depth;  ///< rows to a side that it reads of the pass before, and that are ghosts
+    bool fills_alone, reads_others, adds_to_sums;
+    Box cells;              ///< that it computes; along the last axis, in turns
+    std::int64_t done = 0;  ///< rows up to here
 
     std::int64_t begin(std::size_t last) const { return cells.lo[last]; }
     std::int64_t end(std::size_t last) const { return cells.hi[last]; }
   };
-  static std::vector<std::array<int, 3>> layers(const std::vector<Step>& steps);
+  struct Layers {
+    std::vector<std::array<int, 3>> read, written;
+  };
+  static bool pays(std::size_t passes, std::int64_t bytes_of_pass);
+  static Layers layers(const std::vector<Step>& steps);
   static bool has_room(const Grid& grid, const std::vector<Step>& steps);
   void make_rings(const Tables& tables, const std::vector<Step>& steps);
   std::int64_t seam(std::int64_t rows) const;
   std::int64_t reachable(std::size_t i) const;
   void compute(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
   void compute_together(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
+  void run_pass(Tables& tables, const Walked& walked, Box cells) const;
   void finish_ends(Tables& tables, std::size_t count);
 
   static inline std::variant<AsItPays, Never, Rows> asked_;
   std::vector<Walked> walked_;
   std::size_t last_;   // axis
-  std::int64_t rows_;  // of the rank
+  Box own_;            // the rank's cells
+  std::int64_t rows_;  // of them
   std::array<bool, 2> has_wall_;
   bool leaves_ends_ = false;  // out, of a periodic axis
   std::int64_t at_once_ = 1;

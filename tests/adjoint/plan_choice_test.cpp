@@ -42,6 +42,23 @@ TEST(Plan, ChoosesTheFastestFamily) {
   EXPECT_EQ(make_plan(open).request.capacities[Tier::host], 5);
 }
 
+/// Where memory would hold records of all steps, too.
+TEST(Plan, KeepsStatesWhereReversingFromThemIsFaster) {
+  for (const char* const schedule : {"auto", "store-all"}) {
+    PlanInputs in = inputs(100, 396, 4);
+    in.schedule = schedule;
+    in.seconds.reverses_from_state = true;
+    in.seconds.record_last = 0.0;
+    in.seconds.reverse = 1.9;  // 1 + 1.9 for a step, where records take 1.1 + 2
+    const CheckpointPlan of_states = make_plan(in);
+    EXPECT_EQ(of_states.kind->name, "store-all");
+    EXPECT_EQ(of_states.request.content, Content::state);
+    EXPECT_EQ(of_states.schedule.predicted.peak[1], 99);
+    in.seconds.reverse = 2.2;
+    EXPECT_EQ(make_plan(in).request.content, Content::record);
+  }
+}
+
 /// Every step once more backwards, instead of again and again forward; where the error of that is accepted.
 TEST(Plan, WalksBackWhereThatMayBeAndIsFaster) {
   PlanInputs in = inputs(1000, 10, 1);

@@ -49,17 +49,31 @@ std::string squares(const std::string& axes, const std::string& more = "") {
       axes, more);
 }
 
+/// What is read of a parameter field, or of coordinates, further away than anything of the state.
+std::string slopes(const std::string& read, const std::string& unknowns) {
+  return fmt::format(
+      "case: slopes\ngrid: {{x: {{cells: 13, to: 1}}, y: {{cells: 90, to: 1}}}}\n"
+      "parameters: {{a: 0.1, k: {{field: \"1 + 0.5*sin(2*pi*y)\"}}}}\n"
+      "state: {{u: {{initial: \"1 + 0.3*sin(2*pi*x)*cos(2*pi*y)\"}}}}\n"
+      "equations: {{dt(u): \"a*u*dy(u) + a*u*dy(dy({}))\"}}\ntime: {{method: rk4, step: 1e-3, to: 4e-3}}\n"
+      "objective: [{{final: \"u^2\"}}]\nunknowns: {{{}}}\ncheckpoints: {{schedule: revolve, host: 2 slots}}\n",
+      read, unknowns);
+}
+
 struct Found {
   Evaluation evaluation;
   double tangent = 0.0;
 };
 
-/// The session lives on, for whoever compares what it found.
+/// The session lives on, for whoever compares what it found. @param from_state whether steps are reversed from their
+/// states alone, where they can be.
 template <class Way>
-Found found(std::optional<Session>& session, const std::string& text, const Communicator& comm, Way way) {
+Found found(std::optional<Session>& session, const std::string& text, const Communicator& comm, Way way,
+            bool from_state = false) {
   Wavefront::ask(way);
   session.emplace(test::text_case(text), comm, Sensitivities::adjoint_and_tangent);
   Wavefront::ask(Wavefront::AsItPays{});
+  session->simulation().reverse_from_state(from_state);
   Found found{session->gradient({})};
   found.tangent = session->tangent(test::some_direction(*session, 0.3)).second;
   return found;
@@ -72,28 +86,36 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
       texts.push_back(
           plane("cells: 17, to: 1, boundary: {value: 0}", fmt::format("cells: 90, to: 3, {}", side), method, order));
   texts.push_back(plane(fmt::format("cells: 13, to: 1, {}", walls), "cells: 40, to: 1", "rk4", 4, "float32"));
-  for (const char* const method : {"rk4", "dopri5"}) {  // whose gathers are walked too: no walls, no buffers
-    std::string text = plane("cells: 17, to: 1", "cells: 50, to: 1", method, 2);
+  for (const auto& [method, precision] : {std::pair{"rk4", "float64"}, {"dopri5", "float64"}, {"rk4", "float32"}}) {
+    // whose gathers are walked too: no walls, no buffers
+    std::string text = plane("cells: 17, to: 1", "cells: 90, to: 1", method, 2, precision);
     const std::string field = "{field: \"0.02 + 0.01*sin(3*x)*cos(2*y)\"}";
     texts.push_back(text.replace(text.find(field), field.size(), "0.02"));
   }
+  for (const char* const read : {"k", "sin(2*pi*y)"}) texts.push_back(slopes(read, "a: {}, initial(u): {}"));
+  texts.push_back(slopes("k", "a: {}, k: {}, initial(u): {}"));
   for (const int cells : {40, 43}) {
     const std::string y = fmt::format("x: {{cells: 13, to: 1}}, y: {{cells: {}, to: 1}}", cells);
     for (const char* const more : {"", " + 1e-9*lap(lap(u))^2"}) texts.push_back(squares(y, more));
     for (const char* const sides : {walls_of_zero, periodic})
       texts.push_back(squares(y + fmt::format(", z: {{cells: 28, to: 1, {}}}", sides)));
   }
+  int reversed_from_states = 0;
   for (const std::string& text : texts) {
     std::optional<Session> of_one, of_all;
     const Found expected = found(of_one, text, test::self(), Wavefront::Never{});
     EXPECT_NE(expected.tangent, 0.0);
     for (const int rows : {1, 2, 5, 100}) {
       SCOPED_TRACE(fmt::format("{} rows at once of {}", rows, text));
-      const Found walked = found(of_all, text, test::world(), Wavefront::Rows{rows});
-      test::expect_same_bits(*of_all, walked.evaluation, expected.evaluation);
-      EXPECT_EQ(walked.tangent, expected.tangent);
+      for (const bool from_state : {false, true}) {
+        const Found walked = found(of_all, text, test::world(), Wavefront::Rows{rows}, from_state);
+        test::expect_same_bits(*of_all, walked.evaluation, expected.evaluation);
+        EXPECT_EQ(walked.tangent, expected.tangent);
+      }
+      reversed_from_states += of_all->simulation().stepper().reverses_from_state() ? 1 : 0;
     }
   }
+  EXPECT_GE(reversed_from_states, 2 * 4);
 }
 
 }  // namespace

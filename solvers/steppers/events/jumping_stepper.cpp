@@ -90,7 +90,9 @@ double JumpingStepper::try_step(Tables& tables, StepTime time, double* u, double
 void JumpingStepper::reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
                              StateBlocks lambda_next) {
   if (!jumps_.at(time.index)) return method_->reverse(tables, time, u, stages, lambda, lambda_next);
-  method_->record(tables, time, start(tables, time, u), nullptr, stages);  // the ghosts of v that were recorded
+  double* const from = start(tables, time, u);
+  if (stages != nullptr || !method_->reverses_from_state())
+    method_->record(tables, time, from, nullptr, stages);  // the ghosts of v that were recorded
   method_->reverse(tables, time, after_.data(), stages, lambda, other_.data());
   if (add_adjoint_) add_adjoint_(time, after_.data(), other_.data());
   method_->begin_adjoint(tables, time.stage(0.0), after_.data(), other_.data());

@@ -20,8 +20,9 @@ class JumpingStepper final : public Stepper {
       : method_(std::move(method)), jumps_(jumps), model_(model) {}
 
   std::array<int, 3> halo() const override { return method_->halo(); }
-  std::array<int, 3> halo_of_step() const override { return method_->halo_of_step(); }
+  std::vector<WalkHalo> halos_of_step() const override { return method_->halos_of_step(); }
   int record_states() const override { return method_->record_states(); }
+  bool reverses_from_state() const override { return method_->reverses_from_state(); }
   int factor_states() const override { return method_->factor_states(); }
   void keep_factors(bool wanted) override { method_->keep_factors(wanted); }
   std::int64_t working_states() const override { return method_->working_states() + 2; }

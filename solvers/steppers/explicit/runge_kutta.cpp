@@ -40,10 +40,11 @@ struct RungeKutta::Parts {
   bool takes_spans = false;
   bool watches_stages = false;  // their inputs are looked at after a step
   std::int64_t state_doubles = 0;
-  // All stages in one walk, where there is one.
-  std::optional<Wavefront> values, recorded, tangents, gathers;
+  // All stages in one walk, where there is one; `reversed`: from the state alone.
+  std::optional<Wavefront> values, recorded, tangents, gathers, reversed;
   void make_walks(const Model& model, const Tables& tables);
   std::vector<int> handed_on(const Model& model, std::size_t i, bool is_tangent) const;
+  std::vector<int> handed_back(const Model& model, std::size_t i) const;
 };
 
 void RungeKutta::Parts::make_walks(const Model& model, const Tables& tables) {
@@ -51,30 +52,59 @@ void RungeKutta::Parts::make_walks(const Model& model, const Tables& tables) {
     const auto fields = static_cast<std::int64_t>(model.fields.size());
     if (Wavefront::suits(tables.grid(), steps, fields, model.graph->element())) walk.emplace(tables, steps);
   };
-  std::vector<Wavefront::Step> forward, record, tangent, reverse;
+  const std::size_t stages = kernels.kernels().size();
+  std::vector<Wavefront::Step> forward, record, tangent, reverse, from_state;
   for (DifferentiatedKernel& kernel : kernels.kernels()) {
     const std::size_t i = forward.size();
-    forward.push_back({kernel.pass(Direction::forward), handed_on(model, i, false)});
-    record.push_back({kernel.recorded_pass(), {}});
-    tangent.push_back({kernel.pass(Direction::tangent), handed_on(model, i, true)});
-    reverse.insert(reverse.begin(), {kernel.pass(Direction::reverse), {}, true});
+    const std::array<int, 3> reads = kernel.reads(Direction::forward);
+    forward.push_back({.pass = kernel.pass(Direction::forward), .handed_on = {}, .reads = reads});
+    if (!estimate) forward.back().handed_on = handed_on(model, i, false);  // estimates read stages after the step
+    record.push_back({.pass = kernel.recorded_pass(), .handed_on = {}, .reads = reads});
+    tangent.push_back({.pass = kernel.pass(Direction::tangent),
+                       .handed_on = handed_on(model, i, true),
+                       .reads = kernel.reads(Direction::tangent)});
+    reverse.push_back({.pass = kernel.pass(Direction::reverse), .handed_on = {}, .keeps_within = true});
+    // Until the gather of the stage whose input it is.
+    from_state.push_back({.pass = record.back().pass,
+                          .handed_on = handed_on(model, i, false),
+                          .reads = reads,
+                          .last_reader = 2 * stages - 2 - i,
+                          .fills_alone = i + 1 == stages});
   }
+  std::ranges::reverse(reverse);
+  for (std::size_t i = stages; i-- > 0;)
+    from_state.push_back({.pass = kernels.kernels()[i].pass(Direction::reverse),
+                          .handed_on = handed_back(model, i),
+                          .reads = kernels.kernels()[i].reads(Direction::reverse),
+                          .reads_others = i + 1 == stages,
+                          .adds_to_sums = true});
   make(values, forward);
   make(recorded, record);
   for (Wavefront::Step& step : tangent) step.keeps_within = !recorded || !recorded->goes_beyond();
   make(tangents, tangent);
   make(gathers, reverse);
+  if (stages > 1) make(reversed, from_state);
 }
 
-/// What stage i (from 0) leaves to later ones alone. Estimates of errors read it after the step.
+/// What stage i (from 0) leaves to later ones alone.
 std::vector<int> RungeKutta::Parts::handed_on(const Model& model, std::size_t i, bool is_tangent) const {
-  if (i + 2 >= stage.size() || (estimate && !is_tangent)) return {};
+  if (i + 2 >= stage.size()) return {};
   std::vector<int> symbols = is_tangent ? dot_stage[i + 1] : stage[i + 1];
   for (const std::string& field : model.fields) {
     const std::string slope = RungeKuttaNames::slope(field, static_cast<int>(i) + 1);
     const int symbol = model.graph->field_index(is_tangent ? StageNames::dot(slope) : slope);
     if (symbol >= 0) symbols.push_back(symbol);
   }
+  return symbols;
+}
+
+/// What the gather of stage i (from 0) leaves to those of earlier stages.
+std::vector<int> RungeKutta::Parts::handed_back(const Model& model, std::size_t i) const {
+  std::vector<int> symbols;
+  const int number = static_cast<int>(i) + 1;
+  for (const std::string& field : model.fields)
+    for (const std::string& array : {RungeKuttaNames::mu(field, number - 1), RungeKuttaNames::ybar(field, number)})
+      if (const int symbol = model.graph->field_index(array); i > 0 && symbol >= 0) symbols.push_back(symbol);
   return symbols;
 }
 
@@ -130,6 +160,10 @@ int RungeKutta::record_states() const {
   return parts_->scheme.is_pointwise() ? 0 : stages() - 1;
 }
 
+bool RungeKutta::reverses_from_state() const {
+  return parts_->reversed.has_value();
+}
+
 std::int64_t RungeKutta::working_states() const {
   const std::int64_t inputs = record_states();
   return inputs * (1 + (wants_.tangent ? 1 : 0) + (keeps_slopes() ? 1 : 0));
@@ -151,7 +185,8 @@ std::vector<RungeKutta::Described> RungeKutta::describe() const {
 std::string RungeKutta::describe_memory() const {
   const char* const slopes = keeps_slopes() ? "stored" : "not stored, recomputed from stage inputs";
   const char* const adjoints = keeps_stage_adjoints() ? "stored" : "not stored, recomputed from multipliers";
-  return std::string("slopes: ") + slopes + "; stage adjoints: " + adjoints;
+  const char* const walk = reverses_from_state() ? "; steps can be reversed from states alone, in one walk" : "";
+  return std::string("slopes: ") + slopes + "; stage adjoints: " + adjoints + walk;
 }
 
 double RungeKutta::stage_time(StepTime time, int i) const {
@@ -180,12 +215,17 @@ std::array<int, 3> RungeKutta::halo() const {
   return parts_->estimate ? deeper(halo, parts_->estimate->halo()) : halo;
 }
 
-std::array<int, 3> RungeKutta::halo_of_step() const {
-  const auto is_walked = [](const DifferentiatedKernel& kernel) { return row_buffers(kernel.value()).empty(); };
+std::vector<WalkHalo> RungeKutta::halos_of_step() const {
+  const std::vector<DifferentiatedKernel>& kernels = parts_->kernels.kernels();
+  const auto all = [&](auto is_walked) { return std::ranges::all_of(kernels, is_walked); };
   if (parts_->scheme.is_pointwise() || parts_->sources.are_any() ||
-      !std::ranges::all_of(parts_->kernels.kernels(), is_walked))
-    return {0, 0, 0};
-  return parts_->kernels.halo_one_after_another();
+      !all([](const DifferentiatedKernel& kernel) { return row_buffers(kernel.value()).empty(); }))
+    return {};
+  std::vector<WalkHalo> halos{{parts_->kernels.halo_one_after_another(), kernels.size()}};
+  if (wants_.adjoint && kernels.size() > 1 &&
+      all([](const DifferentiatedKernel& kernel) { return kernel.gathers_in_a_pass(); }))
+    halos.insert(halos.begin(), {parts_->kernels.halo_there_and_back(), 2 * kernels.size()});
+  return halos;
 }
 
 void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {
@@ -277,6 +317,10 @@ void RungeKutta::step(Tables& tables, StepTime time, StateBlocks u, double* next
   }
 }
 
+bool RungeKutta::may_overwrite() const {
+  return parts_->values && !parts_->watches_stages && parts_->values->may_overwrite();
+}
+
 void RungeKutta::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) {
   Parts& p = *parts_;
   if (p.scheme.is_pointwise()) {
@@ -360,13 +404,18 @@ Stepper::WorstError RungeKutta::worst_error(const Tables& tables) const {
 void RungeKutta::reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
                          StateBlocks lambda_next) {
   Parts& p = *parts_;
-  set_stage_scalars(tables, time);
+  const bool is_from_state = p.reversed && stages == nullptr;
+  if (is_from_state)
+    begin_forward(tables, time);
+  else
+    set_stage_scalars(tables, time);
   tables.fill_noise(p.kernels.noise(Direction::reverse), time.index);
   for (int i = 0; i < this->stages() && !active_.series.empty(); ++i)
     p.times[at(i)].bind_knots(tables, p.series, stage_time(time, i));
   bind_stages(tables, u, stages);
   tables.bind_state(p.lambda, lambda);
   tables.bind_state(p.lambda_next, lambda_next);
+  if (is_from_state) return p.reversed->run(tables);
   if (p.gathers) return p.gathers->run(tables);
   for (std::size_t i = p.kernels.kernels().size(); i-- > 0;) {
     p.kernels.run_gather(i, tables, p.times[i].places());

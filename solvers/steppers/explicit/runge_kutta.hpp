@@ -6,7 +6,8 @@
 // Slopes K and ybar are not kept where they follow from what is (tableau.hpp, Elimination).
 // A model that reads no neighbours takes its whole step in one kernel, forward and backward.
 //
-// Memory per cell and field for RK4: forward 26 doubles read or written, adjoint 34 (8 bytes each).
+// Memory per cell and field for RK4, pass by pass: forward 26 doubles read or written, adjoint 34 (8 bytes each). In
+// one walk (wavefront.hpp): forward 2 or 3 (in place or not), reversing from the state alone 4.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +31,10 @@ class RungeKutta final : public Stepper, private SpanStepper {
   RungeKutta& operator=(const RungeKutta&) = delete;
 
   std::array<int, 3> halo() const override;
-  std::array<int, 3> halo_of_step() const override;
+  std::vector<WalkHalo> halos_of_step() const override;
   /// The inputs of stages 2 to s; none for a model that reads no neighbours, which recomputes them in registers.
   int record_states() const override;
+  bool reverses_from_state() const override;
   std::int64_t working_states() const override;
   int sums() const override;
 
@@ -50,6 +52,7 @@ class RungeKutta final : public Stepper, private SpanStepper {
 
   /// Exchanges ghosts of every stage's input.
   void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
+  bool may_overwrite() const override;
   /// Keeps the stage inputs Y_2..Y_s.
   void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) override;
   /// Of ODEs on the host that do not depend on time.

@@ -64,6 +64,11 @@ std::vector<const KernelSpec*> DifferentiatedKernel::specs(Direction direction) 
   return all;
 }
 
+bool DifferentiatedKernel::gathers_in_a_pass() const {
+  return !gather_.main.roots().empty() && gather_.rings.empty() && gather_.border.roots().empty() &&
+         source_adjoint_.spec.roots().empty() && row_buffers(gather_.main).empty();
+}
+
 Pass* DifferentiatedKernel::pass(Direction direction) {
   const auto walked = [](std::optional<Pass>& pass, const KernelSpec& kernel, bool is_alone) {
     return pass && is_alone && row_buffers(kernel).empty() ? &*pass : nullptr;
@@ -74,7 +79,7 @@ Pass* DifferentiatedKernel::pass(Direction direction) {
     case Direction::tangent:
       return walked(tangent_pass_, tangent_, !tangent_at_sources_.kernel);
     case Direction::reverse:
-      return walked(gather_pass_, gather_.main, !source_adjoint_.kernel && !wall_gather_);
+      return gather_pass_ && gathers_in_a_pass() ? &*gather_pass_ : nullptr;
   }
   return nullptr;
 }
@@ -102,6 +107,17 @@ Reach DifferentiatedKernel::recorded_reach() const {
   Reach all = deepest(readers, states);
   all.depth = deeper(all.depth, gather_.reach(states, rings()).depth);
   return all;
+}
+
+std::array<int, 3> DifferentiatedKernel::reads(Direction direction) const {
+  const KernelSpec& kernel = direction == Direction::forward   ? value_
+                             : direction == Direction::reverse ? gather_.main
+                                                               : tangent_;
+  return deepest({&kernel}, {}).depth;
+}
+
+Reach DifferentiatedKernel::gather_reach() const {
+  return deepest({&gather_.main}, symbols(request_.multiplier_arrays));
 }
 
 std::vector<int> DifferentiatedKernel::symbols(const std::vector<std::string>& arrays) const {

@@ -66,6 +66,10 @@ class DifferentiatedKernel {
   /// What values read of the states, and what all kernels do.
   Reach value_reach() const;
   Reach recorded_reach() const;
+  /// What the gather reads of multipliers.
+  Reach gather_reach() const;
+  /// How far values, gathers or tangents read any array, and coordinates.
+  std::array<int, 3> reads(Direction direction) const;
 
   /// Makes the passes and allocates ghost arrays that nobody has allocated yet. Collective.
   void prepare(const KernelContext& context);
@@ -111,6 +115,8 @@ class DifferentiatedKernel {
     if (wall_gather_) wall_gather_->run(tables);
   }
   bool is_fed_by_walls() const { return wall_gather_.has_value(); }
+  /// Whether its gather is a pass and nothing more, and keeps no rows in buffers (row_buffers.hpp).
+  bool gathers_in_a_pass() const;
   /// What runs them, of a direction, for a walk over rows: null where nothing does, or more than a pass (sources and
   /// walls), or a kernel that keeps rows in buffers (row_buffers.hpp), which each launch fills anew.
   Pass* pass(Direction direction);

@@ -57,11 +57,30 @@ std::array<int, 3> KernelSet::halo() const {
   return halo;
 }
 
+std::array<int, 3> KernelSet::halo_from(std::size_t kernels, std::array<int, 3> written) const {
+  std::array<int, 3> halo = written;
+  for (std::size_t i = kernels; i-- > 0;) {
+    const DifferentiatedKernel& kernel = kernels_[i];
+    halo = deeper(halo, hindsight::add(written, kernel.reads(Direction::forward)));
+    written = deeper(kernel.recorded_reach().depth, hindsight::add(written, kernel.value_reach().depth));
+    halo = deeper(halo, written);
+  }
+  return halo;
+}
+
 std::array<int, 3> KernelSet::halo_one_after_another() const {
-  std::array<int, 3> layers{0, 0, 0};
-  for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel)
-    layers = deeper(kernel->recorded_reach().depth, hindsight::add(layers, kernel->value_reach().depth));
-  return layers;
+  return halo_from(kernels_.size(), {0, 0, 0});
+}
+
+std::array<int, 3> KernelSet::halo_there_and_back() const {
+  std::array<int, 3> written{0, 0, 0}, halo{0, 0, 0};
+  for (const DifferentiatedKernel& kernel : kernels_) {
+    halo = deeper(halo, hindsight::add(written, kernel.reads(Direction::reverse)));
+    // The last one's multiplier comes from elsewhere.
+    if (&kernel != &kernels_.back()) written = hindsight::add(written, kernel.gather_reach().depth);
+  }
+  written = hindsight::add(written, kernels_.back().recorded_reach().depth);
+  return deeper(halo, halo_from(kernels_.size() - 1, written));
 }
 
 std::vector<Stepper::Described> KernelSet::describe() const {
