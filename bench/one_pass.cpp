@@ -1,0 +1,120 @@
+// Steps whose passes follow each other in one walk over the grid (wavefront.hpp) beside the same passes one after
+// another over the whole grid, in one run: forward, and Gray-Scott's gradient with everything kept and with 2 % of that
+// memory. Usage: bench.one_pass [JSON]   under mpirun --bind-to none, all ranks on one problem.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/measure.hpp"
+#include "io/case/case.hpp"
+#include "solvers/steppers/wavefront.hpp"
+#include "src/session.hpp"
+
+namespace hindsight::bench {
+namespace {
+
+struct Problem {
+  std::string name, text;
+  int steps = 1;
+  double cells = 1.0;  ///< of the grid
+  std::string wanted;
+};
+
+std::string time_of(const std::string& method, double step, int steps) {
+  return fmt::format("time: {{method: {}, step: {}, to: {:.9g}}}\n", method, step, step * steps);
+}
+
+/// Substances in all cells, few of which are numbers below 1e-308, which processors are slow with.
+Problem gray_scott(int cells, int steps, const std::string& method, int order, const std::string& wanted,
+                   const std::string& checkpoints = "{host: 4 GiB}") {
+  const double step = 0.5 * (order > 2 ? 0.5 : 1.0) * std::min(1.0, 16384.0 / (static_cast<double>(cells) * cells));
+  return {
+      fmt::format("Gray-Scott {0} x {0}, {1}, order {2}", cells, method, order),
+      fmt::format("case: gray-scott\n"
+                  "grid: {{x: {{cells: {0}, to: 2.5}}, y: {{cells: {0}, to: 2.5}}, order: {1}}}\n"
+                  "parameters: {{Du: 8e-5, Dv: 4e-5, F: 0.024, k: 0.06}}\n"
+                  "state: {{u: {{initial: \"1 - 0.5*spots(x, y)\"}}, v: {{initial: \"0.01 + 0.25*spots(x, y)\"}}}}\n"
+                  "functions: {{\"spots(x, y)\": \"sin(1.6*pi*x)^2*sin(1.6*pi*y)^2\"}}\n"
+                  "equations:\n  dt(u): \"Du*lap(u) - u*v^2 + F*(1 - u)\"\n"
+                  "  dt(v): \"Dv*lap(v) + u*v^2 - (F + k)*v\"\n{2}"
+                  "objective: [{{final: \"(u - 0.5)^2\"}}]\nunknowns: {{F: {{}}, k: {{}}, initial(u): {{}}}}\n"
+                  "checkpoints: {3}\n",
+                  cells, order, time_of(method, step, steps), checkpoints),
+      steps, static_cast<double>(cells) * cells, wanted};
+}
+
+/// One field on a plane or in a room of the same width in all directions.
+Problem one_field(const std::string& name, int dimensions, int cells, const std::string& rate, double step, int steps) {
+  std::string axes;
+  for (int axis = 0; axis < dimensions; ++axis)
+    axes += fmt::format("{}{}: {{cells: {}, to: 1}}", axis > 0 ? ", " : "", "xyz"[axis], cells);
+  return {fmt::format("{}, {}^{}", name, cells, dimensions),
+          fmt::format("case: field\ngrid: {{{}}}\nparameters: {{a: 0.01, D: {{field: \"0.01 + 0.005*sin(2*pi*x)\"}}}}\n"
+                      "state: {{u: {{initial: \"1 + 0.3*sin(2*pi*x)*cos(2*pi*y)\"}}}}\nequations: {{dt(u): \"{}\"}}\n{}"
+                      "objective: [{{final: \"u^2\"}}]\nunknowns: {{a: {{}}}}\ncheckpoints: {{host: 4 GiB}}\n",
+                      axes, rate, time_of("rk4", step, steps)),
+          steps, std::pow(static_cast<double>(cells), dimensions), "at most 0.6"};
+}
+
+/// How steps are taken by what is made while it lives.
+struct Way {
+  explicit Way(bool is_walked) {
+    if (!is_walked) Wavefront::ask(Wavefront::Never{});
+  }
+  ~Way() { Wavefront::ask(Wavefront::AsItPays{}); }
+  Way(const Way&) = delete;
+  Way& operator=(const Way&) = delete;
+};
+
+Session session(const Problem& problem, Sensitivities wanted, bool is_walked) {
+  const Way way(is_walked);
+  return Session(parse_case("bench.yaml", problem.text, {}), Communicator(MPI_COMM_WORLD), wanted);
+}
+
+void compare(Report& report, const std::string& what, const Problem& problem, double staged, double walked,
+             const std::string& wanted) {
+  const double each = 1e9 / (problem.cells * problem.steps);
+  report.add(problem.name + ": " + what + ", pass by pass", staged * each, "ns/cell");
+  report.add("    in one walk", walked * each, "ns/cell");
+  report.add("    over pass by pass", walked / staged, "", wanted);
+}
+
+void forward(Report& report, const Problem& problem) {
+  Session staged = session(problem, Sensitivities::none, false), walked = session(problem, Sensitivities::none, true);
+  const std::vector<double> t = medians({[&] { staged.objective({}); }, [&] { walked.objective({}); }});
+  compare(report, "a step", problem, t[0], t[1], problem.wanted);
+}
+
+void gradient(Report& report, const Problem& problem, const std::string& what) {
+  Session staged = session(problem, Sensitivities::adjoint, false),
+          walked = session(problem, Sensitivities::adjoint, true);
+  const std::vector<double> t = medians({[&] { staged.gradient({}); }, [&] { walked.gradient({}); }}, 5);
+  compare(report, what, problem, t[0], t[1], problem.wanted);
+  report.add("    memory of the walk's checkpoints over the other's",
+             static_cast<double>(walked.plan().checkpoint_bytes(Tier::host, walked.plan_inputs())) /
+                 static_cast<double>(staged.plan().checkpoint_bytes(Tier::host, staged.plan_inputs())),
+             "");
+}
+
+}  // namespace
+
+void measure(int argc, char** argv) {
+  const int ranks = Communicator(MPI_COMM_WORLD).size();
+  Report report(fmt::format("One pass over memory, {}", ranks == 1 ? "one core" : fmt::format("{} ranks", ranks)));
+  forward(report, gray_scott(2048, 10, "rk4", 2, "at most 0.4"));
+  forward(report, gray_scott(256, 300, "rk4", 2, "at most 0.5"));
+  forward(report, gray_scott(1024, 40, "rk4", 8, "at most 0.6"));
+  forward(report, gray_scott(1024, 40, "dopri5", 2, "at most 0.6"));
+  forward(report, one_field("heat", 3, 128, "a*lap(u)", 2e-4, 20));
+  forward(report, one_field("Burgers", 2, 1024, "a*lap(u) - u*dx(u) - u*dy(u)", 1e-5, 40));
+  forward(report, one_field("upwind", 2, 1024, "-upwind(0.3, u, x) - upwind(a, u, y)", 1e-4, 40));
+  forward(report, one_field("variable coefficients", 2, 1024, "div(D*grad(u))", 1e-5, 40));
+  gradient(report, gray_scott(2048, 12, "rk4", 2, "at most 0.6", "{schedule: store-all, host: 8 GiB}"),
+           "a gradient, all kept");
+  gradient(report, gray_scott(2048, 50, "rk4", 2, "at most 0.5", "{host: 4 slots}"), "a gradient in 2 %");
+  gradient(report, gray_scott(256, 200, "rk4", 2, "", "{schedule: store-all, host: 4 GiB}"), "a gradient, all kept");
+  report.finish(argc, argv);
+}
+
+}  // namespace hindsight::bench
