@@ -73,7 +73,6 @@ void PlannedCheckpoints::measure_steps(int repeats, double batch) {
   OperationSeconds& seconds = means_.inputs.seconds;
   const bool rehearses = options_.costs.empty();  // those who give costs mean what they give
   static_cast<StepSeconds&>(seconds) = simulation_.measure(repeats, batch, units, rehearses);
-  if (!rehearses) seconds.reverses_from_state = false;  // what is faster is not for the clock to say then
   keep_in_memory();
   const ScheduleCosts measured = seconds.of_schedule();
   const ScheduleCosts costs = parse_costs(options_.costs, measured);

@@ -121,7 +121,8 @@ CheckpointPlan PlannedCheckpoints::read(ArchiveReader& from, bool is_moved) {
   const auto codec = from.get<std::string>();
   make_tiers(from.get<int>());
   depth_ = from.get<int>();
-  means_.inputs.seconds.reverses_from_state = !from.is_at_end() && from.get<bool>();  // earlier versions have none
+  bool& from_state = means_.inputs.seconds.reverses_from_state;
+  from_state = !from.is_at_end() && from.get<bool>() && simulation_.stepper().reverses_from_state();
   from.end();
   tiers_->restore_sizes(from);
   if (!codec.empty()) tiers_->set_disk_codec(codec);

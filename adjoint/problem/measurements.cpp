@@ -123,7 +123,7 @@ void Measurements::rehearse(StepSeconds& seconds, int repeats, double batch, std
   }
 }
 
-StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
+StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, bool chooses) {
   StepSeconds seconds;
   const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   const auto measured = [&](const std::function<void()>& work) {
@@ -143,7 +143,7 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
   const auto advance = [&](std::int64_t k, Buffer from) { return steps_.advance(k, std::move(from), false); };
   seconds.forward = measured([&] { walk.go(advance); });
   for (const bool from_state : {false, true}) {
-    if (from_state && !problem_.stepper().reverses_from_state()) break;
+    if (from_state && !(chooses && problem_.stepper().reverses_from_state())) break;
     steps_.reverse_from_state(from_state);
     StepRecord live;
     const double record = measured([&] { steps_.record(step.next(), state, false, false, live); });
@@ -169,7 +169,9 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units) {
   }
   steps_.reverse_from_state(false);
   units = std::min(units, static_cast<std::int64_t>(std::min(1e9, 0.5 / seconds.forward)));
-  if (units < record_units()) {  // none can be kept, or one fills what caches hold
+  seconds.record = seconds.forward;
+  if (units < 1) return seconds;  // nothing can be kept
+  if (units < record_units()) {   // a record fills what caches hold
     StepRecord live;
     seconds.record = measured([&] {
       walk.go([&](std::int64_t k, const Buffer& from) { return steps_.record(k, from, false, true, live); });

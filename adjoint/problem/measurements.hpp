@@ -22,8 +22,9 @@ class Measurements {
   std::int64_t units(std::int64_t most) const;
   /// The operations of steps, all ranks at once, as they come in a run; means of `repeats`, about `batch` seconds each,
   /// without the fastest and the slowest.
-  /// Collective, the same on all ranks.
-  StepSeconds steps(int repeats, double batch, std::int64_t units);
+  /// Collective, the same on all ranks. @param chooses whether steps may be reversed from their states alone, where
+  /// that is faster.
+  StepSeconds steps(int repeats, double batch, std::int64_t units, bool chooses);
   /// Adds what gradients over the first steps of the run show beyond these operations, if they can be taken.
   /// Collective, the same on all ranks.
   void rehearse(StepSeconds& seconds, int repeats, double batch, std::int64_t units);

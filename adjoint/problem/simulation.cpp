@@ -321,7 +321,7 @@ StepSeconds Simulation::measure(int repeats, double batch, std::int64_t units, b
   units = measurements.units(units);
   grid().communicator().together([&] { reserve(units * states_->unit_buffers()); });
   steps_->reserve_adjoints();
-  StepSeconds seconds = measurements.steps(repeats, batch, units);
+  StepSeconds seconds = measurements.steps(repeats, batch, units, rehearses);
   if (rehearses) measurements.rehearse(seconds, repeats, batch, units);
   return seconds;
 }

@@ -144,7 +144,7 @@ void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps)
     const std::size_t last = steps[i].last_reader.value_or(steps.size() - 1);
     for (std::size_t k = i + 1; k <= last; ++k)
       if (!walked_[k].reads_others) rows += std::max(walked_[k].reach, walked_[k].depth);
-    rows = (rows + at_once_ - 1) / at_once_ * at_once_;  // few seams between the rows at once
+    rows = (rows + at_once_ - 1) / at_once_ * at_once_;  // seams that lie apart by rows at once
     return std::max({rows, 2 * reach, 4 * deepest_});
   };
   const auto make_sizes = [&] {

@@ -7,7 +7,7 @@
 // A model that reads no neighbours takes its whole step in one kernel, forward and backward.
 //
 // Memory per cell and field for RK4, pass by pass: forward 26 doubles read or written, adjoint 34 (8 bytes each). In
-// one walk (wavefront.hpp): forward 2 or 3 (in place or not), reversing from the state alone 4.
+// one walk (wavefront.hpp), what is not in a cache: forward 2, reversing from the state alone 3.
 #pragma once
 
 #include <cstdint>
