@@ -16,7 +16,7 @@ struct StepSeconds {
   double reverse_kept = 1.0;  ///< of a step whose record was kept
   double record_last = 0.0;   ///< recording a step to reverse it at once
   double reverse = 1.0;       ///< of a step just recorded
-  /// These records hold the state alone, from which all else is computed again as the step is reversed: that is faster.
+  /// Records that are reversed at once hold the state alone, and all else is computed again as the step is reversed.
   bool reverses_from_state = false;
   double save = 0.0;  ///< what a plain step takes longer when its result is kept in the memory it was made in
   double load = 0.0;  ///< what a plain step takes longer from a state that was kept there
