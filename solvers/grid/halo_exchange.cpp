@@ -154,6 +154,17 @@ struct HaloExchange::Exchange {
     return cells;
   }
 
+  /// Whether ghosts follow from these cells: beyond walls that they touch, or around an axis that they fill.
+  Sides touched(int axis, const Box& cells) const {
+    const auto a = static_cast<std::size_t>(axis);
+    if (grid.is_split(axis) || !grid.axes()[a].periodic) {
+      const bool below = grid.is_wall(axis, 0) && cells.lo[a] == 0;
+      return {below, grid.is_wall(axis, 1) && cells.hi[a] == grid.cells()[a]};
+    }
+    const bool is_whole = cells.lo[a] == 0 && cells.hi[a] == grid.cells()[a];
+    return {is_whole, is_whole};
+  }
+
   /// Periodic wrap or walls of one axis, over what `over` says of the others.
   void fill_here(int axis, const Box& over, const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls,
                  Sides filled = both_sides) const {
@@ -162,7 +173,7 @@ struct HaloExchange::Exchange {
     const bool wraps = grid.axes()[a].periodic && !grid.is_split(axis);
     for (std::size_t f = 0; f < fields.size(); ++f) {
       if (wraps) {
-        wrap(axis, over, fields[f]);
+        if (filled[0]) wrap(axis, over, fields[f]);
       } else {
         fill_walls(grid, axis, depth[a], over, walls[f], fields[f], filled);
       }
@@ -234,18 +245,18 @@ void HaloExchange::finish(const std::vector<CellArray>& fields, const std::vecto
 void HaloExchange::fill_rows(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls,
                              const Box& cells) const {
   for (int axis = 0; axis + 1 < exchange_->grid.dimensions(); ++axis)
-    exchange_->fill_here(axis, exchange_->over_lower(axis, cells), fields, walls);
+    exchange_->fill_here(axis, exchange_->over_lower(axis, cells), fields, walls, exchange_->touched(axis, cells));
 }
 
 void HaloExchange::fill_sides(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls,
                               const Box& cells, Sides sides) const {
   const int last = exchange_->grid.dimensions() - 1;
   Box over = exchange_->over_lower(last, cells);
-  for (int axis = 0; axis < last; ++axis) {  // where cells go on, on other ranks, these are all that there are
+  for (int axis = 0; axis < last; ++axis) {  // where cells go on these are all that there are
     const auto a = static_cast<std::size_t>(axis);
-    if (!exchange_->grid.is_split(axis)) continue;
-    if (!exchange_->grid.is_wall(axis, 0)) over.lo[a] = cells.lo[a];
-    if (!exchange_->grid.is_wall(axis, 1)) over.hi[a] = cells.hi[a];
+    const Sides ends = exchange_->touched(axis, cells);
+    if (!ends[0]) over.lo[a] = cells.lo[a];
+    if (!ends[1]) over.hi[a] = cells.hi[a];
   }
   exchange_->fill_here(last, over, fields, walls, sides);
 }

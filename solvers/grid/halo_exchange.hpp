@@ -36,7 +36,8 @@ class HaloExchange {
   /// Sends what has not left, waits, unpacks, fills what is left. After this all ghosts to `depth` are right.
   void finish(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls);
   // In parts, without messages: nothing is filled that only these can fill.
-  /// The ghosts of some cells, but those of the last axis.
+  /// The ghosts of some cells, but those of the last axis; of axes before it where the cells touch a wall, or go all
+  /// the way around.
   void fill_rows(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls, const Box& cells) const;
   /// The ghosts of the last axis, over the same cells along the other axes and their ghosts. @param sides with walls:
   /// those that are filled; around a periodic axis both are.

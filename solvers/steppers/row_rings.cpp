@@ -21,8 +21,9 @@ std::int64_t RowRings::bytes(const Tables& tables, const std::vector<OfPass>& pa
   return bytes;
 }
 
-RowRings::RowRings(const Tables& tables, const std::vector<OfPass>& passes, std::int64_t reach, std::int64_t seam)
-    : stride_(stride_of_rows(tables.grid())), reach_(reach), seam_(seam) {
+RowRings::RowRings(const Tables& tables, const std::vector<OfPass>& passes, std::int64_t reach, std::int64_t seam,
+                   std::int64_t elements)
+    : stride_(stride_of_rows(tables.grid())), reach_(reach), seam_(seam), elements_(elements) {
   const Grid& grid = tables.grid();
   const Layout& layout = grid.layout();
   cell_ = layout.origin - stride_ * layout.halo[static_cast<std::size_t>(grid.dimensions() - 1)];
@@ -42,6 +43,12 @@ RowRings::RowRings(const Tables& tables, const std::vector<OfPass>& passes, std:
     array.memory = at;
     at += take(array);
   }
+}
+
+std::int64_t RowRings::bytes() const {
+  std::int64_t bytes = 0;
+  for (const Array& array : arrays_) bytes += (array.rows + 2 * reach_) * elements_ * bytes_of(array.element);
+  return bytes;
 }
 
 /// At least reach_: before it is what is read around the first.
@@ -64,9 +71,9 @@ void RowRings::end(Tables& tables) const {
   for (const Array& array : arrays_) tables.bind(array.symbol, array.whole);
 }
 
-void RowRings::turn_to(Tables& tables, std::int64_t row) {
+void RowRings::turn_to(Tables& tables, std::int64_t row, std::int64_t shift) {
   for (const Array& array : arrays_) {
-    const std::int64_t at = cell_ + (place(row, array.rows) - row) * stride_;
+    const std::int64_t at = cell_ + (place(row, array.rows) - row) * stride_ + shift;
     tables.bind(array.symbol, at_element(array.memory, at, array.element));
   }
 }
@@ -77,7 +84,7 @@ void RowRings::written(std::size_t pass, std::int64_t from, std::int64_t to) con
     const auto copy = [&](std::int64_t source, std::int64_t target) {
       std::memcpy(at_element(array.memory, target * stride_, array.element),
                   at_element(array.memory, source * stride_, array.element),
-                  static_cast<std::size_t>(stride_ * bytes_of(array.element)));
+                  static_cast<std::size_t>(elements_ * bytes_of(array.element)));
     };
     for (std::int64_t row = from; row < to; ++row) {
       const std::int64_t at = place(row, array.rows);

@@ -19,17 +19,22 @@ class RowRings {
     std::int64_t rows = 0;
   };
   static std::int64_t bytes(const Tables& tables, const std::vector<OfPass>& passes);
-  /// @param passes in their order; rows are at least 2 * reach. @param reach rows to a side that are read. @param seam a
-  /// row that begins anew in all rings, as every `rows`-th from it does.
-  RowRings(const Tables& tables, const std::vector<OfPass>& passes, std::int64_t reach, std::int64_t seam);
+  /// @param passes in their order; rows are at least 2 * reach. @param reach rows to a side that are read. @param seam
+  /// a row that begins anew in all rings, as every `rows`-th from it does. @param elements of each row that are in use,
+  /// from its first one.
+  RowRings(const Tables& tables, const std::vector<OfPass>& passes, std::int64_t reach, std::int64_t seam,
+           std::int64_t elements);
+  /// Of all rows that they have, as far as these are in use.
+  std::int64_t bytes() const;
   /// They take the places of the whole arrays.
   void begin(Tables& tables);
   /// The whole arrays are back in their places.
   void end(Tables& tables) const;
   /// The first row after this one that, in some ring, does not lie after the one before it in memory.
   std::int64_t seam_behind(std::int64_t row) const;
-  /// Rows from this one to the seam behind it, and `reach` more to both sides, are where the layout says.
-  void turn_to(Tables& tables, std::int64_t row);
+  /// Rows from this one to the seam behind it, and `reach` more to both sides, are where the layout says. @param shift
+  /// so many elements further on, all of them.
+  void turn_to(Tables& tables, std::int64_t row, std::int64_t shift = 0);
   /// Rows that this pass has written: those near the seam are put at the other end, too.
   void written(std::size_t pass, std::int64_t from, std::int64_t to) const;
 
@@ -46,7 +51,7 @@ class RowRings {
   std::vector<Array> arrays_;
   Memory memory_;
   std::int64_t stride_, cell_;  ///< in elements: of rows; of a row's cell 0 in it
-  std::int64_t reach_, seam_;
+  std::int64_t reach_, seam_, elements_;
 };
 
 }  // namespace hindsight

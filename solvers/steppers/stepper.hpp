@@ -204,7 +204,7 @@ class Stepper {
     const KernelSpec* kernel;
   };
   virtual std::vector<Described> describe() const { return {}; }
-  /// What it keeps and what it computes again, in a line for people.
+  /// What it keeps and what it computes again, and how it walks, in lines for people.
   virtual std::string describe_memory() const = 0;
   /// Once prepared: all its kernels.
   virtual std::vector<const KernelLibrary*> libraries() const { return {}; }

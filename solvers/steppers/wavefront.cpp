@@ -1,5 +1,6 @@
 #include "solvers/steppers/wavefront.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@ namespace {
 constexpr std::int64_t cells_at_once = 8192, most_at_once = 32;
 // So many times as deep as its halo a block is at least, where that is deepened for walks.
 constexpr std::int64_t thick = 16;
+// So many times as wide a tile is as what is computed beside it on a side.
+constexpr std::int64_t least_width = 4;
 
 std::size_t last_axis(const Grid& grid) {
   return static_cast<std::size_t>(grid.dimensions() - 1);
@@ -98,7 +101,7 @@ bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int
 }
 
 Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
-    : last_(last_axis(tables.grid())), own_(tables.grid().interior()), rows_(own_.hi[last_]) {
+    : last_(last_axis(tables.grid())), own_(tables.grid().interior()), tiles_(tables.grid()), rows_(own_.hi[last_]) {
   const Grid& grid = tables.grid();
   for (std::size_t side = 0; side < 2; ++side)
     has_wall_[side] = grid.is_wall(static_cast<int>(last_), static_cast<int>(side));
@@ -108,8 +111,14 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     const std::int64_t depth = step.pass->depth()[last_], reach = step.fills_alone ? depth : step.pass->reach()[last_];
-    Walked walked{
-        step.pass, step.reads_others ? 0 : reach, depth, step.fills_alone, step.reads_others, step.adds_to_sums, own_};
+    Walked walked{step.pass,
+                  step.reads_others ? 0 : reach,
+                  depth,
+                  layers.written[i][tiles_.axis()],
+                  step.fills_alone,
+                  step.reads_others,
+                  step.adds_to_sums,
+                  own_};
     if (leaves_ends_) {
       if (i > 0) left_out += walked.reach;
       walked.cells.lo[last_] += left_out;
@@ -126,10 +135,79 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
     if ((i == 0 || step.reads_others) && read != std::array{0, 0, 0}) step.pass->deepen(read);
     walked_.push_back(walked);
   }
-  const std::int64_t cells_of_row = grid.interior().cells() / rows_;
+  choose_rows();
+  make_tiles(tables, steps);
+  make_rings(tables, steps);
+}
+
+void Wavefront::choose_rows() {
+  const std::int64_t cells_of_row = own_.cells() / rows_;
   at_once_ = std::clamp<std::int64_t>(cells_at_once / cells_of_row, 1, most_at_once);
   if (const auto* const rows = std::get_if<Rows>(&asked_)) at_once_ = rows->at_once;
-  make_rings(tables, steps);
+}
+
+/// Rows by which the pass `last` lags behind the pass `first`, and that are ghosts ahead of it.
+std::int64_t Wavefront::lag(std::size_t first, std::size_t last) const {
+  std::int64_t rows = 0;
+  for (std::size_t k = first + 1; k <= last; ++k)
+    if (!walked_[k].reads_others) rows += std::max(walked_[k].reach, walked_[k].depth);
+  return rows;
+}
+
+/// Rows of all arrays that a walk has in use when it takes them one by one.
+std::int64_t Wavefront::rows_in_use(const std::vector<Step>& steps, std::int64_t arrays) const {
+  const std::size_t last = steps.size() - 1;
+  const std::int64_t around = 1 + 2 * deepest_;
+  std::int64_t rows = arrays * (lag(0, last) + around + 1);  // of what it begins with, and what it ends with
+  for (std::size_t i = 0; i < last; ++i)
+    if (steps[i].reads_others) rows += arrays * (around + lag(i, last));
+  for (std::size_t i = 0; i < last; ++i)
+    rows +=
+        static_cast<std::int64_t>(steps[i].handed_on.size()) * (around + lag(i, steps[i].last_reader.value_or(last)));
+  return rows;
+}
+
+/// Where rows do not fit into a cache, as narrow as it takes, or as somebody asks for.
+void Wavefront::make_tiles(const Tables& tables, const std::vector<Step>& steps) {
+  const Grid& grid = tables.grid();
+  const std::size_t across = tiles_.axis();
+  std::int64_t layers = 0, depth = 0, arrays = 1;
+  bool suits = !leaves_ends_;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    layers = std::max(layers, walked_[i].across);
+    depth = std::max(depth, std::int64_t{step.pass->depth()[across]});
+    arrays = std::max(arrays, static_cast<std::int64_t>(step.handed_on.size()));
+    const bool is_handed_on = i + 1 == steps.size() || step.fills_alone || !step.handed_on.empty();
+    suits = suits && is_handed_on && !step.adds_to_cells && !(step.adds_to_sums && across == 0);
+  }
+  if (!suits) return;
+  const std::int64_t cells = own_.hi[across], around = layers + depth;
+  std::int64_t width = cells;
+  if (const auto* const rows = std::get_if<Rows>(&asked_)) {
+    if (rows->width > 0) width = rows->width;
+  } else {
+    const std::int64_t row =
+        own_.cells() / rows_ / cells * bytes_of(tables.cells(steps.front().handed_on.front()).element);
+    width = std::max(3 * bytes_of_cache() / 4 / (rows_in_use(steps, arrays) * row) - 2 * layers, least_width * layers);
+  }
+  if (!Tiles::are_possible(grid, width, around)) return;
+  tiles_.cut(width, around);
+  begin(0);
+  choose_rows();
+}
+
+/// A tile.
+void Wavefront::begin(std::size_t tile) {
+  if (tiles_.is_one()) return;
+  tiles_.turn_to(tile);
+  const auto put = [&](Box& cells, std::int64_t around) {
+    const Tiles::Range range = tiles_.with(around);
+    cells.lo[tiles_.axis()] = range.from;
+    cells.hi[tiles_.axis()] = range.to;
+  };
+  put(own_, 0);
+  for (Walked& walked : walked_) put(walked.cells, walked.across);
 }
 
 void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps) {
@@ -140,10 +218,7 @@ void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps)
   for (std::size_t i = 1; i < walked_.size(); ++i) reach = std::max(reach, walked_[i].reach);
   // Beside rows at once, those by which the last reader lags behind, ghosts ahead of it, and what it reads behind it.
   const auto size = [&](std::size_t i) {
-    std::int64_t rows = at_once_ + 2 * deepest_;
-    const std::size_t last = steps[i].last_reader.value_or(steps.size() - 1);
-    for (std::size_t k = i + 1; k <= last; ++k)
-      if (!walked_[k].reads_others) rows += std::max(walked_[k].reach, walked_[k].depth);
+    std::int64_t rows = at_once_ + 2 * deepest_ + lag(i, steps[i].last_reader.value_or(steps.size() - 1));
     rows = (rows + at_once_ - 1) / at_once_ * at_once_;  // seams that lie apart by rows at once
     return std::max({rows, 2 * reach, 4 * deepest_});
   };
@@ -157,9 +232,10 @@ void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps)
     return most;
   };
   std::int64_t most = make_sizes();
-  if (std::holds_alternative<AsItPays>(asked_))
+  if (std::holds_alternative<AsItPays>(asked_) && tiles_.is_one())
     for (; at_once_ > 1 && 2 * RowRings::bytes(tables, rings) > bytes_of_cache(); most = make_sizes()) at_once_ /= 2;
-  tables.grid().communicator().together([&] { rings_.emplace(tables, rings, reach, seam(most)); });
+  tables.grid().communicator().together(
+      [&] { rings_.emplace(tables, rings, reach, seam(most), tiles_.elements_of_row()); });
 }
 
 /// One that walls, which are filled from rows beside them, do not meet.
@@ -173,11 +249,21 @@ std::int64_t Wavefront::seam(std::int64_t rows) const {
   return seam;
 }
 
+std::string Wavefront::describe() const {
+  std::string text = fmt::format("in one walk over {}, {} at once", last_ == 2 ? "planes" : "rows", at_once_);
+  if (rings_)
+    text +=
+        fmt::format(", those between passes in rings of {:.1f} MiB", static_cast<double>(rings_->bytes()) / (1 << 20));
+  if (!tiles_.is_one())
+    text += fmt::format(", in tiles {} cells wide along {}", tiles_.width(), last_ == 2 ? "y" : "x");
+  return text;
+}
+
 /// The first pass never reads again as far back as the last one has come, and its ghosts are there from the start.
 bool Wavefront::may_overwrite() const {
   std::int64_t behind = 0;  // rows
   for (std::size_t i = 1; i < walked_.size(); ++i) behind += walked_[i].reach;
-  return !leaves_ends_ && behind >= walked_.front().reach;
+  return !leaves_ends_ && tiles_.is_one() && behind >= walked_.front().reach;
 }
 
 /// The rows of pass i up to which what it reads is there.
@@ -191,7 +277,6 @@ std::int64_t Wavefront::reachable(std::size_t i) const {
 void Wavefront::compute(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi) {
   for (std::int64_t to = lo; lo < hi; lo = to) {
     to = rings_ ? std::min(hi, rings_->seam_behind(lo)) : hi;
-    if (rings_) rings_->turn_to(tables, lo);
     compute_together(tables, i, lo, to);
   }
 }
@@ -201,24 +286,35 @@ void Wavefront::compute_together(Tables& tables, std::size_t i, std::int64_t lo,
   Box cells = walked_[i].cells;
   cells.lo[last_] = lo;
   cells.hi[last_] = hi;
-  run_pass(tables, walked_[i], cells);
   Sides sides{false, false};
   std::int64_t depth = 0;
   if (i + 1 < walked_.size() && !walked_[i + 1].reads_others) {
-    const Walked& next = walked_[i + 1];
-    if (rings_) next.pass->bind(tables);
-    next.pass->fill_rows(cells);
-    depth = next.depth;
+    depth = walked_[i + 1].depth;
     sides = {has_wall_[0] && lo < depth && hi >= depth, has_wall_[1] && hi == rows_};
-    if (sides[0] || sides[1]) next.pass->fill_sides(cells, sides);
   }
+  tiles_.for_parts(cells, [&](const Tiles::Part& part) {
+    if (rings_) rings_->turn_to(tables, lo, part.shift);
+    run_pass(tables, walked_[i], part);
+    fill_ghosts(tables, i + 1, part.cells, sides);
+  });
   if (rings_) rings_->written(i, sides[0] ? -depth : lo, sides[1] ? hi + depth : hi);
 }
 
-/// Sums are of the rank's own cells alone.
-void Wavefront::run_pass(Tables& tables, const Walked& walked, Box cells) const {
+/// Those of a pass, if it reads some that follow from these cells, which the pass before it has computed.
+void Wavefront::fill_ghosts(Tables& tables, std::size_t i, const Box& cells, Sides sides) {
+  if (i == walked_.size() || walked_[i].reads_others) return;
+  Pass& pass = *walked_[i].pass;
+  if (rings_) pass.bind(tables);
+  pass.fill_rows(cells);
+  if (sides[0] || sides[1]) pass.fill_sides(cells, sides);
+}
+
+/// Sums are of the rank's own cells alone, and of a tile's own.
+void Wavefront::run_pass(Tables& tables, const Walked& walked, const Tiles::Part& part) const {
   if (walked.fills_alone) return;
-  if (!walked.adds_to_sums) return walked.pass->run_in(tables, cells);
+  if (!walked.adds_to_sums) return walked.pass->run_in(tables, part.cells);
+  if (part.is_around) return walked.pass->run_beyond(tables, part.cells);
+  Box cells = part.cells;
   for (std::size_t a = last_; a > 0; --a) {
     Box below = cells, above = cells;
     below.hi[a] = std::min(cells.hi[a], own_.lo[a]);
@@ -245,6 +341,16 @@ void Wavefront::run(Tables& tables, std::size_t count) {
   for (std::size_t i = 0; i < walked_.size(); ++i)
     if (i == 0 || walked_[i].reads_others) walked_[i].pass->fill_ghosts(tables);
   if (rings_) rings_->begin(tables);
+  for (std::size_t tile = 0; tile < tiles_.count(); ++tile) {
+    begin(tile);
+    walk(tables, count);
+  }
+  if (leaves_ends_) finish_ends(tables, count);
+  if (rings_) rings_->end(tables);
+}
+
+/// Over all rows of a tile.
+void Wavefront::walk(Tables& tables, std::size_t count) {
   for (std::size_t i = 0; i < walked_.size(); ++i) {
     if (i > 0 && !walked_[i].reads_others) walked_[i].pass->bind(tables);
     walked_[i].done = walked_[i].begin(last_);
@@ -267,8 +373,6 @@ void Wavefront::run(Tables& tables, std::size_t count) {
       compute(tables, i, from, to);
     }
   }
-  if (leaves_ends_) finish_ends(tables, count);
-  if (rings_) rings_->end(tables);
 }
 
 }  // namespace hindsight

@@ -9,7 +9,9 @@
 // must keep within a rank's cells, and the axis is periodic, passes leave both ends out, each pass more of them, and
 // these are done at the end, pass by pass.
 //
-// Arrays that are handed on within a walk need not be whole (row_rings.hpp): they stay in a cache.
+// Arrays that are handed on within a walk need not be whole (row_rings.hpp): they stay in a cache. Where rows (planes)
+// are too large for that, walks go over one part of their width after the other (tiles of the axis before the last
+// one): around each, passes compute again what its neighbours do, and later passes read.
 //
 // The arithmetic of a cell is what it is when one pass after another runs over the whole grid: so are the bits.
 #pragma once
@@ -17,12 +19,14 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
 #include "solvers/steppers/pass.hpp"
 #include "solvers/steppers/row_rings.hpp"
 #include "solvers/steppers/stepper.hpp"
+#include "solvers/steppers/tiles.hpp"
 
 namespace hindsight {
 
@@ -35,8 +39,9 @@ class Wavefront {
     std::optional<std::size_t> last_reader = {};  ///< of what is handed on, among the steps; else the last step
     /// Nothing but ghosts: what it would compute is not needed, later passes read them as deep as they are.
     bool fills_alone = false;
-    bool reads_others = false;  ///< its ghosts are of arrays that no pass of the walk writes
-    bool adds_to_sums = false;  ///< in the rank's own cells
+    bool reads_others = false;   ///< its ghosts are of arrays that no pass of the walk writes
+    bool adds_to_sums = false;   ///< in the rank's own cells, row by row
+    bool adds_to_cells = false;  ///< of arrays that sum up: no cell may be computed twice
     /// No cells may be computed but the rank's own: it reads what is not there for others.
     bool keeps_within = false;
   };
@@ -55,6 +60,8 @@ class Wavefront {
   Wavefront(const Tables& tables, const std::vector<Step>& steps);
   /// Whether passes compute cells beyond a rank's own, where these go on.
   bool goes_beyond() const { return !leaves_ends_; }
+  /// For people: rows at once, memory of rings, tiles.
+  std::string describe() const;
   /// Whether the last pass may write where the first one reads, of arrays that passes between read in the cell alone.
   bool may_overwrite() const;
   /// Runs the first `count` of them; the ghosts of what the next one reads are there afterwards, unless it is handed on
@@ -65,7 +72,8 @@ class Wavefront {
   struct AsItPays {};
   struct Never {};
   struct Rows {
-    std::int64_t at_once;  ///< wherever a walk suits but for what pays
+    std::int64_t at_once;    ///< wherever a walk suits but for what pays
+    std::int64_t width = 0;  ///< of tiles, wherever these can be; 0: no tiles
   };
   static void ask(std::variant<AsItPays, Never, Rows> asked) { asked_ = asked; }
 
@@ -73,6 +81,7 @@ class Wavefront {
   struct Walked {
     Pass* pass;
     std::int64_t reach, depth;  ///< rows to a side that it reads of the pass before, and that are ghosts
+    std::int64_t across;        ///< that it computes around a tile
     bool fills_alone, reads_others, adds_to_sums;
     Box cells;              ///< that it computes; along the last axis, in turns
     std::int64_t done = 0;  ///< rows up to here
@@ -86,18 +95,26 @@ class Wavefront {
   static bool pays(std::size_t passes, std::int64_t bytes_of_pass);
   static Layers layers(const std::vector<Step>& steps);
   static bool has_room(const Grid& grid, const std::vector<Step>& steps);
+  void choose_rows();
+  std::int64_t lag(std::size_t first, std::size_t last) const;
+  std::int64_t rows_in_use(const std::vector<Step>& steps, std::int64_t arrays) const;
+  void make_tiles(const Tables& tables, const std::vector<Step>& steps);
   void make_rings(const Tables& tables, const std::vector<Step>& steps);
+  void begin(std::size_t tile);
+  void walk(Tables& tables, std::size_t count);
   std::int64_t seam(std::int64_t rows) const;
   std::int64_t reachable(std::size_t i) const;
   void compute(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
   void compute_together(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
-  void run_pass(Tables& tables, const Walked& walked, Box cells) const;
+  void fill_ghosts(Tables& tables, std::size_t i, const Box& cells, Sides sides);
+  void run_pass(Tables& tables, const Walked& walked, const Tiles::Part& part) const;
   void finish_ends(Tables& tables, std::size_t count);
 
   static inline std::variant<AsItPays, Never, Rows> asked_;
   std::vector<Walked> walked_;
-  std::size_t last_;   // axis
-  Box own_;            // the rank's cells
+  std::size_t last_;  // axis
+  Box own_;           // the rank's cells, of the tile
+  Tiles tiles_;
   std::int64_t rows_;  // of them
   std::array<bool, 2> has_wall_;
   bool leaves_ends_ = false;  // out, of a periodic axis

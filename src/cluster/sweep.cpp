@@ -122,7 +122,7 @@ std::string table_of(const std::vector<std::string>& columns, const std::vector<
   std::vector<std::size_t> widths;
   const auto shown = [&](const Line& line, const std::string& c) {
     const std::string cell = line.count(c) > 0 ? line.at(c) : "";
-    return cell.size() > widest ? cell.substr(0, widest - 3) + "..." : cell;
+    return cell.size() > widest ? fmt::format("{:.{}}...", cell, widest - 3) : cell;
   };
   for (const std::string& c : columns) {
     widths.push_back(c.size());

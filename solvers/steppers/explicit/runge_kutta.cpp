@@ -1,5 +1,7 @@
 #include "solvers/steppers/explicit/runge_kutta.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -42,12 +44,12 @@ struct RungeKutta::Parts {
   std::int64_t state_doubles = 0;
   // All stages in one walk, where there is one; `reversed`: from the state alone.
   std::optional<Wavefront> values, recorded, tangents, gathers, reversed;
-  void make_walks(const Model& model, const Tables& tables);
+  void make_walks(const Model& model, const Active& active, const Tables& tables);
   std::vector<int> handed_on(const Model& model, std::size_t i, bool is_tangent) const;
   std::vector<int> handed_back(const Model& model, std::size_t i) const;
 };
 
-void RungeKutta::Parts::make_walks(const Model& model, const Tables& tables) {
+void RungeKutta::Parts::make_walks(const Model& model, const Active& active, const Tables& tables) {
   const auto make = [&](std::optional<Wavefront>& walk, const std::vector<Wavefront::Step>& steps) {
     const auto fields = static_cast<std::int64_t>(model.fields.size());
     if (Wavefront::suits(tables.grid(), steps, fields, model.graph->element())) walk.emplace(tables, steps);
@@ -77,7 +79,8 @@ void RungeKutta::Parts::make_walks(const Model& model, const Tables& tables) {
                           .handed_on = handed_back(model, i),
                           .reads = kernels.kernels()[i].reads(Direction::reverse),
                           .reads_others = i + 1 == stages,
-                          .adds_to_sums = true});
+                          .adds_to_sums = true,
+                          .adds_to_cells = !active.parameter_fields.empty()});
   make(values, forward);
   make(recorded, record);
   for (Wavefront::Step& step : tangent) step.keeps_within = !recorded || !recorded->goes_beyond();
@@ -185,8 +188,11 @@ std::vector<RungeKutta::Described> RungeKutta::describe() const {
 std::string RungeKutta::describe_memory() const {
   const char* const slopes = keeps_slopes() ? "stored" : "not stored, recomputed from stage inputs";
   const char* const adjoints = keeps_stage_adjoints() ? "stored" : "not stored, recomputed from multipliers";
-  const char* const walk = reverses_from_state() ? "; steps can be reversed from states alone, in one walk" : "";
-  return std::string("slopes: ") + slopes + "; stage adjoints: " + adjoints + walk;
+  std::string text = fmt::format("slopes: {}; stage adjoints: {}", slopes, adjoints);
+  if (parts_->values) text += fmt::format("\n  a step: {}", parts_->values->describe());
+  if (parts_->reversed)
+    text += fmt::format("\n  a step reversed from its state alone: {}", parts_->reversed->describe());
+  return text;
 }
 
 double RungeKutta::stage_time(StepTime time, int i) const {
@@ -236,7 +242,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
                     &p.sources.rows());
   if (p.estimate) p.estimate->prepare(grid, tables);
   allocate(grid, tables);
-  p.make_walks(model_, tables);
+  p.make_walks(model_, active_, tables);
   p.takes_spans = p.kernels.kernels().front().repeats() && grid.dimensions() == 0 && !p.time_dependent &&
                   p.kernels.noise(Direction::forward).empty();
   p.state_doubles = state_doubles(grid, model_.fields.size(), model_.graph->element());
