@@ -12,6 +12,7 @@
 #include "src/report.hpp"
 #include "src/same_start.hpp"
 #include "src/session.hpp"
+#include "src/step_roofline.hpp"
 #include "src/verbs.hpp"
 
 namespace hindsight {
@@ -289,10 +290,17 @@ ExitCode explain_verb(const Options& options, const Communicator& comm) {
     for (const DeviceKernel& kernel : made->all)
       json[backend.name() + "_kernels"].push_back(json_of(kernel, made->architecture));
   }
+  const std::optional<StepRoofline> roofline = step_roofline(session);
+  if (roofline)
+    json["step"] = {{"bytes_read", roofline->read},
+                    {"bytes_written", roofline->written},
+                    {"seconds_per_cell", roofline->measured},
+                    {"bytes_per_second_of_a_copy", roofline->bandwidth}};
   write_json(options, comm, json);
   if (options.json == "-") return ExitCode::done;
   print(comm, session.source().name + ", " + spec.method + ", " + precision + "\n\n" + equations + "\nKernels\n" +
-                  kernels + for_devices + memory_text(session) + noise_text(*spec.model.graph));
+                  kernels + for_devices + memory_text(session) + (roofline ? to_text(*roofline) : "") +
+                  noise_text(*spec.model.graph));
   return ExitCode::done;
 }
 

@@ -179,6 +179,11 @@ void SimulatedSteps::turn(std::int64_t steps, const Buffer& last) {
   if (steps == 0) complete_initial_adjoint(last.data());
 }
 
+/// Whether reversing the step leaves the adjoint where it was.
+bool SimulatedSteps::overwrites_adjoint(const StepRecord& record) const {
+  return spans_ == nullptr && reverses_from_state_ && !record.stages && stepper_.may_overwrite_adjoint();
+}
+
 void SimulatedSteps::reverse_step(std::int64_t k, const StepRecord& record) {
   if (spans_ != nullptr)
     return stepper_.spans()->reverse(tables_, span(k), record.base.data(), lambda_.data(), lambda_next_.data());
@@ -188,8 +193,9 @@ void SimulatedSteps::reverse_step(std::int64_t k, const StepRecord& record) {
     if (!lambda_next_.has_before()) lambda_next_.set_before(lambda_);
   }
   if (tape_.is_in_use()) stepper_.leave_behind(tape_.of(k));
+  Buffer& next = overwrites_adjoint(record) ? lambda_ : lambda_next_;
   stepper_.reverse(tables_, time_.step(k), record.base.blocks(), states_.stages_of(record), lambda_.blocks(),
-                   lambda_next_.blocks());
+                   next.blocks());
   tape_.forget_from(k);
 }
 
@@ -197,7 +203,7 @@ void SimulatedSteps::reverse(std::int64_t k, const StepRecord& record) {
   batched([&] {
     contribute("steps", [&] {
       reverse_step(k, record);
-      std::swap(lambda_, lambda_next_);
+      if (!overwrites_adjoint(record)) std::swap(lambda_, lambda_next_);
     });
     add_objective_adjoint(state_at(k), record.base);
     if (k == 0) complete_initial_adjoint(record.base.data());

@@ -98,7 +98,8 @@ class SimulatedSteps final : public ReversibleSteps {
   void see_drift(std::int64_t k, const Buffer& walked, const Buffer& kept) override {
     drift_.see(k, walked.blocks(), kept.blocks());
   }
-  /// The step alone, without what the objective adds.
+  /// The step alone, without what the objective adds. The adjoint is left beside the one that it begins with, where it
+  /// does not take its place.
   void reverse_step(std::int64_t k, const StepRecord& record);
   void save(BlockWriter& to, bool turned) const override;
   void restore(BlockReader& from, bool turned) override;
@@ -124,6 +125,7 @@ class SimulatedSteps final : public ReversibleSteps {
     return {time_.step(span.first), span.count};
   }
   bool may_overwrite(const Buffer& state) const;
+  bool overwrites_adjoint(const StepRecord& record) const;
   void take_step(std::int64_t k, const Buffer& state, const Buffer& next);
   Buffer record_step(std::int64_t k, const Buffer& state, bool wanted, StepRecord& record);
   /// @param recorded whether the step that follows is to be recorded, if it is tried.

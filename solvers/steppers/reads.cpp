@@ -90,16 +90,27 @@ std::array<int, 3> deeper(std::array<int, 3> a, const std::array<int, 3>& b) {
 }
 
 std::pair<int, int> traffic(const KernelSpec& kernel) {
-  if (kernel.roots().empty()) return {0, 0};
-  const Graph& graph = kernel.roots().front().graph();
-  const auto bytes = [&](int symbol) { return static_cast<int>(bytes_of(graph.kind(symbol).element)); };
-  int read = 0, written = 0;
-  const std::vector<Reach> all = reach(kernel.roots());
-  for (std::size_t f = 0; f < all.size(); ++f) read += all[f].read ? bytes(static_cast<int>(f)) : 0;
-  std::set<std::string> writes;
-  for (const KernelSpec::Output& o : kernel.outputs) writes.insert(o.field);
-  for (const std::string& field : writes) written += bytes(graph.field_index(field));
-  return {read, written};
+  return traffic({&kernel}, {});
+}
+
+std::pair<int, int> traffic(const std::vector<const KernelSpec*>& kernels, const std::set<int>& within) {
+  std::set<int> reads, writes;
+  for (const KernelSpec* const kernel : kernels) {
+    if (kernel->roots().empty()) continue;
+    const std::vector<Reach> all = reach(kernel->roots());
+    for (std::size_t f = 0; f < all.size(); ++f)
+      if (all[f].read) reads.insert(static_cast<int>(f));
+    for (const KernelSpec::Output& o : kernel->outputs)
+      writes.insert(kernel->roots().front().graph().field_index(o.field));
+  }
+  const auto bytes = [&](const std::set<int>& symbols) {
+    int sum = 0;
+    for (const int symbol : symbols)
+      if (!within.contains(symbol))
+        sum += static_cast<int>(bytes_of(kernels.front()->roots().front().graph().kind(symbol).element));
+    return sum;
+  };
+  return {bytes(reads), bytes(writes)};
 }
 
 }  // namespace hindsight

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -35,8 +36,10 @@ std::vector<Expr> wall_values(const Model& model);
 /// The ghosts of `symbols` as deep as `kernel` reads them.
 GhostGroup ghosts_for(const KernelSpec& kernel, const std::vector<int>& symbols, const std::vector<FieldWalls>* walls);
 
-/// Bytes that a kernel must move per cell: each field read once, each output written once.
+/// Bytes that a kernel must read and write per cell: each field read once, each output written once.
 std::pair<int, int> traffic(const KernelSpec& kernel);
+/// The same of several that run together. @param within symbols of arrays that stay in a cache.
+std::pair<int, int> traffic(const std::vector<const KernelSpec*>& kernels, const std::set<int>& within);
 
 std::array<int, 3> add(std::array<int, 3> a, const std::array<int, 3>& b);
 std::array<int, 3> deeper(std::array<int, 3> a, const std::array<int, 3>& b);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/petsc_options.hpp"
@@ -75,6 +76,8 @@ class Stepper {
   /// Once prepared: whether a step can be reversed from its state alone, as what its record would hold is computed
   /// again in one walk with its adjoint (wavefront.hpp).
   virtual bool reverses_from_state() const { return false; }
+  /// Whether reverse() may be given `lambda` itself as `lambda_next`, where it reverses a step from its state alone.
+  virtual bool may_overwrite_adjoint() const { return false; }
   /// States more that a record can hold, of factors, so that reversing it takes much less work; 0: it does not.
   virtual int factor_states() const { return 0; }
   /// Whether records hold them: record_states() counts them then. Any time but between a record and its reversal.
@@ -206,6 +209,9 @@ class Stepper {
   virtual std::vector<Described> describe() const { return {}; }
   /// What it keeps and what it computes again, and how it walks, in lines for people.
   virtual std::string describe_memory() const = 0;
+  /// Once prepared: bytes that a plain step must read and write per cell; none where it is not kernels alone that take
+  /// it, as with solvers.
+  virtual std::optional<std::pair<int, int>> traffic_of_step() const { return {}; }
   /// Once prepared: all its kernels.
   virtual std::vector<const KernelLibrary*> libraries() const { return {}; }
 

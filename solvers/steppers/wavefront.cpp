@@ -259,11 +259,14 @@ std::string Wavefront::describe() const {
   return text;
 }
 
-/// The first pass never reads again as far back as the last one has come, and its ghosts are there from the start.
+/// It never reads again as far back as the last one has come, and its ghosts are there from the start.
 bool Wavefront::may_overwrite() const {
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < walked_.size(); ++i)
+    if (walked_[i].reads_others) first = i;
   std::int64_t behind = 0;  // rows
-  for (std::size_t i = 1; i < walked_.size(); ++i) behind += walked_[i].reach;
-  return !leaves_ends_ && tiles_.is_one() && behind >= walked_.front().reach;
+  for (std::size_t i = first + 1; i < walked_.size(); ++i) behind += walked_[i].reach;
+  return !leaves_ends_ && tiles_.is_one() && behind >= walked_[first].pass->reach()[last_];
 }
 
 /// The rows of pass i up to which what it reads is there.

@@ -62,7 +62,8 @@ class Wavefront {
   bool goes_beyond() const { return !leaves_ends_; }
   /// For people: rows at once, memory of rings, tiles.
   std::string describe() const;
-  /// Whether the last pass may write where the first one reads, of arrays that passes between read in the cell alone.
+  /// Whether the last pass may write where the first one reads, or where there is one, the last one that begins with
+  /// arrays of others; of arrays that passes between read in the cell alone.
   bool may_overwrite() const;
   /// Runs the first `count` of them; the ghosts of what the next one reads are there afterwards, unless it is handed on
   /// in rings. Allocates nothing.

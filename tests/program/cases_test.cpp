@@ -298,6 +298,35 @@ TEST(Program, EveryAnswerCanBeJson) {
   EXPECT_GT(nlohmann::json::parse(output())["kernels"].size(), 3U);
 }
 
+/// What a step must move, in one walk or pass by pass, and what it takes.
+TEST(Program, ExplainsHowStepsGoOverMemory) {
+  const std::string file = folder() + "/plane.yaml";
+  std::ofstream(file) << R"yaml(
+case: plane
+grid: {x: {cells: 640, to: 1}, y: {cells: 640, to: 1}}
+parameters: {a: 0.01}
+state: {u: {initial: "sin(2*pi*x)"}}
+equations: {dt(u): "a*lap(u)"}
+objective: [{final: u^2}]
+unknowns: {a: {}}
+time: {step: 1e-5, to: 1e-3}
+)yaml";
+  const auto step = [&](const std::string& more) {
+    EXPECT_EQ(run("explain " + file + " --json -" + more), 0) << output();
+    return nlohmann::json::parse(output())["step"];
+  };
+  const auto walked = step(""), small = step(" --set grid.x.cells=40 --set grid.y.cells=40");
+  EXPECT_EQ(walked["bytes_read"], 8);  // the state alone
+  EXPECT_EQ(walked["bytes_written"], 8);
+  EXPECT_EQ(small["bytes_read"], 8 * (1 + 2 + 2 + 4));  // by four stages of RK4
+  EXPECT_EQ(small["bytes_written"], 8 * 4);
+  EXPECT_GT(walked["seconds_per_cell"], 0.0);
+  EXPECT_GT(walked["bytes_per_second_of_a_copy"], 0.0);
+  ASSERT_EQ(run("explain " + file), 0);
+  for (const char* const line : {"\n  a step: in one walk over rows", "\nA step, per cell\n"})
+    EXPECT_NE(output().find(line), std::string::npos) << line << output();
+}
+
 /// What events read is in the derivatives, and states jump backwards as they do forwards.
 TEST(Program, ExplainsEvents) {
   const std::string file = folder() + "/events.yaml";

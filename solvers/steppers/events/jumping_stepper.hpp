@@ -23,6 +23,7 @@ class JumpingStepper final : public Stepper {
   std::vector<WalkHalo> halos_of_step() const override { return method_->halos_of_step(); }
   int record_states() const override { return method_->record_states(); }
   bool reverses_from_state() const override { return method_->reverses_from_state(); }
+  bool may_overwrite_adjoint() const override { return method_->may_overwrite_adjoint(); }
   int factor_states() const override { return method_->factor_states(); }
   void keep_factors(bool wanted) override { method_->keep_factors(wanted); }
   std::int64_t working_states() const override { return method_->working_states() + 2; }
@@ -74,6 +75,7 @@ class JumpingStepper final : public Stepper {
 
   std::vector<Described> describe() const override;
   std::string describe_memory() const override { return method_->describe_memory(); }
+  std::optional<std::pair<int, int>> traffic_of_step() const override { return method_->traffic_of_step(); }
   std::vector<const KernelLibrary*> libraries() const override;
   std::vector<Evaluation> evaluations(StepTime time) const override { return method_->evaluations(time); }
   std::vector<double> input_at_cell(std::size_t i, StepTime time, const std::vector<double>& start,

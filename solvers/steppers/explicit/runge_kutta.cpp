@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "solvers/equations/parser.hpp"
@@ -167,6 +168,10 @@ bool RungeKutta::reverses_from_state() const {
   return parts_->reversed.has_value();
 }
 
+bool RungeKutta::may_overwrite_adjoint() const {
+  return parts_->reversed && parts_->reversed->may_overwrite();
+}
+
 std::int64_t RungeKutta::working_states() const {
   const std::int64_t inputs = record_states();
   return inputs * (1 + (wants_.tangent ? 1 : 0) + (keeps_slopes() ? 1 : 0));
@@ -193,6 +198,21 @@ std::string RungeKutta::describe_memory() const {
   if (parts_->reversed)
     text += fmt::format("\n  a step reversed from its state alone: {}", parts_->reversed->describe());
   return text;
+}
+
+std::optional<std::pair<int, int>> RungeKutta::traffic_of_step() const {
+  std::vector<const KernelSpec*> all;
+  std::set<int> within;
+  std::pair<int, int> one_by_one{0, 0};
+  for (const DifferentiatedKernel& kernel : parts_->kernels.kernels()) {
+    const std::vector<int> handed_on = parts_->handed_on(model_, all.size(), false);
+    all.push_back(&kernel.value());
+    within.insert(handed_on.begin(), handed_on.end());
+    const auto [read, written] = traffic(kernel.value());
+    one_by_one = {one_by_one.first + read, one_by_one.second + written};
+  }
+  if (!parts_->values) return one_by_one;
+  return traffic(all, parts_->estimate ? std::set<int>() : within);
 }
 
 double RungeKutta::stage_time(StepTime time, int i) const {

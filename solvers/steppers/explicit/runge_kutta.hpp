@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "solvers/equations/model.hpp"
@@ -35,6 +36,7 @@ class RungeKutta final : public Stepper, private SpanStepper {
   /// The inputs of stages 2 to s; none for a model that reads no neighbours, which recomputes them in registers.
   int record_states() const override;
   bool reverses_from_state() const override;
+  bool may_overwrite_adjoint() const override;
   std::int64_t working_states() const override;
   int sums() const override;
 
@@ -74,6 +76,7 @@ class RungeKutta final : public Stepper, private SpanStepper {
 
   std::vector<Described> describe() const override;
   std::string describe_memory() const override;
+  std::optional<std::pair<int, int>> traffic_of_step() const override;
   std::vector<const KernelLibrary*> libraries() const override;
   std::vector<Evaluation> evaluations(StepTime time) const override;
   std::vector<double> input_at_cell(std::size_t i, StepTime time, const std::vector<double>& start,

@@ -135,6 +135,11 @@ std::string Leapfrog::describe_memory() const {
                                 : "states and records: two levels, because derivatives of what damps read both";
 }
 
+/// What layers and sources add, of few cells, is not counted.
+std::optional<std::pair<int, int>> Leapfrog::traffic_of_step() const {
+  return traffic(parts_->kernels.kernels().front().value());
+}
+
 std::vector<const KernelLibrary*> Leapfrog::libraries() const {
   std::vector<const KernelLibrary*> all = parts_->kernels.libraries();
   for (const KernelLibrary* library : parts_->layers.libraries()) all.push_back(library);

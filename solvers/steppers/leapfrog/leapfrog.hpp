@@ -11,7 +11,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "solvers/equations/model.hpp"
@@ -69,6 +71,7 @@ class Leapfrog final : public Stepper {
 
   std::vector<Described> describe() const override;
   std::string describe_memory() const override;
+  std::optional<std::pair<int, int>> traffic_of_step() const override;
   std::vector<const KernelLibrary*> libraries() const override;
   std::vector<Evaluation> evaluations(StepTime time) const override;
 
