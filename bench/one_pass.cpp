@@ -57,6 +57,15 @@ Problem one_field(const std::string& name, int dimensions, int cells, const std:
           steps, std::pow(static_cast<double>(cells), dimensions), "at most 0.6"};
 }
 
+/// The same plane with rows of which no cache holds what a step needs.
+Problem wide(Problem problem) {
+  const std::string cells = "{cells: 1024";
+  problem.text.replace(problem.text.find(cells), cells.size(), "{cells: 32768");
+  problem.name += ", 32 times as wide";
+  problem.cells *= 32;
+  return problem;
+}
+
 /// How steps are taken by what is made while it lives.
 struct Way {
   explicit Way(bool is_walked) {
@@ -107,6 +116,7 @@ void measure(int argc, char** argv) {
   forward(report, gray_scott(1024, 40, "rk4", 8, "at most 0.6"));
   forward(report, gray_scott(1024, 40, "dopri5", 2, "at most 0.6"));
   forward(report, one_field("heat", 3, 128, "a*lap(u)", 2e-4, 60));
+  forward(report, wide(one_field("heat", 2, 1024, "a*lap(u)", 1e-9, 10)));
   forward(report, one_field("Burgers", 2, 1024, "a*lap(u) - u*dx(u) - u*dy(u)", 1e-5, 100));
   forward(report, one_field("upwind", 2, 1024, "-upwind(0.3, u, x) - upwind(a, u, y)", 1e-4, 100));
   forward(report, one_field("variable coefficients", 2, 1024, "div(D*grad(u))", 1e-5, 100));

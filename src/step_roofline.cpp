@@ -10,14 +10,18 @@
 namespace hindsight {
 namespace {
 
-/// The median of some copies, each of them over `doubles` doubles again and again for some milliseconds.
-double bandwidth_of_copies(std::int64_t doubles, const Communicator& comm) {
+/// The median of some copies of a state, or of its beginning, which no cache holds; again and again for some
+/// milliseconds each.
+double bandwidth_of_copies(std::int64_t state_bytes, const Communicator& comm) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::int64_t bytes_at_least = 64 << 20;
+  constexpr std::int64_t most = 256 << 20, at_least = 64 << 20;
   constexpr int times = 5;
-  const std::int64_t bytes = doubles * static_cast<std::int64_t>(sizeof(double));
-  const std::int64_t again = bytes_at_least / bytes + 1;
-  std::vector<double> from(static_cast<std::size_t>(doubles), 1.0), to = from;
+  const std::int64_t bytes = std::min(state_bytes, most), again = at_least / bytes + 1;
+  std::vector<char> from, to;
+  comm.together([&] {
+    from.assign(static_cast<std::size_t>(bytes), 1);
+    to = from;
+  });
   std::vector<double> found;
   for (int time = 0; time < times; ++time) {
     comm.any(false);  // all begin at once
@@ -40,13 +44,9 @@ std::optional<StepRoofline> step_roofline(const Session& session) {
   const Grid& grid = simulation.grid();
   const auto traffic = simulation.stepper().traffic_of_step();
   if (!traffic || grid.dimensions() == 0 || !grid.machine().is_host()) return {};
-  const PlanInputs& inputs = session.plan_inputs();
-  const auto steps = static_cast<double>(simulation.steps_of(inputs.at_most));
   StepRoofline found{traffic->first, traffic->second};
-  found.bandwidth = bandwidth_of_copies(simulation.state_bytes() / static_cast<std::int64_t>(sizeof(double)) + 1,
-                                        session.communicator());
-  found.measured = inputs.seconds.forward * static_cast<double>(inputs.at_most) / steps /
-                   static_cast<double>(grid.interior().cells());
+  found.bandwidth = bandwidth_of_copies(simulation.state_bytes(), session.communicator());
+  found.measured = session.plan_inputs().seconds.forward / static_cast<double>(grid.interior().cells());
   return found;
 }
 

@@ -11,7 +11,8 @@ namespace hindsight {
 /// Of a plain step, per cell.
 struct StepRoofline {
   int read = 0, written = 0;  ///< bytes (Stepper::traffic_of_step)
-  double bandwidth = 0.0;  ///< bytes read and written per second, all ranks at once, by a copy of a state on this rank
+  double bandwidth = 0.0;  ///< bytes read and written per second, all ranks at once, by a copy of a state (256 MiB of
+                           ///< it at most) on this rank
   double measured = 0.0;   ///< seconds that a step takes
   double least() const { return (read + written) / bandwidth; }
 };

@@ -132,9 +132,19 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
   };
   const Buffer state = steps_.first_state();
   problem_.tables().bind_state(problem_.symbols().lambda, steps_.adjoint());
-  const StateBlocks lambda = steps_.adjoint(), values = state.blocks();
-  problem_.machine().copy(lambda.now, values.now, problem_.block_doubles());
-  if (lambda.before != nullptr) problem_.machine().copy(lambda.before, values.before, problem_.block_doubles());
+  const auto begin_adjoint = [&] {
+    const StateBlocks lambda = steps_.adjoint(), values = state.blocks();
+    problem_.machine().copy(lambda.now, values.now, problem_.block_doubles());
+    if (lambda.before != nullptr) problem_.machine().copy(lambda.before, values.before, problem_.block_doubles());
+  };
+  begin_adjoint();
+  // One that is reversed in its place again and again may come to nothing, or to numbers that processors are slow with.
+  std::int64_t reversed = 0;
+  const auto reverse_once = [&](std::int64_t k, const StepRecord& record) {
+    constexpr std::int64_t often = 32;
+    if (problem_.stepper().may_overwrite_adjoint() && ++reversed % often == 0) begin_adjoint();
+    reverse(k, record);
+  };
   // Two steps in turn: random numbers that are there already would cost nothing.
   steps_.reach(0, state);
   Turns step(std::min<std::int64_t>(2, recorded()));
@@ -147,7 +157,7 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
     steps_.reverse_from_state(from_state);
     StepRecord live;
     const double record = measured([&] { steps_.record(step.next(), state, false, false, live); });
-    const double alone = measured([&] { reverse(0, live); });
+    const double alone = measured([&] { reverse_once(0, live); });
     if (from_state && record + alone >= seconds.record_last + seconds.reverse) break;
     live.reset();
     // Between plain steps, as in a sweep: alone they find all in the caches that they have left there.
@@ -155,7 +165,7 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
       walk.go([&](std::int64_t k, Buffer from) {
         const std::int64_t other = (k + 1) % recorded();
         steps_.record(other, from, false, false, live);
-        reverse(other, live);
+        reverse_once(other, live);
         live.reset();
         return advance(k, std::move(from));
       });

@@ -179,7 +179,7 @@ void SimulatedSteps::turn(std::int64_t steps, const Buffer& last) {
   if (steps == 0) complete_initial_adjoint(last.data());
 }
 
-/// Whether reversing the step leaves the adjoint where it was.
+/// Whether the adjoint of the state before the step takes the place of the one after it.
 bool SimulatedSteps::overwrites_adjoint(const StepRecord& record) const {
   return spans_ == nullptr && reverses_from_state_ && !record.stages && stepper_.may_overwrite_adjoint();
 }

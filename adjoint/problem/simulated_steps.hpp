@@ -98,8 +98,8 @@ class SimulatedSteps final : public ReversibleSteps {
   void see_drift(std::int64_t k, const Buffer& walked, const Buffer& kept) override {
     drift_.see(k, walked.blocks(), kept.blocks());
   }
-  /// The step alone, without what the objective adds. The adjoint is left beside the one that it begins with, where it
-  /// does not take its place.
+  /// The step alone, without what the objective adds: adjoint() is what it begins with as before, unless the new one
+  /// takes its place (Stepper::may_overwrite_adjoint).
   void reverse_step(std::int64_t k, const StepRecord& record);
   void save(BlockWriter& to, bool turned) const override;
   void restore(BlockReader& from, bool turned) override;

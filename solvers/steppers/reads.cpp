@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
 
@@ -94,23 +95,24 @@ std::pair<int, int> traffic(const KernelSpec& kernel) {
 }
 
 std::pair<int, int> traffic(const std::vector<const KernelSpec*>& kernels, const std::set<int>& within) {
-  std::set<int> reads, writes;
+  std::map<int, int> reads, writes;  // bytes by symbol
   for (const KernelSpec* const kernel : kernels) {
     if (kernel->roots().empty()) continue;
+    const Graph& graph = kernel->roots().front().graph();
+    const auto add = [&](std::map<int, int>& to, int symbol) {
+      if (!within.contains(symbol)) to[symbol] = static_cast<int>(bytes_of(graph.kind(symbol).element));
+    };
     const std::vector<Reach> all = reach(kernel->roots());
     for (std::size_t f = 0; f < all.size(); ++f)
-      if (all[f].read) reads.insert(static_cast<int>(f));
-    for (const KernelSpec::Output& o : kernel->outputs)
-      writes.insert(kernel->roots().front().graph().field_index(o.field));
+      if (all[f].read) add(reads, static_cast<int>(f));
+    for (const KernelSpec::Output& o : kernel->outputs) add(writes, graph.field_index(o.field));
   }
-  const auto bytes = [&](const std::set<int>& symbols) {
-    int sum = 0;
-    for (const int symbol : symbols)
-      if (!within.contains(symbol))
-        sum += static_cast<int>(bytes_of(kernels.front()->roots().front().graph().kind(symbol).element));
-    return sum;
+  const auto sum = [](const std::map<int, int>& all) {
+    int bytes = 0;
+    for (const auto& [symbol, each] : all) bytes += each;
+    return bytes;
   };
-  return {bytes(reads), bytes(writes)};
+  return {sum(reads), sum(writes)};
 }
 
 }  // namespace hindsight

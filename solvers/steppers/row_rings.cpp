@@ -13,7 +13,7 @@ std::int64_t stride_of_rows(const Grid& grid) {
 
 }  // namespace
 
-std::int64_t RowRings::bytes(const Tables& tables, const std::vector<OfPass>& passes) {
+std::int64_t RowRings::bytes_of_rows(const Tables& tables, const std::vector<OfPass>& passes) {
   std::int64_t bytes = 0;
   for (const OfPass& pass : passes)
     for (const int symbol : pass.arrays)
@@ -45,7 +45,7 @@ RowRings::RowRings(const Tables& tables, const std::vector<OfPass>& passes, std:
   }
 }
 
-std::int64_t RowRings::bytes() const {
+std::int64_t RowRings::bytes_in_use() const {
   std::int64_t bytes = 0;
   for (const Array& array : arrays_) bytes += (array.rows + 2 * reach_) * elements_ * bytes_of(array.element);
   return bytes;

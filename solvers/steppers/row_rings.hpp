@@ -18,14 +18,15 @@ class RowRings {
     std::vector<int> arrays;
     std::int64_t rows = 0;
   };
-  static std::int64_t bytes(const Tables& tables, const std::vector<OfPass>& passes);
+  /// Of so many whole rows, without those that lie at both ends.
+  static std::int64_t bytes_of_rows(const Tables& tables, const std::vector<OfPass>& passes);
   /// @param passes in their order; rows are at least 2 * reach. @param reach rows to a side that are read. @param seam
   /// a row that begins anew in all rings, as every `rows`-th from it does. @param elements of each row that are in use,
   /// from its first one.
   RowRings(const Tables& tables, const std::vector<OfPass>& passes, std::int64_t reach, std::int64_t seam,
            std::int64_t elements);
-  /// Of all rows that they have, as far as these are in use.
-  std::int64_t bytes() const;
+  /// That a walk touches: of all rows that there are, what is in use.
+  std::int64_t bytes_in_use() const;
   /// They take the places of the whole arrays.
   void begin(Tables& tables);
   /// The whole arrays are back in their places.

@@ -37,7 +37,8 @@ Tiles::Tiles(const Grid& grid)
 bool Tiles::are_possible(const Grid& grid, std::int64_t width, std::int64_t around) {
   const std::size_t a = axis_across(grid);
   const std::int64_t cells = grid.cells()[a], room = cells + 2 * std::int64_t{grid.layout().halo[a]};
-  return width < cells && around <= cells && in_vectors(grid, width) + 2 * in_vectors(grid, around) <= room;
+  return width > 0 && width < cells && around <= cells &&
+         in_vectors(grid, width) + 2 * in_vectors(grid, around) <= room;
 }
 
 void Tiles::cut(std::int64_t width, std::int64_t around) {
@@ -46,7 +47,7 @@ void Tiles::cut(std::int64_t width, std::int64_t around) {
   tiles_.clear();
   for (std::int64_t from = 0; from < cells_; from += each) tiles_.push_back({from, std::min(from + each, cells_)});
   around_ = in_vectors(*grid_, around);
-  elements_of_row_ = std::min(elements_of_row_, (each + 2 * around_ + (axis_ == 0 ? 0 : 1)) * stride_);
+  elements_of_row_ = std::min(elements_of_row_, (each + 2 * around_) * stride_);
 }
 
 Tiles::Range Tiles::with(std::int64_t layers) const {

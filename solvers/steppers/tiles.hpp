@@ -22,7 +22,8 @@ class Tiles {
   explicit Tiles(const Grid& grid);
   /// Whether there are two or more of this width, and rings have room for one with so many cells around it.
   static bool are_possible(const Grid& grid, std::int64_t width, std::int64_t around);
-  /// So wide at most, all alike but for a few cells. @param around cells of a tile's sides that are computed or read.
+  /// So wide, or in 2D as wide as the vectors that this takes; the last one may be narrower. @param around cells that
+  /// are computed or read to each side of one, at most.
   void cut(std::int64_t width, std::int64_t around);
 
   bool is_one() const { return tiles_.size() == 1; }
@@ -57,7 +58,8 @@ class Tiles {
   bool goes_around_;
   std::vector<Range> tiles_;
   std::size_t now_ = 0;
-  std::int64_t around_ = 0, before_;  ///< cells of a row in memory that lie before its own
+  std::int64_t around_ = 0;  ///< in vectors, in 2D
+  std::int64_t before_;      ///< cells of a row in memory that lie before its first one
   std::int64_t elements_of_row_;
 };
 

@@ -20,12 +20,6 @@ std::size_t last_axis(const Grid& grid) {
   return static_cast<std::size_t>(grid.dimensions() - 1);
 }
 
-/// A core's own.
-std::int64_t bytes_of_cache() {
-  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? bytes : std::int64_t{1} << 20U;
-}
-
 /// Whether what a walk needs beyond a rank's own cells is computed there: on a side without a wall.
 bool goes_on(const Grid& grid, std::size_t axis) {
   return grid.is_split(static_cast<int>(axis)) || (axis == last_axis(grid) && grid.axes()[axis].periodic);
@@ -51,6 +45,13 @@ std::array<int, 3> Wavefront::halo(const std::vector<Axis>& axes, int ranks, con
     if (fits) return halo;
   }
   return least;
+}
+
+/// A core's own.
+std::int64_t Wavefront::bytes_of_cache() {
+  if (const auto* const pays = std::get_if<AsItPays>(&asked_); pays != nullptr && pays->cache > 0) return pays->cache;
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? bytes : std::int64_t{1} << 20U;
 }
 
 /// Whether what passes read and write does not fit into a core's cache, or nobody asks for that.
@@ -107,9 +108,10 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
     has_wall_[side] = grid.is_wall(static_cast<int>(last_), static_cast<int>(side));
   const Layers layers = Wavefront::layers(steps);
   leaves_ends_ = grid.axes()[last_].periodic && !has_room(grid, steps);
-  std::int64_t left_out = 0;
+  std::int64_t left_out = 0, depth_across = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
+    depth_across = std::max(depth_across, std::int64_t{step.pass->depth()[tiles_.axis()]});
     const std::int64_t depth = step.pass->depth()[last_], reach = step.fills_alone ? depth : step.pass->reach()[last_];
     Walked walked{step.pass,
                   step.reads_others ? 0 : reach,
@@ -136,7 +138,7 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
     walked_.push_back(walked);
   }
   choose_rows();
-  make_tiles(tables, steps);
+  make_tiles(tables, steps, depth_across);
   make_rings(tables, steps);
 }
 
@@ -168,15 +170,15 @@ std::int64_t Wavefront::rows_in_use(const std::vector<Step>& steps, std::int64_t
 }
 
 /// Where rows do not fit into a cache, as narrow as it takes, or as somebody asks for.
-void Wavefront::make_tiles(const Tables& tables, const std::vector<Step>& steps) {
+/// @param depth of ghosts across, where no halo is deeper for the walk.
+void Wavefront::make_tiles(const Tables& tables, const std::vector<Step>& steps, std::int64_t depth) {
   const Grid& grid = tables.grid();
   const std::size_t across = tiles_.axis();
-  std::int64_t layers = 0, depth = 0, arrays = 1;
+  std::int64_t layers = 0, arrays = 1;
   bool suits = !leaves_ends_;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
-    layers = std::max(layers, walked_[i].across);
-    depth = std::max(depth, std::int64_t{step.pass->depth()[across]});
+    layers = std::max(layers, walked_[i].around_tile);
     arrays = std::max(arrays, static_cast<std::int64_t>(step.handed_on.size()));
     const bool is_handed_on = i + 1 == steps.size() || step.fills_alone || !step.handed_on.empty();
     suits = suits && is_handed_on && !step.adds_to_cells && !(step.adds_to_sums && across == 0);
@@ -187,9 +189,10 @@ void Wavefront::make_tiles(const Tables& tables, const std::vector<Step>& steps)
   if (const auto* const rows = std::get_if<Rows>(&asked_)) {
     if (rows->width > 0) width = rows->width;
   } else {
+    const std::int64_t room = 3 * bytes_of_cache() / 8;  // beside what comes and goes, as it is measured to pay
     const std::int64_t row =
         own_.cells() / rows_ / cells * bytes_of(tables.cells(steps.front().handed_on.front()).element);
-    width = std::max(3 * bytes_of_cache() / 4 / (rows_in_use(steps, arrays) * row) - 2 * layers, least_width * layers);
+    width = std::max({room / (rows_in_use(steps, arrays) * row) - 2 * layers, least_width * layers, std::int64_t{1}});
   }
   if (!Tiles::are_possible(grid, width, around)) return;
   tiles_.cut(width, around);
@@ -207,13 +210,13 @@ void Wavefront::begin(std::size_t tile) {
     cells.hi[tiles_.axis()] = range.to;
   };
   put(own_, 0);
-  for (Walked& walked : walked_) put(walked.cells, walked.across);
+  for (Walked& walked : walked_) put(walked.cells, walked.around_tile);
 }
 
 void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps) {
   std::vector<RowRings::OfPass> rings;
   for (const Step& step : steps) rings.push_back({step.handed_on, 1});
-  if (RowRings::bytes(tables, rings) == 0 || leaves_ends_) return;
+  if (RowRings::bytes_of_rows(tables, rings) == 0 || leaves_ends_) return;
   std::int64_t reach = 0;
   for (std::size_t i = 1; i < walked_.size(); ++i) reach = std::max(reach, walked_[i].reach);
   // Beside rows at once, those by which the last reader lags behind, ghosts ahead of it, and what it reads behind it.
@@ -233,7 +236,8 @@ void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps)
   };
   std::int64_t most = make_sizes();
   if (std::holds_alternative<AsItPays>(asked_) && tiles_.is_one())
-    for (; at_once_ > 1 && 2 * RowRings::bytes(tables, rings) > bytes_of_cache(); most = make_sizes()) at_once_ /= 2;
+    for (; at_once_ > 1 && 2 * RowRings::bytes_of_rows(tables, rings) > bytes_of_cache(); most = make_sizes())
+      at_once_ /= 2;
   tables.grid().communicator().together(
       [&] { rings_.emplace(tables, rings, reach, seam(most), tiles_.elements_of_row()); });
 }
@@ -252,14 +256,14 @@ std::int64_t Wavefront::seam(std::int64_t rows) const {
 std::string Wavefront::describe() const {
   std::string text = fmt::format("in one walk over {}, {} at once", last_ == 2 ? "planes" : "rows", at_once_);
   if (rings_)
-    text +=
-        fmt::format(", those between passes in rings of {:.1f} MiB", static_cast<double>(rings_->bytes()) / (1 << 20));
+    text += fmt::format(", those between passes in rings of {:.1f} MiB",
+                        static_cast<double>(rings_->bytes_in_use()) / (1 << 20));
   if (!tiles_.is_one())
     text += fmt::format(", in tiles {} cells wide along {}", tiles_.width(), last_ == 2 ? "y" : "x");
   return text;
 }
 
-/// It never reads again as far back as the last one has come, and its ghosts are there from the start.
+/// Whoever reads them never reads again as far back as the last pass has come, and ghosts are there from the start.
 bool Wavefront::may_overwrite() const {
   std::size_t first = 0;
   for (std::size_t i = 0; i < walked_.size(); ++i)

@@ -60,17 +60,21 @@ class Wavefront {
   Wavefront(const Tables& tables, const std::vector<Step>& steps);
   /// Whether passes compute cells beyond a rank's own, where these go on.
   bool goes_beyond() const { return !leaves_ends_; }
+  /// Whether what is handed on is there in some rows alone.
+  bool keeps_rows() const { return rings_.has_value(); }
   /// For people: rows at once, memory of rings, tiles.
   std::string describe() const;
-  /// Whether the last pass may write where the first one reads, or where there is one, the last one that begins with
-  /// arrays of others; of arrays that passes between read in the cell alone.
+  /// Whether the last pass may write over arrays that the walk begins with, of which no pass but the first reads more
+  /// than the cell itself; or, where a pass in its midst reads others (Step::reads_others), over those.
   bool may_overwrite() const;
   /// Runs the first `count` of them; the ghosts of what the next one reads are there afterwards, unless it is handed on
   /// in rings. Allocates nothing.
   void run(Tables& tables, std::size_t count);
   void run(Tables& tables) { run(tables, walked_.size()); }
   // For tests, of grids and walks that are made from now on.
-  struct AsItPays {};
+  struct AsItPays {
+    std::int64_t cache;  ///< bytes of a core's own; 0: as the system says
+  };
   struct Never {};
   struct Rows {
     std::int64_t at_once;    ///< wherever a walk suits but for what pays
@@ -82,7 +86,7 @@ class Wavefront {
   struct Walked {
     Pass* pass;
     std::int64_t reach, depth;  ///< rows to a side that it reads of the pass before, and that are ghosts
-    std::int64_t across;        ///< that it computes around a tile
+    std::int64_t around_tile;   ///< cells to a side that it computes
     bool fills_alone, reads_others, adds_to_sums;
     Box cells;              ///< that it computes; along the last axis, in turns
     std::int64_t done = 0;  ///< rows up to here
@@ -93,13 +97,14 @@ class Wavefront {
   struct Layers {
     std::vector<std::array<int, 3>> read, written;
   };
+  static std::int64_t bytes_of_cache();
   static bool pays(std::size_t passes, std::int64_t bytes_of_pass);
   static Layers layers(const std::vector<Step>& steps);
   static bool has_room(const Grid& grid, const std::vector<Step>& steps);
   void choose_rows();
   std::int64_t lag(std::size_t first, std::size_t last) const;
   std::int64_t rows_in_use(const std::vector<Step>& steps, std::int64_t arrays) const;
-  void make_tiles(const Tables& tables, const std::vector<Step>& steps);
+  void make_tiles(const Tables& tables, const std::vector<Step>& steps, std::int64_t depth);
   void make_rings(const Tables& tables, const std::vector<Step>& steps);
   void begin(std::size_t tile);
   void walk(Tables& tables, std::size_t count);
@@ -114,7 +119,7 @@ class Wavefront {
   static inline std::variant<AsItPays, Never, Rows> asked_;
   std::vector<Walked> walked_;
   std::size_t last_;  // axis
-  Box own_;           // the rank's cells, of the tile
+  Box own_;           // the rank's cells, as far as the tile at work has them
   Tiles tiles_;
   std::int64_t rows_;  // of them
   std::array<bool, 2> has_wall_;

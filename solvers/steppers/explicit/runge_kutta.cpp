@@ -80,7 +80,7 @@ void RungeKutta::Parts::make_walks(const Model& model, const Active& active, con
                           .handed_on = handed_back(model, i),
                           .reads = kernels.kernels()[i].reads(Direction::reverse),
                           .reads_others = i + 1 == stages,
-                          .adds_to_sums = true,
+                          .adds_to_sums = !kernels.kernels()[i].gather().main.sums.empty(),
                           .adds_to_cells = !active.parameter_fields.empty()});
   make(values, forward);
   make(recorded, record);
@@ -212,7 +212,7 @@ std::optional<std::pair<int, int>> RungeKutta::traffic_of_step() const {
     one_by_one = {one_by_one.first + read, one_by_one.second + written};
   }
   if (!parts_->values) return one_by_one;
-  return traffic(all, parts_->estimate ? std::set<int>() : within);
+  return traffic(all, parts_->values->keeps_rows() ? within : std::set<int>());
 }
 
 double RungeKutta::stage_time(StepTime time, int i) const {
