@@ -189,10 +189,12 @@ void Wavefront::make_tiles(const Tables& tables, const std::vector<Step>& steps,
   if (const auto* const rows = std::get_if<Rows>(&asked_)) {
     if (rows->width > 0) width = rows->width;
   } else {
-    const std::int64_t room = 3 * bytes_of_cache() / 8;  // beside what comes and goes, as it is measured to pay
-    const std::int64_t row =
-        own_.cells() / rows_ / cells * bytes_of(tables.cells(steps.front().handed_on.front()).element);
-    width = std::max({room / (rows_in_use(steps, arrays) * row) - 2 * layers, least_width * layers, std::int64_t{1}});
+    // Bytes in use, for each cell of the width.
+    const std::int64_t each = rows_in_use(steps, arrays) * (own_.cells() / rows_ / cells) *
+                              bytes_of(tables.cells(steps.front().handed_on.front()).element);
+    if (each * cells <= bytes_of_cache()) return;  // and the last pass may overwrite
+    // What comes and goes takes room, too: this much is measured to pay.
+    width = std::max({3 * bytes_of_cache() / 8 / each - 2 * layers, least_width * layers, std::int64_t{1}});
   }
   if (!Tiles::are_possible(grid, width, around)) return;
   tiles_.cut(width, around);
