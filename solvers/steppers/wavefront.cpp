@@ -161,11 +161,11 @@ std::int64_t Wavefront::rows_in_use(const std::vector<Step>& steps, std::int64_t
   const std::size_t last = steps.size() - 1;
   const std::int64_t around = 1 + 2 * deepest_;
   std::int64_t rows = arrays * (lag(0, last) + around + 1);  // of what it begins with, and what it ends with
-  for (std::size_t i = 0; i < last; ++i)
+  for (std::size_t i = 0; i < last; ++i) {
     if (steps[i].reads_others) rows += arrays * (around + lag(i, last));
-  for (std::size_t i = 0; i < last; ++i)
-    rows +=
-        static_cast<std::int64_t>(steps[i].handed_on.size()) * (around + lag(i, steps[i].last_reader.value_or(last)));
+    const auto handed_on = static_cast<std::int64_t>(steps[i].handed_on.size());
+    rows += handed_on * (around + lag(i, steps[i].last_reader.value_or(last)));
+  }
   return rows;
 }
 
