@@ -155,10 +155,14 @@ bool Misfit::counts_at(const Moment& moment) const {
   return moment.landing >= 0 && std::binary_search(landing_.begin(), landing_.end(), moment.landing);
 }
 
+/// Of observations between steps.
+bool Misfit::reads_level_before() const {
+  return model_.is_second_order && std::ranges::any_of(share_, [](double share) { return share != 1.0; });
+}
+
 bool Misfit::differentiates_level_before() const {
   const Graph& graph = *model_.graph;
-  return std::ranges::any_of(share_, [](double share) { return share != 1.0; }) &&
-         std::ranges::any_of(reachable(partials_), [&](NodeId id) {
+  return reads_level_before() && std::ranges::any_of(reachable(partials_), [&](NodeId id) {
            return graph[id].op == Op::field && before_.contains(graph[id].symbol);
          });
 }

@@ -54,6 +54,7 @@ class Misfit final : public Term {
 
   Counts counts() const override { return Counts::landings; }
   bool counts_at(const Moment& moment) const override;
+  bool reads_level_before() const override;
   bool differentiates_level_before() const override;
   /// Evaluates what is observed then.
   void observe(const Moment& moment) override;

@@ -22,6 +22,9 @@ class Objective {
   /// Of the misfits, in their order.
   void set_observations(const std::vector<std::shared_ptr<const std::vector<PointObservation>>>& observations);
   std::vector<std::shared_ptr<const std::vector<PointObservation>>> observations() const;
+  bool reads_level_before() const {
+    return std::ranges::any_of(terms_, [](const auto& term) { return term->reads_level_before(); });
+  }
   /// Of the misfits, in their order, as Term has it.
   void set_filters(const std::vector<std::optional<FilterSpec>>& filters);
   /// As the misfit of this number does.

@@ -75,6 +75,8 @@ class Term {
     const Counts which = counts();
     return which == Counts::all || (which == Counts::last ? moment.is_last : moment.landing >= 0);
   }
+  /// Whether it reads the level before of states that count; once prepared.
+  virtual bool reads_level_before() const { return false; }
   /// Whether derivatives read the level before of states that count (StateBlocks); once prepared.
   virtual bool differentiates_level_before() const { return false; }
   // Of states that count, each of them once, on all ranks together; where a state jumps or rates change at once, the

@@ -85,15 +85,25 @@ class Walk {
   /// @param take (step, state) -> the next state.
   template <class Take>
   const Buffer& go(const Take& take) {
-    if (k_ == steps_) {
-      k_ = 0;
-      at_ = initial_;
-    }
+    begin_again();
     at_ = take(k_++, std::move(at_));
     return at_;
   }
+  /// As a sweep does, with steps that are taken at once. @returns how many.
+  std::int64_t go_on(SimulatedSteps& steps) {
+    begin_again();
+    const std::int64_t count = steps.steps_at_once(k_, steps_, at_, false);
+    at_ = steps.advance(k_, count, std::move(at_), false);
+    k_ += count;
+    return count;
+  }
 
  private:
+  void begin_again() {
+    if (k_ < steps_) return;
+    k_ = 0;
+    at_ = initial_;
+  }
   Buffer initial_, at_;
   std::int64_t k_ = 0, steps_;
 };
@@ -150,8 +160,17 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
   Turns step(std::min<std::int64_t>(2, recorded()));
 
   Walk walk(state, recorded());
-  const auto advance = [&](std::int64_t k, Buffer from) { return steps_.advance(k, std::move(from), false); };
-  seconds.forward = measured([&] { walk.go(advance); });
+  const auto advance = [&](std::int64_t k, Buffer from) { return steps_.advance(k, 1, std::move(from), false); };
+  const double one = measured([&] { walk.go(advance); });
+  seconds.forward = one;
+  if (problem_.stepper().steps_in_place(problem_.time().step(recorded() - 1)) > 1) {
+    std::int64_t taken = 0, times = 0;
+    const double at_once = measured([&] {
+      taken += walk.go_on(steps_);
+      ++times;
+    });
+    seconds.forward = at_once * static_cast<double>(times) / static_cast<double>(taken);
+  }
   for (const bool from_state : {false, true}) {
     if (from_state && !(chooses && problem_.stepper().reverses_from_state())) break;
     steps_.reverse_from_state(from_state);
@@ -170,7 +189,7 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
         return advance(k, std::move(from));
       });
     });
-    const double reversal = std::max(alone, all - seconds.forward - record);
+    const double reversal = std::max(alone, all - one - record);
     if (!from_state) seconds.reverse_kept = reversal;
     if (from_state && record + reversal >= seconds.record_last + seconds.reverse) break;
     seconds.record_last = record;
@@ -179,7 +198,7 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
   }
   steps_.reverse_from_state(false);
   units = std::min(units, static_cast<std::int64_t>(std::min(1e9, 0.5 / seconds.forward)));
-  seconds.record = seconds.forward;
+  seconds.record = one;
   if (units < 1) return seconds;  // nothing can be kept
   if (units < record_units()) {   // a record fills what caches hold
     StepRecord live;
@@ -205,11 +224,11 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
   }
   CountedVector<Buffer> states(count(units));
   Turns turn(units);
-  for (Buffer& s : states) s = steps_.advance(0, state, false);
+  for (Buffer& s : states) s = steps_.advance(0, 1, state, false);
   const double kept = measured([&] { states[count(turn.next())] = walk.go(advance); });
   seconds.save = std::max(0.0, kept - seconds.forward);
   const double loaded =
-      measured([&] { const Buffer end = steps_.advance(step.next(), states[count(turn.next())], false); });
+      measured([&] { const Buffer end = steps_.advance(step.next(), 1, states[count(turn.next())], false); });
   seconds.load = std::max(0.0, loaded - seconds.forward);
   return seconds;
 }
@@ -329,7 +348,7 @@ TransferSeconds Measurements::transfers(SlotTier& tier, std::int64_t slots) {
   elapsed();
   for (std::int64_t i = 0; i < slots; ++i) {
     stop_if_asked(comm);
-    state = steps_.advance(0, std::move(state), false);
+    state = steps_.advance(0, 1, std::move(state), false);
     tier.save(i, state, i);
   }
   tier.finish();
@@ -344,7 +363,7 @@ TransferSeconds Measurements::transfers(SlotTier& tier, std::int64_t slots) {
     state.reset();
     state = tier.load(i, states_.pool());
     if (comm.any(!state)) state = steps_.first_state();
-    state = steps_.advance(0, std::move(state), false);
+    state = steps_.advance(0, 1, std::move(state), false);
     tier.release(i);
   }
   seconds.read = per_slot(std::min(elapsed(), tier.traffic().read_busy));

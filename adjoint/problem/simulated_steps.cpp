@@ -1,6 +1,7 @@
 #include "adjoint/problem/simulated_steps.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "runtime/error.hpp"
@@ -77,18 +78,21 @@ void SimulatedSteps::observe(std::int64_t k, const Buffer& state, bool recorded)
   if (k == 0 && time_.tries_steps()) watch_.look_at(k, state);  // it is not the first step that fails then
   if (!has_fixed_end_) decide(k, state, recorded);
   watch_.look_at(k, state);
-  if (objective_.may_count_at(k, time_)) {
-    const auto show = [&](const Moment& moment, StateBlocks seen) {
-      objective_.observe(moment, [&] { tables_.bind_state(problem_.symbols().between, seen); });
-    };
-    const Moment moment = time_.moment(k);
-    const bool jumps = jumps_at(k), breaks = jumps || moment.is_switch;
-    show(breaks ? moment.before_break() : moment, state.blocks());
-    if (breaks && !moment.is_last)
-      show(moment.after_break(),
-           jumps ? StateBlocks(problem_.jumping()->after(tables_, time_.step(k), state.data())) : state.blocks());
-  }
+  show_objective(k, state.blocks());
   if (observer_ != nullptr) (*observer_)(k, time_.time(k), state.blocks());
+}
+
+void SimulatedSteps::show_objective(std::int64_t k, StateBlocks state) {
+  if (!objective_.may_count_at(k, time_)) return;
+  const auto show = [&](const Moment& moment, StateBlocks seen) {
+    objective_.observe(moment, [&] { tables_.bind_state(problem_.symbols().between, seen); });
+  };
+  const Moment moment = time_.moment(k);
+  const bool jumps = jumps_at(k), breaks = jumps || moment.is_switch;
+  show(breaks ? moment.before_break() : moment, state);
+  if (breaks && !moment.is_last)
+    show(moment.after_break(),
+         jumps ? StateBlocks(problem_.jumping()->after(tables_, time_.step(k), state.now)) : state);
 }
 
 void SimulatedSteps::take_step(std::int64_t k, const Buffer& state, const Buffer& next) {
@@ -102,16 +106,43 @@ bool SimulatedSteps::may_overwrite(const Buffer& state) const {
   return state.is_alone() && spans_ == nullptr && !tape_.is_in_use() && stepper_.may_overwrite();
 }
 
-Buffer SimulatedSteps::advance(std::int64_t k, Buffer state, bool first) {
+/// Nobody will look at either level again.
+bool SimulatedSteps::may_step_in_place(std::int64_t k, const Buffer& state) const {
+  return spans_ == nullptr && !tape_.is_in_use() && state.has_before() && state.is_alone() &&
+         state.is_level_before_alone() && stepper_.steps_in_place(time_.step(k)) > 0;
+}
+
+std::int64_t SimulatedSteps::steps_at_once(std::int64_t k, std::int64_t to, const Buffer& state, bool first) const {
+  if (!may_step_in_place(k, state) || (first && (observer_ != nullptr || end_is_open()))) return 1;
+  const std::int64_t most = std::min<std::int64_t>(stepper_.steps_in_place(time_.step(k)), to - k);
+  // Of the states that are reached, the last but one is there afterwards, without its level before.
+  std::int64_t steps = 1;
+  while (steps < most && !(first && objective_.may_count_at(k + steps, time_))) ++steps;
+  return std::min(most, steps + (objective_.reads_level_before() ? 0 : 1));
+}
+
+Buffer SimulatedSteps::step_in_place(std::int64_t k, std::int64_t steps, Buffer state) {
+  std::array<StepTime, 16> times;
+  const std::int64_t count = std::min<std::int64_t>(steps, std::ssize(times));
+  for (std::int64_t i = 0; i < count; ++i) times[static_cast<std::size_t>(i)] = time_.step(k + i);
+  stepper_.step_in_place(tables_, std::span(times).first(static_cast<std::size_t>(count)), state.blocks());
+  if (count % 2 != 0) state.exchange_levels();
+  return state;
+}
+
+Buffer SimulatedSteps::advance(std::int64_t k, std::int64_t steps, Buffer state, bool first) {
   if (first && k == 0) observe(0, state, false);
   Buffer next;
   if (first && tried_.is(k, state)) {
     next = tried_.take(nullptr);
+  } else if (may_step_in_place(k, state)) {
+    next = step_in_place(k, steps, std::move(state));
+    if (first && steps > 1) show_objective(k + steps - 1, next.blocks().before);
   } else {
     next = may_overwrite(state) ? state : states_.acquire_after(state);
     batched([&] { take_step(k, state, next); });
   }
-  if (first) observe(state_at(k + 1), next, false);
+  if (first) observe(state_at(k + steps), next, false);
   return next;
 }
 

@@ -88,7 +88,8 @@ class SimulatedSteps final : public ReversibleSteps {
   Buffer initial_state() override;
   /// The same state, whatever steps from it come to.
   Buffer first_state();
-  Buffer advance(std::int64_t k, Buffer state, bool first) override;
+  std::int64_t steps_at_once(std::int64_t k, std::int64_t to, const Buffer& state, bool first) const override;
+  Buffer advance(std::int64_t k, std::int64_t steps, Buffer state, bool first) override;
   Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override;
   bool is_last(std::int64_t k) const override { return k == count(); }
   void turn(std::int64_t steps, const Buffer& last) override;
@@ -126,10 +127,13 @@ class SimulatedSteps final : public ReversibleSteps {
   }
   bool may_overwrite(const Buffer& state) const;
   bool overwrites_adjoint(const StepRecord& record) const;
+  bool may_step_in_place(std::int64_t k, const Buffer& state) const;
+  Buffer step_in_place(std::int64_t k, std::int64_t steps, Buffer state);
   void take_step(std::int64_t k, const Buffer& state, const Buffer& next);
   Buffer record_step(std::int64_t k, const Buffer& state, bool wanted, StepRecord& record);
   /// @param recorded whether the step that follows is to be recorded, if it is tried.
   void observe(std::int64_t k, const Buffer& state, bool recorded);
+  void show_objective(std::int64_t k, StateBlocks state);
   void decide(std::int64_t k, const Buffer& state, bool recorded);
   void add_objective_adjoint(std::int64_t k, const Buffer& state);
   void complete_initial_adjoint(double* state);

@@ -300,7 +300,7 @@ void Simulation::walk(const std::function<bool(std::int64_t k, StateBlocks state
   time.reopen();
   for (std::int64_t k = 0; visit(k, state.blocks()) && k < time.steps(); ++k) {
     steps_->reach(k, state);
-    state = steps_->advance(k, std::move(state), false);
+    state = steps_->advance(k, 1, std::move(state), false);
   }
 }
 

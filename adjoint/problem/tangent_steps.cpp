@@ -41,7 +41,7 @@ void TangentSteps::differentiate(std::int64_t k, const Buffer& state) {
   differentiate(moment.after_break(), after, jumping->tangent_after(tables, step, u, du));
 }
 
-Buffer TangentSteps::advance(std::int64_t k, Buffer state, bool first) {
+Buffer TangentSteps::advance(std::int64_t k, std::int64_t /*steps*/, Buffer state, bool first) {
   StepRecord record;
   Buffer next = steps_.record(k, state, first, true, record);
   differentiate(k, state);

@@ -16,7 +16,7 @@ class TangentSteps final : public ForwardSteps {
   void finish(const Buffer& last) { differentiate(problem_.time().steps(), last); }
 
   Buffer initial_state() override;
-  Buffer advance(std::int64_t k, Buffer state, bool first) override;
+  Buffer advance(std::int64_t k, std::int64_t steps, Buffer state, bool first) override;
   bool is_last(std::int64_t k) const override { return steps_.is_last(k); }
   void save(BlockWriter& to, bool turned) const override;
   void restore(BlockReader& from, bool turned) override;

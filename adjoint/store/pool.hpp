@@ -40,6 +40,10 @@ class Buffer {
   StateBlocks blocks() const;
   /// Whether nothing else refers to the first buffer.
   bool is_alone() const;
+  /// The same of the level before, which there must be.
+  bool is_level_before_alone() const;
+  /// Each level takes the other's place.
+  void exchange_levels() { std::swap(index_, before_); }
   /// Another's first buffer becomes the level before; it has none yet.
   void set_before(const Buffer& other);
   bool has_before() const { return before_ != none; }
@@ -166,6 +170,10 @@ inline std::uint32_t Buffer::detach() {
 
 inline bool Buffer::is_alone() const {
   return pool_->links_[index_].count == 1;
+}
+
+inline bool Buffer::is_level_before_alone() const {
+  return pool_->links_[before_].count == 1;
 }
 
 inline double* Buffer::data() const {

@@ -31,23 +31,25 @@ class LiveState {
         progress_(options.progress),
         report_mask_(report_interval - 1) {}
 
-  /// Takes steps, at most to the end. @param keep is called before each of them: between steps nothing but the live
-  /// state, the adjoint and the slots is needed.
+  /// Takes steps, at most to the end. @param keep is called before each of them, or before those that are taken at
+  /// once: then nothing but the live state, the adjoint and the slots is needed.
   template <class Keep>
   void advance(std::int64_t from, std::int64_t to, bool first, Keep keep) {
-    for (std::int64_t k = std::max(from, resumed_at_); k < to; ++k) {
+    for (std::int64_t k = std::max(from, resumed_at_), steps = 1; k < to; k += steps) {
       live_step_ = k;
       keep();
-      live_ = steps_.advance(k, std::move(live_), first);
-      ++counts_.plain;
-      report();
-      if (end_is_open_ && steps_.is_last(k + 1)) to = k + 1;
+      steps = steps_.steps_at_once(k, to, live_, first);
+      live_ = steps_.advance(k, steps, std::move(live_), first);
+      counts_.plain += steps;
+      report(steps);
+      if (end_is_open_ && steps_.is_last(k + steps)) to = k + steps;
     }
     live_step_ = to;
   }
-  void report() {
+  /// @param steps that were just counted.
+  void report(std::int64_t steps = 1) {
     const std::int64_t done = counts_.plain + counts_.recorded;
-    if (((done + counts_.reversed) & report_mask_) == 0 && progress_) progress_(done, counts_.reversed);
+    if (((done + counts_.reversed) & report_mask_) < steps && progress_) progress_(done, counts_.reversed);
   }
 
   bool end_is_open_;
@@ -403,10 +405,11 @@ class Sweep : LiveState {
       state = steps_.initial_state();
       at = 0;
     }
-    for (; at < lost.step; ++at) {
+    for (std::int64_t steps = 1; at < lost.step; at += steps) {
       keep_if_due();
-      state = steps_.advance(at, std::move(state), false);
-      ++counts_.repairing_steps;
+      steps = steps_.steps_at_once(at, lost.step, state, false);
+      state = steps_.advance(at, steps, std::move(state), false);
+      counts_.repairing_steps += steps;
     }
   }
   void look_for_end() {

@@ -18,9 +18,15 @@ class ForwardSteps {
  public:
   virtual ~ForwardSteps() = default;
   virtual Buffer initial_state() = 0;
-  /// State k -> state k+1, which may take the place of a state that nothing else refers to. `first` is true when this
-  /// step has not been taken before in this sweep.
-  virtual Buffer advance(std::int64_t k, Buffer state, bool first) = 0;
+  /// Steps that advance() takes best at once from state k on, towards state `to`: one, or more that are taken in one
+  /// pass over memory. `first` is true when they have not been taken before in this sweep.
+  virtual std::int64_t steps_at_once(std::int64_t /*k*/, std::int64_t /*to*/, const Buffer& /*state*/,
+                                     bool /*first*/) const {
+    return 1;
+  }
+  /// State k -> state k + steps, which may take the place of a state that nothing else refers to. @param steps one, or
+  /// as many as steps_at_once() said.
+  virtual Buffer advance(std::int64_t k, std::int64_t steps, Buffer state, bool first) = 0;
   /// Whether state k, reached for the first time, is the last one.
   virtual bool is_last(std::int64_t k) const = 0;
   /// All that steps have accumulated in this sweep; when it has `turned`, that of the way back too, and the adjoint.
@@ -35,7 +41,8 @@ class ForwardSteps {
 /// A problem whose steps can also be reversed.
 class ReversibleSteps : public ForwardSteps {
  public:
-  /// advance(), keeping what reverse() needs in `record`. The next state may be left out unless it is `wanted`.
+  /// advance() by one step, keeping what reverse() needs in `record`. The next state may be left out unless it is
+  /// `wanted`.
   virtual Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) = 0;
   /// The end is reached: sets the adjoint of the last state.
   virtual void turn(std::int64_t steps, const Buffer& last) = 0;

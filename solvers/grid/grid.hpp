@@ -5,6 +5,7 @@
 // in 1D x is split and a "row" is one cell. No axes at all: an ODE, one cell, which every rank holds (replicated).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -32,6 +33,15 @@ struct Box {
   Index3 extent() const { return {hi[0] - lo[0], hi[1] - lo[1], hi[2] - lo[2]}; }
   std::int64_t cells() const { return is_empty() ? 0 : (hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]); }
 };
+/// The cells that both have.
+inline Box common(const Box& one, const Box& other) {
+  Box box;
+  for (std::size_t a = 0; a < 3; ++a) {
+    box.lo[a] = std::max(one.lo[a], other.lo[a]);
+    box.hi[a] = std::min(one.hi[a], other.hi[a]);
+  }
+  return box;
+}
 
 /// Memory of one padded field: cell (i,j,k) lies at origin + i + stride_y*j + stride_z*k, all in elements. Rows start
 /// on 64-byte boundaries (without axes: one element). `size` elements per field; fields of a state follow each other at

@@ -10,14 +10,8 @@ namespace {
 std::vector<Box> common(const std::vector<Box>& boxes, const std::vector<Box>& others) {
   std::vector<Box> all;
   for (const Box& one : boxes)
-    for (const Box& other : others) {
-      Box box = one;
-      for (std::size_t a = 0; a < 3; ++a) {
-        box.lo[a] = std::max(one.lo[a], other.lo[a]);
-        box.hi[a] = std::min(one.hi[a], other.hi[a]);
-      }
-      if (!box.is_empty()) all.push_back(box);
-    }
+    for (const Box& other : others)
+      if (const Box box = common(one, other); !box.is_empty()) all.push_back(box);
   return all;
 }
 

@@ -137,6 +137,11 @@ class Stepper {
   /// Whether step() may be given the state itself as `next`, which takes its place then: memory is written where it was
   /// read from.
   virtual bool may_overwrite() const { return false; }
+  /// Of states of two levels: steps from this one on that step_in_place() takes at once, at most; 0: it takes none.
+  virtual int steps_in_place(StepTime /*time*/) const { return 0; }
+  /// From (u[k], u[k-1]) takes steps k, k+1, ..., each in the place of the level before it: u[k+1] that of u[k-1],
+  /// u[k+2] that of u[k]. The same bits as step()'s.
+  virtual void step_in_place(Tables& /*tables*/, std::span<const StepTime> /*times*/, StateBlocks /*u*/) {}
   /// Of a state (u[k], u[k-1]), k >= 2, writes u[k-2], where a state is the last levels of a run and
   /// why_it_cannot_retreat() says nothing. @param time of step k-1, which begins at u[k-1]. Like that step, it fills
   /// the ghosts of u[k-1].

@@ -120,6 +120,7 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
                   step.fills_alone,
                   step.reads_others,
                   step.adds_to_sums,
+                  step.beside,
                   own_};
     if (leaves_ends_) {
       if (i > 0) left_out += walked.reach;
@@ -255,6 +256,16 @@ std::int64_t Wavefront::seam(std::int64_t rows) const {
   return seam;
 }
 
+bool Wavefront::fit(const Grid& grid, std::int64_t bytes_of_cell) {
+  if (!std::holds_alternative<AsItPays>(asked_)) return true;
+  const auto is_too_large = [&] {
+    const std::int64_t rows = at_once_ + 2 * walked_.front().reach + lag(0, walked_.size() - 1);
+    return rows * (own_.cells() / rows_) * bytes_of_cell > bytes_of_cache();
+  };
+  while (at_once_ > 1 && is_too_large()) at_once_ /= 2;
+  return !grid.communicator().any(is_too_large());
+}
+
 std::string Wavefront::describe() const {
   std::string text = fmt::format("in one walk over {}, {} at once", last_ == 2 ? "planes" : "rows", at_once_);
   if (rings_)
@@ -303,6 +314,7 @@ void Wavefront::compute_together(Tables& tables, std::size_t i, std::int64_t lo,
   }
   tiles_.for_parts(cells, [&](const Tiles::Part& part) {
     if (rings_) rings_->turn_to(tables, lo, part.shift);
+    if (walked_[i].beside != nullptr) walked_[i].beside->bind(tables);
     run_pass(tables, walked_[i], part);
     fill_ghosts(tables, i + 1, part.cells, sides);
   });
@@ -318,9 +330,15 @@ void Wavefront::fill_ghosts(Tables& tables, std::size_t i, const Box& cells, Sid
   if (sides[0] || sides[1]) pass.fill_sides(cells, sides);
 }
 
-/// Sums are of the rank's own cells alone, and of a tile's own.
 void Wavefront::run_pass(Tables& tables, const Walked& walked, const Tiles::Part& part) const {
   if (walked.fills_alone) return;
+  if (walked.beside != nullptr) walked.beside->before(tables, part.cells);
+  run_kernel(tables, walked, part);
+  if (walked.beside != nullptr) walked.beside->after(tables, part.cells);
+}
+
+/// Sums are of the rank's own cells alone, and of a tile's own.
+void Wavefront::run_kernel(Tables& tables, const Walked& walked, const Tiles::Part& part) const {
   if (!walked.adds_to_sums) return walked.pass->run_in(tables, part.cells);
   if (part.is_around) return walked.pass->run_beyond(tables, part.cells);
   Box cells = part.cells;
@@ -347,8 +365,11 @@ void Wavefront::finish_ends(Tables& tables, std::size_t count) {
 }
 
 void Wavefront::run(Tables& tables, std::size_t count) {
-  for (std::size_t i = 0; i < walked_.size(); ++i)
-    if (i == 0 || walked_[i].reads_others) walked_[i].pass->fill_ghosts(tables);
+  for (std::size_t i = 0; i < walked_.size(); ++i) {
+    if (i > 0 && !walked_[i].reads_others) continue;
+    if (walked_[i].beside != nullptr) walked_[i].beside->bind(tables);
+    walked_[i].pass->fill_ghosts(tables);
+  }
   if (rings_) rings_->begin(tables);
   for (std::size_t tile = 0; tile < tiles_.count(); ++tile) {
     begin(tile);
@@ -361,6 +382,7 @@ void Wavefront::run(Tables& tables, std::size_t count) {
 /// Over all rows of a tile.
 void Wavefront::walk(Tables& tables, std::size_t count) {
   for (std::size_t i = 0; i < walked_.size(); ++i) {
+    if (walked_[i].beside != nullptr) walked_[i].beside->bind(tables);
     if (i > 0 && !walked_[i].reads_others) walked_[i].pass->bind(tables);
     walked_[i].done = walked_[i].begin(last_);
   }

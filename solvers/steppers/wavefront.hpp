@@ -32,6 +32,17 @@ namespace hindsight {
 
 class Wavefront {
  public:
+  /// What a pass of a walk needs beside its kernel: arrays of its own, where several passes have one kernel, or more
+  /// work in some cells.
+  class Beside {
+   public:
+    virtual ~Beside() = default;
+    /// Binds the arrays; others may have been bound since.
+    virtual void bind(Tables& tables) = 0;
+    /// Before and after the kernel runs in these cells, with the arrays bound.
+    virtual void before(Tables& tables, const Box& cells) = 0;
+    virtual void after(Tables& tables, const Box& cells) = 0;
+  };
   struct Step {
     Pass* pass;                  ///< null: there is none that can be walked
     std::vector<int> handed_on;  ///< arrays that it writes and later passes alone read, in the cell itself or as ghosts
@@ -44,6 +55,7 @@ class Wavefront {
     bool adds_to_cells = false;  ///< of arrays that sum up: no cell may be computed twice
     /// No cells may be computed but the rank's own: it reads what is not there for others.
     bool keeps_within = false;
+    Beside* beside = nullptr;  ///< outlives the walk
   };
   /// The halo of a grid that walks are to find room in: where cells go on beyond a rank's own, what whole steps read,
   /// if that is little beside what the rank owns and a walk pays. @param least of other needs. @param of_steps
@@ -62,6 +74,10 @@ class Wavefront {
   bool goes_beyond() const { return !leaves_ends_; }
   /// Whether what is handed on is there in some rows alone.
   bool keeps_rows() const { return rings_.has_value(); }
+  /// Takes as few rows at once as let what passes have in use fit into a core's cache. Of walks without rings.
+  /// @param bytes_of_cell of all arrays in use. @returns whether it fits, or nobody asks: the same on all ranks.
+  /// Collective.
+  bool fit(const Grid& grid, std::int64_t bytes_of_cell);
   /// For people: rows at once, memory of rings, tiles.
   std::string describe() const;
   /// Whether the last pass may write over arrays that the walk begins with, of which no pass but the first reads more
@@ -88,6 +104,7 @@ class Wavefront {
     std::int64_t reach, depth;  ///< rows to a side that it reads of the pass before, and that are ghosts
     std::int64_t around_tile;   ///< cells to a side that it computes
     bool fills_alone, reads_others, adds_to_sums;
+    Beside* beside;
     Box cells;              ///< that it computes; along the last axis, in turns
     std::int64_t done = 0;  ///< rows up to here
 
@@ -114,6 +131,7 @@ class Wavefront {
   void compute_together(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
   void fill_ghosts(Tables& tables, std::size_t i, const Box& cells, Sides sides);
   void run_pass(Tables& tables, const Walked& walked, const Tiles::Part& part) const;
+  void run_kernel(Tables& tables, const Walked& walked, const Tiles::Part& part) const;
   void finish_ends(Tables& tables, std::size_t count);
 
   static inline std::variant<AsItPays, Never, Rows> asked_;

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "runtime/emulated/emulated_device.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -187,23 +186,6 @@ TEST(Leapfrog, ReadsSensorsBetweenItsStates) {
 
 std::string refusal(const std::string& text) {
   return test::failure_of(text);
-}
-
-/// In doubles below 4e-103, on hosts and devices: products of such are subnormals.
-TEST(Leapfrog, TakesTinyValuesForZeros) {
-  const std::string still =
-      "case: still\ngrid: {x: {cells: 16, to: 1}}\nstate: {u: {initial: INITIAL}}\nequations: {dtt(u): \"0*dxx(u)\"}\n"
-      "objective: [{final: \"1e102*u\"}]\n" +
-      time_of(0.1, 0.5);
-  for (const auto& [initial, expected] : {std::pair{"1e-102", 1.0}, std::pair{"1e-104", 0.0}})
-    for (const bool is_emulated : {false, true}) {
-      std::string text = still;
-      text.replace(text.find("INITIAL"), 7, initial);
-      SessionOptions options;
-      if (is_emulated) options.machine = emulated::open_machine({.order = emulated::Order::forwards});
-      Session session(test::text_case(text), test::self(), Sensitivities::none, options);
-      EXPECT_NEAR(session.objective({}), expected, 1e-14 * expected) << (is_emulated ? "emulated device" : "host");
-    }
 }
 
 /// Multipliers are as small as the weight.

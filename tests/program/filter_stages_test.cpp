@@ -76,7 +76,8 @@ TEST_F(FilterStages, AreRefusedWhereTheyCannotBe) {
                 .find("11 is not below the Nyquist frequency 10 of observations that are 0.05 apart"),
             std::string::npos)
       << output();
-  EXPECT_NE(refusal("{lowpass: 3, misfits: []}").find("misfits is empty; misfits: 0, 1"), std::string::npos) << output();
+  EXPECT_NE(refusal("{lowpass: 3, misfits: []}").find("misfits is empty; misfits: 0, 1"), std::string::npos)
+      << output();
   EXPECT_NE(refusal("{lowpass: 3, misfits: [0, 0]}").find("names a misfit again"), std::string::npos) << output();
   EXPECT_NE(refusal("{lowpass: 3, misfits: [2]}").find("no misfit; misfits: 0, 1"), std::string::npos) << output();
 }

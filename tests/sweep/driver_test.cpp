@@ -18,7 +18,7 @@ class MadeUp final : public ReversibleSteps {
   MadeUp(std::int64_t steps, Pool& pool) : steps_(steps), pool_(pool), first_(static_cast<std::size_t>(steps)) {}
 
   Buffer initial_state() override { return state_of(0.7); }
-  Buffer advance(std::int64_t k, Buffer state, bool first) override {
+  Buffer advance(std::int64_t k, std::int64_t /*steps*/, Buffer state, bool first) override {
     see(k, *state.data(), first);
     return state_of(next(*state.data()));
   }
@@ -190,8 +190,8 @@ TEST(Driver, LeavesNothingInSlotsWhenAStepFails) {
    public:
     explicit Failing(ReversibleSteps& real) : steps_(real) {}
     Buffer initial_state() override { return steps_.initial_state(); }
-    Buffer advance(std::int64_t k, Buffer state, bool first) override {
-      return steps_.advance(k, std::move(state), first);
+    Buffer advance(std::int64_t k, std::int64_t count, Buffer state, bool first) override {
+      return steps_.advance(k, count, std::move(state), first);
     }
     Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override {
       return steps_.record(k, state, first, wanted, record);

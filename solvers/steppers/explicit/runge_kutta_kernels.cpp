@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "solvers/steppers/kernels/tiny_values.hpp"
+
 namespace hindsight {
 namespace {
 
@@ -90,10 +92,13 @@ std::vector<KernelSpec::Output> RungeKuttaKernels::forward_outputs(int i, const 
   std::vector<KernelSpec::Output> outputs;
   for (std::size_t f = 0; f < model_.fields.size(); ++f) {
     const std::string& name = model_.fields[f];
-    outputs.push_back({array(is_last ? RungeKuttaNames::next(name) : StageNames::stage(name, i + 1)),
-                       combine_forward(i, name, slopes[f], is_tangent)});
-    if (!forward_elimination_.useful && !is_last)
-      outputs.push_back({array(RungeKuttaNames::slope(name, i)), slopes[f]});
+    const Expr combined = combine_forward(i, name, slopes[f], is_tangent);
+    if (is_last) {
+      outputs.push_back({array(RungeKuttaNames::next(name)), is_tangent ? kept_derivative(combined) : kept(combined)});
+      continue;
+    }
+    outputs.push_back({array(StageNames::stage(name, i + 1)), combined});
+    if (!forward_elimination_.useful) outputs.push_back({array(RungeKuttaNames::slope(name, i)), slopes[f]});
   }
   return outputs;
 }
@@ -121,6 +126,10 @@ std::string RungeKuttaKernels::reverse_target(int i, const std::string& field) c
   return i > 1 ? RungeKuttaNames::mu(field, i - 1) : RungeKuttaNames::lambda_next(field);
 }
 
+KernelSpec::Output RungeKuttaKernels::reverse_output(int i, const std::string& field, Expr value) const {
+  return {reverse_target(i, field), i > 1 ? value : kept_derivative(value)};
+}
+
 std::vector<KernelSpec::Output> RungeKuttaKernels::reverse_outputs(int i, const std::string& field, Expr gather) const {
   const int s = tableau_.stages(), row = s - i;
   const std::vector<double>& factors = reverse_rows_[at(row)];
@@ -134,24 +143,24 @@ std::vector<KernelSpec::Output> RungeKuttaKernels::reverse_outputs(int i, const 
       own -= g * base(c);
       others = others + g * graph_.field(RungeKuttaNames::mu(field, s - 1 - c));
     }
-    return {{reverse_target(i, field), own_ybar + (others + own * lambda)}};
+    return {reverse_output(i, field, own_ybar + (others + own * lambda))};
   }
   Expr sum = own_ybar;
   for (int c = row - 1; c >= 0; --c) sum = sum + factors[at(c)] * graph_.field(RungeKuttaNames::ybar(field, s - c));
   const Expr result = sum + base(row) * lambda;
-  if (i == 1) return {{reverse_target(i, field), result}};
-  return {{RungeKuttaNames::ybar(field, i), h_ * gather}, {reverse_target(i, field), result}};
+  if (i == 1) return {reverse_output(i, field, result)};
+  return {{RungeKuttaNames::ybar(field, i), h_ * gather}, reverse_output(i, field, result)};
 }
 
 std::vector<KernelSpec::Output> RungeKuttaKernels::outputs_with_ghosts(int i, const std::string& field,
                                                                        Expr ghost) const {
   const int row = tableau_.stages() - i;
   const Expr ybar = h_ * ghost;
-  const auto added = [&](const std::string& array, Expr value) {
-    return KernelSpec::Output{array, graph_.field(array) + value};
-  };
-  std::vector<KernelSpec::Output> outputs{added(reverse_target(i, field), reverse_rows_[at(row)][at(row)] * ybar)};
-  if (!reverse_elimination_.useful && i > 1) outputs.push_back(added(RungeKuttaNames::ybar(field, i), ybar));
+  const auto added = [&](const std::string& array, Expr value) { return graph_.field(array) + value; };
+  const Expr target = added(reverse_target(i, field), reverse_rows_[at(row)][at(row)] * ybar);
+  std::vector<KernelSpec::Output> outputs{reverse_output(i, field, target)};
+  const std::string own = RungeKuttaNames::ybar(field, i);
+  if (!reverse_elimination_.useful && i > 1) outputs.push_back({own, added(own, ybar)});
   return outputs;
 }
 

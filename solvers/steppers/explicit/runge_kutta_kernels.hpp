@@ -56,6 +56,7 @@ class RungeKuttaKernels {
   Expr combine_forward(int i, const std::string& field, Expr slope, bool is_tangent) const;
   /// Where stage i's gather goes: to the multiplier of the stage before.
   std::string reverse_target(int i, const std::string& field) const;
+  KernelSpec::Output reverse_output(int i, const std::string& field, Expr value) const;
   std::vector<KernelSpec::Output> reverse_outputs(int i, const std::string& field, Expr gather) const;
   std::vector<KernelSpec::Output> outputs_with_ghosts(int i, const std::string& field, Expr ghost) const;
   /// Pointwise models: slopes [stage][field] and the new state as expressions of the old one.

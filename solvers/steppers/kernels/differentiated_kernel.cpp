@@ -69,6 +69,10 @@ bool DifferentiatedKernel::gathers_in_a_pass() const {
          source_adjoint_.spec.roots().empty() && row_buffers(gather_.main).empty();
 }
 
+bool DifferentiatedKernel::keeps_rows() const {
+  return !row_buffers(value_).empty();
+}
+
 Pass* DifferentiatedKernel::pass(Direction direction) {
   const auto walked = [](std::optional<Pass>& pass, const KernelSpec& kernel, bool is_alone) {
     return pass && is_alone && row_buffers(kernel).empty() ? &*pass : nullptr;
@@ -163,8 +167,8 @@ GhostGroup DifferentiatedKernel::gather_ghosts(const std::vector<int>& symbols,
 }
 
 void DifferentiatedKernel::make_value_passes(const KernelContext& context) {
-  const Kernel kernel = context.loaded(value_);
-  GhostGroup ghosts = state_ghosts(context, value_);
+  const Kernel kernel = value_kernel_ = context.loaded(value_);
+  GhostGroup ghosts = value_ghosts_ = state_ghosts(context, value_);
   value_pass_.emplace(context.grid, kernel, std::vector<GhostGroup>{ghosts});
   if (const Kernel trail = context.loaded(trail_)) trail_pass_.emplace(context.grid, trail, std::vector<GhostGroup>{});
   if (request_.ghosts != StateGhosts::recorded) return;
@@ -172,6 +176,13 @@ void DifferentiatedKernel::make_value_passes(const KernelContext& context) {
   ghosts.depth = all.depth;
   ghosts.corners = all.corners;
   recorded_pass_.emplace(context.grid, kernel, std::vector<GhostGroup>{ghosts});
+}
+
+Pass DifferentiatedKernel::value_pass(const Grid& grid, bool with_before) const {
+  std::vector<GhostGroup> groups{value_ghosts_};
+  if (with_before) groups.push_back(value_ghosts_);
+  if (with_before) groups.back().symbols = symbols(request_.before);
+  return {grid, value_kernel_, groups};
 }
 
 void DifferentiatedKernel::make_tangent_pass(const KernelContext& context) {

@@ -120,6 +120,17 @@ class DifferentiatedKernel {
   /// What runs them, of a direction, for a walk over rows: null where nothing does, or more than a pass (sources and
   /// walls), or a kernel that keeps rows in buffers (row_buffers.hpp), which each launch fills anew.
   Pass* pass(Direction direction);
+  /// Of run_value(), without what is around sources.
+  Pass& value_pass() { return *value_pass_; }
+  /// Another pass of run_value()'s kernel, without what is around sources, for states that are bound when it runs.
+  /// @param with_before the ghosts of the level before are filled too. Once prepared. Collective.
+  Pass value_pass(const Grid& grid, bool with_before) const;
+  /// Whether its kernel keeps rows in buffers (row_buffers.hpp).
+  bool keeps_rows() const;
+  /// The values in a box around sources, whose arrays are filled.
+  void run_value_at_sources(const Tables& tables, const Box& box) const {
+    if (value_at_sources_.kernel) tables.launch(value_at_sources_.kernel, box);
+  }
   /// The same of run_recorded().
   Pass* recorded_pass() { return recorded_pass_ && pass(Direction::forward) != nullptr ? &*recorded_pass_ : nullptr; }
 
@@ -149,6 +160,8 @@ class DifferentiatedKernel {
   KernelSpec value_, trail_, tangent_;
   GatherKernels gather_;
   std::optional<WallValues> walls_, dot_walls_;
+  Kernel value_kernel_ = {};
+  GhostGroup value_ghosts_;
   std::optional<Pass> value_pass_, trail_pass_, recorded_pass_, tangent_pass_, gather_pass_;
   std::optional<WallGather> wall_gather_;
   bool repeats_ = false;

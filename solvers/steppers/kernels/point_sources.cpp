@@ -112,8 +112,10 @@ double* PointSources::cells(Tables& tables, int symbol, const Row& row) const {
   return grid_->block(row.box, tables.cells(symbol)).first;
 }
 
-void PointSources::fill(Tables& tables, const std::vector<Series>& all, bool are_directions, double t) {
+void PointSources::fill(Tables& tables, const std::vector<Series>& all, bool are_directions, double t,
+                        const Box* within) {
   for (const Row& row : rows_) {
+    if (within != nullptr && common(*within, row.box).is_empty()) continue;
     const auto count = row.box.hi[0] - row.box.lo[0];
     std::fill_n(at_work_.begin(), count, 0.0);
     for (const Share& share : row.shares) {

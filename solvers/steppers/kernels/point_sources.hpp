@@ -47,6 +47,10 @@ class PointSources {
 
   /// The arrays hold what sources give at a time from now on; their directions what directions of series give.
   void fill(Tables& tables, const SeriesData& series, double t) { fill(tables, series.values(), false, t); }
+  /// The same of rows() in a box alone.
+  void fill_in(Tables& tables, const SeriesData& series, double t, const Box& cells) {
+    fill(tables, series.values(), false, t, &cells);
+  }
   void fill_directions(Tables& tables, const SeriesData& series, double t) {
     fill(tables, series.directions(), true, t);
   }
@@ -73,7 +77,7 @@ class PointSources {
     std::vector<Share> shares;
   };
   MirrorSigns mirrors_of(std::size_t field) const;
-  void fill(Tables& tables, const std::vector<Series>& all, bool are_directions, double t);
+  void fill(Tables& tables, const std::vector<Series>& all, bool are_directions, double t, const Box* within = nullptr);
   void clear_rows();
   double* cells(Tables& tables, int symbol, const Row& row) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "solvers/steppers/kernels/evaluation_time.hpp"
+#include "solvers/steppers/kernels/tiny_values.hpp"
 
 namespace hindsight {
 namespace {
@@ -107,7 +108,7 @@ std::vector<KernelSpec::Output> LayerKernels::after_step() const {
 }
 
 std::vector<KernelSpec::Output> LayerKernels::kept(std::vector<KernelSpec::Output> outputs) const {
-  for (KernelSpec::Output& output : outputs) output.value = scheme_.kept(output.value);
+  for (KernelSpec::Output& output : outputs) output.value = hindsight::kept(output.value);
   return outputs;
 }
 
@@ -159,7 +160,7 @@ KernelSpec LayerKernels::tangent() const {
   for (const KernelSpec::Output& output : values) roots.push_back(output.value);
   const std::vector<Expr> tangents = hindsight::tangent(roots, seeds());
   for (std::size_t i = 0; i < values.size(); ++i)
-    kernel.outputs.push_back({StageNames::dot(values[i].field), scheme_.kept_derivative(tangents[i])});
+    kernel.outputs.push_back({StageNames::dot(values[i].field), kept_derivative(tangents[i])});
   return fused(kernel);
 }
 
@@ -196,7 +197,7 @@ KernelSpec LayerKernels::adjoint(const std::string& name, const std::vector<Expr
                                      p.keep * third + half_add * second};
     for (int i = 0; i < 3; ++i)
       kernel.outputs.push_back(
-          {LeapfrogNames::lambda_next(memory(t, i)), scheme_.kept_derivative(before[static_cast<std::size_t>(i)])});
+          {LeapfrogNames::lambda_next(memory(t, i)), kept_derivative(before[static_cast<std::size_t>(i)])});
     const Expr flux = p.d * (2.0 * second - p.d * third) - first;
     kernel.outputs.push_back({multiplier(t, Root::flux), p.add * (p.slope * flux)});
     kernel.outputs.push_back({multiplier(t, Root::second), p.add * (p.d * (p.d * second - 2.0 * first))});
@@ -244,7 +245,7 @@ KernelRequest LayerKernels::roots() const {
   const auto add_to = [&model = model_, &scheme = scheme_](std::size_t f, Expr gather) {
     if (gather.is_constant(0.0)) return Outputs{};
     const std::string next = LeapfrogNames::lambda_next(model.fields[f]);
-    return Outputs{{next, scheme.kept_derivative(model.graph->field(next) + gather)}};
+    return Outputs{{next, kept_derivative(model.graph->field(next) + gather)}};
   };
   request.epilogue.gather = add_to;
   request.epilogue.add = add_to;

@@ -80,7 +80,7 @@ class LayerKernels {
   /// @param both null: from the memories.
   KernelSpec adjoint(const std::string& name, const std::vector<Expr>* both) const;
   std::vector<Expr> both_left() const;
-  /// As they are stored (LeapfrogKernels::kept).
+  /// As they are stored (tiny_values.hpp).
   std::vector<KernelSpec::Output> kept(std::vector<KernelSpec::Output> outputs) const;
 
   const Model& model_;

@@ -12,6 +12,7 @@
 #include "solvers/steppers/kernels/evaluation_time.hpp"
 #include "solvers/steppers/kernels/kernel_set.hpp"
 #include "solvers/steppers/leapfrog/leapfrog_kernels.hpp"
+#include "solvers/steppers/leapfrog/leapfrog_walk.hpp"
 #include "solvers/steppers/leapfrog/matched_layers.hpp"
 #include "solvers/steppers/reads.hpp"
 
@@ -46,7 +47,8 @@ struct Leapfrog::Parts {
   KernelSpec frequency{"frequency", {}, {}};  // without outputs where it is not known
   int frequency_array = -1;
   KernelLibrary frequency_library;
-  std::optional<double> largest_step;  // with the present parameters
+  std::optional<double> largest_step;    // with the present parameters
+  std::optional<LeapfrogWalk> in_place;  // on hosts
 };
 
 Leapfrog::Parts::Parts(const Model& model, const Active& active, Wants wants)
@@ -114,6 +116,11 @@ std::array<int, 3> Leapfrog::halo() const {
   return deeper(parts_->kernels.halo(), parts_->layers.halo());
 }
 
+std::vector<WalkHalo> Leapfrog::halos_of_step() const {
+  if (parts_->sources.are_any() || parts_->layers.are_any()) return {};
+  return LeapfrogWalk::halos(parts_->kernels.kernels().front());
+}
+
 int Leapfrog::sums() const {
   return parts_->scheme.sums();
 }
@@ -131,13 +138,18 @@ std::vector<Leapfrog::Described> Leapfrog::describe() const {
 }
 
 std::string Leapfrog::describe_memory() const {
-  return reverses_first_level() ? "states: two levels; records: the first of them"
-                                : "states and records: two levels, because derivatives of what damps read both";
+  std::string text = reverses_first_level()
+                         ? "states: two levels; records: the first of them"
+                         : "states and records: two levels, because derivatives of what damps read both";
+  if (parts_->in_place && parts_->in_place->steps() > 1) text += "\n  steps: " + parts_->in_place->describe();
+  return text;
 }
 
-/// What layers and sources add, of few cells, is not counted.
+/// Of several steps in one walk, a step's share. What layers and sources add, of few cells, is not counted.
 std::optional<std::pair<int, int>> Leapfrog::traffic_of_step() const {
-  return traffic(parts_->kernels.kernels().front().value());
+  auto [read, written] = traffic(parts_->kernels.kernels().front().value());
+  const int at_once = parts_->in_place ? static_cast<int>(parts_->in_place->steps()) : 1;
+  return std::pair((read + at_once - 1) / at_once, (written + at_once - 1) / at_once);
 }
 
 std::vector<const KernelLibrary*> Leapfrog::libraries() const {
@@ -158,6 +170,11 @@ void Leapfrog::prepare(const Grid& grid, Tables& tables, const std::vector<Serie
   p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction, longest_compiled,
                     &p.sources.rows());
   p.layers.prepare(state(grid), tables, p.series.knots());
+  const bool one_by_one = p.time_dependent || !p.kernels.noise(Direction::forward).empty();
+  if (grid.machine().is_host())
+    p.in_place.emplace(LeapfrogWalk::Parts{p.kernels.kernels().front(), p.sources, p.layers, p.series,
+                                           p.kinds.front().state, p.next.now},
+                       tables, one_by_one);
   if (p.frequency.outputs.empty()) return;
   grid.communicator().together([&] { tables.allocate({p.frequency_array}); });
   p.frequency_library = KernelLibrary({p.frequency}, boxes_of(grid.dimensions()), grid.communicator(), grid.machine());
@@ -232,6 +249,18 @@ void Leapfrog::step_without_layers(Tables& tables, StepTime time, StateBlocks u,
   p.sources.fill(tables, p.series, time.t);
   tables.bind_state(p.next, next);
   p.kernel(time).run_value(tables);
+}
+
+int Leapfrog::steps_in_place(StepTime time) const {
+  return time.index > 0 && parts_->in_place ? static_cast<int>(parts_->in_place->steps()) : 0;
+}
+
+void Leapfrog::step_in_place(Tables& tables, std::span<const StepTime> times, StateBlocks u) {
+  Parts& p = *parts_;
+  begin_step(tables, times.front(), u);
+  tables.fill_noise(p.kernels.noise(Direction::forward), times.front().index);
+  if (p.time_dependent_walls) p.kernels.evaluate_walls(tables);
+  p.in_place->run(tables, times, u);
 }
 
 void Leapfrog::retreat(Tables& tables, StepTime time, StateBlocks u, double* before) {

@@ -7,11 +7,13 @@
 // Adjoint, with (a, -b) that of the state (u[k+1], u[k]): a' = (du[k+1]/du[k])^T a - b, b' = -(du[k+1]/du[k-1])^T a,
 // which is a itself where nothing damps: then it is handed on.
 //
-// Memory per cell and field: forward 3 doubles read or written and the parameters, adjoint 3 and those, 4 with damping.
+// Memory per cell and field: forward 3 doubles read or written and the parameters, once for several steps where they go
+// in one walk (leapfrog_walk.hpp); adjoint 3 and those, 4 with damping.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +38,7 @@ class Leapfrog final : public Stepper {
   bool hands_on_adjoint(StepTime step) const override;
   std::string why_it_cannot_retreat() const override;
   std::array<int, 3> halo() const override;
+  std::vector<WalkHalo> halos_of_step() const override;
   int sums() const override;
   StateShape state(const Grid& grid) const override;
 
@@ -52,6 +55,8 @@ class Leapfrog final : public Stepper {
   void begin_tangent(Tables& tables, StepTime at, double* state, double* direction) override;
 
   void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
+  int steps_in_place(StepTime time) const override;
+  void step_in_place(Tables& tables, std::span<const StepTime> times, StateBlocks u) override;
   /// The step with the levels exchanged: without damping, u[k-2] = h^2 A(u[k-1]) + 2 u[k-1] - u[k].
   void retreat(Tables& tables, StepTime time, StateBlocks u, double* before) override;
   StateShape left_behind(const Grid& grid) const override;

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "solvers/steppers/kernels/evaluation_time.hpp"
+#include "solvers/steppers/kernels/tiny_values.hpp"
 #include "solvers/steppers/reads.hpp"
 
 namespace hindsight {
@@ -66,19 +67,6 @@ std::vector<Expr> LeapfrogKernels::after(LeapfrogStep which, const std::vector<E
     next.push_back(((h_ * h_) * forces[f] + (2.0 * u - (1.0 + half) * v)) / (1.0 - half));
   }
   return next;
-}
-
-Expr LeapfrogKernels::zero_below(double least, Expr value) const {
-  if (graph_.element() != Element::float64 || value.is_constant(0.0)) return value;
-  return where(abs(value) < graph_.constant(least), graph_.constant(0.0), value);
-}
-
-Expr LeapfrogKernels::kept(Expr value) const {
-  return zero_below(0x1p-340, value);
-}
-
-Expr LeapfrogKernels::kept_derivative(Expr value) const {
-  return zero_below(0x1p-660, value);
 }
 
 bool LeapfrogKernels::is_damped() const {

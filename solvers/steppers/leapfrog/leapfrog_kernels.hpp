@@ -35,12 +35,6 @@ class LeapfrogKernels {
   /// All sums.
   int sums() const { return first_sum(LeapfrogStep::first) + sums_each(); }
   Expr h() const { return h_; }
-  /// Values as they are stored: of doubles, those of states below 2^-340 (4e-103) are zeros, those of multipliers and
-  /// directions, which are as small as an objective's weight, below 2^-660 (2e-199). A wave makes tiny values in all
-  /// cells ahead of it; products of a state's and a multiplier's, which gradients add up, would be subnormals (below
-  /// 2.2e-308), for which processors of Intel take over a hundred cycles. (Singles: runtime/subnormals.hpp.)
-  Expr kept(Expr value) const;
-  Expr kept_derivative(Expr value) const;
   /// Whether anything damps any field.
   bool is_damped() const;
   /// Whether derivatives of a step read its sources: of what damps, by which they are divided.
@@ -58,7 +52,6 @@ class LeapfrogKernels {
 
  private:
   int sums_each() const;
-  Expr zero_below(double least, Expr value) const;
   Expr highest_of(std::size_t field) const;
   /// The fields after a step, in the names of its evaluation.
   std::vector<Expr> after(LeapfrogStep which, const std::vector<Expr>& right_hand_sides) const;

@@ -262,6 +262,16 @@ void MatchedLayers::step(Tables& tables, double* u, double* next) const {
   }
 }
 
+void MatchedLayers::step_in(Tables& tables, double* u, double* next, const Box& cells) const {
+  for (const auto& layer : layers_) {
+    const Box box = common(layer->box, cells);
+    if (box.is_empty()) continue;
+    bind(tables, layer->origins, layer->symbols.now, u);
+    bind(tables, layer->origins, layer->symbols.next, next);
+    tables.launch(layer->value, box);
+  }
+}
+
 void MatchedLayers::retreat(Tables& tables) const {
   for (const auto& layer : layers_) {
     bind(tables, layer->origins_of_left, layer->symbols.left, left_);

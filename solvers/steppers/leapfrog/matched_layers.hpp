@@ -43,6 +43,8 @@ class MatchedLayers {
 
   /// After the fields of `next` are there without the layers, and the ghosts of those of u.
   void step(Tables& tables, double* u, double* next) const;
+  /// The same in these cells alone; nothing is left behind.
+  void step_in(Tables& tables, double* u, double* next, const Box& cells) const;
   void tangent(Tables& tables, double* u, double* du, double* dnext) const;
   /// After the fields before a step are there as if there were no layers.
   void retreat(Tables& tables) const;

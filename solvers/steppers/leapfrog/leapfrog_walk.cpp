@@ -1,0 +1,129 @@
+#include "solvers/steppers/leapfrog/leapfrog_walk.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "solvers/steppers/reads.hpp"
+
+namespace hindsight {
+namespace {
+
+// In one walk: as many as what they have in use fits into a core's cache; an even number leaves levels where they were.
+constexpr std::array<std::size_t, 2> depths{4, 2};
+
+/// Whether cells go on beyond a rank's own in a way that walks compute some of them again.
+bool goes_on(const Grid& grid) {
+  bool goes_on = grid.axes().back().periodic;
+  for (int axis = 0; axis < grid.dimensions(); ++axis) goes_on = goes_on || grid.is_split(axis);
+  return goes_on;
+}
+
+}  // namespace
+
+std::vector<WalkHalo> LeapfrogWalk::halos(const DifferentiatedKernel& kernel) {
+  if (kernel.keeps_rows()) return {};
+  const std::array<int, 3> reads = kernel.reads(Direction::forward);
+  std::vector<WalkHalo> halos;
+  for (const std::size_t steps : depths) {
+    halos.push_back({reads, steps});
+    for (int& layers : halos.back().layers) layers *= static_cast<int>(steps);
+  }
+  return halos;
+}
+
+LeapfrogWalk::LeapfrogWalk(const Parts& parts, const Tables& tables, bool one_by_one) : parts_(parts) {
+  const Grid& grid = tables.grid();
+  const bool is_whole = grid.dimensions() > 1 && !goes_on(grid);
+  // What sources and layers do beyond a rank's own cells is not there for others.
+  const bool suits = !one_by_one && !parts.kernel.keeps_rows() &&
+                     (is_whole || (!parts.sources.are_any() && !parts.layers.are_any()));
+  for (const std::size_t steps : depths)
+    if (suits && grid.dimensions() > 1 && make_walk(tables, steps)) return;
+  works_.push_back(std::make_unique<Work>(parts_));
+}
+
+bool LeapfrogWalk::make_walk(const Tables& tables, std::size_t steps) {
+  const Grid& grid = tables.grid();
+  std::vector<Wavefront::Step> all;
+  for (std::size_t i = 0; i < steps; ++i) {
+    passes_.push_back(std::make_unique<Pass>(parts_.kernel.value_pass(grid, i == 0 && goes_on(grid))));
+    works_.push_back(std::make_unique<Work>(parts_));
+    all.push_back({.pass = passes_.back().get(),
+                   .handed_on = {},
+                   .reads = parts_.kernel.reads(Direction::forward),
+                   .beside = works_.back().get()});
+  }
+  const auto fields = static_cast<std::int64_t>(parts_.next.size());
+  if (Wavefront::suits(grid, all, fields, tables.cells(parts_.next.front()).element)) {
+    walk_.emplace(tables, all);
+    if (walk_->may_overwrite() && walk_->fit(grid, traffic(parts_.kernel.value()).first)) return true;
+  }
+  walk_.reset();
+  passes_.clear();
+  works_.clear();
+  return false;
+}
+
+void LeapfrogWalk::run(Tables& tables, std::span<const StepTime> times, StateBlocks u) {
+  for (const std::unique_ptr<Work>& work : works_) {
+    const auto i = static_cast<std::size_t>(&work - works_.data());
+    work->begin(i < times.size() ? times[i].t : 0.0, u);
+    std::swap(u.now, u.before);
+  }
+  if (times.size() > 1) return walk_->run(tables, times.size());
+  Work& work = *works_.front();
+  const Box all = tables.grid().interior();
+  work.bind(tables);
+  work.before(tables, all);
+  parts_.kernel.value_pass().run(tables);
+  work.after(tables, all);
+}
+
+std::string LeapfrogWalk::describe() const {
+  return walk_ ? fmt::format("{} {}", steps(), walk_->describe()) : "";
+}
+
+void LeapfrogWalk::Work::bind(Tables& tables) {
+  tables.bind_state(parts_.state, u_);
+  tables.bind_state(parts_.next, u_.before);
+}
+
+template <class Visit>
+void LeapfrogWalk::Work::each_box(const Box& cells, Visit visit) const {
+  std::int64_t first = 0;
+  for (const Box& row : parts_.sources.rows()) {
+    if (const Box box = common(row, cells); !box.is_empty()) visit(box, first);
+    first += row.cells() * std::ssize(parts_.next);
+  }
+}
+
+void LeapfrogWalk::Work::before(Tables& tables, const Box& cells) {
+  if (!parts_.sources.are_any()) return;
+  parts_.sources.fill_in(tables, parts_.series, t_, cells);
+  const Grid& grid = tables.grid();
+  each_box(cells, [&](const Box& box, std::int64_t first) {
+    for (const int symbol : parts_.state.before) {
+      kept_.resize(std::max(kept_.size(), static_cast<std::size_t>(first + box.cells())));
+      grid.operations().pack(box.extent(), grid.block(box, tables.cells(symbol)), kept_.data() + first);
+      first += box.cells();
+    }
+  });
+}
+
+/// Cells around sources are computed again, from what the kernel has overwritten there.
+void LeapfrogWalk::Work::after(Tables& tables, const Box& cells) {
+  const Grid& grid = tables.grid();
+  each_box(cells, [&](const Box& box, std::int64_t first) {
+    for (const int symbol : parts_.state.before) {
+      grid.operations().unpack(box.extent(), kept_.data() + first, grid.block(box, tables.cells(symbol)));
+      first += box.cells();
+    }
+    parts_.kernel.run_value_at_sources(tables, box);
+  });
+  parts_.layers.step_in(tables, u_.now, u_.before, cells);
+}
+
+}  // namespace hindsight
