@@ -112,6 +112,7 @@ void Misfit::locate_all() {
     const PointObservation& o = all()[i];
     landing_[i] = time_->landing_of(o.time);
     share_[i] = time_->share_at(o.time);
+    is_between_ = (i > 0 && is_between_) || share_[i] != 1.0;
     const auto [entry, is_new] = numbers.emplace(o.at, static_cast<std::uint32_t>(points.size()));
     if (is_new) points.push_back(o.at);
     point_[i] = entry->second;
@@ -155,9 +156,8 @@ bool Misfit::counts_at(const Moment& moment) const {
   return moment.landing >= 0 && std::binary_search(landing_.begin(), landing_.end(), moment.landing);
 }
 
-/// Of observations between steps.
 bool Misfit::reads_level_before() const {
-  return model_.is_second_order && std::ranges::any_of(share_, [](double share) { return share != 1.0; });
+  return model_.is_second_order && is_between_;
 }
 
 bool Misfit::differentiates_level_before() const {

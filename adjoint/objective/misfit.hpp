@@ -126,6 +126,7 @@ class Misfit final : public Term {
   CountedVector<std::uint32_t> point_;   // of each observation
   CountedVector<std::int64_t> landing_;  // of each observation
   CountedVector<double> share_;          // of the state there in it (TimeLine::share_at)
+  bool is_between_ = false;              // whether one lies between steps
   CountedVector<std::int32_t> split_;    // number among those on several ranks; -1: on one
   mutable Seen simulated_, changed_;     // the observed expression; its tangent
   std::optional<FilterSpec> other_;      // set_filter()

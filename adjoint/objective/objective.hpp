@@ -45,6 +45,12 @@ class Objective {
     if (counts_ == Term::Counts::all || k == time.steps()) return true;
     return counts_ == Term::Counts::landings && time.landing_at(k) >= 0;
   }
+  /// Whether one does.
+  bool counts_at(std::int64_t k, const TimeLine& time) const {
+    if (!may_count_at(k, time)) return false;
+    const Moment moment = time.moment(k);
+    return std::ranges::any_of(terms_, [&](const auto& term) { return is_counted(*term) && term->counts_at(moment); });
+  }
   bool counts_everywhere() const { return counts_ == Term::Counts::all; }
   /// @param bind binds the state; called when a term counts.
   template <class Bind>

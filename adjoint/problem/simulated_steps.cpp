@@ -113,20 +113,21 @@ bool SimulatedSteps::may_step_in_place(std::int64_t k, const Buffer& state) cons
 }
 
 std::int64_t SimulatedSteps::steps_at_once(std::int64_t k, std::int64_t to, const Buffer& state, bool first) const {
-  if (!may_step_in_place(k, state) || (first && (observer_ != nullptr || end_is_open()))) return 1;
+  if (first && (observer_ != nullptr || end_is_open())) return 1;
   const std::int64_t most = std::min<std::int64_t>(stepper_.steps_in_place(time_.step(k)), to - k);
+  // Ranks look together: a state that a slow tier still writes is alone on some of them alone.
+  if (most <= 1 || problem_.communicator().any(!may_step_in_place(k, state))) return 1;
   // Of the states that are reached, the last but one is there afterwards, without its level before.
   std::int64_t steps = 1;
-  while (steps < most && !(first && objective_.may_count_at(k + steps, time_))) ++steps;
+  while (steps < most && !(first && objective_.counts_at(k + steps, time_))) ++steps;
   return std::min(most, steps + (objective_.reads_level_before() ? 0 : 1));
 }
 
 Buffer SimulatedSteps::step_in_place(std::int64_t k, std::int64_t steps, Buffer state) {
-  std::array<StepTime, 16> times;
-  const std::int64_t count = std::min<std::int64_t>(steps, std::ssize(times));
-  for (std::int64_t i = 0; i < count; ++i) times[static_cast<std::size_t>(i)] = time_.step(k + i);
-  stepper_.step_in_place(tables_, std::span(times).first(static_cast<std::size_t>(count)), state.blocks());
-  if (count % 2 != 0) state.exchange_levels();
+  std::array<StepTime, Stepper::most_in_place> times;
+  for (std::int64_t i = 0; i < steps; ++i) times.at(static_cast<std::size_t>(i)) = time_.step(k + i);
+  stepper_.step_in_place(tables_, std::span(times).first(static_cast<std::size_t>(steps)), state.blocks());
+  if (steps % 2 != 0) state.exchange_levels();
   return state;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/error.hpp"
 #include "runtime/petsc_options.hpp"
 #include "solvers/equations/kernel.hpp"
 #include "solvers/equations/model.hpp"
@@ -137,11 +138,15 @@ class Stepper {
   /// Whether step() may be given the state itself as `next`, which takes its place then: memory is written where it was
   /// read from.
   virtual bool may_overwrite() const { return false; }
-  /// Of states of two levels: steps from this one on that step_in_place() takes at once, at most; 0: it takes none.
+  /// Of states of two levels: steps from this one on that step_in_place() takes at once, at most, the same on all
+  /// ranks; 0: it takes none.
   virtual int steps_in_place(StepTime /*time*/) const { return 0; }
+  static constexpr std::int64_t most_in_place = 16;  ///< that any method answers
   /// From (u[k], u[k-1]) takes steps k, k+1, ..., each in the place of the level before it: u[k+1] that of u[k-1],
   /// u[k+2] that of u[k]. The same bits as step()'s.
-  virtual void step_in_place(Tables& /*tables*/, std::span<const StepTime> /*times*/, StateBlocks /*u*/) {}
+  virtual void step_in_place(Tables& /*tables*/, std::span<const StepTime> /*times*/, StateBlocks /*u*/) {
+    throw Error(ExitCode::bug, "a step was to be taken in the place of a level by a method that takes none there");
+  }
   /// Of a state (u[k], u[k-1]), k >= 2, writes u[k-2], where a state is the last levels of a run and
   /// why_it_cannot_retreat() says nothing. @param time of step k-1, which begins at u[k-1]. Like that step, it fills
   /// the ghosts of u[k-1].

@@ -29,6 +29,7 @@ struct Wave {
   std::string equation = "c^2*lap(u) - 0.2*u^3";
   std::string objective = "{final: \"u^2\"}";
   std::string more = "";
+  std::string coupled = "";  ///< to u: the right-hand side of a field v
   std::string precision = "float64";
   bool is_walked = true;  ///< on one rank
 };
@@ -36,12 +37,16 @@ struct Wave {
 std::string text_of(const Wave& wave) {
   return fmt::format(
       "case: wave\nprecision: {}\ngrid: {{{}, order: {}}}\n"
-      "parameters: {{a: 0.7, c: {{field: \"1 + 0.3*sin(2*x)*y\"}}, q: {{series: {{times: [0, 0.1, 0.5], values: [1, -2, "
+      "parameters: {{a: 0.7, c: {{field: \"1 + 0.3*sin(2*x)*y\"}}, q: {{series: {{times: [0, 0.1, 0.5], values: [1, "
+      "-2, "
       "0.5]}}}}}}\n"
-      "state: {{u: {{initial: \"exp(-8*((x - 0.4)^2 + (y - 0.6)^2))\", rate: \"0.3*x\"}}}}\n"
-      "equations: {{dtt(u): \"{}\"}}\nobjective: [{}]\nunknowns: {{a: {{}}, c: {{}}, initial(u): {{}}, rate(u): {{}}}}\n"
+      "state: {{u: {{initial: \"exp(-8*((x - 0.4)^2 + (y - 0.6)^2))\", rate: \"0.3*x\"}}{}}}\n"
+      "equations: {{dtt(u): \"{}\"{}}}\nobjective: [{}]\nunknowns: {{a: {{}}, c: {{}}, initial(u): {{}}, rate(u): "
+      "{{}}}}\n"
       "time: {{method: leapfrog, step: 0.01, to: 0.41}}\n{}",
-      wave.precision, wave.axes, wave.order, wave.equation, wave.objective, wave.more);
+      wave.precision, wave.axes, wave.order, wave.coupled.empty() ? "" : ", v: {initial: \"x*y\", rate: 1}",
+      wave.equation, wave.coupled.empty() ? "" : fmt::format(", dtt(v): \"{}\"", wave.coupled), wave.objective,
+      wave.more);
 }
 
 std::string misfit(const std::string& name, const std::string& data) {
@@ -66,6 +71,8 @@ std::vector<Wave> waves() {
     all.push_back({.equation = equation, .objective = misfit("between.csv", between_steps), .more = layers});
   }
   all.push_back({.more = inside + "]\n" + layers, .precision = "float32"});
+  const std::string to_both = inside + ", {to: v, signal: q, at: {x: 0.37, y: 0.52}, weights: sinc}]\n";
+  all.push_back({.equation = "c^2*lap(u) - a*v", .more = to_both, .coupled = "lap(v) + u - 0.1*dt(v)"});
   all.push_back({.axes = around, .more = sources, .is_walked = false});
   all.push_back({.equation = "c^2*lap(u) + q*x", .is_walked = false});
   all.push_back({.axes = across + ", y: {cells: 6, to: 1}, z: {cells: 40, to: 2, boundary: {slope: 0}}", .order = 2});
@@ -75,7 +82,9 @@ std::vector<Wave> waves() {
 /// @param checkpoints of the case.
 Evaluation evaluated(std::optional<Session>& session, const Wave& wave, const Communicator& comm,
                      const std::string& checkpoints, Sensitivities wanted) {
-  session.emplace(test::text_case(text_of(wave) + "checkpoints: {" + checkpoints + "}\n"), comm, wanted);
+  SessionOptions options;
+  options.disk.scratch = testing::TempDir() + "leapfrog-walk";
+  session.emplace(test::text_case(text_of(wave) + "checkpoints: {" + checkpoints + "}\n"), comm, wanted, options);
   if (wanted == Sensitivities::none) return {.objective = session->objective({}), .gradient = {}};
   return session->gradient({});
 }
@@ -85,19 +94,20 @@ TEST(LeapfrogWalk, GivesTheBitsOfStepsThatKeepAllLevels) {
   for (const Wave& wave : waves()) {
     std::optional<Session> kept, session;
     Wavefront::ask(Wavefront::Never{});
-    const Evaluation expected =
-        evaluated(kept, wave, test::self(), "schedule: store-all", Sensitivities::adjoint);
+    const Evaluation expected = evaluated(kept, wave, test::self(), "schedule: store-all", Sensitivities::adjoint);
     for (const int rows : {0, 1, 3, 100}) {
       SCOPED_TRACE(fmt::format("{} rows at once, of {}", rows, text_of(wave)));
       if (rows > 0) Wavefront::ask(Wavefront::Rows{rows});
       EXPECT_EQ(evaluated(session, wave, test::world(), "host: 2 slots", Sensitivities::none).objective,
                 expected.objective);
-      const bool walks = session->simulation().stepper().describe_memory().find("steps: 4 in one walk") != std::string::npos;
+      const bool walks =
+          session->simulation().stepper().describe_memory().find("steps: 4 in one walk") != std::string::npos;
       walked += walks ? 1 : 0;
       if (test::world().size() == 1) {
         EXPECT_EQ(walks, wave.is_walked && rows > 0);
       }
-      for (const char* const checkpoints : {"schedule: revolve, host: 3 slots", "schedule: store-all"})
+      for (const char* const checkpoints : {"schedule: revolve, host: 3 slots", "schedule: store-all",
+                                            "schedule: hrevolve, host: 3 slots, disk: 120 slots"})
         test::expect_same_bits(*session, evaluated(session, wave, test::world(), checkpoints, Sensitivities::adjoint),
                                expected);
     }

@@ -11,9 +11,8 @@ namespace {
 struct Kind {
   std::string equation, method;
 };
-const std::vector<Kind> kinds{{"dtt(u): \"1e-3*dxx(u)\"", "leapfrog"},
-                              {"dt(u): \"1e-3*dxx(u)\"", "rk4"},
-                              {"dt(u): \"1e-3*dxx(u)\"", "dopri5"}};
+const std::vector<Kind> kinds{
+    {"dtt(u): \"1e-3*dxx(u)\"", "leapfrog"}, {"dt(u): \"1e-3*dxx(u)\"", "rk4"}, {"dt(u): \"1e-3*dxx(u)\"", "dopri5"}};
 
 TEST(TinyValues, AreTakenForZeros) {
   for (const auto& [equation, method] : kinds)
@@ -22,12 +21,12 @@ TEST(TinyValues, AreTakenForZeros) {
         SCOPED_TRACE(fmt::format("{}, {}, {}", method, initial, is_emulated ? "emulated device" : "host"));
         SessionOptions options;
         if (is_emulated) options.machine = emulated::open_machine({.order = emulated::Order::forwards});
-        Session session(
-            test::text_case(fmt::format("case: still\ngrid: {{x: {{cells: 16, to: 1}}}}\nstate: {{u: {{initial: {}}}}}\n"
-                                        "equations: {{{}}}\nobjective: [{{final: \"1e102*u\"}}]\n"
-                                        "time: {{method: {}, step: 0.1, to: 0.5}}\n",
-                                        initial, equation, method)),
-            test::self(), Sensitivities::none, options);
+        Session session(test::text_case(fmt::format(
+                            "case: still\ngrid: {{x: {{cells: 16, to: 1}}}}\nstate: {{u: {{initial: {}}}}}\n"
+                            "equations: {{{}}}\nobjective: [{{final: \"1e102*u\"}}]\n"
+                            "time: {{method: {}, step: 0.1, to: 0.5}}\n",
+                            initial, equation, method)),
+                        test::self(), Sensitivities::none, options);
         EXPECT_NEAR(session.objective({}), expected, 1e-14 * expected);
       }
 }

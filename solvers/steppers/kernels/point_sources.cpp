@@ -70,8 +70,8 @@ void PointSources::clear_rows() {
 
 void PointSources::set_points(const SourcePoints& points) {
   struct Place {
-    std::size_t array;
     std::int64_t k, j;
+    std::size_t array;
     auto operator<=>(const Place&) const = default;
   };
   std::map<Place, std::map<std::int64_t, std::vector<Share>>> by_row;  // by cell along x
@@ -87,7 +87,7 @@ void PointSources::set_points(const SourcePoints& points) {
         const std::int64_t j = has_rows ? cell.row % grid_->cells()[1] : 0,
                            k = has_rows ? cell.row / grid_->cells()[1] : 0;
         const std::int64_t i = cell.cell - layout.stride_y * j - layout.stride_z * k;
-        by_row[{array_of_[s], k, j}][i].push_back({s, 0, points[s][p].factor * cell.weight / grid_->cell_volume()});
+        by_row[{k, j, array_of_[s]}][i].push_back({s, 0, points[s][p].factor * cell.weight / grid_->cell_volume()});
       }
   }
   clear_rows();
@@ -112,10 +112,16 @@ double* PointSources::cells(Tables& tables, int symbol, const Row& row) const {
   return grid_->block(row.box, tables.cells(symbol)).first;
 }
 
-void PointSources::fill(Tables& tables, const std::vector<Series>& all, bool are_directions, double t,
-                        const Box* within) {
-  for (const Row& row : rows_) {
-    if (within != nullptr && common(*within, row.box).is_empty()) continue;
+std::span<const PointSources::Row> PointSources::rows_in(const Box& cells) const {
+  const auto last = static_cast<std::size_t>(std::max(grid_->dimensions(), 1) - 1);
+  const auto place = [last](const Row& row) { return row.box.lo[last]; };
+  return {std::ranges::lower_bound(rows_, cells.lo[last], {}, place),
+          std::ranges::lower_bound(rows_, cells.hi[last], {}, place)};
+}
+
+void PointSources::fill(Tables& tables, std::span<const Row> rows, const std::vector<Series>& all, bool are_directions,
+                        double t) {
+  for (const Row& row : rows) {
     const auto count = row.box.hi[0] - row.box.lo[0];
     std::fill_n(at_work_.begin(), count, 0.0);
     for (const Share& share : row.shares) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,17 +43,17 @@ class PointSources {
   void prepare(const Grid& grid, Tables& tables, const SeriesData& series, bool with_adjoint);
   /// Takes where they are. Collective.
   void set_points(const SourcePoints& points);
-  /// The cells around sources, row by row.
+  /// The cells around sources, row by row, sorted by the last axis and then by the one before.
   const std::vector<Box>& rows() const { return boxes_; }
 
   /// The arrays hold what sources give at a time from now on; their directions what directions of series give.
-  void fill(Tables& tables, const SeriesData& series, double t) { fill(tables, series.values(), false, t); }
-  /// The same of rows() in a box alone.
+  void fill(Tables& tables, const SeriesData& series, double t) { fill(tables, rows_, series.values(), false, t); }
+  /// The same around sources in these rows (planes in 3D).
   void fill_in(Tables& tables, const SeriesData& series, double t, const Box& cells) {
-    fill(tables, series.values(), false, t, &cells);
+    fill(tables, rows_in(cells), series.values(), false, t);
   }
   void fill_directions(Tables& tables, const SeriesData& series, double t) {
-    fill(tables, series.directions(), true, t);
+    fill(tables, rows_, series.directions(), true, t);
   }
   /// Takes in the derivatives by the arrays, which are in arrays of their own (StageNames::bar) around sources.
   void add_adjoint(Tables& tables, const SeriesData& series, double t);
@@ -77,7 +78,8 @@ class PointSources {
     std::vector<Share> shares;
   };
   MirrorSigns mirrors_of(std::size_t field) const;
-  void fill(Tables& tables, const std::vector<Series>& all, bool are_directions, double t, const Box* within = nullptr);
+  void fill(Tables& tables, std::span<const Row> rows, const std::vector<Series>& all, bool are_directions, double t);
+  std::span<const Row> rows_in(const Box& cells) const;
   void clear_rows();
   double* cells(Tables& tables, int symbol, const Row& row) const;
 

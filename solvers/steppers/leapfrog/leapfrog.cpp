@@ -41,8 +41,9 @@ struct Leapfrog::Parts {
   SeriesData series;
   std::vector<Kind> kinds;  // as in `both`
   bool time_dependent_walls, time_dependent;
-  int is_first;   // symbol of LeapfrogKernels::is_first()
-  int h, length;  // symbols: of the step, as a factor and as a value; -1: nobody reads it
+  bool one_by_one;  // what kernels read, beside states and sources, changes from step to step
+  int is_first;     // symbol of LeapfrogKernels::is_first()
+  int h, length;    // symbols: of the step, as a factor and as a value; -1: nobody reads it
   LevelSymbols next, dot_next, lambda, lambda_next;
   KernelSpec frequency{"frequency", {}, {}};  // without outputs where it is not known
   int frequency_array = -1;
@@ -63,6 +64,7 @@ Leapfrog::Parts::Parts(const Model& model, const Active& active, Wants wants)
   for (const LeapfrogStep which : both) kernels.add(scheme.request(which));
   kernels.derive({wants.adjoint, wants.tangent});
   Graph& graph = *model.graph;
+  one_by_one = time_dependent || !noises_read(graph, {&kernels.kernels().front().value()}).empty();
   const auto symbol = [&](const std::string& array) { return int{graph.field(array).node().symbol}; };
   for (const LeapfrogStep which : both) {
     const int stage = static_cast<int>(which);
@@ -117,7 +119,7 @@ std::array<int, 3> Leapfrog::halo() const {
 }
 
 std::vector<WalkHalo> Leapfrog::halos_of_step() const {
-  if (parts_->sources.are_any() || parts_->layers.are_any()) return {};
+  if (parts_->sources.are_any() || parts_->layers.are_any() || parts_->one_by_one) return {};
   return LeapfrogWalk::halos(parts_->kernels.kernels().front());
 }
 
@@ -170,11 +172,10 @@ void Leapfrog::prepare(const Grid& grid, Tables& tables, const std::vector<Serie
   p.kernels.prepare(grid, tables, p.series.knots(), KernelSet::Libraries::one_per_direction, longest_compiled,
                     &p.sources.rows());
   p.layers.prepare(state(grid), tables, p.series.knots());
-  const bool one_by_one = p.time_dependent || !p.kernels.noise(Direction::forward).empty();
   if (grid.machine().is_host())
     p.in_place.emplace(LeapfrogWalk::Parts{p.kernels.kernels().front(), p.sources, p.layers, p.series,
                                            p.kinds.front().state, p.next.now},
-                       tables, one_by_one);
+                       tables, p.one_by_one);
   if (p.frequency.outputs.empty()) return;
   grid.communicator().together([&] { tables.allocate({p.frequency_array}); });
   p.frequency_library = KernelLibrary({p.frequency}, boxes_of(grid.dimensions()), grid.communicator(), grid.machine());
@@ -234,6 +235,7 @@ void Leapfrog::begin_step(Tables& tables, StepTime time, StateBlocks u) {
 
 void Leapfrog::set_sources(const SourcePoints& points) {
   parts_->sources.set_points(points);
+  if (parts_->in_place) parts_->in_place->sources_changed();
 }
 
 void Leapfrog::step(Tables& tables, StepTime time, StateBlocks u, double* next) {

@@ -37,8 +37,9 @@ std::vector<WalkHalo> LeapfrogWalk::halos(const DifferentiatedKernel& kernel) {
 LeapfrogWalk::LeapfrogWalk(const Parts& parts, const Tables& tables, bool one_by_one) : parts_(parts) {
   const Grid& grid = tables.grid();
   const bool is_whole = grid.dimensions() > 1 && !goes_on(grid);
-  // What sources and layers do beyond a rank's own cells is not there for others.
-  const bool suits = !one_by_one && !parts.kernel.keeps_rows() &&
+  // What sources and layers do beyond a rank's own cells is not there for others; what layers read must be done.
+  const std::array<int, 3> reads = parts.kernel.reads(Direction::forward);
+  const bool suits = !one_by_one && !parts.kernel.keeps_rows() && deeper(reads, parts.layers.reads()) == reads &&
                      (is_whole || (!parts.sources.are_any() && !parts.layers.are_any()));
   for (const std::size_t steps : depths)
     if (suits && grid.dimensions() > 1 && make_walk(tables, steps)) return;
@@ -67,10 +68,13 @@ bool LeapfrogWalk::make_walk(const Tables& tables, std::size_t steps) {
   return false;
 }
 
+void LeapfrogWalk::sources_changed() {
+  for (const std::unique_ptr<Work>& work : works_) work->sources_changed();
+}
+
 void LeapfrogWalk::run(Tables& tables, std::span<const StepTime> times, StateBlocks u) {
-  for (const std::unique_ptr<Work>& work : works_) {
-    const auto i = static_cast<std::size_t>(&work - works_.data());
-    work->begin(i < times.size() ? times[i].t : 0.0, u);
+  for (std::size_t i = 0; i < works_.size(); ++i) {  // bound too where they do nothing
+    works_[i]->begin(i < times.size() ? times[i].t : 0.0, u);
     std::swap(u.now, u.before);
   }
   if (times.size() > 1) return walk_->run(tables, times.size());
@@ -91,24 +95,35 @@ void LeapfrogWalk::Work::bind(Tables& tables) {
   tables.bind_state(parts_.next, u_.before);
 }
 
-template <class Visit>
-void LeapfrogWalk::Work::each_box(const Box& cells, Visit visit) const {
-  std::int64_t first = 0;
+void LeapfrogWalk::Work::sources_changed() {
+  std::size_t values = 0;
+  first_.clear();
   for (const Box& row : parts_.sources.rows()) {
-    if (const Box box = common(row, cells); !box.is_empty()) visit(box, first);
-    first += row.cells() * std::ssize(parts_.next);
+    first_.push_back(values);
+    values += static_cast<std::size_t>(row.cells()) * parts_.next.size();
   }
+  kept_.resize(values);
+}
+
+template <class Visit>
+void LeapfrogWalk::Work::each_box(const Grid& grid, const Box& cells, Visit visit) {
+  const std::vector<Box>& rows = parts_.sources.rows();
+  const auto last = static_cast<std::size_t>(grid.dimensions() - 1);
+  const auto place = [last](const Box& row) { return row.lo[last]; };
+  for (auto row = std::ranges::lower_bound(rows, cells.lo[last], {}, place);
+       row != rows.end() && place(*row) < cells.hi[last]; ++row)
+    if (const Box box = common(*row, cells); !box.is_empty())
+      visit(box, kept_.data() + first_[static_cast<std::size_t>(row - rows.begin())]);
 }
 
 void LeapfrogWalk::Work::before(Tables& tables, const Box& cells) {
   if (!parts_.sources.are_any()) return;
   parts_.sources.fill_in(tables, parts_.series, t_, cells);
   const Grid& grid = tables.grid();
-  each_box(cells, [&](const Box& box, std::int64_t first) {
+  each_box(grid, cells, [&](const Box& box, double* kept) {
     for (const int symbol : parts_.state.before) {
-      kept_.resize(std::max(kept_.size(), static_cast<std::size_t>(first + box.cells())));
-      grid.operations().pack(box.extent(), grid.block(box, tables.cells(symbol)), kept_.data() + first);
-      first += box.cells();
+      grid.operations().pack(box.extent(), grid.block(box, tables.cells(symbol)), kept);
+      kept += box.cells();
     }
   });
 }
@@ -116,10 +131,10 @@ void LeapfrogWalk::Work::before(Tables& tables, const Box& cells) {
 /// Cells around sources are computed again, from what the kernel has overwritten there.
 void LeapfrogWalk::Work::after(Tables& tables, const Box& cells) {
   const Grid& grid = tables.grid();
-  each_box(cells, [&](const Box& box, std::int64_t first) {
+  each_box(grid, cells, [&](const Box& box, const double* kept) {
     for (const int symbol : parts_.state.before) {
-      grid.operations().unpack(box.extent(), kept_.data() + first, grid.block(box, tables.cells(symbol)));
-      first += box.cells();
+      grid.operations().unpack(box.extent(), kept, grid.block(box, tables.cells(symbol)));
+      kept += box.cells();
     }
     parts_.kernel.run_value_at_sources(tables, box);
   });

@@ -32,7 +32,8 @@ class LeapfrogWalk {
     LevelSymbols state;     ///< that a step begins with
     std::vector<int> next;  ///< symbols of the fields after it
   };
-  /// Halos with room for walks, where sources and layers allow for one on several ranks, the deepest first.
+  /// Halos with room for walks on several ranks and around periodic axes, without sources and layers, the deepest
+  /// first.
   static std::vector<WalkHalo> halos(const DifferentiatedKernel& kernel);
   /// Once the parts are prepared, on a host. @param one_by_one what kernels read, beside states and sources, changes
   /// from step to step. Collective.
@@ -40,6 +41,8 @@ class LeapfrogWalk {
   LeapfrogWalk(const LeapfrogWalk&) = delete;
   LeapfrogWalk& operator=(const LeapfrogWalk&) = delete;
 
+  /// To be called when sources are elsewhere than before.
+  void sources_changed();
   /// That a walk takes at most; 1: there is none.
   std::int64_t steps() const { return walk_ ? static_cast<std::int64_t>(works_.size()) : 1; }
   /// Takes these steps, steps() at most. @param u level by level, by turns: the first step's in place of u.before.
@@ -56,20 +59,21 @@ class LeapfrogWalk {
       t_ = t;
       u_ = u;
     }
+    void sources_changed();
     void bind(Tables& tables) override;
     void before(Tables& tables, const Box& cells) override;
     void after(Tables& tables, const Box& cells) override;
 
    private:
-    /// Calls work(box, first) for what rows of sources have in common with the cells, with the number of its first
-    /// value among those of all.
+    /// Calls visit(box, kept) for what rows of sources have in common with the cells, where what is kept of it is.
     template <class Visit>
-    void each_box(const Box& cells, Visit visit) const;
+    void each_box(const Grid& grid, const Box& cells, Visit visit);
 
     const Parts& parts_;
     double t_ = 0.0;
     StateBlocks u_{nullptr};
-    std::vector<double> kept_;  ///< of the level before, around sources
+    std::vector<double> kept_;        ///< of the level before, around sources, row by row and field by field
+    std::vector<std::size_t> first_;  ///< of each row, in kept_
   };
   bool make_walk(const Tables& tables, std::size_t steps);
 

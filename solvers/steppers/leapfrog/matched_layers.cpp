@@ -66,6 +66,12 @@ std::array<int, 3> MatchedLayers::halo() const {
   return halo;
 }
 
+std::array<int, 3> MatchedLayers::reads() const {
+  std::array<int, 3> reads{0, 0, 0};
+  for (const auto& layer : layers_) reads = deeper(reads, deepest({&layer->specs.front()}, {}).depth);
+  return reads;
+}
+
 std::vector<Stepper::Described> MatchedLayers::describe() const {
   std::vector<Stepper::Described> all;
   for (const auto& layer : layers_)

@@ -24,6 +24,8 @@ class MatchedLayers {
   /// Whether find_speeds() has any to find: the case does not name it.
   bool have_speeds_to_find() const;
   std::array<int, 3> halo() const;
+  /// How far steps read, to each side.
+  std::array<int, 3> reads() const;
   std::vector<Stepper::Described> describe() const;
   std::vector<const KernelLibrary*> libraries() const;
 
