@@ -65,10 +65,11 @@ void fill_walls(const Grid& grid, int axis, int depth, const Box& over, const Fi
 }
 
 void transpose_walls(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, double* field,
-                     const std::array<double*, 2>& wall_bar) {
+                     const std::array<double*, 2>& wall_bar, Sides sides) {
   const auto [ap, aq] = tangential_axes(static_cast<std::size_t>(axis));
   const WallLayout layout = wall_layout(grid, axis);
   const auto transpose = [&, p = ap, q = aq](WallGhosts ghosts, std::size_t side) {
+    if (!sides[side]) return;
     if (wall_bar[side] != nullptr)
       ghosts.bar = wall_bar[side] + layout.origin + over.lo[p] + layout.stride * over.lo[q];
     grid.operations().transpose_wall(ghosts);

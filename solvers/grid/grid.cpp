@@ -161,18 +161,8 @@ std::int64_t grid_sum_bytes(const Grid& grid) {
 }
 
 std::vector<Box> shell(const Box& outer, const Box& inner) {
-  if (inner.is_empty()) return outer.is_empty() ? std::vector<Box>{} : std::vector<Box>{outer};
   std::vector<Box> boxes;
-  Box rest = outer;
-  for (std::size_t a = 3; a-- > 0;) {
-    Box below = rest, above = rest;
-    below.hi[a] = inner.lo[a];
-    above.lo[a] = inner.hi[a];
-    for (const Box& box : {below, above})
-      if (!box.is_empty()) boxes.push_back(box);
-    rest.lo[a] = inner.lo[a];
-    rest.hi[a] = inner.hi[a];
-  }
+  for_shell(outer, inner, [&](const Box& box) { boxes.push_back(box); });
   return boxes;
 }
 

@@ -143,7 +143,21 @@ double grid_sum(const Grid& grid, const double* rows);
 /// Memory that it takes, and gives back.
 std::int64_t grid_sum_bytes(const Grid& grid);
 
-/// The disjoint boxes that cover `outer` minus `inner` (inner inside outer), in a fixed order; empty ones left out.
+/// Calls visit(box) for the disjoint boxes that cover `outer` minus `inner` (inner inside outer), in a fixed order;
+/// empty ones left out.
+template <class Visit>
+void for_shell(const Box& outer, const Box& inner, Visit visit) {
+  Box rest = outer;
+  for (std::size_t a = inner.is_empty() ? 0 : 3; a-- > 0;) {
+    Box below = rest, above = rest;
+    below.hi[a] = rest.lo[a] = inner.lo[a];
+    above.lo[a] = rest.hi[a] = inner.hi[a];
+    if (!below.is_empty()) visit(below);
+    if (!above.is_empty()) visit(above);
+  }
+  if (inner.is_empty() && !outer.is_empty()) visit(outer);
+}
+/// All of them.
 std::vector<Box> shell(const Box& outer, const Box& inner);
 
 }  // namespace hindsight

@@ -17,21 +17,21 @@ std::vector<Box> common(const std::vector<Box>& boxes, const std::vector<Box>& o
 
 }  // namespace
 
-Box away_from_walls(const Grid& grid, const std::array<int, 3>& depth) {
-  Box box = grid.interior();
+Box away_from_walls(const Grid& grid, const std::array<int, 3>& depth, Box cells) {
   for (int axis = 0; axis < grid.dimensions(); ++axis) {
     const auto a = static_cast<std::size_t>(axis);
-    if (grid.is_wall(axis, 0)) box.lo[a] += depth[a];
-    if (grid.is_wall(axis, 1)) box.hi[a] = std::max(box.lo[a], box.hi[a] - depth[a]);
+    if (grid.is_wall(axis, 0)) cells.lo[a] = std::min(std::max<std::int64_t>(cells.lo[a], depth[a]), cells.hi[a]);
+    if (grid.is_wall(axis, 1)) cells.hi[a] = std::max(cells.lo[a], std::min(cells.hi[a], grid.cells()[a] - depth[a]));
   }
-  return box;
+  return cells;
 }
 
 Pass::Pass(const Grid& grid, const Kernel& kernel, std::vector<GhostGroup> groups, BorderKernel border)
     : grid_(&grid),
       kernel_(kernel),
       border_kernel_(border.kernel),
-      interior_(border.kernel ? away_from_walls(grid, border.depth) : grid.interior()),
+      border_depth_(border.depth),
+      interior_(border.kernel ? away_from_walls(grid, border.depth, grid.interior()) : grid.interior()),
       border_(border.kernel ? shell(grid.interior(), interior_) : std::vector<Box>()) {
   if (!kernel) interior_ = Box{{0, 0, 0}, {0, 0, 0}};
   for (GhostGroup& group : groups) {
@@ -77,17 +77,17 @@ void Pass::bind(const Tables& tables) {
     for (std::size_t i = 0; i < e.cells.size(); ++i) e.cells[i].cell = tables.field(e.group.symbols[i]);
 }
 
-void Pass::start(const Tables& tables) {
+void Pass::start_ghosts(const Tables& tables) {
   bind(tables);
   for (Exchange& e : exchanges_) e.halo.start(e.cells, *e.group.walls);
 }
 
 void Pass::fill_ghosts(const Tables& tables) {
-  start(tables);
-  finish();
+  start_ghosts(tables);
+  finish_ghosts();
 }
 
-void Pass::finish() {
+void Pass::finish_ghosts() {
   for (Exchange& e : exchanges_) e.halo.send();
   for (Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);
 }
@@ -109,10 +109,10 @@ void Pass::run(const Tables& tables, std::int64_t times, std::int64_t trail_step
 
 void Pass::run(const Tables& tables) {
   if (exchanges_.empty() && border_.empty() && !is_restricted_) return run(tables, 1, 0);
-  start(tables);
+  start_ghosts(tables);
   if (!is_restricted_) tables.launch(kernel_, ready_);
   for (const Box& box : ready_boxes_) tables.launch(kernel_, box);
-  finish();
+  finish_ghosts();
   for (const Box& box : rest_) tables.launch(kernel_, box);
   for (const Box& box : border_) tables.launch(border_kernel_, box);
 }
@@ -131,6 +131,23 @@ std::array<int, 3> Pass::depth() const {
   return depth;
 }
 
+/// Calls launch(kernel, box) in the order of run().
+template <class Launch>
+void Pass::each_kernel(const Box& cells, Launch launch) const {
+  if (!border_kernel_) return launch(kernel_, cells);
+  const Box inner = away_from_walls(*grid_, border_depth_, cells);
+  launch(kernel_, inner);
+  for_shell(cells, inner, [&](const Box& box) { launch(border_kernel_, box); });
+}
+
+void Pass::run_in(const Tables& tables, const Box& cells) const {
+  each_kernel(cells, [&](const Kernel& kernel, const Box& box) { tables.launch(kernel, box); });
+}
+
+void Pass::run_beyond(const Tables& tables, const Box& cells) const {
+  each_kernel(cells, [&](const Kernel& kernel, const Box& box) { tables.launch_beyond(kernel, box); });
+}
+
 void Pass::fill_rows(const Box& cells) const {
   for (const Exchange& e : exchanges_) e.halo.fill_rows(e.cells, *e.group.walls, cells);
 }
@@ -142,55 +159,74 @@ void Pass::fill_sides(const Box& cells, Sides sides) const {
 WallGather::WallGather(const Grid& grid, const std::vector<Ring>& rings, const Kernel& add, std::array<int, 3> depth,
                        std::vector<Target> targets)
     : grid_(grid), add_kernel_(add), depth_(depth), targets_(std::move(targets)) {
-  for (int axis = 0; axis < grid.dimensions(); ++axis)
-    if (grid.axes()[static_cast<std::size_t>(axis)].periodic) depth_[static_cast<std::size_t>(axis)] = 0;
-  Box inner = grid.interior();  // what no ring feeds
-  for (const Ring& ring : rings) {
+  for (std::size_t a = 0; a < 3; ++a)
+    if (static_cast<int>(a) >= grid.dimensions() || grid.axes()[a].periodic) depth_[a] = 0;
+  for (const Ring& ring : rings)
+    if (depth_[static_cast<std::size_t>(ring.axis)] > 0 && grid.is_wall(ring.axis, ring.side)) rings_.push_back(ring);
+}
+
+void WallGather::restrict_to(const std::vector<Box>& boxes) {
+  is_restricted_ = true;
+  boxes_ = boxes;
+}
+
+/// Whether these cells lie beside a wall of this rank.
+bool WallGather::is_met(std::size_t axis, std::size_t side, const Box& cells) const {
+  if (depth_[axis] == 0 || !grid_.is_wall(static_cast<int>(axis), static_cast<int>(side))) return false;
+  return side == 0 ? cells.lo[axis] == 0 : cells.hi[axis] == grid_.cells()[axis];
+}
+
+/// These cells with those beyond the walls of lower axes than this one: corners belong to the highest of their axes.
+Box WallGather::beside(std::size_t axis, Box cells) const {
+  for (std::size_t lower = 0; lower < axis; ++lower) {
+    const bool below = is_met(lower, 0, cells), above = is_met(lower, 1, cells);
+    if (below) cells.lo[lower] -= depth_[lower];
+    if (above) cells.hi[lower] += depth_[lower];
+  }
+  return cells;
+}
+
+void WallGather::run_ring(const Tables& tables, const Ring& ring, const Box& cells) const {
+  const auto a = static_cast<std::size_t>(ring.axis);
+  if (!is_met(a, static_cast<std::size_t>(ring.side), cells)) return;
+  Box box = beside(a, cells);
+  box.lo[a] = ring.side == 0 ? cells.lo[a] - depth_[a] : cells.hi[a];
+  box.hi[a] = box.lo[a] + depth_[a];
+  if (!is_restricted_) return tables.launch(ring.kernel, box);
+  for (const Box& other : boxes_) tables.launch(ring.kernel, common(box, other));
+}
+
+/// Calls visit(box) for the cells that rings feed.
+template <class Visit>
+void WallGather::each_edge(const Box& cells, Visit visit) const {
+  Box inner = cells;
+  for (const Ring& ring : rings_) {
     const auto a = static_cast<std::size_t>(ring.axis);
-    if (depth_[a] == 0 || !grid.is_wall(ring.axis, ring.side)) continue;
-    Box box = grid.interior();
-    for (std::size_t lower = 0; lower < a; ++lower) {  // corners belong to the higher axis
-      const auto axis = static_cast<int>(lower);
-      if (grid.is_wall(axis, 0)) box.lo[lower] -= depth_[lower];
-      if (grid.is_wall(axis, 1)) box.hi[lower] += depth_[lower];
-    }
-    const std::int64_t wall = ring.side == 0 ? box.lo[a] : box.hi[a];
-    box.lo[a] = ring.side == 0 ? wall - depth_[a] : wall;
-    box.hi[a] = ring.side == 0 ? wall : wall + depth_[a];
-    if (!box.is_empty()) rings_.push_back({ring.kernel, box});
+    if (!is_met(a, static_cast<std::size_t>(ring.side), cells)) continue;
     if (ring.side == 0) {
       inner.lo[a] += depth_[a];
     } else {
       inner.hi[a] -= depth_[a];
     }
+    inner.lo[a] = std::min(inner.lo[a], cells.hi[a]);
     inner.hi[a] = std::max(inner.lo[a], inner.hi[a]);
   }
-  edge_ = shell(grid.interior(), inner);
+  for_shell(cells, inner, visit);
 }
 
-void WallGather::restrict_to(const std::vector<Box>& boxes) {
-  std::vector<RingBox> all;
-  for (const RingBox& ring : rings_)
-    for (const Box& box : common({ring.box}, boxes)) all.push_back({ring.kernel, box});
-  rings_ = std::move(all);
-}
-
-void WallGather::run(const Tables& tables) const {
+void WallGather::run_in(const Tables& tables, const Box& cells) const {
   if (rings_.empty()) return;
-  for (const RingBox& ring : rings_) tables.launch(ring.kernel, ring.box);
+  for (const Ring& ring : rings_) run_ring(tables, ring, cells);
   for (const Target& target : targets_) {
-    double* const cells = tables.field(target.ghost);
-    for (const Box& box : edge_) grid_.operations().zero(box.extent(), grid_.block(box, CellArray(cells)));
-    for (int axis = grid_.dimensions(); axis-- > 0;) {
-      const auto a = static_cast<std::size_t>(axis);
-      std::array<int, 3> tangential{0, 0, 0};
-      for (std::size_t lower = 0; lower < a; ++lower) tangential[lower] = depth_[lower];
-      const Box over = grid_.with_ghosts(tangential);
-      if (depth_[a] > 0) transpose_walls(grid_, axis, depth_[a], over, *target.walls, cells, target.wall_bar[a]);
-    }
+    double* const ghosts = tables.field(target.ghost);
+    each_edge(cells,
+              [&](const Box& box) { grid_.operations().zero(box.extent(), grid_.block(box, CellArray(ghosts))); });
+    for (std::size_t a = static_cast<std::size_t>(grid_.dimensions()); a-- > 0;)
+      if (const Sides met{is_met(a, 0, cells), is_met(a, 1, cells)}; met[0] || met[1])
+        transpose_walls(grid_, static_cast<int>(a), depth_[a], beside(a, cells), *target.walls, ghosts,
+                        target.wall_bar[a], met);
   }
-  for (const Box& box : edge_)
-    if (add_kernel_) tables.launch(add_kernel_, box);
+  if (add_kernel_) each_edge(cells, [&](const Box& box) { tables.launch(add_kernel_, box); });
 }
 
 }  // namespace hindsight

@@ -19,8 +19,8 @@ struct GhostGroup {
   Element element = Element::float64;              ///< of all arrays
 };
 
-/// The owned cells without those that lie less than `depth` cells from a wall.
-Box away_from_walls(const Grid& grid, const std::array<int, 3>& depth);
+/// These cells without those that lie less than `depth` cells from a wall of this rank.
+Box away_from_walls(const Grid& grid, const std::array<int, 3>& depth, Box cells);
 
 /// What computes the cells less than `depth` from a wall in place of a pass's kernel; nothing without.
 struct BorderKernel {
@@ -38,12 +38,14 @@ class Pass {
   void run(const Tables& tables);
   /// The same of a kernel that repeats and needs no ghosts (Launch::times).
   void run(const Tables& tables, std::int64_t times, std::int64_t trail_step);
-  /// Only fills the ghosts.
+  /// Only fills the ghosts: at once, or in two calls between which those of other passes are on their way.
   void fill_ghosts(const Tables& tables);
+  void start_ghosts(const Tables& tables);
+  void finish_ghosts();
 
   // In parts, for walks (wavefront.hpp).
-  /// Whether it is no more than a kernel that runs everywhere, and ghosts.
-  bool is_plain() const { return !is_restricted_ && border_.empty(); }
+  /// Whether it runs everywhere.
+  bool is_everywhere() const { return !is_restricted_; }
   /// How far the kernel reads along each axis, and how deep ghosts are filled.
   std::array<int, 3> reach() const;
   std::array<int, 3> depth() const;
@@ -51,19 +53,19 @@ class Pass {
   void deepen(const std::array<int, 3>& depth);
   /// What fill_rows() and fill_sides() fill, until the next time.
   void bind(const Tables& tables);
-  /// The kernel in these cells, whose ghosts are there.
-  void run_in(const Tables& tables, const Box& cells) const { tables.launch(kernel_, cells); }
+  /// The kernels in these cells, whose ghosts are there.
+  void run_in(const Tables& tables, const Box& cells) const;
   /// The same of ghost cells, for later passes: what it adds to sums is lost, and what it adds to arrays that sum up
   /// cell by cell is there in ghosts, which nobody reads.
-  void run_beyond(const Tables& tables, const Box& cells) const { tables.launch_beyond(kernel_, cells); }
+  void run_beyond(const Tables& tables, const Box& cells) const;
   // See HaloExchange.
   void fill_rows(const Box& cells) const;
   void fill_sides(const Box& cells, Sides sides) const;
 
  private:
-  void start(const Tables& tables);
+  template <class Launch>
+  void each_kernel(const Box& cells, Launch launch) const;
   Launch& block(const Tables& tables);
-  void finish();
   void place_ready();
   struct Exchange {
     GhostGroup group;
@@ -72,6 +74,7 @@ class Pass {
   };
   const Grid* grid_;
   Kernel kernel_, border_kernel_;
+  std::array<int, 3> border_depth_;
   // Without exchanges the launch block never changes; it is kept, because a step of a small ODE takes nanoseconds.
   const Tables* block_of_ = nullptr;
   Launch block_{};
@@ -103,19 +106,25 @@ class WallGather {
   /// The rings' kernels run in these cells alone from now on (boxes that may reach beyond the grid): in others they
   /// find nothing.
   void restrict_to(const std::vector<Box>& boxes);
-  void run(const Tables& tables) const;
+  void run(const Tables& tables) const { run_in(tables, grid_.interior()); }
+  /// What walls add in these cells, for walks: of those that lie less than the depth of the rings from a wall they are
+  /// all or none. Where there are no derivatives with respect to wall values, they may reach beyond the rank's own.
+  void run_in(const Tables& tables, const Box& cells) const;
 
  private:
-  struct RingBox {
-    Kernel kernel;
-    Box box;
-  };
+  bool is_met(std::size_t axis, std::size_t side, const Box& cells) const;
+  Box beside(std::size_t axis, Box cells) const;
+  void run_ring(const Tables& tables, const Ring& ring, const Box& cells) const;
+  template <class Visit>
+  void each_edge(const Box& cells, Visit visit) const;
+
   const Grid& grid_;
   Kernel add_kernel_;
   std::array<int, 3> depth_;
   std::vector<Target> targets_;
-  std::vector<RingBox> rings_;
-  std::vector<Box> edge_;
+  std::vector<Ring> rings_;
+  bool is_restricted_ = false;
+  std::vector<Box> boxes_;  // where it is
 };
 
 }  // namespace hindsight

@@ -50,13 +50,15 @@ void Tiles::cut(std::int64_t width, std::int64_t around) {
   elements_of_row_ = std::min(elements_of_row_, (each + 2 * around_) * stride_);
 }
 
-Tiles::Range Tiles::with(std::int64_t layers) const {
+Tiles::Range Tiles::with(std::int64_t layers, std::int64_t at_walls) const {
   Range range = tiles_[now_];
   const auto axis = static_cast<int>(axis_);
   const std::int64_t least = grid_->is_wall(axis, 0) ? 0 : -layers,
                      most = cells_ + (grid_->is_wall(axis, 1) ? 0 : layers);
   range.from = std::max(range.from - layers, least);
   range.to = std::min(range.to + layers, most);
+  if (grid_->is_wall(axis, 0) && range.from < at_walls) range.from = 0;
+  if (grid_->is_wall(axis, 1) && range.to > cells_ - at_walls) range.to = cells_;
   return range;
 }
 

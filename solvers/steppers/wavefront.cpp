@@ -94,10 +94,10 @@ bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int
   const std::int64_t bytes_of_pass = arrays * grid.layout().field_stride * bytes_of(element);
   std::int64_t ends = 0;
   for (const Step& step : steps) ends += 2 * step.pass->depth()[last_axis(grid)];
-  const bool are_plain = std::ranges::all_of(steps, [](const Step& step) { return step.pass->is_plain(); });
+  const bool are_everywhere = std::ranges::all_of(steps, [](const Step& step) { return step.pass->is_everywhere(); });
   const bool is_chain = std::ranges::none_of(steps, [](const Step& step) { return step.fills_alone; });
-  const bool is_possible = are_plain && pays(steps.size(), bytes_of_pass) && grid.cells()[last_axis(grid)] > ends &&
-                           (has_room(grid, steps) || (is_chain && !is_split));
+  const bool is_possible = are_everywhere && pays(steps.size(), bytes_of_pass) &&
+                           grid.cells()[last_axis(grid)] > ends && (has_room(grid, steps) || (is_chain && !is_split));
   return !grid.communicator().any(!is_possible);  // for all ranks, or none: messages differ
 }
 
@@ -121,7 +121,10 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
                   step.reads_others,
                   step.adds_to_sums,
                   step.beside,
+                  step.at_walls[last_],
+                  step.at_walls[tiles_.axis()],
                   own_};
+    deepest_ = std::max(deepest_, walked.at_walls);
     if (leaves_ends_) {
       if (i > 0) left_out += walked.reach;
       walked.cells.lo[last_] += left_out;
@@ -175,7 +178,7 @@ std::int64_t Wavefront::rows_in_use(const std::vector<Step>& steps, std::int64_t
 void Wavefront::make_tiles(const Tables& tables, const std::vector<Step>& steps, std::int64_t depth) {
   const Grid& grid = tables.grid();
   const std::size_t across = tiles_.axis();
-  std::int64_t layers = 0, arrays = 1;
+  std::int64_t layers = 0, at_walls = 0, arrays = 1;
   bool suits = !leaves_ends_;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
@@ -183,9 +186,10 @@ void Wavefront::make_tiles(const Tables& tables, const std::vector<Step>& steps,
     arrays = std::max(arrays, static_cast<std::int64_t>(step.handed_on.size()));
     const bool is_handed_on = i + 1 == steps.size() || step.fills_alone || !step.handed_on.empty();
     suits = suits && is_handed_on && !step.adds_to_cells && !(step.adds_to_sums && across == 0);
+    at_walls = std::max(at_walls, walked_[i].at_walls_across);
   }
   if (!suits) return;
-  const std::int64_t cells = own_.hi[across], around = layers + depth;
+  const std::int64_t cells = own_.hi[across], around = layers + at_walls + depth;
   std::int64_t width = cells;
   if (const auto* const rows = std::get_if<Rows>(&asked_)) {
     if (rows->width > 0) width = rows->width;
@@ -207,24 +211,26 @@ void Wavefront::make_tiles(const Tables& tables, const std::vector<Step>& steps,
 void Wavefront::begin(std::size_t tile) {
   if (tiles_.is_one()) return;
   tiles_.turn_to(tile);
-  const auto put = [&](Box& cells, std::int64_t around) {
-    const Tiles::Range range = tiles_.with(around);
+  const auto put = [&](Box& cells, std::int64_t around, std::int64_t at_walls) {
+    const Tiles::Range range = tiles_.with(around, at_walls);
     cells.lo[tiles_.axis()] = range.from;
     cells.hi[tiles_.axis()] = range.to;
   };
-  put(own_, 0);
-  for (Walked& walked : walked_) put(walked.cells, walked.around_tile);
+  put(own_, 0, 0);
+  for (Walked& walked : walked_) put(walked.cells, walked.around_tile, walked.at_walls_across);
 }
 
 void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps) {
   std::vector<RowRings::OfPass> rings;
   for (const Step& step : steps) rings.push_back({step.handed_on, 1});
   if (RowRings::bytes_of_rows(tables, rings) == 0 || leaves_ends_) return;
-  std::int64_t reach = 0;
+  std::int64_t reach = 0, at_walls = 0;
   for (std::size_t i = 1; i < walked_.size(); ++i) reach = std::max(reach, walked_[i].reach);
-  // Beside rows at once, those by which the last reader lags behind, ghosts ahead of it, and what it reads behind it.
+  for (const Walked& walked : walked_) at_walls = std::max(at_walls, walked.at_walls);
+  // Beside rows at once, those by which the last reader lags behind, also where it waits for rows beside a wall, ghosts
+  // ahead of it, and what it reads behind it.
   const auto size = [&](std::size_t i) {
-    std::int64_t rows = at_once_ + 2 * deepest_ + lag(i, steps[i].last_reader.value_or(steps.size() - 1));
+    std::int64_t rows = at_once_ + 2 * deepest_ + at_walls + lag(i, steps[i].last_reader.value_or(steps.size() - 1));
     rows = (rows + at_once_ - 1) / at_once_ * at_once_;  // seams that lie apart by rows at once
     return std::max({rows, 2 * reach, 4 * deepest_});
   };
@@ -284,6 +290,13 @@ bool Wavefront::may_overwrite() const {
   std::int64_t behind = 0;  // rows
   for (std::size_t i = first + 1; i < walked_.size(); ++i) behind += walked_[i].reach;
   return !leaves_ends_ && tiles_.is_one() && behind >= walked_[first].pass->reach()[last_];
+}
+
+/// Up to here, or less: rows beside walls that must be computed at once are.
+std::int64_t Wavefront::together(const Walked& walked, std::int64_t to) const {
+  if (walked.at_walls == 0 || to == walked.end(last_)) return to;
+  if (has_wall_[1]) to = std::min(to, rows_ - walked.at_walls);
+  return has_wall_[0] && to < walked.at_walls ? walked.begin(last_) : to;
 }
 
 /// The rows of pass i up to which what it reads is there.
@@ -365,11 +378,14 @@ void Wavefront::finish_ends(Tables& tables, std::size_t count) {
 }
 
 void Wavefront::run(Tables& tables, std::size_t count) {
+  const auto reads_what_is_there = [&](std::size_t i) { return i == 0 || walked_[i].reads_others; };
   for (std::size_t i = 0; i < walked_.size(); ++i) {
-    if (i > 0 && !walked_[i].reads_others) continue;
+    if (!reads_what_is_there(i)) continue;
     if (walked_[i].beside != nullptr) walked_[i].beside->bind(tables);
-    walked_[i].pass->fill_ghosts(tables);
+    walked_[i].pass->start_ghosts(tables);
   }
+  for (std::size_t i = 0; i < walked_.size(); ++i)
+    if (reads_what_is_there(i)) walked_[i].pass->finish_ghosts();
   if (rings_) rings_->begin(tables);
   for (std::size_t tile = 0; tile < tiles_.count(); ++tile) {
     begin(tile);
@@ -397,7 +413,7 @@ void Wavefront::walk(Tables& tables, std::size_t count) {
     front = std::min(front + at_once_, walked_.front().end(last_));
     for (std::size_t i = 0; i < count; ++i) {
       Walked& walked = walked_[i];
-      const std::int64_t to = i == 0 ? front : reachable(i);
+      const std::int64_t to = together(walked, i == 0 ? front : reachable(i));
       if (to <= walked.done) continue;
       const std::int64_t from = walked.done;
       walked.done = to;

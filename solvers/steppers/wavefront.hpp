@@ -55,7 +55,8 @@ class Wavefront {
     bool adds_to_cells = false;  ///< of arrays that sum up: no cell may be computed twice
     /// No cells may be computed but the rank's own: it reads what is not there for others.
     bool keeps_within = false;
-    Beside* beside = nullptr;  ///< outlives the walk
+    Beside* beside = nullptr;              ///< outlives the walk
+    std::array<int, 3> at_walls{0, 0, 0};  ///< cells beside walls that `beside` must be given at once, at most `reads`
   };
   /// The halo of a grid that walks are to find room in: where cells go on beyond a rank's own, what whole steps read,
   /// if that is little beside what the rank owns and a walk pays. @param least of other needs. @param of_steps
@@ -105,8 +106,10 @@ class Wavefront {
     std::int64_t around_tile;   ///< cells to a side that it computes
     bool fills_alone, reads_others, adds_to_sums;
     Beside* beside;
-    Box cells;              ///< that it computes; along the last axis, in turns
-    std::int64_t done = 0;  ///< rows up to here
+    std::int64_t at_walls;         ///< rows
+    std::int64_t at_walls_across;  ///< cells of the axis of tiles
+    Box cells;                     ///< that it computes; along the last axis, in turns
+    std::int64_t done = 0;         ///< rows up to here
 
     std::int64_t begin(std::size_t last) const { return cells.lo[last]; }
     std::int64_t end(std::size_t last) const { return cells.hi[last]; }
@@ -127,6 +130,7 @@ class Wavefront {
   void walk(Tables& tables, std::size_t count);
   std::int64_t seam(std::int64_t rows) const;
   std::int64_t reachable(std::size_t i) const;
+  std::int64_t together(const Walked& walked, std::int64_t to) const;
   void compute(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
   void compute_together(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
   void fill_ghosts(Tables& tables, std::size_t i, const Box& cells, Sides sides);

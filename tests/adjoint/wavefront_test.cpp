@@ -26,6 +26,9 @@ const char* const periodic = "boundary: periodic";
 const char* const walls_of_zero = "boundary: {value: 0}";
 const char* const walls = "boundary: {lower: {value: \"0.1*sin(t)\"}, upper: {slope: \"k*0.2\"}}";
 
+/// Nothing unknown is in them.
+const char* const known_walls = "boundary: {lower: {value: \"0.1*sin(t)\"}, upper: {slope: 0.2}}";
+
 std::string plane(const std::string& x, const std::string& y, const std::string& method, int order,
                   const std::string& precision = "float64") {
   return fmt::format(
@@ -70,6 +73,43 @@ std::string slopes(const std::string& read, const std::string& unknowns) {
       "equations: {{dt(u): \"a*u*dy(u) + a*u*dy(dy({}))\"}}\ntime: {{method: rk4, step: 1e-3, to: 4e-3}}\n"
       "objective: [{{final: \"u^2\"}}]\nunknowns: {{{}}}\ncheckpoints: {{schedule: revolve, host: 2 slots}}\n",
       read, unknowns);
+}
+
+/// What derivatives read beyond walls may be not finite.
+std::string roots(const std::string& axes) {
+  return fmt::format(
+      "case: roots\ngrid: {{{}}}\nparameters: {{k: 0.03, c: 0.01}}\n"
+      "state: {{u: {{initial: \"0.4 + 0.3*sin(2*pi*x)*cos(2*pi*y)\"}}}}\n"
+      "equations: {{dt(u): \"c*lap(u) - k*dy(sqrt(abs(u))) - k*u*dx(sqrt(abs(u)))\"}}\n"
+      "time: {{method: rk4, step: 1e-3, to: 4e-3}}\nobjective: [{{final: \"u^2\"}}]\n"
+      "unknowns: {{k: {{}}, c: {{}}, initial(u): {{}}}}\ncheckpoints: {{schedule: revolve, host: 2 slots}}\n",
+      axes);
+}
+
+/// Whose gathers are walked, beside walls too where these are known.
+std::vector<std::string> beside_walls() {
+  const std::string value = fmt::format("cells: 17, to: 1, {}", walls_of_zero),
+                    field = "{field: \"0.02 + 0.01*sin(3*x)*cos(2*y)\"}";
+  std::vector<std::string> texts;
+  const auto add = [&](std::string text) {
+    const std::size_t at = text.find(field);
+    texts.push_back(at == text.npos ? text : text.replace(at, field.size(), "0.02"));
+  };
+  for (const char* const side : {known_walls, periodic})
+    for (const auto& [method, order, precision] :
+         {std::tuple{"rk4", 2, "float64"}, {"dopri5", 4, "float64"}, {"rk4", 4, "float32"}})
+      add(plane(value, fmt::format("cells: 90, to: 3, {}", side), method, order, precision));
+  add(plane("cells: 75, to: 1", fmt::format("cells: 90, to: 3, {}", known_walls), "rk4", 2));
+  for (const int cells : {40, 61})
+    add(roots(fmt::format("x: {{{}}}, y: {{cells: {}, to: 1, {}}}", value, cells, known_walls)));
+  add(roots(fmt::format("x: {{cells: 9, to: 1}}, y: {{cells: 14, to: 1, {}}}, z: {{cells: 40, to: 1, {}}}",
+                        walls_of_zero, known_walls)));
+  add(squares(fmt::format("x: {{cells: 75, to: 1, {}}}, y: {{cells: 60, to: 1, {}}}", known_walls, walls_of_zero)));
+  add(squares(fmt::format("x: {{{}}}, y: {{cells: 26, to: 1}}, z: {{cells: 33, to: 1, {}}}", value, known_walls)));
+  std::string of_field = slopes("k", "a: {}, k: {}, initial(u): {}");
+  const std::string y = "y: {cells: 90, to: 1";
+  add(of_field.insert(of_field.find(y) + y.size(), fmt::format(", {}", known_walls)));
+  return texts;
 }
 
 /// A state that jumps between its steps.
@@ -134,7 +174,9 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
   texts.push_back(jumping());
   std::string& nothing_across = texts.emplace_back(room(12, periodic, 60));  // is read
   nothing_across.replace(nothing_across.find("div(k*grad(u)) - u*dz(u)"), 24, "k*dz(u)");
-  int reversed_from_states = 0, in_tiles = 0, reversed_in_tiles = 0;
+  const auto first_beside_walls = std::ssize(texts);
+  for (const std::string& text : beside_walls()) texts.push_back(text);
+  int reversed_from_states = 0, reversed_beside_walls = 0, in_tiles = 0, reversed_in_tiles = 0;
   for (const std::string& text : texts) {
     std::optional<Session> of_one, of_all;
     const Found expected = found(of_one, text, test::self(), Wavefront::Never{});
@@ -145,7 +187,9 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
         test::expect_same_bits(*of_all, walked.evaluation, expected.evaluation);
         EXPECT_EQ(walked.tangent, expected.tangent);
       }
-      reversed_from_states += of_all->simulation().stepper().reverses_from_state() ? 1 : 0;
+      const bool is_beside_walls = &text - texts.data() >= first_beside_walls;
+      const int from_state = of_all->simulation().stepper().reverses_from_state() ? 1 : 0;
+      (is_beside_walls ? reversed_beside_walls : reversed_from_states) += from_state;
       in_tiles += tiled(*of_all, "a step");
       reversed_in_tiles += tiled(*of_all, "a step reversed from its state alone");
     };
@@ -157,6 +201,7 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
     compare(Wavefront::AsItPays{8 << 10});
   }
   EXPECT_GE(reversed_from_states, 10);
+  EXPECT_GE(reversed_beside_walls, 40);
   EXPECT_GE(in_tiles, 20);
   if (test::world().size() < 4) {
     EXPECT_GE(reversed_in_tiles, 2);

@@ -48,7 +48,27 @@ struct RungeKutta::Parts {
   void make_walks(const Model& model, const Active& active, const Tables& tables);
   std::vector<int> handed_on(const Model& model, std::size_t i, bool is_tangent) const;
   std::vector<int> handed_back(const Model& model, std::size_t i) const;
+  /// What walls add to a gather.
+  class BesideWalls final : public Wavefront::Beside {
+   public:
+    explicit BesideWalls(const DifferentiatedKernel& kernel) : kernel_(kernel) {}
+    void bind(Tables&) override {}
+    void before(Tables&, const Box&) override {}
+    void after(Tables& tables, const Box& cells) override { kernel_.add_from_walls(tables, cells); }
+
+   private:
+    const DifferentiatedKernel& kernel_;
+  };
+  std::vector<std::unique_ptr<BesideWalls>> beside_walls;
+  void add_walls(Wavefront::Step& step, const DifferentiatedKernel& kernel);
 };
+
+void RungeKutta::Parts::add_walls(Wavefront::Step& step, const DifferentiatedKernel& kernel) {
+  if (!kernel.is_fed_by_walls()) return;
+  beside_walls.push_back(std::make_unique<BesideWalls>(kernel));
+  step.beside = beside_walls.back().get();
+  step.at_walls = kernel.rings();
+}
 
 void RungeKutta::Parts::make_walks(const Model& model, const Active& active, const Tables& tables) {
   const auto make = [&](std::optional<Wavefront>& walk, const std::vector<Wavefront::Step>& steps) {
@@ -67,6 +87,7 @@ void RungeKutta::Parts::make_walks(const Model& model, const Active& active, con
                        .handed_on = handed_on(model, i, true),
                        .reads = kernel.reads(Direction::tangent)});
     reverse.push_back({.pass = kernel.pass(Direction::reverse), .handed_on = {}, .keeps_within = true});
+    add_walls(reverse.back(), kernel);
     // Until the gather of the stage whose input it is.
     from_state.push_back({.pass = record.back().pass,
                           .handed_on = handed_on(model, i, false),
@@ -75,13 +96,15 @@ void RungeKutta::Parts::make_walks(const Model& model, const Active& active, con
                           .fills_alone = i + 1 == stages});
   }
   std::ranges::reverse(reverse);
-  for (std::size_t i = stages; i-- > 0;)
+  for (std::size_t i = stages; i-- > 0;) {
     from_state.push_back({.pass = kernels.kernels()[i].pass(Direction::reverse),
                           .handed_on = handed_back(model, i),
                           .reads = kernels.kernels()[i].reads(Direction::reverse),
                           .reads_others = i + 1 == stages,
                           .adds_to_sums = !kernels.kernels()[i].gather().main.sums.empty(),
                           .adds_to_cells = !active.parameter_fields.empty()});
+    add_walls(from_state.back(), kernels.kernels()[i]);
+  }
   make(values, forward);
   make(recorded, record);
   for (Wavefront::Step& step : tangent) step.keeps_within = !recorded || !recorded->goes_beyond();
@@ -249,7 +272,7 @@ std::vector<WalkHalo> RungeKutta::halos_of_step() const {
     return {};
   std::vector<WalkHalo> halos{{parts_->kernels.halo_one_after_another(), kernels.size()}};
   if (wants_.adjoint && kernels.size() > 1 &&
-      all([](const DifferentiatedKernel& kernel) { return kernel.gathers_in_a_pass(); }))
+      all([](const DifferentiatedKernel& kernel) { return kernel.gathers_by_rows(); }))
     halos.insert(halos.begin(), {parts_->kernels.halo_there_and_back(), 2 * kernels.size()});
   return halos;
 }

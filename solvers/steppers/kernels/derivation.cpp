@@ -205,9 +205,8 @@ std::vector<Seed> wall_seeds(const Active& active, const KernelRequest& request)
   return seeds;
 }
 
-std::size_t differentiated_states(const Model& model, const Active& active, const KernelRequest& request) {
-  const std::size_t all = request.states.size(), own = all - request.held;
-  if (own == all || !cross_walls(model, request.expressions)) return own;
+bool walls_change(const Model& model, const Active& active, const KernelRequest& request, std::size_t from,
+                  std::size_t to) {
   const std::vector<Seed> seeds = wall_seeds(active, request);
   const WallExpressions changes = wall_expressions(model, request.stage, &seeds);
   const auto is_fixed = [&](std::size_t f) {
@@ -215,9 +214,15 @@ std::size_t differentiated_states(const Model& model, const Active& active, cons
       return std::ranges::all_of(sides, [](Expr change) { return !change.is_valid() || change.is_constant(0.0); });
     });
   };
-  for (std::size_t f = own; f < all; ++f)
-    if (!is_fixed(f)) return all;
-  return own;
+  for (std::size_t f = from; f < to; ++f)
+    if (!is_fixed(f)) return true;
+  return false;
+}
+
+std::size_t differentiated_states(const Model& model, const Active& active, const KernelRequest& request) {
+  const std::size_t all = request.states.size(), own = all - request.held;
+  if (own == all || !cross_walls(model, request.expressions)) return own;
+  return walls_change(model, active, request, own, all) ? all : own;
 }
 
 bool cross_walls(const Model& model, const std::vector<Expr>& expressions) {

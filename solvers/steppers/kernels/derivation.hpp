@@ -109,6 +109,9 @@ GatherKernels gather_kernels(const Model& model, const Active& active, const Ker
 
 /// Directions of what the value of a wall depends on.
 std::vector<Seed> wall_seeds(const Active& active, const KernelRequest& request);
+/// Whether the value of a wall of one of these states depends on anything active.
+bool walls_change(const Model& model, const Active& active, const KernelRequest& request, std::size_t from,
+                  std::size_t to);
 /// How many of the states, from the first on, directions and gathers are derived for: those that are not held, or all
 /// where walls of held ones depend on something active.
 std::size_t differentiated_states(const Model& model, const Active& active, const KernelRequest& request);

@@ -64,9 +64,9 @@ std::vector<const KernelSpec*> DifferentiatedKernel::specs(Direction direction) 
   return all;
 }
 
-bool DifferentiatedKernel::gathers_in_a_pass() const {
-  return !gather_.main.roots().empty() && gather_.rings.empty() && gather_.border.roots().empty() &&
-         source_adjoint_.spec.roots().empty() && row_buffers(gather_.main).empty();
+bool DifferentiatedKernel::gathers_by_rows() const {
+  return !gather_.main.roots().empty() && source_adjoint_.spec.roots().empty() && row_buffers(gather_.main).empty() &&
+         (gather_.rings.empty() || !walls_change(model_, active_, request_, 0, request_.states.size()));
 }
 
 bool DifferentiatedKernel::keeps_rows() const {
@@ -83,7 +83,7 @@ Pass* DifferentiatedKernel::pass(Direction direction) {
     case Direction::tangent:
       return walked(tangent_pass_, tangent_, !tangent_at_sources_.kernel);
     case Direction::reverse:
-      return gather_pass_ && gathers_in_a_pass() ? &*gather_pass_ : nullptr;
+      return gather_pass_ && gathers_by_rows() ? &*gather_pass_ : nullptr;
   }
   return nullptr;
 }
@@ -114,10 +114,15 @@ Reach DifferentiatedKernel::recorded_reach() const {
 }
 
 std::array<int, 3> DifferentiatedKernel::reads(Direction direction) const {
-  const KernelSpec& kernel = direction == Direction::forward   ? value_
-                             : direction == Direction::reverse ? gather_.main
-                                                               : tangent_;
-  return deepest({&kernel}, {}).depth;
+  if (direction != Direction::reverse)
+    return deepest({direction == Direction::forward ? &value_ : &tangent_}, {}).depth;
+  std::array<int, 3> reads = deepest({&gather_.main, &gather_.border}, {}).depth;
+  for (const GatherKernels::Ring& ring : gather_.rings) {
+    const std::array<int, 3> own = deepest({&ring.spec}, {}).depth;
+    for (std::size_t a = 0; a < 3; ++a)
+      if (a != ring.side.axis) reads[a] = std::max(reads[a], own[a]);
+  }
+  return reads;
 }
 
 Reach DifferentiatedKernel::gather_reach() const {

@@ -68,7 +68,7 @@ class DifferentiatedKernel {
   Reach recorded_reach() const;
   /// What the gather reads of multipliers.
   Reach gather_reach() const;
-  /// How far values, gathers or tangents read any array, and coordinates.
+  /// How far values, gathers or tangents read any array, and coordinates, in cells beside walls too.
   std::array<int, 3> reads(Direction direction) const;
 
   /// Makes the passes and allocates ghost arrays that nobody has allocated yet. Collective.
@@ -115,10 +115,14 @@ class DifferentiatedKernel {
     if (wall_gather_) wall_gather_->run(tables);
   }
   bool is_fed_by_walls() const { return wall_gather_.has_value(); }
-  /// Whether its gather is a pass and nothing more, and keeps no rows in buffers (row_buffers.hpp).
-  bool gathers_in_a_pass() const;
-  /// What runs them, of a direction, for a walk over rows: null where nothing does, or more than a pass (sources and
-  /// walls), or a kernel that keeps rows in buffers (row_buffers.hpp), which each launch fills anew.
+  /// Whether its gather is a pass and what walls add to that, cell by cell: no wall value is differentiated, there are
+  /// no sources, and no rows are kept in buffers (row_buffers.hpp).
+  bool gathers_by_rows() const;
+  /// What walls add to the gather in these cells (WallGather::run_in); where is_fed_by_walls().
+  void add_from_walls(const Tables& tables, const Box& cells) const { wall_gather_->run_in(tables, cells); }
+  /// What runs them, of a direction, for a walk over rows, but for what walls add to gathers: null where nothing does,
+  /// or more than a pass (sources, and wall values that are differentiated), or a kernel that keeps rows in buffers
+  /// (row_buffers.hpp), which each launch fills anew.
   Pass* pass(Direction direction);
   /// Of run_value(), without what is around sources.
   Pass& value_pass() { return *value_pass_; }
