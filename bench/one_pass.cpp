@@ -57,6 +57,30 @@ Problem one_field(const std::string& name, int dimensions, int cells, const std:
           steps, std::pow(static_cast<double>(cells), dimensions), "at most 0.6"};
 }
 
+/// With coefficients that are unknown in every cell.
+Problem variable_coefficients(int order) {
+  Problem problem = one_field("variable coefficients", 2, 1024, "div(D*grad(u))", 1e-6, 40);
+  const auto put = [&](const std::string& old, const std::string& text) {
+    problem.text.replace(problem.text.find(old), old.size(), text);
+  };
+  put("}\nparameters", fmt::format(", order: {}}}\nparameters", order));
+  put("unknowns: {a", "unknowns: {D");
+  put("host: 4 GiB", "host: 6 slots");
+  problem.name += fmt::format(", order {}", order);
+  problem.wanted = "";
+  return problem;
+}
+
+/// The same plane between walls.
+Problem between_walls(Problem problem) {
+  for (const std::string axis : {"x", "y"}) {
+    const std::string cells = axis + ": {cells: ";
+    problem.text.insert(problem.text.find(cells) + axis.size() + 3, "boundary: {slope: 0}, ");
+  }
+  problem.name += ", between walls";
+  return problem;
+}
+
 /// The same plane with rows of which no cache holds what a step needs.
 Problem wide(Problem problem) {
   const std::string cells = "{cells: 1024";
@@ -123,6 +147,9 @@ void measure(int argc, char** argv) {
   gradient(report, gray_scott(2048, 12, "rk4", 2, "at most 0.6", "{schedule: store-all, host: 8 GiB}"),
            "a gradient, all kept");
   gradient(report, gray_scott(2048, 50, "rk4", 2, "at most 0.5", "{host: 4 slots}"), "a gradient in 2 %");
+  gradient(report, between_walls(gray_scott(1024, 50, "rk4", 2, "at most 0.6", "{host: 4 slots}")),
+           "a gradient in 2 %");
+  for (const int order : {2, 4}) gradient(report, variable_coefficients(order), "a gradient in 6 slots");
   gradient(report, gray_scott(256, 200, "rk4", 2, "", "{schedule: store-all, host: 4 GiB}"), "a gradient, all kept");
   report.finish(argc, argv);
 }

@@ -108,11 +108,12 @@ void Misfit::locate_all() {
   point_.resize(count);
   share_.resize(count);
   split_.resize(count);
+  is_between_ = false;
   for (std::size_t i = 0; i < count; ++i) {
     const PointObservation& o = all()[i];
     landing_[i] = time_->landing_of(o.time);
     share_[i] = time_->share_at(o.time);
-    is_between_ = (i > 0 && is_between_) || share_[i] != 1.0;
+    is_between_ = is_between_ || share_[i] != 1.0;
     const auto [entry, is_new] = numbers.emplace(o.at, static_cast<std::uint32_t>(points.size()));
     if (is_new) points.push_back(o.at);
     point_[i] = entry->second;

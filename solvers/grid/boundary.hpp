@@ -50,9 +50,9 @@ inline constexpr Sides both_sides{true, true};
 void fill_walls(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, CellArray field,
                 Sides sides = both_sides);
 
-/// Transpose of fill_walls for one axis, of doubles: adds each ghost's value into the interior cell and the wall value
-/// it came from, then clears the ghost. `field` points to local cell (0,0,0). wall_bar[side], when not null, has the
-/// layout of wall_layout and is added to (value: += 2 g; slope: -+ (2m+1) h g).
+/// Transpose of fill_walls for one axis and these sides, of doubles: adds each ghost's value into the interior cell and
+/// the wall value it came from, then clears the ghost. `field` points to local cell (0,0,0). wall_bar[side], when not
+/// null, has the layout of wall_layout and is added to (value: += 2 g; slope: -+ (2m+1) h g).
 void transpose_walls(const Grid& grid, int axis, int depth, const Box& over, const FieldWalls& walls, double* field,
                      const std::array<double*, 2>& wall_bar, Sides sides = both_sides);
 

@@ -177,7 +177,7 @@ bool WallGather::is_met(std::size_t axis, std::size_t side, const Box& cells) co
 }
 
 /// These cells with those beyond the walls of lower axes than this one: corners belong to the highest of their axes.
-Box WallGather::beside(std::size_t axis, Box cells) const {
+Box WallGather::with_corners(std::size_t axis, Box cells) const {
   for (std::size_t lower = 0; lower < axis; ++lower) {
     const bool below = is_met(lower, 0, cells), above = is_met(lower, 1, cells);
     if (below) cells.lo[lower] -= depth_[lower];
@@ -189,7 +189,7 @@ Box WallGather::beside(std::size_t axis, Box cells) const {
 void WallGather::run_ring(const Tables& tables, const Ring& ring, const Box& cells) const {
   const auto a = static_cast<std::size_t>(ring.axis);
   if (!is_met(a, static_cast<std::size_t>(ring.side), cells)) return;
-  Box box = beside(a, cells);
+  Box box = with_corners(a, cells);
   box.lo[a] = ring.side == 0 ? cells.lo[a] - depth_[a] : cells.hi[a];
   box.hi[a] = box.lo[a] + depth_[a];
   if (!is_restricted_) return tables.launch(ring.kernel, box);
@@ -223,7 +223,7 @@ void WallGather::run_in(const Tables& tables, const Box& cells) const {
               [&](const Box& box) { grid_.operations().zero(box.extent(), grid_.block(box, CellArray(ghosts))); });
     for (std::size_t a = static_cast<std::size_t>(grid_.dimensions()); a-- > 0;)
       if (const Sides met{is_met(a, 0, cells), is_met(a, 1, cells)}; met[0] || met[1])
-        transpose_walls(grid_, static_cast<int>(a), depth_[a], beside(a, cells), *target.walls, ghosts,
+        transpose_walls(grid_, static_cast<int>(a), depth_[a], with_corners(a, cells), *target.walls, ghosts,
                         target.wall_bar[a], met);
   }
   if (add_kernel_) each_edge(cells, [&](const Box& box) { tables.launch(add_kernel_, box); });

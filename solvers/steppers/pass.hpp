@@ -38,7 +38,7 @@ class Pass {
   void run(const Tables& tables);
   /// The same of a kernel that repeats and needs no ghosts (Launch::times).
   void run(const Tables& tables, std::int64_t times, std::int64_t trail_step);
-  /// Only fills the ghosts: at once, or in two calls between which those of other passes are on their way.
+  /// Only fills the ghosts: at once, or in two calls, so that messages of other passes can be under way in between.
   void fill_ghosts(const Tables& tables);
   void start_ghosts(const Tables& tables);
   void finish_ghosts();
@@ -90,8 +90,8 @@ class Pass {
 class WallGather {
  public:
   struct Target {
-    int ghost = 0;                      ///< symbol of a work array of doubles: zero except while this runs
-    const FieldWalls* walls = nullptr;  ///< rules of the array that the gather belongs to
+    int ghost = 0;  ///< symbol of a work array of doubles: its ghosts are zero except while this runs
+    const FieldWalls* walls = nullptr;                 ///< rules of the array that the gather belongs to
     std::array<std::array<double*, 2>, 3> wall_bar{};  ///< where derivatives with respect to wall values add up
   };
   /// Writes every target's gather beyond a wall.
@@ -107,13 +107,14 @@ class WallGather {
   /// find nothing.
   void restrict_to(const std::vector<Box>& boxes);
   void run(const Tables& tables) const { run_in(tables, grid_.interior()); }
-  /// What walls add in these cells, for walks: of those that lie less than the depth of the rings from a wall they are
-  /// all or none. Where there are no derivatives with respect to wall values, they may reach beyond the rank's own.
+  /// What walls add in these cells, for walks: where some of them lie less than the depth of the rings from a wall,
+  /// they go on to it. Where there are no derivatives with respect to wall values, they may reach beyond the rank's
+  /// own.
   void run_in(const Tables& tables, const Box& cells) const;
 
  private:
   bool is_met(std::size_t axis, std::size_t side, const Box& cells) const;
-  Box beside(std::size_t axis, Box cells) const;
+  Box with_corners(std::size_t axis, Box cells) const;
   void run_ring(const Tables& tables, const Ring& ring, const Box& cells) const;
   template <class Visit>
   void each_edge(const Box& cells, Visit visit) const;

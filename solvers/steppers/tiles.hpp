@@ -33,7 +33,7 @@ class Tiles {
   /// From now on it is this one's turn.
   void turn_to(std::size_t tile) { now_ = tile; }
   Range own() const { return tiles_[now_]; }
-  /// Its cells, with so many around it where there are any. @param at_walls cells beside a wall: all of them, if any.
+  /// Its cells, with so many around it where there are any. @param at_walls so near a wall they go on to it.
   Range with(std::int64_t layers, std::int64_t at_walls) const;
   /// Cells of a box are where they are in the grid, or all of them beyond an end that they are around.
   struct Part {

@@ -13,6 +13,8 @@ namespace {
 constexpr std::int64_t cells_at_once = 8192, most_at_once = 32;
 // So many times as deep as its halo a block is at least, where that is deepened for walks.
 constexpr std::int64_t thick = 16;
+// So many rows at once, for each that a launch computes beside them.
+constexpr std::int64_t times_beside = 4;
 // So many times as wide a tile is as what is computed beside it on a side.
 constexpr std::int64_t least_width = 4;
 
@@ -125,6 +127,7 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
                   step.at_walls[tiles_.axis()],
                   own_};
     deepest_ = std::max(deepest_, walked.at_walls);
+    least_at_once_ = std::max(least_at_once_, times_beside * step.rows_beside);
     if (leaves_ends_) {
       if (i > 0) left_out += walked.reach;
       walked.cells.lo[last_] += left_out;
@@ -148,7 +151,7 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
 
 void Wavefront::choose_rows() {
   const std::int64_t cells_of_row = own_.cells() / rows_;
-  at_once_ = std::clamp<std::int64_t>(cells_at_once / cells_of_row, 1, most_at_once);
+  at_once_ = std::max(least_at_once_, std::clamp<std::int64_t>(cells_at_once / cells_of_row, 1, most_at_once));
   if (const auto* const rows = std::get_if<Rows>(&asked_)) at_once_ = rows->at_once;
 }
 
@@ -199,7 +202,9 @@ void Wavefront::make_tiles(const Tables& tables, const std::vector<Step>& steps,
                               bytes_of(tables.cells(steps.front().handed_on.front()).element);
     if (each * cells <= bytes_of_cache()) return;  // and the last pass may overwrite
     // What comes and goes takes room, too: this much is measured to pay.
-    width = std::max({3 * bytes_of_cache() / 8 / each - 2 * layers, least_width * layers, std::int64_t{1}});
+    const std::int64_t in_cache = 3 * bytes_of_cache() / 8 / each - 2 * layers, least = least_width * layers;
+    if (least_at_once_ > 1 && in_cache < least) return;  // many rows at once take more room still
+    width = std::max({in_cache, least, at_walls, std::int64_t{1}});
   }
   if (!Tiles::are_possible(grid, width, around)) return;
   tiles_.cut(width, around);
@@ -228,7 +233,7 @@ void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps)
   for (std::size_t i = 1; i < walked_.size(); ++i) reach = std::max(reach, walked_[i].reach);
   for (const Walked& walked : walked_) at_walls = std::max(at_walls, walked.at_walls);
   // Beside rows at once, those by which the last reader lags behind, also where it waits for rows beside a wall, ghosts
-  // ahead of it, and what it reads behind it.
+  // ahead of it, and what it reads behind it: of the array that needs most, where there are walls.
   const auto size = [&](std::size_t i) {
     std::int64_t rows = at_once_ + 2 * deepest_ + at_walls + lag(i, steps[i].last_reader.value_or(steps.size() - 1));
     rows = (rows + at_once_ - 1) / at_once_ * at_once_;  // seams that lie apart by rows at once
@@ -245,8 +250,9 @@ void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps)
   };
   std::int64_t most = make_sizes();
   if (std::holds_alternative<AsItPays>(asked_) && tiles_.is_one())
-    for (; at_once_ > 1 && 2 * RowRings::bytes_of_rows(tables, rings) > bytes_of_cache(); most = make_sizes())
-      at_once_ /= 2;
+    for (; at_once_ > least_at_once_ && 2 * RowRings::bytes_of_rows(tables, rings) > bytes_of_cache();
+         most = make_sizes())
+      at_once_ = std::max(at_once_ / 2, least_at_once_);
   tables.grid().communicator().together(
       [&] { rings_.emplace(tables, rings, reach, seam(most), tiles_.elements_of_row()); });
 }
@@ -268,7 +274,7 @@ bool Wavefront::fit(const Grid& grid, std::int64_t bytes_of_cell) {
     const std::int64_t rows = at_once_ + 2 * walked_.front().reach + lag(0, walked_.size() - 1);
     return rows * (own_.cells() / rows_) * bytes_of_cell > bytes_of_cache();
   };
-  while (at_once_ > 1 && is_too_large()) at_once_ /= 2;
+  while (at_once_ > least_at_once_ && is_too_large()) at_once_ = std::max(at_once_ / 2, least_at_once_);
   return !grid.communicator().any(is_too_large());
 }
 
@@ -293,7 +299,7 @@ bool Wavefront::may_overwrite() const {
 }
 
 /// Up to here, or less: rows beside walls that must be computed at once are.
-std::int64_t Wavefront::together(const Walked& walked, std::int64_t to) const {
+std::int64_t Wavefront::held_back(const Walked& walked, std::int64_t to) const {
   if (walked.at_walls == 0 || to == walked.end(last_)) return to;
   if (has_wall_[1]) to = std::min(to, rows_ - walked.at_walls);
   return has_wall_[0] && to < walked.at_walls ? walked.begin(last_) : to;
@@ -413,7 +419,7 @@ void Wavefront::walk(Tables& tables, std::size_t count) {
     front = std::min(front + at_once_, walked_.front().end(last_));
     for (std::size_t i = 0; i < count; ++i) {
       Walked& walked = walked_[i];
-      const std::int64_t to = together(walked, i == 0 ? front : reachable(i));
+      const std::int64_t to = held_back(walked, i == 0 ? front : reachable(i));
       if (to <= walked.done) continue;
       const std::int64_t from = walked.done;
       walked.done = to;

@@ -3,11 +3,12 @@
 //
 // Each pass lags behind the one before by as many rows as it reads to a side. A pass may read ghosts of arrays that
 // none of the walk writes, as gathers begin with lambda: these are fetched before it begins, like the first pass's. At
-// a wall a pass catches up, for ghosts there follow from rows that are done. Where cells go on beyond the rank's own,
-// on other ranks or around the last axis, no other exchange is needed: ghosts are so deep that passes compute, beside
-// the rank's own cells, the layers around them that later passes read. Where a halo has no room for that, or passes
-// must keep within a rank's cells, and the axis is periodic, passes leave both ends out, each pass more of them, and
-// these are done at the end, pass by pass.
+// a wall a pass catches up, for ghosts there follow from rows that are done; what walls add to gathers needs the rows
+// beside one of the last axis at once, so that a pass waits until it can compute these. Where cells go on beyond the
+// rank's own, on other ranks or around the last axis, no other exchange is needed: ghosts are so deep that passes
+// compute, beside the rank's own cells, the layers around them that later passes read. Where a halo has no room for
+// that, or passes must keep within a rank's cells, and the axis is periodic, passes leave both ends out, each pass more
+// of them, and these are done at the end, pass by pass.
 //
 // Arrays that are handed on within a walk need not be whole (row_rings.hpp): they stay in a cache. Where rows (planes)
 // are too large for that, walks go over one part of their width after the other (tiles of the axis before the last
@@ -38,15 +39,16 @@ class Wavefront {
    public:
     virtual ~Beside() = default;
     /// Binds the arrays; others may have been bound since.
-    virtual void bind(Tables& tables) = 0;
+    virtual void bind(Tables& /*tables*/) {}
     /// Before and after the kernel runs in these cells, with the arrays bound.
-    virtual void before(Tables& tables, const Box& cells) = 0;
-    virtual void after(Tables& tables, const Box& cells) = 0;
+    virtual void before(Tables& /*tables*/, const Box& /*cells*/) {}
+    virtual void after(Tables& /*tables*/, const Box& /*cells*/) {}
   };
   struct Step {
     Pass* pass;                  ///< null: there is none that can be walked
     std::vector<int> handed_on;  ///< arrays that it writes and later passes alone read, in the cell itself or as ghosts
     std::array<int, 3> reads{0, 0, 0};            ///< how far its kernel reads any array, and coordinates
+    int rows_beside = 0;                          ///< that each launch of its kernel computes too
     std::optional<std::size_t> last_reader = {};  ///< of what is handed on, among the steps; else the last step
     /// Nothing but ghosts: what it would compute is not needed, later passes read them as deep as they are.
     bool fills_alone = false;
@@ -56,7 +58,7 @@ class Wavefront {
     /// No cells may be computed but the rank's own: it reads what is not there for others.
     bool keeps_within = false;
     Beside* beside = nullptr;              ///< outlives the walk
-    std::array<int, 3> at_walls{0, 0, 0};  ///< cells beside walls that `beside` must be given at once, at most `reads`
+    std::array<int, 3> at_walls{0, 0, 0};  ///< cells so near a wall `beside` must be given at once
   };
   /// The halo of a grid that walks are to find room in: where cells go on beyond a rank's own, what whole steps read,
   /// if that is little beside what the rank owns and a walk pays. @param least of other needs. @param of_steps
@@ -130,7 +132,7 @@ class Wavefront {
   void walk(Tables& tables, std::size_t count);
   std::int64_t seam(std::int64_t rows) const;
   std::int64_t reachable(std::size_t i) const;
-  std::int64_t together(const Walked& walked, std::int64_t to) const;
+  std::int64_t held_back(const Walked& walked, std::int64_t to) const;
   void compute(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
   void compute_together(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
   void fill_ghosts(Tables& tables, std::size_t i, const Box& cells, Sides sides);
@@ -146,9 +148,9 @@ class Wavefront {
   std::int64_t rows_;  // of them
   std::array<bool, 2> has_wall_;
   bool leaves_ends_ = false;  // out, of a periodic axis
-  std::int64_t at_once_ = 1;
+  std::int64_t at_once_ = 1, least_at_once_ = 1;
   std::optional<RowRings> rings_;
-  std::int64_t deepest_ = 0;  // ghosts
+  std::int64_t deepest_ = 0;  // rows of ghosts, and beside a wall at once
 };
 
 }  // namespace hindsight

@@ -37,12 +37,11 @@ struct Wave {
 std::string text_of(const Wave& wave) {
   return fmt::format(
       "case: wave\nprecision: {}\ngrid: {{{}, order: {}}}\n"
-      "parameters: {{a: 0.7, c: {{field: \"1 + 0.3*sin(2*x)*y\"}}, q: {{series: {{times: [0, 0.1, 0.5], values: [1, "
-      "-2, "
-      "0.5]}}}}}}\n"
+      "parameters: {{a: 0.7, c: {{field: \"1 + 0.3*sin(2*x)*y\"}}, "
+      "q: {{series: {{times: [0, 0.1, 0.5], values: [1, -2, 0.5]}}}}}}\n"
       "state: {{u: {{initial: \"exp(-8*((x - 0.4)^2 + (y - 0.6)^2))\", rate: \"0.3*x\"}}{}}}\n"
-      "equations: {{dtt(u): \"{}\"{}}}\nobjective: [{}]\nunknowns: {{a: {{}}, c: {{}}, initial(u): {{}}, rate(u): "
-      "{{}}}}\n"
+      "equations: {{dtt(u): \"{}\"{}}}\nobjective: [{}]\n"
+      "unknowns: {{a: {{}}, c: {{}}, initial(u): {{}}, rate(u): {{}}}}\n"
       "time: {{method: leapfrog, step: 0.01, to: 0.41}}\n{}",
       wave.precision, wave.axes, wave.order, wave.coupled.empty() ? "" : ", v: {initial: \"x*y\", rate: 1}",
       wave.equation, wave.coupled.empty() ? "" : fmt::format(", dtt(v): \"{}\"", wave.coupled), wave.objective,
@@ -62,6 +61,7 @@ std::vector<Wave> waves() {
   const std::string sources = inside + ", {to: u, signal: q, at: {x: 0.99, y: 2.97}, factor: -1}]\n";
   const std::string damping = "c^2*lap(u) - a*x*dt(u)", layers = "absorb: {pml: 5}\n";
   std::vector<Wave> all{{}, {.equation = damping}, {.order = 8}, {.precision = "float32"}};
+  for (const int order : {4, 8}) all.push_back({.order = order, .equation = "div(c^2*grad(u)) - 0.2*u^3"});
   all.push_back({.axes = around});
   all.push_back({.axes = around, .order = 2, .equation = damping, .objective = "{integral: \"u^4\"}"});
   all.push_back({.axes = across + ", y: {cells: 17, to: 1, boundary: {value: 0.1}}", .order = 8, .is_walked = false});

@@ -8,6 +8,7 @@
 
 #include "solvers/steppers/wavefront.hpp"
 #include "tests/support.hpp"
+#include "tests/whole.hpp"
 
 namespace {
 int messages_sent = 0;
@@ -86,6 +87,18 @@ std::string roots(const std::string& axes) {
       axes);
 }
 
+/// Across y nothing but a known field is read, further than tiles are wide.
+std::string uncoupled() {
+  return fmt::format(
+      "case: uncoupled\ngrid: {{x: {{cells: 9, to: 1, {0}}}, y: {{cells: 12, to: 1, {0}}}, z: {{cells: 90, to: 1}}, "
+      "order: 4}}\nparameters: {{a: 0.1, c: 0.01, k: {{field: \"sin(3*y)\"}}}}\n"
+      "state: {{u: {{initial: \"1 + 0.3*sin(5*x + y)*cos(2*pi*z)\"}}}}\n"
+      "equations: {{dt(u): \"c*dx(dx(u)) + a*dz(u) - 0.2*u^3 + 0.01*dy(dy(k))\"}}\n"
+      "time: {{method: rk4, step: 1e-3, to: 4e-3}}\nobjective: [{{final: \"u^2\"}}]\n"
+      "unknowns: {{a: {{}}, initial(u): {{}}}}\ncheckpoints: {{schedule: revolve, host: 2 slots}}\n",
+      walls_of_zero);
+}
+
 /// Whose gathers are walked, beside walls too where these are known.
 std::vector<std::string> beside_walls() {
   const std::string value = fmt::format("cells: 17, to: 1, {}", walls_of_zero),
@@ -104,8 +117,15 @@ std::vector<std::string> beside_walls() {
     add(roots(fmt::format("x: {{{}}}, y: {{cells: {}, to: 1, {}}}", value, cells, known_walls)));
   add(roots(fmt::format("x: {{cells: 9, to: 1}}, y: {{cells: 14, to: 1, {}}}, z: {{cells: 40, to: 1, {}}}",
                         walls_of_zero, known_walls)));
-  add(squares(fmt::format("x: {{cells: 75, to: 1, {}}}, y: {{cells: 60, to: 1, {}}}", known_walls, walls_of_zero)));
+  // Of which four ranks have room for walks.
+  for (const bool is_only_initial : {false, true}) {
+    std::string text =
+        squares(fmt::format("x: {{cells: 75, to: 1, {}}}, y: {{cells: 130, to: 1, {}}}", known_walls, walls_of_zero));
+    if (is_only_initial) text.replace(text.find("k: {}, c: {}, "), 14, "");
+    add(text);
+  }
   add(squares(fmt::format("x: {{{}}}, y: {{cells: 26, to: 1}}, z: {{cells: 33, to: 1, {}}}", value, known_walls)));
+  add(uncoupled());
   std::string of_field = slopes("k", "a: {}, k: {}, initial(u): {}");
   const std::string y = "y: {cells: 90, to: 1";
   add(of_field.insert(of_field.find(y) + y.size(), fmt::format(", {}", known_walls)));
@@ -176,7 +196,8 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
   nothing_across.replace(nothing_across.find("div(k*grad(u)) - u*dz(u)"), 24, "k*dz(u)");
   const auto first_beside_walls = std::ssize(texts);
   for (const std::string& text : beside_walls()) texts.push_back(text);
-  int reversed_from_states = 0, reversed_beside_walls = 0, in_tiles = 0, reversed_in_tiles = 0;
+  int reversed_from_states = 0, reversed_beside_walls = 0, in_tiles = 0;
+  int reversed_in_tiles = 0, reversed_in_tiles_beside_walls = 0;
   for (const std::string& text : texts) {
     std::optional<Session> of_one, of_all;
     const Found expected = found(of_one, text, test::self(), Wavefront::Never{});
@@ -191,21 +212,25 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
       const int from_state = of_all->simulation().stepper().reverses_from_state() ? 1 : 0;
       (is_beside_walls ? reversed_beside_walls : reversed_from_states) += from_state;
       in_tiles += tiled(*of_all, "a step");
-      reversed_in_tiles += tiled(*of_all, "a step reversed from its state alone");
+      (is_beside_walls ? reversed_in_tiles_beside_walls : reversed_in_tiles) +=
+          tiled(*of_all, "a step reversed from its state alone");
     };
-    for (const auto& [rows, width] : {std::pair{1, 0}, {5, 0}, {100, 0}, {1, 3}, {2, 9}}) {
+    for (const auto& [rows, width] :
+         test::some_of({std::pair{1, 0}, {5, 0}, {100, 0}, {1, 3}, {2, 9}}, {{5, 0}, {1, 3}})) {
       SCOPED_TRACE(fmt::format("{} rows at once, tiles of {}, of {}", rows, width, text));
       compare(Wavefront::Rows{rows, width});
     }
     SCOPED_TRACE(fmt::format("as it pays with a small cache, of {}", text));
     compare(Wavefront::AsItPays{8 << 10});
   }
-  EXPECT_GE(reversed_from_states, 10);
-  EXPECT_GE(reversed_beside_walls, 40);
-  EXPECT_GE(in_tiles, 20);
+  const bool is_alone = test::world().size() == 1;  // more ranks have room for fewer walks
+  EXPECT_GE(reversed_from_states, is_alone ? 20 : 6);
+  EXPECT_GE(reversed_beside_walls, is_alone ? 25 : 3);
+  EXPECT_GE(in_tiles, 10);
   if (test::world().size() < 4) {
-    EXPECT_GE(reversed_in_tiles, 2);
+    EXPECT_GE(reversed_in_tiles, 1);
   }
+  EXPECT_GE(reversed_in_tiles_beside_walls, 1);
 }
 
 /// By one rank, of the periodic y of a plane, in steps forward or in a gradient that keeps every state.

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "solvers/equations/parser.hpp"
-#include "solvers/equations/row_buffers.hpp"
 #include "solvers/steppers/explicit/error_estimate.hpp"
 #include "solvers/steppers/explicit/runge_kutta_kernels.hpp"
 #include "solvers/steppers/kernels/evaluation_time.hpp"
@@ -22,6 +21,16 @@ namespace {
 std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
+
+/// What walls add to a gather.
+class BesideWalls final : public Wavefront::Beside {
+ public:
+  explicit BesideWalls(const DifferentiatedKernel& kernel) : kernel_(kernel) {}
+  void after(Tables& tables, const Box& cells) override { kernel_.add_from_walls(tables, cells); }
+
+ private:
+  const DifferentiatedKernel& kernel_;
+};
 
 }  // namespace
 
@@ -48,17 +57,6 @@ struct RungeKutta::Parts {
   void make_walks(const Model& model, const Active& active, const Tables& tables);
   std::vector<int> handed_on(const Model& model, std::size_t i, bool is_tangent) const;
   std::vector<int> handed_back(const Model& model, std::size_t i) const;
-  /// What walls add to a gather.
-  class BesideWalls final : public Wavefront::Beside {
-   public:
-    explicit BesideWalls(const DifferentiatedKernel& kernel) : kernel_(kernel) {}
-    void bind(Tables&) override {}
-    void before(Tables&, const Box&) override {}
-    void after(Tables& tables, const Box& cells) override { kernel_.add_from_walls(tables, cells); }
-
-   private:
-    const DifferentiatedKernel& kernel_;
-  };
   std::vector<std::unique_ptr<BesideWalls>> beside_walls;
   void add_walls(Wavefront::Step& step, const DifferentiatedKernel& kernel);
 };
@@ -67,7 +65,7 @@ void RungeKutta::Parts::add_walls(Wavefront::Step& step, const DifferentiatedKer
   if (!kernel.is_fed_by_walls()) return;
   beside_walls.push_back(std::make_unique<BesideWalls>(kernel));
   step.beside = beside_walls.back().get();
-  step.at_walls = kernel.rings();
+  step.at_walls = kernel.fed_by_walls();
 }
 
 void RungeKutta::Parts::make_walks(const Model& model, const Active& active, const Tables& tables) {
@@ -80,18 +78,25 @@ void RungeKutta::Parts::make_walks(const Model& model, const Active& active, con
   for (DifferentiatedKernel& kernel : kernels.kernels()) {
     const std::size_t i = forward.size();
     const std::array<int, 3> reads = kernel.reads(Direction::forward);
-    forward.push_back({.pass = kernel.pass(Direction::forward), .handed_on = {}, .reads = reads});
+    const int rows_beside = kernel.rows_beside(Direction::forward);
+    forward.push_back(
+        {.pass = kernel.pass(Direction::forward), .handed_on = {}, .reads = reads, .rows_beside = rows_beside});
     if (!estimate) forward.back().handed_on = handed_on(model, i, false);  // estimates read stages after the step
-    record.push_back({.pass = kernel.recorded_pass(), .handed_on = {}, .reads = reads});
+    record.push_back({.pass = kernel.recorded_pass(), .handed_on = {}, .reads = reads, .rows_beside = rows_beside});
     tangent.push_back({.pass = kernel.pass(Direction::tangent),
                        .handed_on = handed_on(model, i, true),
-                       .reads = kernel.reads(Direction::tangent)});
-    reverse.push_back({.pass = kernel.pass(Direction::reverse), .handed_on = {}, .keeps_within = true});
+                       .reads = kernel.reads(Direction::tangent),
+                       .rows_beside = kernel.rows_beside(Direction::tangent)});
+    reverse.push_back({.pass = kernel.pass(Direction::reverse),
+                       .handed_on = {},
+                       .rows_beside = kernel.rows_beside(Direction::reverse),
+                       .keeps_within = true});
     add_walls(reverse.back(), kernel);
     // Until the gather of the stage whose input it is.
     from_state.push_back({.pass = record.back().pass,
                           .handed_on = handed_on(model, i, false),
                           .reads = reads,
+                          .rows_beside = rows_beside,
                           .last_reader = 2 * stages - 2 - i,
                           .fills_alone = i + 1 == stages});
   }
@@ -100,6 +105,7 @@ void RungeKutta::Parts::make_walks(const Model& model, const Active& active, con
     from_state.push_back({.pass = kernels.kernels()[i].pass(Direction::reverse),
                           .handed_on = handed_back(model, i),
                           .reads = kernels.kernels()[i].reads(Direction::reverse),
+                          .rows_beside = kernels.kernels()[i].rows_beside(Direction::reverse),
                           .reads_others = i + 1 == stages,
                           .adds_to_sums = !kernels.kernels()[i].gather().main.sums.empty(),
                           .adds_to_cells = !active.parameter_fields.empty()});
@@ -267,9 +273,7 @@ std::array<int, 3> RungeKutta::halo() const {
 std::vector<WalkHalo> RungeKutta::halos_of_step() const {
   const std::vector<DifferentiatedKernel>& kernels = parts_->kernels.kernels();
   const auto all = [&](auto is_walked) { return std::ranges::all_of(kernels, is_walked); };
-  if (parts_->scheme.is_pointwise() || parts_->sources.are_any() ||
-      !all([](const DifferentiatedKernel& kernel) { return row_buffers(kernel.value()).empty(); }))
-    return {};
+  if (parts_->scheme.is_pointwise() || parts_->sources.are_any()) return {};
   std::vector<WalkHalo> halos{{parts_->kernels.halo_one_after_another(), kernels.size()}};
   if (wants_.adjoint && kernels.size() > 1 &&
       all([](const DifferentiatedKernel& kernel) { return kernel.gathers_by_rows(); }))

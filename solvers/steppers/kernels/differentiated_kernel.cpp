@@ -25,6 +25,7 @@ DifferentiatedKernel::DifferentiatedKernel(const Model& model, const Active& act
 
 void DifferentiatedKernel::derive_adjoint() {
   gather_ = gather_kernels(model_, active_, request_);
+  walls_change_ = !gather_.rings.empty() && walls_change(model_, active_, request_, 0, request_.states.size());
   trail_ = trail_kernel(request_);
   if (!request_.at_sources.empty()) source_adjoint_.spec = source_adjoint_kernel(model_, request_);
 }
@@ -65,25 +66,42 @@ std::vector<const KernelSpec*> DifferentiatedKernel::specs(Direction direction) 
 }
 
 bool DifferentiatedKernel::gathers_by_rows() const {
-  return !gather_.main.roots().empty() && source_adjoint_.spec.roots().empty() && row_buffers(gather_.main).empty() &&
-         (gather_.rings.empty() || !walls_change(model_, active_, request_, 0, request_.states.size()));
+  return !gather_.main.roots().empty() && source_adjoint_.spec.roots().empty() && !walls_change_;
 }
 
-bool DifferentiatedKernel::keeps_rows() const {
-  return !row_buffers(value_).empty();
+std::array<int, 3> DifferentiatedKernel::fed_by_walls() const {
+  const std::array<int, 3> depth = rings();
+  std::array<int, 3> fed{0, 0, 0};
+  for (const GatherKernels::Ring& ring : gather_.rings) {
+    // A known field may be read further away than what is gathered.
+    const std::size_t a = ring.side.axis;
+    const int reach = deepest({&ring.spec}, symbols(request_.multiplier_arrays)).depth[a];
+    fed[a] = std::max(fed[a], std::min(depth[a], reach));
+  }
+  return fed;
+}
+
+int DifferentiatedKernel::rows_beside(Direction direction) const {
+  if (model_.dimensions != 2 || main(direction).roots().empty()) return 0;  // buffers hold rows of one plane
+  int rows = 0;
+  for (const RowBuffer& buffer : row_buffers(main(direction))) rows = std::max(rows, buffer.y[1] - buffer.y[0]);
+  return rows;
+}
+
+const KernelSpec& DifferentiatedKernel::main(Direction direction) const {
+  if (direction == Direction::reverse) return gather_.main;
+  return direction == Direction::forward ? value_ : tangent_;
 }
 
 Pass* DifferentiatedKernel::pass(Direction direction) {
-  const auto walked = [](std::optional<Pass>& pass, const KernelSpec& kernel, bool is_alone) {
-    return pass && is_alone && row_buffers(kernel).empty() ? &*pass : nullptr;
-  };
+  const auto walked = [](std::optional<Pass>& pass, bool is_alone) { return pass && is_alone ? &*pass : nullptr; };
   switch (direction) {
     case Direction::forward:
-      return walked(value_pass_, value_, !value_at_sources_.kernel);
+      return walked(value_pass_, !value_at_sources_.kernel);
     case Direction::tangent:
-      return walked(tangent_pass_, tangent_, !tangent_at_sources_.kernel);
+      return walked(tangent_pass_, !tangent_at_sources_.kernel);
     case Direction::reverse:
-      return gather_pass_ && gathers_by_rows() ? &*gather_pass_ : nullptr;
+      return walked(gather_pass_, gathers_by_rows());
   }
   return nullptr;
 }
@@ -114,8 +132,7 @@ Reach DifferentiatedKernel::recorded_reach() const {
 }
 
 std::array<int, 3> DifferentiatedKernel::reads(Direction direction) const {
-  if (direction != Direction::reverse)
-    return deepest({direction == Direction::forward ? &value_ : &tangent_}, {}).depth;
+  if (direction != Direction::reverse) return deepest({&main(direction)}, {}).depth;
   std::array<int, 3> reads = deepest({&gather_.main, &gather_.border}, {}).depth;
   for (const GatherKernels::Ring& ring : gather_.rings) {
     const std::array<int, 3> own = deepest({&ring.spec}, {}).depth;
@@ -227,7 +244,7 @@ void DifferentiatedKernel::make_wall_gather(const KernelContext& context) {
   std::vector<WallGather::Ring> loaded;
   for (const GatherKernels::Ring& ring : gather_.rings)
     loaded.push_back({static_cast<int>(ring.side.axis), ring.side.upper, context.loaded(ring.spec)});
-  wall_gather_.emplace(context.grid, loaded, context.loaded(gather_.add), rings(), targets);
+  wall_gather_.emplace(context.grid, loaded, context.loaded(gather_.add), fed_by_walls(), targets);
   if (context.gathered_in != nullptr) wall_gather_->restrict_to(*context.gathered_in);
 }
 

@@ -115,22 +115,23 @@ class DifferentiatedKernel {
     if (wall_gather_) wall_gather_->run(tables);
   }
   bool is_fed_by_walls() const { return wall_gather_.has_value(); }
-  /// Whether its gather is a pass and what walls add to that, cell by cell: no wall value is differentiated, there are
-  /// no sources, and no rows are kept in buffers (row_buffers.hpp).
+  /// Whether its gather is a pass and what walls add to that, cell by cell: no wall value is differentiated, and there
+  /// are no sources.
   bool gathers_by_rows() const;
+  /// How near a wall cells lie that walls add something to, along each axis.
+  std::array<int, 3> fed_by_walls() const;
   /// What walls add to the gather in these cells (WallGather::run_in); where is_fed_by_walls().
   void add_from_walls(const Tables& tables, const Box& cells) const { wall_gather_->run_in(tables, cells); }
   /// What runs them, of a direction, for a walk over rows, but for what walls add to gathers: null where nothing does,
-  /// or more than a pass (sources, and wall values that are differentiated), or a kernel that keeps rows in buffers
-  /// (row_buffers.hpp), which each launch fills anew.
+  /// or more than a pass (sources, and wall values that are differentiated).
   Pass* pass(Direction direction);
   /// Of run_value(), without what is around sources.
   Pass& value_pass() { return *value_pass_; }
   /// Another pass of run_value()'s kernel, without what is around sources, for states that are bound when it runs.
   /// @param with_before the ghosts of the level before are filled too. Once prepared. Collective.
   Pass value_pass(const Grid& grid, bool with_before) const;
-  /// Whether its kernel keeps rows in buffers (row_buffers.hpp).
-  bool keeps_rows() const;
+  /// Rows of a plane that each launch of a kernel computes beside its own, to fill buffers (row_buffers.hpp).
+  int rows_beside(Direction direction) const;
   /// The values in a box around sources, whose arrays are filled.
   void run_value_at_sources(const Tables& tables, const Box& box) const {
     if (value_at_sources_.kernel) tables.launch(value_at_sources_.kernel, box);
@@ -148,6 +149,7 @@ class DifferentiatedKernel {
     if (!around.kernel) return;
     for (const Box& box : *boxes_) tables.launch(around.kernel, box);
   }
+  const KernelSpec& main(Direction direction) const;
   void make_value_passes(const KernelContext& context);
   void make_tangent_pass(const KernelContext& context);
   void make_gather_pass(const KernelContext& context);
@@ -168,6 +170,7 @@ class DifferentiatedKernel {
   GhostGroup value_ghosts_;
   std::optional<Pass> value_pass_, trail_pass_, recorded_pass_, tangent_pass_, gather_pass_;
   std::optional<WallGather> wall_gather_;
+  bool walls_change_ = false;  // with something active; once the adjoint is derived
   bool repeats_ = false;
   Around value_at_sources_, tangent_at_sources_, source_adjoint_;
   const std::vector<Box>* boxes_ = nullptr;

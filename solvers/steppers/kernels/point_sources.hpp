@@ -43,7 +43,8 @@ class PointSources {
   void prepare(const Grid& grid, Tables& tables, const SeriesData& series, bool with_adjoint);
   /// Takes where they are. Collective.
   void set_points(const SourcePoints& points);
-  /// The cells around sources, row by row, sorted by the last axis and then by the one before.
+  /// The cells around sources, row by row, sorted by the last axis and then by the one before, if there are two or
+  /// more.
   const std::vector<Box>& rows() const { return boxes_; }
 
   /// The arrays hold what sources give at a time from now on; their directions what directions of series give.

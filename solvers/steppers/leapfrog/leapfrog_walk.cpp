@@ -24,7 +24,6 @@ bool goes_on(const Grid& grid) {
 }  // namespace
 
 std::vector<WalkHalo> LeapfrogWalk::halos(const DifferentiatedKernel& kernel) {
-  if (kernel.keeps_rows()) return {};
   const std::array<int, 3> reads = kernel.reads(Direction::forward);
   std::vector<WalkHalo> halos;
   for (const std::size_t steps : depths) {
@@ -39,11 +38,11 @@ LeapfrogWalk::LeapfrogWalk(const Parts& parts, const Tables& tables, bool one_by
   const bool is_whole = grid.dimensions() > 1 && !goes_on(grid);
   // What sources and layers do beyond a rank's own cells is not there for others; what layers read must be done.
   const std::array<int, 3> reads = parts.kernel.reads(Direction::forward);
-  const bool suits = !one_by_one && !parts.kernel.keeps_rows() && deeper(reads, parts.layers.reads()) == reads &&
+  const bool suits = !one_by_one && deeper(reads, parts.layers.reads()) == reads &&
                      (is_whole || (!parts.sources.are_any() && !parts.layers.are_any()));
   for (const std::size_t steps : depths)
     if (suits && grid.dimensions() > 1 && make_walk(tables, steps)) return;
-  works_.push_back(std::make_unique<Work>(parts_));
+  works_.push_back(std::make_unique<Work>(parts_, kept_));
 }
 
 bool LeapfrogWalk::make_walk(const Tables& tables, std::size_t steps) {
@@ -51,10 +50,11 @@ bool LeapfrogWalk::make_walk(const Tables& tables, std::size_t steps) {
   std::vector<Wavefront::Step> all;
   for (std::size_t i = 0; i < steps; ++i) {
     passes_.push_back(std::make_unique<Pass>(parts_.kernel.value_pass(grid, i == 0 && goes_on(grid))));
-    works_.push_back(std::make_unique<Work>(parts_));
+    works_.push_back(std::make_unique<Work>(parts_, kept_));
     all.push_back({.pass = passes_.back().get(),
                    .handed_on = {},
                    .reads = parts_.kernel.reads(Direction::forward),
+                   .rows_beside = parts_.kernel.rows_beside(Direction::forward),
                    .beside = works_.back().get()});
   }
   const auto fields = static_cast<std::int64_t>(parts_.next.size());
@@ -69,7 +69,9 @@ bool LeapfrogWalk::make_walk(const Tables& tables, std::size_t steps) {
 }
 
 void LeapfrogWalk::sources_changed() {
-  for (const std::unique_ptr<Work>& work : works_) work->sources_changed();
+  std::int64_t cells = 0;
+  for (const Box& row : parts_.sources.rows()) cells += row.cells();
+  kept_.resize(static_cast<std::size_t>(cells) * parts_.next.size());
 }
 
 void LeapfrogWalk::run(Tables& tables, std::span<const StepTime> times, StateBlocks u) {
@@ -95,25 +97,19 @@ void LeapfrogWalk::Work::bind(Tables& tables) {
   tables.bind_state(parts_.next, u_.before);
 }
 
-void LeapfrogWalk::Work::sources_changed() {
-  std::size_t values = 0;
-  first_.clear();
-  for (const Box& row : parts_.sources.rows()) {
-    first_.push_back(values);
-    values += static_cast<std::size_t>(row.cells()) * parts_.next.size();
-  }
-  kept_.resize(values);
-}
-
 template <class Visit>
-void LeapfrogWalk::Work::each_box(const Grid& grid, const Box& cells, Visit visit) {
+void LeapfrogWalk::Work::each_box(const Grid& grid, const Box& cells, Visit visit) const {
   const std::vector<Box>& rows = parts_.sources.rows();
   const auto last = static_cast<std::size_t>(grid.dimensions() - 1);
   const auto place = [last](const Box& row) { return row.lo[last]; };
+  double* kept = kept_.data();
   for (auto row = std::ranges::lower_bound(rows, cells.lo[last], {}, place);
-       row != rows.end() && place(*row) < cells.hi[last]; ++row)
-    if (const Box box = common(*row, cells); !box.is_empty())
-      visit(box, kept_.data() + first_[static_cast<std::size_t>(row - rows.begin())]);
+       row != rows.end() && place(*row) < cells.hi[last]; ++row) {
+    const Box box = common(*row, cells);
+    if (box.is_empty()) continue;
+    visit(box, kept);
+    kept += box.cells() * std::ssize(parts_.next);
+  }
 }
 
 void LeapfrogWalk::Work::before(Tables& tables, const Box& cells) {

@@ -54,12 +54,12 @@ class LeapfrogWalk {
   /// One of the steps, beside its kernel.
   class Work final : public Wavefront::Beside {
    public:
-    explicit Work(const Parts& parts) : parts_(parts) {}
+    /// @param kept room for the level before around all sources; that of all steps, for none needs it long.
+    Work(const Parts& parts, std::vector<double>& kept) : parts_(parts), kept_(kept) {}
     void begin(double t, StateBlocks u) {
       t_ = t;
       u_ = u;
     }
-    void sources_changed();
     void bind(Tables& tables) override;
     void before(Tables& tables, const Box& cells) override;
     void after(Tables& tables, const Box& cells) override;
@@ -67,17 +67,17 @@ class LeapfrogWalk {
    private:
     /// Calls visit(box, kept) for what rows of sources have in common with the cells, where what is kept of it is.
     template <class Visit>
-    void each_box(const Grid& grid, const Box& cells, Visit visit);
+    void each_box(const Grid& grid, const Box& cells, Visit visit) const;
 
     const Parts& parts_;
     double t_ = 0.0;
     StateBlocks u_{nullptr};
-    std::vector<double> kept_;        ///< of the level before, around sources, row by row and field by field
-    std::vector<std::size_t> first_;  ///< of each row, in kept_
+    std::vector<double>& kept_;
   };
   bool make_walk(const Tables& tables, std::size_t steps);
 
   Parts parts_;
+  std::vector<double> kept_;  // of the level before, around sources: row by row, field by field
   std::vector<std::unique_ptr<Pass>> passes_;
   std::vector<std::unique_ptr<Work>> works_;
   std::optional<Wavefront> walk_;
