@@ -8,7 +8,6 @@
 
 #include "solvers/steppers/wavefront.hpp"
 #include "tests/support.hpp"
-#include "tests/whole.hpp"
 
 namespace {
 int messages_sent = 0;
@@ -215,8 +214,7 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
       (is_beside_walls ? reversed_in_tiles_beside_walls : reversed_in_tiles) +=
           tiled(*of_all, "a step reversed from its state alone");
     };
-    for (const auto& [rows, width] :
-         test::some_of({std::pair{1, 0}, {5, 0}, {100, 0}, {1, 3}, {2, 9}}, {{5, 0}, {1, 3}})) {
+    for (const auto& [rows, width] : {std::pair{1, 0}, {5, 0}, {100, 0}, {1, 3}, {2, 9}}) {
       SCOPED_TRACE(fmt::format("{} rows at once, tiles of {}, of {}", rows, width, text));
       compare(Wavefront::Rows{rows, width});
     }
@@ -224,13 +222,13 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
     compare(Wavefront::AsItPays{8 << 10});
   }
   const bool is_alone = test::world().size() == 1;  // more ranks have room for fewer walks
-  EXPECT_GE(reversed_from_states, is_alone ? 20 : 6);
-  EXPECT_GE(reversed_beside_walls, is_alone ? 25 : 3);
-  EXPECT_GE(in_tiles, 10);
+  EXPECT_GE(reversed_from_states, is_alone ? 40 : 10);
+  EXPECT_GE(reversed_beside_walls, is_alone ? 50 : 6);
+  EXPECT_GE(in_tiles, 20);
   if (test::world().size() < 4) {
-    EXPECT_GE(reversed_in_tiles, 1);
+    EXPECT_GE(reversed_in_tiles, 2);
   }
-  EXPECT_GE(reversed_in_tiles_beside_walls, 1);
+  EXPECT_GE(reversed_in_tiles_beside_walls, 2);
 }
 
 /// By one rank, of the periodic y of a plane, in steps forward or in a gradient that keeps every state.
