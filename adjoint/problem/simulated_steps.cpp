@@ -216,26 +216,29 @@ bool SimulatedSteps::overwrites_adjoint(const StepRecord& record) const {
   return spans_ == nullptr && reverses_from_state_ && !record.stages && stepper_.may_overwrite_adjoint();
 }
 
-void SimulatedSteps::reverse_step(std::int64_t k, const StepRecord& record) {
-  if (spans_ != nullptr)
-    return stepper_.spans()->reverse(tables_, span(k), record.base.data(), lambda_.data(), lambda_next_.data());
+bool SimulatedSteps::reverse_step(std::int64_t k, const StepRecord& record) {
+  if (spans_ != nullptr) {
+    stepper_.spans()->reverse(tables_, span(k), record.base.data(), lambda_.data(), lambda_next_.data());
+    return false;
+  }
   if (states_.levels() > 1) {
     lambda_next_.reset();
     lambda_next_ = adjoints_.acquire_levels(stepper_.hands_on_adjoint(time_.step(k)) ? 1 : states_.levels());
     if (!lambda_next_.has_before()) lambda_next_.set_before(lambda_);
   }
   if (tape_.is_in_use()) stepper_.leave_behind(tape_.of(k));
-  Buffer& next = overwrites_adjoint(record) ? lambda_ : lambda_next_;
+  const bool is_in_place = overwrites_adjoint(record);
+  Buffer& next = is_in_place ? lambda_ : lambda_next_;
   stepper_.reverse(tables_, time_.step(k), record.base.blocks(), states_.stages_of(record), lambda_.blocks(),
                    next.blocks());
   tape_.forget_from(k);
+  return is_in_place;
 }
 
 void SimulatedSteps::reverse(std::int64_t k, const StepRecord& record) {
   batched([&] {
     contribute("steps", [&] {
-      reverse_step(k, record);
-      if (!overwrites_adjoint(record)) std::swap(lambda_, lambda_next_);
+      if (!reverse_step(k, record)) std::swap(lambda_, lambda_next_);
     });
     add_objective_adjoint(state_at(k), record.base);
     if (k == 0) complete_initial_adjoint(record.base.data());

@@ -100,8 +100,8 @@ class SimulatedSteps final : public ReversibleSteps {
     drift_.see(k, walked.blocks(), kept.blocks());
   }
   /// The step alone, without what the objective adds: adjoint() is what it begins with as before, unless the new one
-  /// takes its place (Stepper::may_overwrite_adjoint).
-  void reverse_step(std::int64_t k, const StepRecord& record);
+  /// takes its place (Stepper::may_overwrite_adjoint). @returns whether it does.
+  bool reverse_step(std::int64_t k, const StepRecord& record);
   void save(BlockWriter& to, bool turned) const override;
   void restore(BlockReader& from, bool turned) override;
   void save_left_behind(BlockWriter& to, SweepKeeper& keeper) override { tape_.save(to, keeper); }

@@ -77,7 +77,8 @@ class Stepper {
   /// Once prepared: whether a step can be reversed from its state alone, as what its record would hold is computed
   /// again in one walk with its adjoint (wavefront.hpp).
   virtual bool reverses_from_state() const { return false; }
-  /// Whether reverse() may be given `lambda` itself as `lambda_next`, where it reverses a step from its state alone.
+  /// Whether the next reverse() may be given `lambda` itself as `lambda_next`, where it reverses a step from its state
+  /// alone.
   virtual bool may_overwrite_adjoint() const { return false; }
   /// States more that a record can hold, of factors, so that reversing it takes much less work; 0: it does not.
   virtual int factor_states() const { return 0; }
@@ -135,8 +136,8 @@ class Stepper {
 
   /// u(t) -> u(t+h).
   virtual void step(Tables& tables, StepTime time, StateBlocks u, double* next) = 0;
-  /// Whether step() may be given the state itself as `next`, which takes its place then: memory is written where it was
-  /// read from.
+  /// Whether the next step() may be given the state itself as `next`, which takes its place then: memory is written
+  /// where it was read from.
   virtual bool may_overwrite() const { return false; }
   /// Of states of two levels: steps from this one on that step_in_place() takes at once, at most, the same on all
   /// ranks; 0: it takes none.

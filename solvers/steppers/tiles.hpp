@@ -27,6 +27,8 @@ class Tiles {
   void cut(std::int64_t width, std::int64_t around);
 
   bool is_one() const { return tiles_.size() == 1; }
+  /// Of the rank, along the axis.
+  std::int64_t cells() const { return cells_; }
   std::size_t axis() const { return axis_; }
   std::size_t count() const { return tiles_.size(); }
   std::int64_t width() const { return tiles_.front().size(); }

@@ -1,22 +1,16 @@
 #include "solvers/steppers/wavefront.hpp"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
+
+#include "runtime/stopwatch.hpp"
 
 namespace hindsight {
 namespace {
 
-// Of a pass in its turn: enough that what a launch costs beside its cells does not count, few enough that what all
-// passes have in use stays in a cache.
-constexpr std::int64_t cells_at_once = 8192, most_at_once = 32;
 // So many times as deep as its halo a block is at least, where that is deepened for walks.
 constexpr std::int64_t thick = 16;
 // So many rows at once, for each that a launch computes beside them.
 constexpr std::int64_t times_beside = 4;
-// So many times as wide a tile is as what is computed beside it on a side.
-constexpr std::int64_t least_width = 4;
 
 std::size_t last_axis(const Grid& grid) {
   return static_cast<std::size_t>(grid.dimensions() - 1);
@@ -49,17 +43,10 @@ std::array<int, 3> Wavefront::halo(const std::vector<Axis>& axes, int ranks, con
   return least;
 }
 
-/// A core's own.
-std::int64_t Wavefront::bytes_of_cache() {
-  if (const auto* const pays = std::get_if<AsItPays>(&asked_); pays != nullptr && pays->cache > 0) return pays->cache;
-  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? bytes : std::int64_t{1} << 20U;
-}
-
 /// Whether what passes read and write does not fit into a core's cache, or nobody asks for that.
 bool Wavefront::pays(std::size_t passes, std::int64_t bytes_of_pass) {
   return !std::holds_alternative<AsItPays>(asked_) ||
-         static_cast<std::int64_t>(passes + 1) * bytes_of_pass > bytes_of_cache();
+         static_cast<std::int64_t>(passes + 1) * bytes_of_pass > walks::bytes_of_cache(asked_);
 }
 
 /// How deep what each pass reads must be there, and what it writes, around a rank's own cells.
@@ -104,7 +91,11 @@ bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int
 }
 
 Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
-    : last_(last_axis(tables.grid())), own_(tables.grid().interior()), tiles_(tables.grid()), rows_(own_.hi[last_]) {
+    : last_(last_axis(tables.grid())),
+      across_(Tiles(tables.grid()).axis()),
+      all_(tables.grid().interior()),
+      own_(all_),
+      rows_(all_.hi[last_]) {
   const Grid& grid = tables.grid();
   for (std::size_t side = 0; side < 2; ++side)
     has_wall_[side] = grid.is_wall(static_cast<int>(last_), static_cast<int>(side));
@@ -113,179 +104,74 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
   std::int64_t left_out = 0, depth_across = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
-    depth_across = std::max(depth_across, std::int64_t{step.pass->depth()[tiles_.axis()]});
+    depth_across = std::max(depth_across, std::int64_t{step.pass->depth()[across_]});  // before any is deepened
     const std::int64_t depth = step.pass->depth()[last_], reach = step.fills_alone ? depth : step.pass->reach()[last_];
     Walked walked{step.pass,
                   step.reads_others ? 0 : reach,
                   depth,
-                  layers.written[i][tiles_.axis()],
+                  layers.written[i][across_],
                   step.fills_alone,
                   step.reads_others,
                   step.adds_to_sums,
                   step.beside,
                   step.at_walls[last_],
-                  step.at_walls[tiles_.axis()],
-                  own_};
-    deepest_ = std::max(deepest_, walked.at_walls);
-    least_at_once_ = std::max(least_at_once_, times_beside * step.rows_beside);
+                  step.at_walls[across_],
+                  all_};
     if (leaves_ends_) {
       if (i > 0) left_out += walked.reach;
-      walked.cells.lo[last_] += left_out;
-      walked.cells.hi[last_] -= left_out;
+      walked.all.lo[last_] += left_out;
+      walked.all.hi[last_] -= left_out;
     }
     std::array<int, 3> read{0, 0, 0};
     for (std::size_t a = 0; a <= last_ && !leaves_ends_; ++a) {
       if (!goes_on(grid, a)) continue;
-      if (!grid.is_wall(static_cast<int>(a), 0)) walked.cells.lo[a] -= layers.written[i][a];
-      if (!grid.is_wall(static_cast<int>(a), 1)) walked.cells.hi[a] += layers.written[i][a];
+      if (!grid.is_wall(static_cast<int>(a), 0)) walked.all.lo[a] -= layers.written[i][a];
+      if (!grid.is_wall(static_cast<int>(a), 1)) walked.all.hi[a] += layers.written[i][a];
       read[a] = layers.read[i][a];
     }
-    if (i > 0 && !step.reads_others) deepest_ = std::max(deepest_, walked.depth);
     if ((i == 0 || step.reads_others) && read != std::array{0, 0, 0}) step.pass->deepen(read);
+    walked.cells = walked.all;
     walked_.push_back(walked);
   }
-  choose_rows();
-  make_tiles(tables, steps, depth_across);
-  make_rings(tables, steps);
+  make_ways(tables, steps, depth_across);
 }
 
-void Wavefront::choose_rows() {
-  const std::int64_t cells_of_row = own_.cells() / rows_;
-  at_once_ = std::max(least_at_once_, std::clamp<std::int64_t>(cells_at_once / cells_of_row, 1, most_at_once));
-  if (const auto* const rows = std::get_if<Rows>(&asked_)) at_once_ = rows->at_once;
-}
-
-/// Rows by which the pass `last` lags behind the pass `first`, and that are ghosts ahead of it.
-std::int64_t Wavefront::lag(std::size_t first, std::size_t last) const {
-  std::int64_t rows = 0;
-  for (std::size_t k = first + 1; k <= last; ++k)
-    if (!walked_[k].reads_others) rows += std::max(walked_[k].reach, walked_[k].depth);
-  return rows;
-}
-
-/// Rows of all arrays that a walk has in use when it takes them one by one.
-std::int64_t Wavefront::rows_in_use(const std::vector<Step>& steps, std::int64_t arrays) const {
-  const std::size_t last = steps.size() - 1;
-  const std::int64_t around = 1 + 2 * deepest_;
-  std::int64_t rows = arrays * (lag(0, last) + around + 1);  // of what it begins with, and what it ends with
-  for (std::size_t i = 0; i < last; ++i) {
-    if (steps[i].reads_others) rows += arrays * (around + lag(i, last));
-    const auto handed_on = static_cast<std::int64_t>(steps[i].handed_on.size());
-    rows += handed_on * (around + lag(i, steps[i].last_reader.value_or(last)));
-  }
-  return rows;
-}
-
-/// Where rows do not fit into a cache, as narrow as it takes, or as somebody asks for.
-/// @param depth of ghosts across, where no halo is deeper for the walk.
-void Wavefront::make_tiles(const Tables& tables, const std::vector<Step>& steps, std::int64_t depth) {
-  const Grid& grid = tables.grid();
-  const std::size_t across = tiles_.axis();
-  std::int64_t layers = 0, at_walls = 0, arrays = 1;
-  bool suits = !leaves_ends_;
+void Wavefront::make_ways(const Tables& tables, const std::vector<Step>& steps, std::int64_t depth_across) {
+  WalkWays::Needs needs{.depth_across = depth_across, .keeps_whole = leaves_ends_};
+  std::vector<PassOnItsWay> passes;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
-    layers = std::max(layers, walked_[i].around_tile);
-    arrays = std::max(arrays, static_cast<std::int64_t>(step.handed_on.size()));
-    const bool is_handed_on = i + 1 == steps.size() || step.fills_alone || !step.handed_on.empty();
-    suits = suits && is_handed_on && !step.adds_to_cells && !(step.adds_to_sums && across == 0);
-    at_walls = std::max(at_walls, walked_[i].at_walls_across);
+    const Walked& walked = walked_[i];
+    needs.least_at_once = std::max(needs.least_at_once, times_beside * step.rows_beside);
+    const bool keeps_nothing_whole = i + 1 == steps.size() || step.fills_alone || !step.handed_on.empty();
+    passes.push_back(
+        {.reach = walked.reach,
+         .depth = walked.depth,
+         .around_tile = walked.around_tile,
+         .reads_others = walked.reads_others,
+         .at_walls = walked.at_walls,
+         .at_walls_across = walked.at_walls_across,
+         .handed_on = step.handed_on,
+         .last_reader = step.last_reader,
+         .may_go_in_tiles = keeps_nothing_whole && !step.adds_to_cells && !(step.adds_to_sums && across_ == 0)});
   }
-  if (!suits) return;
-  const std::int64_t cells = own_.hi[across], around = layers + at_walls + depth;
-  std::int64_t width = cells;
-  if (const auto* const rows = std::get_if<Rows>(&asked_)) {
-    if (rows->width > 0) width = rows->width;
-  } else {
-    // Bytes in use, for each cell of the width.
-    const std::int64_t each = rows_in_use(steps, arrays) * (own_.cells() / rows_ / cells) *
-                              bytes_of(tables.cells(steps.front().handed_on.front()).element);
-    if (each * cells <= bytes_of_cache()) return;  // and the last pass may overwrite
-    // What comes and goes takes room, too: this much is measured to pay.
-    const std::int64_t in_cache = 3 * bytes_of_cache() / 8 / each - 2 * layers, least = least_width * layers;
-    if (least_at_once_ > 1 && in_cache < least) return;  // many rows at once take more room still
-    width = std::max({in_cache, least, at_walls, std::int64_t{1}});
-  }
-  if (!Tiles::are_possible(grid, width, around)) return;
-  tiles_.cut(width, around);
-  begin(0);
-  choose_rows();
+  ways_.emplace(tables, std::move(passes), needs, asked_);
 }
 
 /// A tile.
 void Wavefront::begin(std::size_t tile) {
-  if (tiles_.is_one()) return;
-  tiles_.turn_to(tile);
+  Tiles& tiles = ways_->now().tiles;
+  tiles.turn_to(tile);
+  for (Walked& walked : walked_) walked.cells = walked.all;
+  own_ = all_;
+  if (tiles.is_one()) return;
   const auto put = [&](Box& cells, std::int64_t around, std::int64_t at_walls) {
-    const Tiles::Range range = tiles_.with(around, at_walls);
-    cells.lo[tiles_.axis()] = range.from;
-    cells.hi[tiles_.axis()] = range.to;
+    const Tiles::Range range = tiles.with(around, at_walls);
+    cells.lo[across_] = range.from;
+    cells.hi[across_] = range.to;
   };
   put(own_, 0, 0);
   for (Walked& walked : walked_) put(walked.cells, walked.around_tile, walked.at_walls_across);
-}
-
-void Wavefront::make_rings(const Tables& tables, const std::vector<Step>& steps) {
-  std::vector<RowRings::OfPass> rings;
-  for (const Step& step : steps) rings.push_back({step.handed_on, 1});
-  if (RowRings::bytes_of_rows(tables, rings) == 0 || leaves_ends_) return;
-  std::int64_t reach = 0, at_walls = 0;
-  for (std::size_t i = 1; i < walked_.size(); ++i) reach = std::max(reach, walked_[i].reach);
-  for (const Walked& walked : walked_) at_walls = std::max(at_walls, walked.at_walls);
-  // Beside rows at once, those by which the last reader lags behind, also where it waits for rows beside a wall, ghosts
-  // ahead of it, and what it reads behind it: of the array that needs most, where there are walls.
-  const auto size = [&](std::size_t i) {
-    std::int64_t rows = at_once_ + 2 * deepest_ + at_walls + lag(i, steps[i].last_reader.value_or(steps.size() - 1));
-    rows = (rows + at_once_ - 1) / at_once_ * at_once_;  // seams that lie apart by rows at once
-    return std::max({rows, 2 * reach, 4 * deepest_});
-  };
-  const auto make_sizes = [&] {
-    std::int64_t most = 0;
-    for (std::size_t i = 0; i < rings.size(); ++i)
-      if (!rings[i].arrays.empty()) most = std::max(most, rings[i].rows = size(i));
-    // A seam keeps away from both walls: with four times the ghosts there is one that does, if it is one for all.
-    for (RowRings::OfPass& ring : rings)
-      if (has_wall_[0] || has_wall_[1]) ring.rows = most;
-    return most;
-  };
-  std::int64_t most = make_sizes();
-  if (std::holds_alternative<AsItPays>(asked_) && tiles_.is_one())
-    for (; at_once_ > least_at_once_ && 2 * RowRings::bytes_of_rows(tables, rings) > bytes_of_cache();
-         most = make_sizes())
-      at_once_ = std::max(at_once_ / 2, least_at_once_);
-  tables.grid().communicator().together(
-      [&] { rings_.emplace(tables, rings, reach, seam(most), tiles_.elements_of_row()); });
-}
-
-/// One that walls, which are filled from rows beside them, do not meet.
-std::int64_t Wavefront::seam(std::int64_t rows) const {
-  const auto is_near = [&](std::int64_t seam, std::int64_t wall) {
-    const std::int64_t behind = ((seam - wall) % rows + rows) % rows;
-    return behind < deepest_ || behind > rows - deepest_;
-  };
-  std::int64_t seam = 0;
-  while (is_near(seam, 0) || is_near(seam, rows_)) ++seam;
-  return seam;
-}
-
-bool Wavefront::fit(const Grid& grid, std::int64_t bytes_of_cell) {
-  if (!std::holds_alternative<AsItPays>(asked_)) return true;
-  const auto is_too_large = [&] {
-    const std::int64_t rows = at_once_ + 2 * walked_.front().reach + lag(0, walked_.size() - 1);
-    return rows * (own_.cells() / rows_) * bytes_of_cell > bytes_of_cache();
-  };
-  while (at_once_ > least_at_once_ && is_too_large()) at_once_ = std::max(at_once_ / 2, least_at_once_);
-  return !grid.communicator().any(is_too_large());
-}
-
-std::string Wavefront::describe() const {
-  std::string text = fmt::format("in one walk over {}, {} at once", last_ == 2 ? "planes" : "rows", at_once_);
-  if (rings_)
-    text += fmt::format(", those between passes in rings of {:.1f} MiB",
-                        static_cast<double>(rings_->bytes_in_use()) / (1 << 20));
-  if (!tiles_.is_one())
-    text += fmt::format(", in tiles {} cells wide along {}", tiles_.width(), last_ == 2 ? "y" : "x");
-  return text;
 }
 
 /// Whoever reads them never reads again as far back as the last pass has come, and ghosts are there from the start.
@@ -295,7 +181,7 @@ bool Wavefront::may_overwrite() const {
     if (walked_[i].reads_others) first = i;
   std::int64_t behind = 0;  // rows
   for (std::size_t i = first + 1; i < walked_.size(); ++i) behind += walked_[i].reach;
-  return !leaves_ends_ && tiles_.is_one() && behind >= walked_[first].pass->reach()[last_];
+  return !leaves_ends_ && ways_->now().tiles.is_one() && behind >= walked_[first].pass->reach()[last_];
 }
 
 /// Up to here, or less: rows beside walls that must be computed at once are.
@@ -314,8 +200,9 @@ std::int64_t Wavefront::reachable(std::size_t i) const {
 }
 
 void Wavefront::compute(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi) {
+  const std::optional<RowRings>& rings = ways_->now().rings;
   for (std::int64_t to = lo; lo < hi; lo = to) {
-    to = rings_ ? std::min(hi, rings_->seam_behind(lo)) : hi;
+    to = rings ? std::min(hi, rings->seam_behind(lo)) : hi;
     compute_together(tables, i, lo, to);
   }
 }
@@ -331,20 +218,21 @@ void Wavefront::compute_together(Tables& tables, std::size_t i, std::int64_t lo,
     depth = walked_[i + 1].depth;
     sides = {has_wall_[0] && lo < depth && hi >= depth, has_wall_[1] && hi == rows_};
   }
-  tiles_.for_parts(cells, [&](const Tiles::Part& part) {
-    if (rings_) rings_->turn_to(tables, lo, part.shift);
+  WalkWay& way = ways_->now();
+  way.tiles.for_parts(cells, [&](const Tiles::Part& part) {
+    if (way.rings) way.rings->turn_to(tables, lo, part.shift);
     if (walked_[i].beside != nullptr) walked_[i].beside->bind(tables);
     run_pass(tables, walked_[i], part);
     fill_ghosts(tables, i + 1, part.cells, sides);
   });
-  if (rings_) rings_->written(i, sides[0] ? -depth : lo, sides[1] ? hi + depth : hi);
+  if (way.rings) way.rings->written(i, sides[0] ? -depth : lo, sides[1] ? hi + depth : hi);
 }
 
 /// Those of a pass, if it reads some that follow from these cells, which the pass before it has computed.
 void Wavefront::fill_ghosts(Tables& tables, std::size_t i, const Box& cells, Sides sides) {
   if (i == walked_.size() || walked_[i].reads_others) return;
   Pass& pass = *walked_[i].pass;
-  if (rings_) pass.bind(tables);
+  if (keeps_rows()) pass.bind(tables);
   pass.fill_rows(cells);
   if (sides[0] || sides[1]) pass.fill_sides(cells, sides);
 }
@@ -392,13 +280,16 @@ void Wavefront::run(Tables& tables, std::size_t count) {
   }
   for (std::size_t i = 0; i < walked_.size(); ++i)
     if (reads_what_is_there(i)) walked_[i].pass->finish_ghosts();
-  if (rings_) rings_->begin(tables);
-  for (std::size_t tile = 0; tile < tiles_.count(); ++tile) {
+  const Stopwatch watch;
+  WalkWay& way = ways_->now();
+  if (way.rings) way.rings->begin(tables);
+  for (std::size_t tile = 0; tile < way.tiles.count(); ++tile) {
     begin(tile);
     walk(tables, count);
   }
   if (leaves_ends_) finish_ends(tables, count);
-  if (rings_) rings_->end(tables);
+  if (way.rings) way.rings->end(tables);
+  if (count == walked_.size()) ways_->went(watch.seconds());
 }
 
 /// Over all rows of a tile.
@@ -416,7 +307,7 @@ void Wavefront::walk(Tables& tables, std::size_t count) {
     return i == count;
   };
   for (std::int64_t front = walked_.front().done; !all_are_done();) {
-    front = std::min(front + at_once_, walked_.front().end(last_));
+    front = std::min(front + ways_->now().at_once, walked_.front().end(last_));
     for (std::size_t i = 0; i < count; ++i) {
       Walked& walked = walked_[i];
       const std::int64_t to = held_back(walked, i == 0 ? front : reachable(i));

@@ -11,8 +11,8 @@
 // of them, and these are done at the end, pass by pass.
 //
 // Arrays that are handed on within a walk need not be whole (row_rings.hpp): they stay in a cache. Where rows (planes)
-// are too large for that, walks go over one part of their width after the other (tiles of the axis before the last
-// one): around each, passes compute again what its neighbours do, and later passes read.
+// are too large for that, walks may go over one part of their width after the other (tiles of the axis before the last
+// one): around each, passes compute again what its neighbours do, and later passes read. See walk_ways.hpp.
 //
 // The arithmetic of a cell is what it is when one pass after another runs over the whole grid: so are the bits.
 #pragma once
@@ -25,9 +25,8 @@
 #include <vector>
 
 #include "solvers/steppers/pass.hpp"
-#include "solvers/steppers/row_rings.hpp"
 #include "solvers/steppers/stepper.hpp"
-#include "solvers/steppers/tiles.hpp"
+#include "solvers/steppers/walk_ways.hpp"
 
 namespace hindsight {
 
@@ -76,30 +75,22 @@ class Wavefront {
   /// Whether passes compute cells beyond a rank's own, where these go on.
   bool goes_beyond() const { return !leaves_ends_; }
   /// Whether what is handed on is there in some rows alone.
-  bool keeps_rows() const { return rings_.has_value(); }
-  /// Takes as few rows at once as let what passes have in use fit into a core's cache. Of walks without rings.
-  /// @param bytes_of_cell of all arrays in use. @returns whether it fits, or nobody asks: the same on all ranks.
-  /// Collective.
-  bool fit(const Grid& grid, std::int64_t bytes_of_cell);
-  /// For people: rows at once, memory of rings, tiles.
-  std::string describe() const;
-  /// Whether the last pass may write over arrays that the walk begins with, of which no pass but the first reads more
-  /// than the cell itself; or, where a pass in its midst reads others (Step::reads_others), over those.
+  bool keeps_rows() const { return ways_->now().rings.has_value(); }
+  /// See WalkWays.
+  bool fit(const Grid& grid, std::int64_t bytes_of_cell) { return ways_->fit(grid, bytes_of_cell); }
+  std::string describe() const { return ways_->describe(); }
+  /// Whether the last pass may write over arrays that the next run begins with, of which no pass but the first reads
+  /// more than the cell itself; or, where a pass in its midst reads others (Step::reads_others), over those.
   bool may_overwrite() const;
   /// Runs the first `count` of them; the ghosts of what the next one reads are there afterwards, unless it is handed on
   /// in rings. Allocates nothing.
   void run(Tables& tables, std::size_t count);
   void run(Tables& tables) { run(tables, walked_.size()); }
-  // For tests, of grids and walks that are made from now on.
-  struct AsItPays {
-    std::int64_t cache;  ///< bytes of a core's own; 0: as the system says
-  };
-  struct Never {};
-  struct Rows {
-    std::int64_t at_once;    ///< wherever a walk suits but for what pays
-    std::int64_t width = 0;  ///< of tiles, wherever these can be; 0: no tiles
-  };
-  static void ask(std::variant<AsItPays, Never, Rows> asked) { asked_ = asked; }
+  using AsItPays = walks::AsItPays;
+  using Never = walks::Never;
+  using Rows = walks::Rows;
+  /// For tests, of grids and walks that are made from now on.
+  static void ask(const walks::Asked& asked) { asked_ = asked; }
 
  private:
   struct Walked {
@@ -110,7 +101,8 @@ class Wavefront {
     Beside* beside;
     std::int64_t at_walls;         ///< rows
     std::int64_t at_walls_across;  ///< cells of the axis of tiles
-    Box cells;                     ///< that it computes; along the last axis, in turns
+    Box all;                       ///< cells that it computes
+    Box cells{};                   ///< as far as the tile at work has them; along the last axis, in turns
     std::int64_t done = 0;         ///< rows up to here
 
     std::int64_t begin(std::size_t last) const { return cells.lo[last]; }
@@ -119,18 +111,12 @@ class Wavefront {
   struct Layers {
     std::vector<std::array<int, 3>> read, written;
   };
-  static std::int64_t bytes_of_cache();
   static bool pays(std::size_t passes, std::int64_t bytes_of_pass);
   static Layers layers(const std::vector<Step>& steps);
   static bool has_room(const Grid& grid, const std::vector<Step>& steps);
-  void choose_rows();
-  std::int64_t lag(std::size_t first, std::size_t last) const;
-  std::int64_t rows_in_use(const std::vector<Step>& steps, std::int64_t arrays) const;
-  void make_tiles(const Tables& tables, const std::vector<Step>& steps, std::int64_t depth);
-  void make_rings(const Tables& tables, const std::vector<Step>& steps);
+  void make_ways(const Tables& tables, const std::vector<Step>& steps, std::int64_t depth_across);
   void begin(std::size_t tile);
   void walk(Tables& tables, std::size_t count);
-  std::int64_t seam(std::int64_t rows) const;
   std::int64_t reachable(std::size_t i) const;
   std::int64_t held_back(const Walked& walked, std::int64_t to) const;
   void compute(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi);
@@ -140,17 +126,15 @@ class Wavefront {
   void run_kernel(Tables& tables, const Walked& walked, const Tiles::Part& part) const;
   void finish_ends(Tables& tables, std::size_t count);
 
-  static inline std::variant<AsItPays, Never, Rows> asked_;
+  static inline walks::Asked asked_;
   std::vector<Walked> walked_;
-  std::size_t last_;  // axis
-  Box own_;           // the rank's cells, as far as the tile at work has them
-  Tiles tiles_;
-  std::int64_t rows_;  // of them
+  std::size_t last_, across_;  // axes: of rows, of tiles
+  Box all_;                    // the rank's cells
+  Box own_;                    // as far as the tile at work has them
+  std::int64_t rows_;          // of the rank
   std::array<bool, 2> has_wall_;
   bool leaves_ends_ = false;  // out, of a periodic axis
-  std::int64_t at_once_ = 1, least_at_once_ = 1;
-  std::optional<RowRings> rings_;
-  std::int64_t deepest_ = 0;  // rows of ghosts, and beside a wall at once
+  std::optional<WalkWays> ways_;
 };
 
 }  // namespace hindsight

@@ -218,6 +218,7 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
       SCOPED_TRACE(fmt::format("{} rows at once, tiles of {}, of {}", rows, width, text));
       compare(Wavefront::Rows{rows, width});
     }
+    // Steps go with tiles and without them in turn, until it is known which is faster.
     SCOPED_TRACE(fmt::format("as it pays with a small cache, of {}", text));
     compare(Wavefront::AsItPays{8 << 10});
   }

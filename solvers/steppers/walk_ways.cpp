@@ -1,0 +1,217 @@
+#include "solvers/steppers/walk_ways.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace hindsight {
+namespace {
+
+// Of a pass in its turn: enough that what a launch costs beside its cells does not count, few enough that what all
+// passes have in use stays in a cache.
+constexpr std::int64_t cells_at_once = 8192, most_at_once = 32;
+// So many times as wide a tile is as what is computed beside it on a side.
+constexpr std::int64_t least_width = 4;
+// Rows that are so many times as large as a core's own cache are not tried without tiles.
+constexpr std::int64_t most_without_tiles = 16;
+// So many walks go each way before one is chosen; the first one's memory is new.
+constexpr int tries = 3;
+
+}  // namespace
+
+std::int64_t walks::bytes_of_cache(const Asked& asked) {
+  if (const auto* const pays = std::get_if<AsItPays>(&asked); pays != nullptr && pays->cache > 0) return pays->cache;
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? bytes : std::int64_t{1} << 20U;
+}
+
+WalkWays::WalkWays(const Tables& tables, std::vector<PassOnItsWay> passes, const Needs& needs,
+                   const walks::Asked& asked)
+    : passes_(std::move(passes)),
+      needs_(needs),
+      asked_(asked),
+      cache_(walks::bytes_of_cache(asked)),
+      last_(static_cast<std::size_t>(tables.grid().dimensions() - 1)),
+      rows_(tables.grid().interior().hi[last_]),
+      cells_(tables.grid().interior().cells()) {
+  for (std::size_t side = 0; side < 2; ++side)
+    has_wall_[side] = tables.grid().is_wall(static_cast<int>(last_), static_cast<int>(side));
+  for (std::size_t i = 0; i < passes_.size(); ++i) {
+    deepest_ = std::max(deepest_, passes_[i].at_walls);
+    if (i > 0 && !passes_[i].reads_others) deepest_ = std::max(deepest_, passes_[i].depth);
+  }
+  const std::int64_t width = width_of_tiles(tables);
+  const bool is_asked = std::holds_alternative<walks::Rows>(asked_);
+  if (width == 0 || (!is_asked && bytes_in_use(tables) <= most_without_tiles * cache_)) add_way(tables, 0);
+  if (width > 0) add_way(tables, width);
+  if (needs_.keeps_whole) return;
+  tables.grid().communicator().together([&] {
+    for (WalkWay& way : ways_) make_rings(tables, way);
+  });
+}
+
+void WalkWays::add_way(const Tables& tables, std::int64_t width) {
+  WalkWay& way = ways_.emplace_back(WalkWay{Tiles(tables.grid())});
+  if (width > 0) way.tiles.cut(width, around_tiles());
+  way.at_once = rows_at_once(way.tiles);
+}
+
+void WalkWays::went(double seconds) {
+  if (is_chosen()) return;
+  now().seconds = std::min(now().seconds, seconds);
+  ++now().walks;
+  now_ = (now_ + 1) % ways_.size();
+  if (now().walks < tries) return;
+  const auto fastest = std::ranges::min_element(ways_, {}, &WalkWay::seconds);
+  std::swap(ways_.front(), *fastest);
+  ways_.erase(ways_.begin() + 1, ways_.end());
+  now_ = 0;
+}
+
+std::int64_t WalkWays::rows_at_once(const Tiles& tiles) const {
+  if (const auto* const rows = std::get_if<walks::Rows>(&asked_)) return rows->at_once;
+  const std::int64_t cells_of_row = cells_ / rows_ / tiles.cells() * tiles.width();
+  return std::max(needs_.least_at_once, std::clamp<std::int64_t>(cells_at_once / cells_of_row, 1, most_at_once));
+}
+
+/// Rows by which the pass `last` lags behind the pass `first`, and that are ghosts ahead of it.
+std::int64_t WalkWays::lag(std::size_t first, std::size_t last) const {
+  std::int64_t rows = 0;
+  for (std::size_t k = first + 1; k <= last; ++k)
+    if (!passes_[k].reads_others) rows += std::max(passes_[k].reach, passes_[k].depth);
+  return rows;
+}
+
+/// Rows of all arrays that a walk has in use when it takes them one by one.
+std::int64_t WalkWays::rows_in_use(std::int64_t arrays) const {
+  const std::size_t last = passes_.size() - 1;
+  const std::int64_t around = 1 + 2 * deepest_;
+  std::int64_t rows = arrays * (lag(0, last) + around + 1);  // of what it begins with, and what it ends with
+  for (std::size_t i = 0; i < last; ++i) {
+    if (passes_[i].reads_others) rows += arrays * (around + lag(i, last));
+    const auto handed_on = static_cast<std::int64_t>(passes_[i].handed_on.size());
+    rows += handed_on * (around + lag(i, passes_[i].last_reader.value_or(last)));
+  }
+  return rows;
+}
+
+/// The same, of the rank's whole width.
+std::int64_t WalkWays::bytes_in_use(const Tables& tables) const {
+  std::int64_t arrays = 1;
+  for (const PassOnItsWay& pass : passes_) arrays = std::max(arrays, std::ssize(pass.handed_on));
+  const std::vector<int>& some = passes_.front().handed_on;
+  const Element element = some.empty() ? Element::float64 : tables.cells(some.front()).element;
+  return rows_in_use(arrays) * (cells_ / rows_) * bytes_of(element);
+}
+
+/// That ghosts are deep across, where no halo is deeper for the walk, and that passes compute beside a tile.
+std::int64_t WalkWays::around_tiles() const {
+  std::int64_t layers = 0, at_walls = 0;
+  for (const PassOnItsWay& pass : passes_) {
+    layers = std::max(layers, pass.around_tile);
+    at_walls = std::max(at_walls, pass.at_walls_across);
+  }
+  return layers + at_walls + needs_.depth_across;
+}
+
+/// Where rows do not fit into a cache, as narrow as it takes, or as somebody asks for; 0: no tiles.
+std::int64_t WalkWays::width_of_tiles(const Tables& tables) const {
+  if (needs_.keeps_whole || !std::ranges::all_of(passes_, &PassOnItsWay::may_go_in_tiles)) return 0;
+  std::int64_t layers = 0, at_walls = 0;
+  for (const PassOnItsWay& pass : passes_) {
+    layers = std::max(layers, pass.around_tile);
+    at_walls = std::max(at_walls, pass.at_walls_across);
+  }
+  std::int64_t width = 0;
+  if (const auto* const rows = std::get_if<walks::Rows>(&asked_)) {
+    width = rows->width;
+  } else if (const std::int64_t bytes = bytes_in_use(tables); bytes > cache_) {
+    // What comes and goes takes room, too: this much is measured to pay.
+    const std::int64_t each = bytes / Tiles(tables.grid()).cells();  // of the width
+    const std::int64_t in_cache = 3 * cache_ / 8 / each - 2 * layers, least = least_width * layers;
+    if (needs_.least_at_once > 1 && in_cache < least) return 0;  // many rows at once take more room still
+    width = std::max({in_cache, least, at_walls, std::int64_t{1}});
+  }
+  return Tiles::are_possible(tables.grid(), width, around_tiles()) ? width : 0;
+}
+
+/// Beside rows at once, those by which the last reader lags behind, also where it waits for rows beside a wall, ghosts
+/// ahead of it, and what it reads behind it: of the array that needs most, where there are walls.
+std::vector<RowRings::OfPass> WalkWays::sizes_of_rings(std::int64_t at_once) const {
+  std::int64_t reach = 0, at_walls = 0, most = 0;
+  for (std::size_t i = 1; i < passes_.size(); ++i) reach = std::max(reach, passes_[i].reach);
+  for (const PassOnItsWay& pass : passes_) at_walls = std::max(at_walls, pass.at_walls);
+  std::vector<RowRings::OfPass> rings;
+  for (std::size_t i = 0; i < passes_.size(); ++i) {
+    rings.push_back({passes_[i].handed_on, 1});
+    if (passes_[i].handed_on.empty()) continue;
+    std::int64_t rows = at_once + 2 * deepest_ + at_walls + lag(i, passes_[i].last_reader.value_or(passes_.size() - 1));
+    rows = (rows + at_once - 1) / at_once * at_once;  // seams that lie apart by rows at once
+    rings.back().rows = std::max({rows, 2 * reach, 4 * deepest_});
+    most = std::max(most, rings.back().rows);
+  }
+  // A seam keeps away from both walls: with four times the ghosts there is one that does, if it is one for all.
+  for (RowRings::OfPass& ring : rings)
+    if (has_wall_[0] || has_wall_[1]) ring.rows = most;
+  return rings;
+}
+
+void WalkWays::make_rings(const Tables& tables, WalkWay& way) const {
+  std::vector<RowRings::OfPass> rings = sizes_of_rings(way.at_once);
+  if (RowRings::bytes_of_rows(tables, rings) == 0) return;
+  // Where there are two ways, no number of rows is small enough.
+  const bool may_shrink = std::holds_alternative<walks::AsItPays>(asked_) && way.tiles.is_one() && is_chosen();
+  while (may_shrink && way.at_once > needs_.least_at_once && 2 * RowRings::bytes_of_rows(tables, rings) > cache_) {
+    way.at_once = std::max(way.at_once / 2, needs_.least_at_once);
+    rings = sizes_of_rings(way.at_once);
+  }
+  std::int64_t reach = 0;
+  for (std::size_t i = 1; i < passes_.size(); ++i) reach = std::max(reach, passes_[i].reach);
+  way.rings.emplace(tables, rings, reach, seam(rings), way.tiles.elements_of_row());
+}
+
+/// One that walls, which are filled from rows beside them, do not meet.
+std::int64_t WalkWays::seam(const std::vector<RowRings::OfPass>& rings) const {
+  std::int64_t rows = 1;
+  for (const RowRings::OfPass& ring : rings)
+    if (!ring.arrays.empty()) rows = std::max(rows, ring.rows);
+  const auto is_near = [&](std::int64_t seam, std::int64_t wall) {
+    const std::int64_t behind = ((seam - wall) % rows + rows) % rows;
+    return behind < deepest_ || behind > rows - deepest_;
+  };
+  std::int64_t seam = 0;
+  while (is_near(seam, 0) || is_near(seam, rows_)) ++seam;
+  return seam;
+}
+
+bool WalkWays::fit(const Grid& grid, std::int64_t bytes_of_cell) {
+  if (!std::holds_alternative<walks::AsItPays>(asked_)) return true;
+  WalkWay& way = now();
+  const auto is_too_large = [&] {
+    const std::int64_t rows = way.at_once + 2 * passes_.front().reach + lag(0, passes_.size() - 1);
+    return rows * (cells_ / rows_) * bytes_of_cell > cache_;
+  };
+  while (way.at_once > needs_.least_at_once && is_too_large())
+    way.at_once = std::max(way.at_once / 2, needs_.least_at_once);
+  return !grid.communicator().any(is_too_large());
+}
+
+std::string WalkWays::describe() const {
+  const char* const rows = last_ == 2 ? "planes" : "rows";
+  std::string text;
+  for (const WalkWay& way : ways_) {
+    if (!text.empty()) text += "; or, if the first steps show that it is faster, ";
+    text += fmt::format("in one walk over {}, {} at once", rows, way.at_once);
+    if (way.rings)
+      text += fmt::format(", those between passes in rings of {:.1f} MiB",
+                          static_cast<double>(way.rings->bytes_in_use()) / (1 << 20));
+    if (!way.tiles.is_one())
+      text += fmt::format(", in tiles {} cells wide along {}", way.tiles.width(), last_ == 2 ? "y" : "x");
+  }
+  return text;
+}
+
+}  // namespace hindsight
