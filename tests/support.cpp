@@ -1,4 +1,5 @@
 #include "tests/support.hpp"
+#include "tests/places.hpp"
 
 #include <cstdio>
 
@@ -10,7 +11,7 @@ namespace hindsight::test {
 
 Case shipped_case(const std::string& name, const std::vector<std::string>& set) {
   const char* const source = std::getenv("HINDSIGHT_SOURCE");
-  return read_case(std::string(source != nullptr ? source : HINDSIGHT_SOURCE_DIR) + "/cases/" + name + ".yaml", set);
+  return read_case(std::string(source != nullptr ? source : test::source_folder()) + "/cases/" + name + ".yaml", set);
 }
 
 Case text_case(const std::string& text, const std::vector<std::string>& set) {

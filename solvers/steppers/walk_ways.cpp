@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "runtime/error.hpp"
+
 namespace hindsight {
 namespace {
 
@@ -47,6 +49,7 @@ WalkWays::WalkWays(const Tables& tables, std::vector<PassOnItsWay> passes, const
   const bool is_asked = std::holds_alternative<walks::Rows>(asked_);
   if (width == 0 || (!is_asked && bytes_in_use(tables) <= most_without_tiles * cache_)) add_way(tables, 0);
   if (width > 0) add_way(tables, width);
+  is_chosen_ = ways_.size() == 1;
   if (needs_.keeps_whole) return;
   tables.grid().communicator().together([&] {
     for (WalkWay& way : ways_) make_rings(tables, way);
@@ -55,20 +58,20 @@ WalkWays::WalkWays(const Tables& tables, std::vector<PassOnItsWay> passes, const
 
 void WalkWays::add_way(const Tables& tables, std::int64_t width) {
   WalkWay& way = ways_.emplace_back(WalkWay{Tiles(tables.grid())});
-  if (width > 0) way.tiles.cut(width, around_tiles());
+  const auto [layers, at_walls] = around_tiles();
+  if (width > 0) way.tiles.cut(width, layers + at_walls + needs_.depth_across);
   way.at_once = rows_at_once(way.tiles);
 }
 
+/// Nothing is freed: steps are under way.
 void WalkWays::went(double seconds) {
-  if (is_chosen()) return;
+  if (is_chosen_) return;
   now().seconds = std::min(now().seconds, seconds);
   ++now().walks;
   now_ = (now_ + 1) % ways_.size();
   if (now().walks < tries) return;
-  const auto fastest = std::ranges::min_element(ways_, {}, &WalkWay::seconds);
-  std::swap(ways_.front(), *fastest);
-  ways_.erase(ways_.begin() + 1, ways_.end());
-  now_ = 0;
+  now_ = static_cast<std::size_t>(std::ranges::min_element(ways_, {}, &WalkWay::seconds) - ways_.begin());
+  is_chosen_ = true;
 }
 
 std::int64_t WalkWays::rows_at_once(const Tiles& tiles) const {
@@ -107,24 +110,20 @@ std::int64_t WalkWays::bytes_in_use(const Tables& tables) const {
   return rows_in_use(arrays) * (cells_ / rows_) * bytes_of(element);
 }
 
-/// That ghosts are deep across, where no halo is deeper for the walk, and that passes compute beside a tile.
-std::int64_t WalkWays::around_tiles() const {
-  std::int64_t layers = 0, at_walls = 0;
+/// What passes compute beside a tile, at most.
+WalkWays::Around WalkWays::around_tiles() const {
+  Around around;
   for (const PassOnItsWay& pass : passes_) {
-    layers = std::max(layers, pass.around_tile);
-    at_walls = std::max(at_walls, pass.at_walls_across);
+    around.layers = std::max(around.layers, pass.around_tile);
+    around.at_walls = std::max(around.at_walls, pass.at_walls_across);
   }
-  return layers + at_walls + needs_.depth_across;
+  return around;
 }
 
 /// Where rows do not fit into a cache, as narrow as it takes, or as somebody asks for; 0: no tiles.
 std::int64_t WalkWays::width_of_tiles(const Tables& tables) const {
   if (needs_.keeps_whole || !std::ranges::all_of(passes_, &PassOnItsWay::may_go_in_tiles)) return 0;
-  std::int64_t layers = 0, at_walls = 0;
-  for (const PassOnItsWay& pass : passes_) {
-    layers = std::max(layers, pass.around_tile);
-    at_walls = std::max(at_walls, pass.at_walls_across);
-  }
+  const auto [layers, at_walls] = around_tiles();
   std::int64_t width = 0;
   if (const auto* const rows = std::get_if<walks::Rows>(&asked_)) {
     width = rows->width;
@@ -135,7 +134,7 @@ std::int64_t WalkWays::width_of_tiles(const Tables& tables) const {
     if (needs_.least_at_once > 1 && in_cache < least) return 0;  // many rows at once take more room still
     width = std::max({in_cache, least, at_walls, std::int64_t{1}});
   }
-  return Tiles::are_possible(tables.grid(), width, around_tiles()) ? width : 0;
+  return Tiles::are_possible(tables.grid(), width, layers + at_walls + needs_.depth_across) ? width : 0;
 }
 
 /// Beside rows at once, those by which the last reader lags behind, also where it waits for rows beside a wall, ghosts
@@ -163,7 +162,7 @@ void WalkWays::make_rings(const Tables& tables, WalkWay& way) const {
   std::vector<RowRings::OfPass> rings = sizes_of_rings(way.at_once);
   if (RowRings::bytes_of_rows(tables, rings) == 0) return;
   // Where there are two ways, no number of rows is small enough.
-  const bool may_shrink = std::holds_alternative<walks::AsItPays>(asked_) && way.tiles.is_one() && is_chosen();
+  const bool may_shrink = std::holds_alternative<walks::AsItPays>(asked_) && way.tiles.is_one() && is_chosen_;
   while (may_shrink && way.at_once > needs_.least_at_once && 2 * RowRings::bytes_of_rows(tables, rings) > cache_) {
     way.at_once = std::max(way.at_once / 2, needs_.least_at_once);
     rings = sizes_of_rings(way.at_once);
@@ -188,6 +187,7 @@ std::int64_t WalkWays::seam(const std::vector<RowRings::OfPass>& rings) const {
 }
 
 bool WalkWays::fit(const Grid& grid, std::int64_t bytes_of_cell) {
+  if (ways_.size() > 1) throw Error(ExitCode::bug, "a walk of two ways is to fit a cache");
   if (!std::holds_alternative<walks::AsItPays>(asked_)) return true;
   WalkWay& way = now();
   const auto is_too_large = [&] {
@@ -203,6 +203,7 @@ std::string WalkWays::describe() const {
   const char* const rows = last_ == 2 ? "planes" : "rows";
   std::string text;
   for (const WalkWay& way : ways_) {
+    if (is_chosen_ && &way != &now()) continue;
     if (!text.empty()) text += "; or, if the first steps show that it is faster, ";
     text += fmt::format("in one walk over {}, {} at once", rows, way.at_once);
     if (way.rings)

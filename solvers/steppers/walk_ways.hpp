@@ -70,9 +70,6 @@ class WalkWays {
   const WalkWay& now() const { return ways_[now_]; }
   /// It has taken so long from end to end.
   void went(double seconds);
-  bool is_chosen() const { return ways_.size() == 1; }
-  /// Rows of ghosts, and beside a wall at once, at most.
-  std::int64_t deepest() const { return deepest_; }
   /// Takes as few rows at once as let what passes have in use fit into a core's cache. Of walks without rings.
   /// @param bytes_of_cell of all arrays in use. @returns whether it fits, or nobody asks: the same on all ranks.
   /// Collective.
@@ -81,12 +78,15 @@ class WalkWays {
   std::string describe() const;
 
  private:
+  struct Around {
+    std::int64_t layers = 0, at_walls = 0;
+  };
+  Around around_tiles() const;
   std::int64_t lag(std::size_t first, std::size_t last) const;
   std::int64_t rows_in_use(std::int64_t arrays) const;
   std::int64_t bytes_in_use(const Tables& tables) const;
   std::int64_t width_of_tiles(const Tables& tables) const;
   void add_way(const Tables& tables, std::int64_t width);
-  std::int64_t around_tiles() const;
   std::int64_t rows_at_once(const Tiles& tiles) const;
   std::vector<RowRings::OfPass> sizes_of_rings(std::int64_t at_once) const;
   void make_rings(const Tables& tables, WalkWay& way) const;
@@ -102,6 +102,7 @@ class WalkWays {
   std::int64_t deepest_ = 0;
   std::vector<WalkWay> ways_;
   std::size_t now_ = 0;
+  bool is_chosen_ = false;
 };
 
 }  // namespace hindsight

@@ -17,11 +17,18 @@ std::size_t last_axis(const Grid& grid) {
 }
 
 /// Whether what a walk needs beyond a rank's own cells is computed there: on a side without a wall.
-bool goes_on(const Grid& grid, std::size_t axis) {
+bool goes_on_along(const Grid& grid, std::size_t axis) {
   return grid.is_split(static_cast<int>(axis)) || (axis == last_axis(grid) && grid.axes()[axis].periodic);
 }
 
 }  // namespace
+
+bool Wavefront::goes_on(const Grid& grid) {
+  bool goes_on = false;
+  for (std::size_t a = 0; a < static_cast<std::size_t>(grid.dimensions()); ++a)
+    goes_on = goes_on || goes_on_along(grid, a);
+  return goes_on;
+}
 
 std::array<int, 3> Wavefront::halo(const std::vector<Axis>& axes, int ranks, const std::array<int, 3>& least,
                                    const std::vector<WalkHalo>& of_steps, std::int64_t bytes_of_cell) {
@@ -68,7 +75,7 @@ bool Wavefront::has_room(const Grid& grid, const std::vector<Step>& steps) {
   const Layers layers = Wavefront::layers(steps);
   for (std::size_t i = 0; i < steps.size(); ++i)
     for (std::size_t a = 0; a <= last_axis(grid); ++a)
-      if (goes_on(grid, a) &&
+      if (goes_on_along(grid, a) &&
           std::max(layers.read[i][a], layers.written[i][a] + steps[i].reads[a]) > grid.layout().halo[a])
         return false;
   return true;
@@ -124,7 +131,7 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
     }
     std::array<int, 3> read{0, 0, 0};
     for (std::size_t a = 0; a <= last_ && !leaves_ends_; ++a) {
-      if (!goes_on(grid, a)) continue;
+      if (!goes_on_along(grid, a)) continue;
       if (!grid.is_wall(static_cast<int>(a), 0)) walked.all.lo[a] -= layers.written[i][a];
       if (!grid.is_wall(static_cast<int>(a), 1)) walked.all.hi[a] += layers.written[i][a];
       read[a] = layers.read[i][a];

@@ -59,6 +59,9 @@ class Wavefront {
     Beside* beside = nullptr;              ///< outlives the walk
     std::array<int, 3> at_walls{0, 0, 0};  ///< cells so near a wall `beside` must be given at once
   };
+  /// Whether cells go on beyond a rank's own, on other ranks or around the last axis, so that walks compute some of
+  /// them again where there is room.
+  static bool goes_on(const Grid& grid);
   /// The halo of a grid that walks are to find room in: where cells go on beyond a rank's own, what whole steps read,
   /// if that is little beside what the rank owns and a walk pays. @param least of other needs. @param of_steps
   /// Stepper::halos_of_step(). @param bytes_of_cell of the arrays that a pass writes.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "tests/places.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
@@ -22,7 +23,7 @@ Session small_ode(std::int64_t steps, const std::string& schedule, const std::st
 }
 
 TEST(Counts, RevolveEqualsTheTable) {
-  std::ifstream table(HINDSIGHT_SOURCE_DIR "/tests/data/revolve.csv");
+  std::ifstream table(std::string(test::source_folder()) + "/tests/data/revolve.csv");
   int rows = 0;
   for (std::string line; std::getline(table, line);) {
     long long n = 0, s = 0, plain = 0;

@@ -131,6 +131,20 @@ std::vector<std::string> beside_walls() {
   return texts;
 }
 
+/// @param y boundary. @param are_unknown whether their signal is.
+std::string with_sources(const std::string& y, const std::string& method, bool are_unknown,
+                         const std::string& precision) {
+  std::string text = plane(fmt::format("cells: 75, to: 1, {}", walls_of_zero), fmt::format("cells: 90, to: 3, {}", y),
+                           method, 2, precision);
+  const auto put = [&](const std::string& old, const std::string& by) { text.replace(text.find(old), old.size(), by); };
+  put("{field: \"0.02 + 0.01*sin(3*x)*cos(2*y)\"}", "0.02");
+  put("time: ",
+      "sources: [{to: u, signal: s, at: {x: 0.36, y: 1.2}}, {to: v, signal: s, at: {x: 0.4, y: 2.97}, factor: "
+      "20, weights: sinc}]\ntime: ");
+  if (!are_unknown) put("s: {}, ", "");
+  return text;
+}
+
 /// A state that jumps between its steps.
 std::string jumping() {
   std::string text = squares("x: {cells: 13, to: 1}, y: {cells: 60, to: 1}");
@@ -142,11 +156,15 @@ struct Found {
   double tangent = 0.0;
 };
 
-/// How many of these say that they go in tiles.
-int tiled(const Session& session, const std::string& walk) {
+/// What is said of a walk; empty: there is none.
+std::string described(const Session& session, const std::string& walk) {
   const std::string text = session.simulation().stepper().describe_memory();
   const std::size_t at = text.find("\n  " + walk + ": in one walk");
-  return at != std::string::npos && text.substr(at, text.find('\n', at + 1) - at).find("in tiles") != text.npos ? 1 : 0;
+  return at == std::string::npos ? "" : text.substr(at, text.find('\n', at + 1) - at);
+}
+
+int tiled(const Session& session, const std::string& walk) {
+  return described(session, walk).find("in tiles") != std::string::npos ? 1 : 0;
 }
 
 /// The session lives on, for whoever compares what it found. @param from_state whether steps are reversed from their
@@ -230,6 +248,38 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
     EXPECT_GE(reversed_in_tiles, 2);
   }
   EXPECT_GE(reversed_in_tiles_beside_walls, 2);
+}
+
+TEST(Wavefront, HasSourcesOnOneRank) {
+  for (const auto& [method, precision, y] :
+       {std::tuple{"rk4", "float64", known_walls}, {"dopri5", "float64", periodic}, {"rk4", "float32", known_walls}})
+    for (const bool are_unknown : {false, true}) {
+      const std::string text = with_sources(y, method, are_unknown, precision);
+      std::optional<Session> of_one, of_all;
+      const Found expected = found(of_one, text, test::self(), Wavefront::Never{});
+      for (const auto& [rows, width] : {std::pair{1, 0}, {7, 0}, {3, 9}})
+        for (const bool from_state : {false, true}) {
+          SCOPED_TRACE(fmt::format("{} rows at once, tiles of {}, of {}", rows, width, text));
+          const Found walked = found(of_all, text, test::world(), Wavefront::Rows{rows, width}, from_state);
+          test::expect_same_bits(*of_all, walked.evaluation, expected.evaluation);
+          EXPECT_EQ(walked.tangent, expected.tangent);
+          if (test::world().size() > 1) continue;
+          EXPECT_NE(described(*of_all, "a step"), "");
+          EXPECT_EQ(described(*of_all, "a step reversed from its state alone") == "", are_unknown || y == periodic);
+        }
+    }
+}
+
+TEST(Wavefront, ChoosesTilesOrNone) {
+  Wavefront::ask(Wavefront::AsItPays{8 << 10});
+  Session session(test::text_case(squares("x: {cells: 90, to: 1}, y: {cells: 130, to: 1}")), test::self(),
+                  Sensitivities::none);
+  Wavefront::ask(Wavefront::AsItPays{});
+  const auto has_two_ways = [&] { return described(session, "a step").find("; or, ") != std::string::npos; };
+  EXPECT_TRUE(has_two_ways());
+  for (int run = 0; run < 2; ++run) session.objective({});  // of four steps
+  EXPECT_FALSE(has_two_ways());
+  EXPECT_NE(described(session, "a step"), "");
 }
 
 /// By one rank, of the periodic y of a plane, in steps forward or in a gradient that keeps every state.

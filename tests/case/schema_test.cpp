@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "io/case/case.hpp"
+#include "tests/places.hpp"
 
 namespace hindsight {
 namespace {
@@ -84,7 +85,7 @@ TEST(Schema, AcceptsTheShippedCases) {
   std::ofstream(folder + "/pde.yaml") << case_template("pde");
   EXPECT_EQ(
       std::system(("/usr/bin/python3 " + folder + "/validate.py " + folder + "/schema.json " + folder + "/*.yaml " +
-                   HINDSIGHT_SOURCE_DIR + "/cases/*.yaml " + HINDSIGHT_SOURCE_DIR + "/cases/data/*.yaml")
+                   test::source_folder() + "/cases/*.yaml " + std::string(test::source_folder()) + "/cases/data/*.yaml")
                       .c_str()),
       0);
 }

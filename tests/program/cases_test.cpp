@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/cuda/device.hpp"
+#include "tests/places.hpp"
 #include "tests/program/program.hpp"
 #include "tests/whole.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 
 using namespace test;
 
-const std::string source = HINDSIGHT_SOURCE_DIR;
+const std::string source = test::source_folder();
 
 std::string folder() {
   const std::string path = testing::TempDir() + "cases";
@@ -209,7 +210,7 @@ int run_apart(const std::string& two, const std::string& third) {
 }
 
 TEST(Program, AFailureOnOneRankEndsAll) {
-  const std::string program = HINDSIGHT_PROGRAM, out = folder() + "/apart";
+  const std::string program = test::program_file(), out = folder() + "/apart";
   const std::string good = program + " run " + source + "/cases/gray-scott.yaml --out " + out;
   std::filesystem::remove_all(out);
   EXPECT_EQ(run_apart(good, "env HINDSIGHT_CACHE=/proc/nowhere " + good), 6) << output();
@@ -419,7 +420,7 @@ TEST(Program, SchedulesOfEveryKindAreShown) {
 
 TEST(Program, MissingCompilerExitsWith6) {
   const std::string command = clean_environment + "HINDSIGHT_CC=no-such-cc HINDSIGHT_CACHE=" + folder() +
-                              "/empty-cache " + std::string(HINDSIGHT_PROGRAM) + " run " + source +
+                              "/empty-cache " + std::string(test::program_file()) + " run " + source +
                               "/cases/lynx-hare.yaml --out " + folder() + "/cc > " + folder() + "/output.txt 2>&1";
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 6);
   EXPECT_NE(output().find("HINDSIGHT_CC"), std::string::npos) << output();

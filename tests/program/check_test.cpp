@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/places.hpp"
 #include "tests/program/program.hpp"
 #include "tests/whole.hpp"
 
@@ -14,7 +15,7 @@ namespace {
 using namespace test;
 
 const std::string burgers =
-    std::string(HINDSIGHT_SOURCE_DIR) + "/cases/burgers.yaml --set grid.x.cells=60 --set time.step=1e-3";
+    std::string(test::source_folder()) + "/cases/burgers.yaml --set grid.x.cells=60 --set time.step=1e-3";
 
 std::string folder() {
   const std::string path = testing::TempDir() + "check";

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/places.hpp"
 #include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
@@ -15,7 +16,7 @@ namespace hindsight::test {
 /// Asserts that the readings are met to their noise, and that the estimate is at least three times nearer to the truth
 /// than the start. @param set overrides of the case, on the command line.
 inline void expect_conductivity_found(const std::string& set) {
-  const std::string source = HINDSIGHT_SOURCE_DIR;
+  const std::string source = test::source_folder();
   ASSERT_EQ(
       run_command(command_line(source + "/cases/heat-conductivity.yaml --out heat " + set, 1) + " > output.txt 2>&1"),
       0)

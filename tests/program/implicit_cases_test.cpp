@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/places.hpp"
 #include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
@@ -20,7 +21,7 @@ class ImplicitCases : public OwnFolder {
  protected:
   /// Its result, once all misfits are near their noise.
   static nlohmann::json inverted(const std::string& name, double within = 0.07) {
-    const std::string source = HINDSIGHT_SOURCE_DIR;
+    const std::string source = test::source_folder();
     EXPECT_EQ(run_command(command_line(source + "/cases/" + name + ".yaml --out run", 1) + " > output.txt 2>&1"), 0)
         << contents("output.txt");
     const nlohmann::json found = nlohmann::json::parse(std::ifstream("run/result.json"));

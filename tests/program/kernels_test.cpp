@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "runtime/host/target.hpp"
+#include "tests/places.hpp"
 #include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
@@ -33,7 +34,7 @@ checkpoints: {host: 30 slots}
   /// With the cache of this test, and variables. @returns the exit code.
   int run(const std::string& arguments, const std::string& variables = "") {
     const std::string own = "HINDSIGHT_CACHE=" + here_ + "/cache ";
-    return run_command(clean_environment + own + variables + " " + HINDSIGHT_PROGRAM + " " + arguments +
+    return run_command(clean_environment + own + variables + " " + test::program_file() + " " + arguments +
                        " > output.txt 2>&1");
   }
   int gradient(const std::string& folder, const std::string& variables = "") {
@@ -115,7 +116,7 @@ class OtherProcessor : public Kernels {
   static bool is_possible() { return run_command(on("other", "true") + " > /dev/null 2>&1") == 0; }
   int resume_on(const std::string& cpuinfo, const std::string& folder, const std::string& march) {
     return run_command(on(cpuinfo, clean_environment + "HINDSIGHT_CACHE=" + here_ + "/cache " + march + " " +
-                                       HINDSIGHT_PROGRAM + " resume " + folder) +
+                                       test::program_file() + " resume " + folder) +
                        " > output.txt 2>&1");
   }
 };

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/places.hpp"
+
 namespace hindsight::test {
 
 /// An environment without the marks that this test's own MPI has left.
@@ -23,7 +25,7 @@ inline const std::string clean_environment =
 inline std::string command_line(const std::string& arguments, int ranks) {
   std::string text = clean_environment;
   if (ranks > 1) text += "mpirun --oversubscribe --bind-to none -n " + std::to_string(ranks) + " ";
-  return text + std::string(HINDSIGHT_PROGRAM) + " " + arguments;
+  return text + std::string(test::program_file()) + " " + arguments;
 }
 
 /// @returns the exit code, -1 after a signal.

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using namespace test;
 
 TEST_F(Resume, StopAfterLoopsUntilDoneWithTheSameBits) {
-  write_case("", "6000");
+  write_case("", is_whole() ? "6000" : "3000");
   ASSERT_EQ(run("gradient case.yaml --out whole"), 0) << output();
   int code = run("gradient case.yaml --out parts --stop-after 2500ms");
   EXPECT_EQ(code, 2);  // no such unit
@@ -201,15 +201,15 @@ TEST_F(Resume, APlanThatDoesNotFitAnyMoreIsMadeAgain) {
 TEST_F(Resume, QueuesAreAsDeepAsBefore) {
   write_case("checkpoints: {schedule: store-all, host: {size: 1 MiB, codec: zstd}}\n", "30");
   slow_down();
-  std::string budget;
-  int refused = 0;
-  for (int kib = 8800; budget.empty() && kib < 20000; kib += 100) {
-    const std::string set = " --set checkpoints.host.size=" + std::to_string(kib) + "KiB";
-    if (run("plan case.yaml" + set) == 0) budget = set;
-    if (budget.empty()) ++refused;
+  const auto of = [](int kib) { return " --set checkpoints.host.size=" + std::to_string(kib) + "KiB"; };
+  int too_little = 8800, enough = 20000;
+  ASSERT_NE(run("plan case.yaml" + of(too_little)), 0) << output();
+  ASSERT_EQ(run("plan case.yaml" + of(enough)), 0) << output();
+  while (enough - too_little > 100) {
+    const int kib = (too_little + enough) / 2;
+    (run("plan case.yaml" + of(kib)) == 0 ? enough : too_little) = kib;
   }
-  ASSERT_FALSE(budget.empty()) << output();
-  EXPECT_GT(refused, 0);
+  const std::string budget = of(enough);
   ASSERT_EQ(run("gradient case.yaml --out whole" + budget), 0) << output();
   ASSERT_EQ(
       run_and_signal("gradient case.yaml --epoch 0.1s --out stopped" + budget, 1, SIGTERM, "stopped", "done", 340), 5)

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "tests/places.hpp"
 #include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
@@ -37,7 +38,7 @@ class SameStart : public test::OwnFolder {
   struct Group {
     int ranks;
     std::string words;
-    std::string before = {}, program = HINDSIGHT_PROGRAM;  ///< options of mpirun and env; the program
+    std::string before = {}, program = test::program_file();  ///< options of mpirun and env; the program
   };
   /// @returns the exit code of groups of ranks, one after the other, of one run; 124: they waited for ever.
   static int run(const std::vector<Group>& groups) {
@@ -106,7 +107,7 @@ TEST_F(SameStart, OtherVariablesAndPrograms) {
                  "HINDSIGHT_MARCH is 'x86-64-v3' on rank 1 and '' on rank 0");
   expect_refusal({{2, "gradient a.yaml", "env PETSC_OPTIONS=-a"}, {1, "gradient a.yaml"}},
                  "PETSC_OPTIONS is '' on rank 2 and '-a' on rank 0");
-  fs::copy_file(HINDSIGHT_PROGRAM, "other");
+  fs::copy_file(test::program_file(), "other");
   std::ofstream("other", std::ios::app) << "x";
   expect_refusal({{1, "gradient a.yaml"}, {1, "gradient a.yaml", "", here_ + "/other"}}, "rank 1 is another program");
 }

@@ -2,6 +2,7 @@
 // starts: ranks
 #include <cmath>
 
+#include "tests/places.hpp"
 #include "tests/program/resumed_run.hpp"
 
 namespace hindsight {
@@ -28,7 +29,7 @@ checkpoints: {host: 20 slots}
 )yaml");
     write_text("shots.csv", "shot,parameters.g,weight,time.to\nfirst,1,,\nsecond,0.5,2,\nlong,1,,150\nlast,0.2,,\n");
   }
-  std::string cases() const { return std::string(HINDSIGHT_SOURCE_DIR) + "/cases/"; }
+  std::string cases() const { return std::string(test::source_folder()) + "/cases/"; }
 };
 
 TEST_F(Shots, OfBatchesGiveTheirRatesAndEnergies) {

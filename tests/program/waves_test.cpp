@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/places.hpp"
 #include "tests/program/own_folder.hpp"
 #include "tests/program/program.hpp"
 
@@ -22,7 +23,7 @@ class Waves : public test::OwnFolder {
     return code;
   }
   static std::string shipped(const std::string& name) {
-    return std::string(HINDSIGHT_SOURCE_DIR) + "/cases/" + name + ".yaml";
+    return std::string(test::source_folder()) + "/cases/" + name + ".yaml";
   }
 };
 

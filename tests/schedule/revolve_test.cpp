@@ -12,6 +12,7 @@
 #include "adjoint/schedule/schedule.hpp"
 #include "adjoint/schedule/simulated_machine.hpp"
 #include "runtime/error.hpp"
+#include "tests/places.hpp"
 
 namespace hindsight {
 namespace {
@@ -49,7 +50,7 @@ std::vector<std::vector<Optimum>> brute_force(std::int64_t most_steps, std::int6
 }
 
 TEST(Revolve, EqualsTheTable) {
-  std::ifstream file(std::string(HINDSIGHT_SOURCE_DIR) + "/tests/data/revolve.csv");
+  std::ifstream file(std::string(test::source_folder()) + "/tests/data/revolve.csv");
   ASSERT_TRUE(file);
   std::string line;
   int rows = 0;

@@ -9,6 +9,7 @@
 
 #include "adjoint/schedule/schedule.hpp"
 #include "adjoint/schedule/simulated_machine.hpp"
+#include "tests/places.hpp"
 
 namespace hindsight {
 namespace {
@@ -23,7 +24,7 @@ double number(const TableRow& row, const std::string& name) {
 }
 
 void for_each_row(const std::string& table, int expected, const std::function<void(const TableRow&)>& check) {
-  std::ifstream file(std::string(HINDSIGHT_SOURCE_DIR) + "/tests/data/" + table);
+  std::ifstream file(std::string(test::source_folder()) + "/tests/data/" + table);
   ASSERT_TRUE(file) << table;
   std::vector<std::string> names;
   int rows = 0;

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/places.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,7 +25,7 @@ struct Line {
 };
 
 void each_line(const std::function<void(const Line&)>& visit) {
-  const fs::path root = HINDSIGHT_SOURCE_DIR;
+  const fs::path root = hindsight::test::source_folder();
   for (const std::string& room : rooms)
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / room)) {
       if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;

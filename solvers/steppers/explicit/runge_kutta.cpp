@@ -10,10 +10,10 @@
 #include "solvers/equations/parser.hpp"
 #include "solvers/steppers/explicit/error_estimate.hpp"
 #include "solvers/steppers/explicit/runge_kutta_kernels.hpp"
+#include "solvers/steppers/explicit/runge_kutta_walks.hpp"
 #include "solvers/steppers/kernels/evaluation_time.hpp"
 #include "solvers/steppers/kernels/kernel_set.hpp"
 #include "solvers/steppers/reads.hpp"
-#include "solvers/steppers/wavefront.hpp"
 
 namespace hindsight {
 namespace {
@@ -21,16 +21,6 @@ namespace {
 std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
-
-/// What walls add to a gather.
-class BesideWalls final : public Wavefront::Beside {
- public:
-  explicit BesideWalls(const DifferentiatedKernel& kernel) : kernel_(kernel) {}
-  void after(Tables& tables, const Box& cells) override { kernel_.add_from_walls(tables, cells); }
-
- private:
-  const DifferentiatedKernel& kernel_;
-};
 
 }  // namespace
 
@@ -52,94 +42,8 @@ struct RungeKutta::Parts {
   bool takes_spans = false;
   bool watches_stages = false;  // their inputs are looked at after a step
   std::int64_t state_doubles = 0;
-  // All stages in one walk, where there is one; `reversed`: from the state alone.
-  std::optional<Wavefront> values, recorded, tangents, gathers, reversed;
-  void make_walks(const Model& model, const Active& active, const Tables& tables);
-  std::vector<int> handed_on(const Model& model, std::size_t i, bool is_tangent) const;
-  std::vector<int> handed_back(const Model& model, std::size_t i) const;
-  std::vector<std::unique_ptr<BesideWalls>> beside_walls;
-  void add_walls(Wavefront::Step& step, const DifferentiatedKernel& kernel);
+  std::optional<RungeKuttaWalks> walks;  // once prepared
 };
-
-void RungeKutta::Parts::add_walls(Wavefront::Step& step, const DifferentiatedKernel& kernel) {
-  if (!kernel.is_fed_by_walls()) return;
-  beside_walls.push_back(std::make_unique<BesideWalls>(kernel));
-  step.beside = beside_walls.back().get();
-  step.at_walls = kernel.fed_by_walls();
-}
-
-void RungeKutta::Parts::make_walks(const Model& model, const Active& active, const Tables& tables) {
-  const auto make = [&](std::optional<Wavefront>& walk, const std::vector<Wavefront::Step>& steps) {
-    const auto fields = static_cast<std::int64_t>(model.fields.size());
-    if (Wavefront::suits(tables.grid(), steps, fields, model.graph->element())) walk.emplace(tables, steps);
-  };
-  const std::size_t stages = kernels.kernels().size();
-  std::vector<Wavefront::Step> forward, record, tangent, reverse, from_state;
-  for (DifferentiatedKernel& kernel : kernels.kernels()) {
-    const std::size_t i = forward.size();
-    const std::array<int, 3> reads = kernel.reads(Direction::forward);
-    const int rows_beside = kernel.rows_beside(Direction::forward);
-    forward.push_back(
-        {.pass = kernel.pass(Direction::forward), .handed_on = {}, .reads = reads, .rows_beside = rows_beside});
-    if (!estimate) forward.back().handed_on = handed_on(model, i, false);  // estimates read stages after the step
-    record.push_back({.pass = kernel.recorded_pass(), .handed_on = {}, .reads = reads, .rows_beside = rows_beside});
-    tangent.push_back({.pass = kernel.pass(Direction::tangent),
-                       .handed_on = handed_on(model, i, true),
-                       .reads = kernel.reads(Direction::tangent),
-                       .rows_beside = kernel.rows_beside(Direction::tangent)});
-    reverse.push_back({.pass = kernel.pass(Direction::reverse),
-                       .handed_on = {},
-                       .rows_beside = kernel.rows_beside(Direction::reverse),
-                       .keeps_within = true});
-    add_walls(reverse.back(), kernel);
-    // Until the gather of the stage whose input it is.
-    from_state.push_back({.pass = record.back().pass,
-                          .handed_on = handed_on(model, i, false),
-                          .reads = reads,
-                          .rows_beside = rows_beside,
-                          .last_reader = 2 * stages - 2 - i,
-                          .fills_alone = i + 1 == stages});
-  }
-  std::ranges::reverse(reverse);
-  for (std::size_t i = stages; i-- > 0;) {
-    from_state.push_back({.pass = kernels.kernels()[i].pass(Direction::reverse),
-                          .handed_on = handed_back(model, i),
-                          .reads = kernels.kernels()[i].reads(Direction::reverse),
-                          .rows_beside = kernels.kernels()[i].rows_beside(Direction::reverse),
-                          .reads_others = i + 1 == stages,
-                          .adds_to_sums = !kernels.kernels()[i].gather().main.sums.empty(),
-                          .adds_to_cells = !active.parameter_fields.empty()});
-    add_walls(from_state.back(), kernels.kernels()[i]);
-  }
-  make(values, forward);
-  make(recorded, record);
-  for (Wavefront::Step& step : tangent) step.keeps_within = !recorded || !recorded->goes_beyond();
-  make(tangents, tangent);
-  make(gathers, reverse);
-  if (stages > 1) make(reversed, from_state);
-}
-
-/// What stage i (from 0) leaves to later ones alone.
-std::vector<int> RungeKutta::Parts::handed_on(const Model& model, std::size_t i, bool is_tangent) const {
-  if (i + 2 >= stage.size()) return {};
-  std::vector<int> symbols = is_tangent ? dot_stage[i + 1] : stage[i + 1];
-  for (const std::string& field : model.fields) {
-    const std::string slope = RungeKuttaNames::slope(field, static_cast<int>(i) + 1);
-    const int symbol = model.graph->field_index(is_tangent ? StageNames::dot(slope) : slope);
-    if (symbol >= 0) symbols.push_back(symbol);
-  }
-  return symbols;
-}
-
-/// What the gather of stage i (from 0) leaves to those of earlier stages.
-std::vector<int> RungeKutta::Parts::handed_back(const Model& model, std::size_t i) const {
-  std::vector<int> symbols;
-  const int number = static_cast<int>(i) + 1;
-  for (const std::string& field : model.fields)
-    for (const std::string& array : {RungeKuttaNames::mu(field, number - 1), RungeKuttaNames::ybar(field, number)})
-      if (const int symbol = model.graph->field_index(array); i > 0 && symbol >= 0) symbols.push_back(symbol);
-  return symbols;
-}
 
 RungeKutta::Parts::Parts(const Model& model, const Tableau& tableau, const Active& active, Wants wants)
     : sources(model, active),
@@ -194,11 +98,11 @@ int RungeKutta::record_states() const {
 }
 
 bool RungeKutta::reverses_from_state() const {
-  return parts_->reversed.has_value();
+  return parts_->walks->reversed.has_value();
 }
 
 bool RungeKutta::may_overwrite_adjoint() const {
-  return parts_->reversed && parts_->reversed->may_overwrite();
+  return parts_->walks->reversed && parts_->walks->reversed->may_overwrite();
 }
 
 std::int64_t RungeKutta::working_states() const {
@@ -223,9 +127,9 @@ std::string RungeKutta::describe_memory() const {
   const char* const slopes = keeps_slopes() ? "stored" : "not stored, recomputed from stage inputs";
   const char* const adjoints = keeps_stage_adjoints() ? "stored" : "not stored, recomputed from multipliers";
   std::string text = fmt::format("slopes: {}; stage adjoints: {}", slopes, adjoints);
-  if (parts_->values) text += fmt::format("\n  a step: {}", parts_->values->describe());
-  if (parts_->reversed)
-    text += fmt::format("\n  a step reversed from its state alone: {}", parts_->reversed->describe());
+  if (parts_->walks->values) text += fmt::format("\n  a step: {}", parts_->walks->values->describe());
+  if (parts_->walks->reversed)
+    text += fmt::format("\n  a step reversed from its state alone: {}", parts_->walks->reversed->describe());
   return text;
 }
 
@@ -234,14 +138,14 @@ std::optional<std::pair<int, int>> RungeKutta::traffic_of_step() const {
   std::set<int> within;
   std::pair<int, int> one_by_one{0, 0};
   for (const DifferentiatedKernel& kernel : parts_->kernels.kernels()) {
-    const std::vector<int> handed_on = parts_->handed_on(model_, all.size(), false);
+    const std::vector<int> handed_on = RungeKuttaWalks::handed_on(model_, parts_->stage, all.size(), false);
     all.push_back(&kernel.value());
     within.insert(handed_on.begin(), handed_on.end());
     const auto [read, written] = traffic(kernel.value());
     one_by_one = {one_by_one.first + read, one_by_one.second + written};
   }
-  if (!parts_->values) return one_by_one;
-  return traffic(all, parts_->values->keeps_rows() ? within : std::set<int>());
+  if (!parts_->walks->values) return one_by_one;
+  return traffic(all, parts_->walks->values->keeps_rows() ? within : std::set<int>());
 }
 
 double RungeKutta::stage_time(StepTime time, int i) const {
@@ -289,7 +193,9 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
                     &p.sources.rows());
   if (p.estimate) p.estimate->prepare(grid, tables);
   allocate(grid, tables);
-  p.make_walks(model_, active_, tables);
+  p.walks.emplace(model_, active_, tables, p.kernels,
+                  RungeKuttaWalks::Stages{p.stage, p.dot_stage, p.estimate.has_value()},
+                  RungeKuttaWalks::Sources{p.sources, p.series});
   p.takes_spans = p.kernels.kernels().front().repeats() && grid.dimensions() == 0 && !p.time_dependent &&
                   p.kernels.noise(Direction::forward).empty();
   p.state_doubles = state_doubles(grid, model_.fields.size(), model_.graph->element());
@@ -329,10 +235,11 @@ void RungeKutta::parameters_changed(Tables& tables, bool with_tangent) {
 }
 
 void RungeKutta::set_stage_scalars(Tables& tables, StepTime time) {
-  const Parts& p = *parts_;
+  Parts& p = *parts_;
   tables.scalar(p.h) = time.h;
   if (p.length >= 0) tables.scalar(p.length) = time.h;
   for (int i = 0; i < stages() && p.time_dependent; ++i) p.times[at(i)].set(tables, p.series, stage_time(time, i));
+  for (int i = 0; i < stages() && p.sources.are_any(); ++i) p.walks->times[at(i)] = stage_time(time, i);
 }
 
 void RungeKutta::bind_stages(Tables& tables, double* u, double* const* stages) {
@@ -363,7 +270,7 @@ void RungeKutta::step(Tables& tables, StepTime time, StateBlocks u, double* next
   begin_forward(tables, time);
   bind_stages(tables, u, nullptr);
   tables.bind_state(p.stage.back(), next);
-  if (p.values && !p.watches_stages) return p.values->run(tables);
+  if (p.walks->values && !p.watches_stages) return p.walks->values->run(tables);
   for (std::size_t i = 0; i < p.kernels.kernels().size(); ++i) {
     fill_sources(tables, time, i);
     p.kernels.kernels()[i].run_value(tables);
@@ -371,7 +278,9 @@ void RungeKutta::step(Tables& tables, StepTime time, StateBlocks u, double* next
 }
 
 bool RungeKutta::may_overwrite() const {
-  return parts_->values && !parts_->watches_stages && parts_->values->may_overwrite();
+  const Parts& p = *parts_;
+  // Around sources the last stage reads the state once more.
+  return p.walks->values && !p.watches_stages && !p.sources.are_any() && p.walks->values->may_overwrite();
 }
 
 void RungeKutta::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) {
@@ -383,11 +292,11 @@ void RungeKutta::record(Tables& tables, StepTime time, StateBlocks u, double* ne
   begin_forward(tables, time);
   bind_stages(tables, u, stages);
   std::vector<DifferentiatedKernel>& all = p.kernels.kernels();
-  if (p.recorded && next) {
+  if (p.walks->recorded && next) {
     tables.bind_state(p.stage.back(), next);
-    return p.recorded->run(tables);
+    return p.walks->recorded->run(tables);
   }
-  if (p.recorded) return p.recorded->run(tables, all.size() - 1);
+  if (p.walks->recorded) return p.walks->recorded->run(tables, all.size() - 1);
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {
     fill_sources(tables, time, i);
     all[i].run_recorded(tables);
@@ -457,7 +366,7 @@ Stepper::WorstError RungeKutta::worst_error(const Tables& tables) const {
 void RungeKutta::reverse(Tables& tables, StepTime time, StateBlocks u, double* const* stages, StateBlocks lambda,
                          StateBlocks lambda_next) {
   Parts& p = *parts_;
-  const bool is_from_state = p.reversed && stages == nullptr;
+  const bool is_from_state = p.walks->reversed && stages == nullptr;
   if (is_from_state)
     begin_forward(tables, time);
   else
@@ -468,8 +377,8 @@ void RungeKutta::reverse(Tables& tables, StepTime time, StateBlocks u, double* c
   bind_stages(tables, u, stages);
   tables.bind_state(p.lambda, lambda);
   tables.bind_state(p.lambda_next, lambda_next);
-  if (is_from_state) return p.reversed->run(tables);
-  if (p.gathers) return p.gathers->run(tables);
+  if (is_from_state) return p.walks->reversed->run(tables);
+  if (p.walks->gathers) return p.walks->gathers->run(tables);
   for (std::size_t i = p.kernels.kernels().size(); i-- > 0;) {
     p.kernels.run_gather(i, tables, p.times[i].places());
     if (!p.sources.are_any() || active_.series.empty()) continue;
@@ -490,7 +399,7 @@ void RungeKutta::tangent(Tables& tables, StepTime time, StateBlocks u, double* c
   tables.bind_state(p.dot_stage.back(), dnext);
   for (std::size_t i = 0; i < p.dot_memory.size(); ++i) tables.bind_state(p.dot_stage[i + 1], p.dot_memory[i].data());
   if (p.time_dependent_walls) p.kernels.evaluate_wall_tangents(tables);
-  if (p.tangents) return p.tangents->run(tables);
+  if (p.walks->tangents) return p.walks->tangents->run(tables);
   for (std::size_t i = 0; i < p.kernels.kernels().size(); ++i) {
     if (p.sources.are_any()) p.sources.fill_directions(tables, p.series, stage_time(time, static_cast<int>(i)));
     p.kernels.kernels()[i].run_tangent(tables);

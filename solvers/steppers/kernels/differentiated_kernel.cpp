@@ -66,7 +66,8 @@ std::vector<const KernelSpec*> DifferentiatedKernel::specs(Direction direction) 
 }
 
 bool DifferentiatedKernel::gathers_by_rows() const {
-  return !gather_.main.roots().empty() && source_adjoint_.spec.roots().empty() && !walls_change_;
+  const bool has_active_sources = !source_adjoint_.spec.roots().empty() && !active_.series.empty();
+  return !gather_.main.roots().empty() && !has_active_sources && !walls_change_;
 }
 
 std::array<int, 3> DifferentiatedKernel::fed_by_walls() const {
@@ -94,16 +95,10 @@ const KernelSpec& DifferentiatedKernel::main(Direction direction) const {
 }
 
 Pass* DifferentiatedKernel::pass(Direction direction) {
-  const auto walked = [](std::optional<Pass>& pass, bool is_alone) { return pass && is_alone ? &*pass : nullptr; };
-  switch (direction) {
-    case Direction::forward:
-      return walked(value_pass_, !value_at_sources_.kernel);
-    case Direction::tangent:
-      return walked(tangent_pass_, !tangent_at_sources_.kernel);
-    case Direction::reverse:
-      return walked(gather_pass_, gathers_by_rows());
-  }
-  return nullptr;
+  std::optional<Pass>& pass = direction == Direction::forward   ? value_pass_
+                              : direction == Direction::tangent ? tangent_pass_
+                                                                : gather_pass_;
+  return pass && (direction != Direction::reverse || gathers_by_rows()) ? &*pass : nullptr;
 }
 
 std::array<int, 3> DifferentiatedKernel::rings() const {

@@ -115,29 +115,28 @@ class DifferentiatedKernel {
     if (wall_gather_) wall_gather_->run(tables);
   }
   bool is_fed_by_walls() const { return wall_gather_.has_value(); }
-  /// Whether its gather is a pass and what walls add to that, cell by cell: no wall value is differentiated, and there
-  /// are no sources.
+  /// Whether its gather is a pass and what walls add to that, cell by cell: no wall value is differentiated, and no
+  /// signal where there are sources.
   bool gathers_by_rows() const;
   /// How near a wall cells lie that walls add something to, along each axis.
   std::array<int, 3> fed_by_walls() const;
   /// What walls add to the gather in these cells (WallGather::run_in); where is_fed_by_walls().
   void add_from_walls(const Tables& tables, const Box& cells) const { wall_gather_->run_in(tables, cells); }
-  /// What runs them, of a direction, for a walk over rows, but for what walls add to gathers: null where nothing does,
-  /// or more than a pass (sources, and wall values that are differentiated).
+  /// What runs them, of a direction, for a walk over rows, without what is around sources and what walls add to
+  /// gathers: null where nothing does, or more than that (wall values and sources that are differentiated).
   Pass* pass(Direction direction);
-  /// Of run_value(), without what is around sources.
-  Pass& value_pass() { return *value_pass_; }
   /// Another pass of run_value()'s kernel, without what is around sources, for states that are bound when it runs.
   /// @param with_before the ghosts of the level before are filled too. Once prepared. Collective.
   Pass value_pass(const Grid& grid, bool with_before) const;
   /// Rows of a plane that each launch of a kernel computes beside its own, to fill buffers (row_buffers.hpp).
   int rows_beside(Direction direction) const;
-  /// The values in a box around sources, whose arrays are filled.
-  void run_value_at_sources(const Tables& tables, const Box& box) const {
-    if (value_at_sources_.kernel) tables.launch(value_at_sources_.kernel, box);
+  /// Values, or tangents, in a box around sources, whose arrays are filled.
+  void run_at_sources(Direction direction, const Tables& tables, const Box& box) const {
+    const Around& around = direction == Direction::forward ? value_at_sources_ : tangent_at_sources_;
+    if (around.kernel) tables.launch(around.kernel, box);
   }
-  /// The same of run_recorded().
-  Pass* recorded_pass() { return recorded_pass_ && pass(Direction::forward) != nullptr ? &*recorded_pass_ : nullptr; }
+  /// What runs recorded values, as pass() does.
+  Pass* recorded_pass() { return recorded_pass_ ? &*recorded_pass_ : nullptr; }
 
  private:
   /// A kernel, and the same as it is loaded.

@@ -6,6 +6,18 @@
 #include "solvers/steppers/stage_names.hpp"
 
 namespace hindsight {
+namespace {
+
+/// Of what is sorted by the last axis, what lies where the box does along it.
+template <class Entry, class BoxOf>
+std::span<const Entry> in_range(const std::vector<Entry>& all, const Box& cells, const Grid& grid, BoxOf box_of) {
+  const auto last = static_cast<std::size_t>(std::max(grid.dimensions(), 1) - 1);
+  const auto place = [&](const Entry& entry) { return box_of(entry).lo[last]; };
+  return {std::ranges::lower_bound(all, cells.lo[last], {}, place),
+          std::ranges::lower_bound(all, cells.hi[last], {}, place)};
+}
+
+}  // namespace
 
 PointSources::PointSources(const Model& model, const Active& active) : model_(model), active_(active) {
   for (const PointSource& source : model.sources) {
@@ -112,11 +124,12 @@ double* PointSources::cells(Tables& tables, int symbol, const Row& row) const {
   return grid_->block(row.box, tables.cells(symbol)).first;
 }
 
-std::span<const PointSources::Row> PointSources::rows_in(const Box& cells) const {
-  const auto last = static_cast<std::size_t>(std::max(grid_->dimensions(), 1) - 1);
-  const auto place = [last](const Row& row) { return row.box.lo[last]; };
-  return {std::ranges::lower_bound(rows_, cells.lo[last], {}, place),
-          std::ranges::lower_bound(rows_, cells.hi[last], {}, place)};
+std::span<const PointSources::Row> PointSources::shares_in(const Box& cells) const {
+  return in_range(rows_, cells, *grid_, [](const Row& row) { return row.box; });
+}
+
+std::span<const Box> PointSources::rows_in(const Box& cells) const {
+  return in_range(boxes_, cells, *grid_, [](const Box& box) { return box; });
 }
 
 void PointSources::fill(Tables& tables, std::span<const Row> rows, const std::vector<Series>& all, bool are_directions,

@@ -46,15 +46,20 @@ class PointSources {
   /// The cells around sources, row by row, sorted by the last axis and then by the one before, if there are two or
   /// more.
   const std::vector<Box>& rows() const { return boxes_; }
+  /// Those that have a range of rows (planes in 3D) in common with a box.
+  std::span<const Box> rows_in(const Box& cells) const;
 
   /// The arrays hold what sources give at a time from now on; their directions what directions of series give.
   void fill(Tables& tables, const SeriesData& series, double t) { fill(tables, rows_, series.values(), false, t); }
   /// The same around sources in these rows (planes in 3D).
   void fill_in(Tables& tables, const SeriesData& series, double t, const Box& cells) {
-    fill(tables, rows_in(cells), series.values(), false, t);
+    fill(tables, shares_in(cells), series.values(), false, t);
   }
   void fill_directions(Tables& tables, const SeriesData& series, double t) {
     fill(tables, rows_, series.directions(), true, t);
+  }
+  void fill_directions_in(Tables& tables, const SeriesData& series, double t, const Box& cells) {
+    fill(tables, shares_in(cells), series.directions(), true, t);
   }
   /// Takes in the derivatives by the arrays, which are in arrays of their own (StageNames::bar) around sources.
   void add_adjoint(Tables& tables, const SeriesData& series, double t);
@@ -80,7 +85,7 @@ class PointSources {
   };
   MirrorSigns mirrors_of(std::size_t field) const;
   void fill(Tables& tables, std::span<const Row> rows, const std::vector<Series>& all, bool are_directions, double t);
-  std::span<const Row> rows_in(const Box& cells) const;
+  std::span<const Row> shares_in(const Box& cells) const;
   void clear_rows();
   double* cells(Tables& tables, int symbol, const Row& row) const;
 

@@ -14,13 +14,6 @@ namespace {
 // In one walk: as many as what they have in use fits into a core's cache; an even number leaves levels where they were.
 constexpr std::array<std::size_t, 2> depths{4, 2};
 
-/// Whether cells go on beyond a rank's own in a way that walks compute some of them again.
-bool goes_on(const Grid& grid) {
-  bool goes_on = grid.axes().back().periodic;
-  for (int axis = 0; axis < grid.dimensions(); ++axis) goes_on = goes_on || grid.is_split(axis);
-  return goes_on;
-}
-
 }  // namespace
 
 std::vector<WalkHalo> LeapfrogWalk::halos(const DifferentiatedKernel& kernel) {
@@ -35,7 +28,7 @@ std::vector<WalkHalo> LeapfrogWalk::halos(const DifferentiatedKernel& kernel) {
 
 LeapfrogWalk::LeapfrogWalk(const Parts& parts, const Tables& tables, bool one_by_one) : parts_(parts) {
   const Grid& grid = tables.grid();
-  const bool is_whole = grid.dimensions() > 1 && !goes_on(grid);
+  const bool is_whole = grid.dimensions() > 1 && !Wavefront::goes_on(grid);
   // What sources and layers do beyond a rank's own cells is not there for others; what layers read must be done.
   const std::array<int, 3> reads = parts.kernel.reads(Direction::forward);
   const bool suits = !one_by_one && deeper(reads, parts.layers.reads()) == reads &&
@@ -49,7 +42,7 @@ bool LeapfrogWalk::make_walk(const Tables& tables, std::size_t steps) {
   const Grid& grid = tables.grid();
   std::vector<Wavefront::Step> all;
   for (std::size_t i = 0; i < steps; ++i) {
-    passes_.push_back(std::make_unique<Pass>(parts_.kernel.value_pass(grid, i == 0 && goes_on(grid))));
+    passes_.push_back(std::make_unique<Pass>(parts_.kernel.value_pass(grid, i == 0 && Wavefront::goes_on(grid))));
     works_.push_back(std::make_unique<Work>(parts_, kept_));
     all.push_back({.pass = passes_.back().get(),
                    .handed_on = {},
@@ -84,7 +77,7 @@ void LeapfrogWalk::run(Tables& tables, std::span<const StepTime> times, StateBlo
   const Box all = tables.grid().interior();
   work.bind(tables);
   work.before(tables, all);
-  parts_.kernel.value_pass().run(tables);
+  parts_.kernel.pass(Direction::forward)->run(tables);
   work.after(tables, all);
 }
 
@@ -98,14 +91,10 @@ void LeapfrogWalk::Work::bind(Tables& tables) {
 }
 
 template <class Visit>
-void LeapfrogWalk::Work::each_box(const Grid& grid, const Box& cells, Visit visit) const {
-  const std::vector<Box>& rows = parts_.sources.rows();
-  const auto last = static_cast<std::size_t>(grid.dimensions() - 1);
-  const auto place = [last](const Box& row) { return row.lo[last]; };
+void LeapfrogWalk::Work::each_box(const Box& cells, Visit visit) const {
   double* kept = kept_.data();
-  for (auto row = std::ranges::lower_bound(rows, cells.lo[last], {}, place);
-       row != rows.end() && place(*row) < cells.hi[last]; ++row) {
-    const Box box = common(*row, cells);
+  for (const Box& row : parts_.sources.rows_in(cells)) {
+    const Box box = common(row, cells);
     if (box.is_empty()) continue;
     visit(box, kept);
     kept += box.cells() * std::ssize(parts_.next);
@@ -116,7 +105,7 @@ void LeapfrogWalk::Work::before(Tables& tables, const Box& cells) {
   if (!parts_.sources.are_any()) return;
   parts_.sources.fill_in(tables, parts_.series, t_, cells);
   const Grid& grid = tables.grid();
-  each_box(grid, cells, [&](const Box& box, double* kept) {
+  each_box(cells, [&](const Box& box, double* kept) {
     for (const int symbol : parts_.state.before) {
       grid.operations().pack(box.extent(), grid.block(box, tables.cells(symbol)), kept);
       kept += box.cells();
@@ -127,12 +116,12 @@ void LeapfrogWalk::Work::before(Tables& tables, const Box& cells) {
 /// Cells around sources are computed again, from what the kernel has overwritten there.
 void LeapfrogWalk::Work::after(Tables& tables, const Box& cells) {
   const Grid& grid = tables.grid();
-  each_box(grid, cells, [&](const Box& box, const double* kept) {
+  each_box(cells, [&](const Box& box, const double* kept) {
     for (const int symbol : parts_.state.before) {
       grid.operations().unpack(box.extent(), kept, grid.block(box, tables.cells(symbol)));
       kept += box.cells();
     }
-    parts_.kernel.run_value_at_sources(tables, box);
+    parts_.kernel.run_at_sources(Direction::forward, tables, box);
   });
   parts_.layers.step_in(tables, u_.now, u_.before, cells);
 }

@@ -67,7 +67,7 @@ class LeapfrogWalk {
    private:
     /// Calls visit(box, kept) for what rows of sources have in common with the cells, where what is kept of it is.
     template <class Visit>
-    void each_box(const Grid& grid, const Box& cells, Visit visit) const;
+    void each_box(const Box& cells, Visit visit) const;
 
     const Parts& parts_;
     double t_ = 0.0;

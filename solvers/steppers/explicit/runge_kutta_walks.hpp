@@ -1,0 +1,52 @@
+// All stages of a Runge-Kutta step in one walk over the grid (wavefront.hpp), forward and back, where there is one.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "solvers/equations/model.hpp"
+#include "solvers/steppers/kernels/kernel_set.hpp"
+#include "solvers/steppers/wavefront.hpp"
+
+namespace hindsight {
+
+class RungeKuttaWalks {
+ public:
+  /// Symbols [stage][field] of what stages read, and of its tangents; the last entry is the new state.
+  struct Stages {
+    const std::vector<std::vector<int>>&states, &tangents;
+    bool are_read_after = false;  ///< by an estimate of the error, once the step is done
+  };
+  /// What acts beside the equations.
+  struct Sources {
+    PointSources& points;
+    const SeriesData& series;
+  };
+  /// @param kernels of the stages, prepared; they outlive it, as `tables` and what sources are made of do. Collective.
+  RungeKuttaWalks(const Model& model, const Active& active, const Tables& tables, KernelSet& kernels,
+                  const Stages& stages, const Sources& sources);
+  /// Symbols of what stage i (from 0) leaves to later ones alone.
+  static std::vector<int> handed_on(const Model& model, const std::vector<std::vector<int>>& stages, std::size_t i,
+                                    bool is_tangent);
+
+  ~RungeKuttaWalks();
+  RungeKuttaWalks(const RungeKuttaWalks&) = delete;
+  RungeKuttaWalks& operator=(const RungeKuttaWalks&) = delete;
+
+  std::optional<Wavefront> values, recorded, tangents, gathers;
+  std::optional<Wavefront> reversed;  ///< from the state alone
+  std::vector<double> times;          ///< of the stages of the step at work, for sources
+
+ private:
+  class AtSources;
+  void add_walls(Wavefront::Step& step, const DifferentiatedKernel& kernel);
+  void add_sources(Wavefront::Step& step, const DifferentiatedKernel& kernel, Direction direction, std::size_t stage,
+                   const Sources& sources, const Grid& grid);
+
+  std::vector<std::unique_ptr<Wavefront::Beside>> beside_walls_;
+  std::vector<std::unique_ptr<AtSources>> at_sources_;
+};
+
+}  // namespace hindsight
