@@ -18,7 +18,8 @@ using Level = KernelText::Level;
 
 constexpr int lanes = 8;
 
-const char* const lanes_text = "typedef double lanes __attribute__((vector_size(64), aligned(8)));\n";
+// Of cells that are computed together: as many as the widest vectors hold.
+constexpr int strip_bytes = 64;
 
 // Bytes of a row that are worked on at once: with the rows within reach, buffers stay in a cache.
 constexpr int buffered_tile = 4096, plain_tile = 8192;
@@ -166,12 +167,34 @@ class KernelWriter {
     for (std::size_t b = 0; b < buffers_.size(); ++b) write_fill(b);
     write_row_places();
     text_ += body_.values(Level::row);
+    write_strips("begin", "end", [&] { write_cell(); });
+    line("}");
+    line("}");
+  }
+
+  /// A row's cells from `begin` to `end`. Of strips of constant length compilers find that cells beside each other lie
+  /// at constant distances, and address all of them from a few registers; in a loop of unknown length GCC takes a
+  /// register for each distance, and has none left for stencils of a high order. (Unrolled before they are vectorised,
+  /// short strips would not be.) What is left of the row is computed cell by cell: vectors would take as long to
+  /// compile again.
+  void write_strips(const std::string& begin, const std::string& end, int cells, const std::function<void()>& body) {
+    line("{");
+    line(fmt::format("integer first = {};", begin));
+    line(fmt::format("for (; first + {0} <= {1}; first += {0})", cells, end));
     line("#pragma GCC ivdep");
-    line("for (integer i = begin; i < end; ++i) {");
-    write_cell();
+    line("#pragma GCC unroll 1");
+    line(fmt::format("for (integer l = 0; l < {}; ++l) {{", cells));
+    line("const integer i = first + l;");
+    body();
+    line("}");
+    line(fmt::format("for (integer l = 0, i = first; i < {}; ++l, ++i) {{", end));
+    line("__asm__ volatile(\"\");");
+    body();
     line("}");
     line("}");
-    line("}");
+  }
+  void write_strips(const std::string& begin, const std::string& end, const std::function<void()>& body) {
+    write_strips(begin, end, strip_bytes / static_cast<int>(bytes_of(kernel_.roots().front().graph().element())), body);
   }
 
   /// The values of a tile's cells, and of those around it that buffers reach.
@@ -179,11 +202,10 @@ class KernelWriter {
     line(fmt::format("{} x{}[{}];", column_type(columns_[c]), c, tile + reach_[1] - reach_[0]));
     line("{");
     text_ += column_texts_[c].values(Level::launch);
-    line("#pragma GCC ivdep");
-    line(fmt::format("for (integer i = begin + ({}); i < end + {}; ++i) {{", reach_[0], reach_[1]));
-    text_ += column_texts_[c].values(Level::cell);
-    line(fmt::format("x{}[i - begin - ({})] = {};", c, reach_[0], column_texts_[c].output(0)));
-    line("}");
+    write_strips(fmt::format("(begin + ({}))", reach_[0]), fmt::format("(end + {})", reach_[1]), [&] {
+      text_ += column_texts_[c].values(Level::cell);
+      line(fmt::format("x{}[i - begin - ({})] = {};", c, reach_[0], column_texts_[c].output(0)));
+    });
     line("}");
   }
 
@@ -214,11 +236,10 @@ class KernelWriter {
     write_row_places();
     text_ += fills_[b].values(Level::launch) + fills_[b].values(Level::row);
     line(fmt::format("{}* const to = {} - begin - ({});", fills_[b].output_type(0), place("j"), buffer.x[0]));
-    line("#pragma GCC ivdep");
-    line(fmt::format("for (integer i = begin + ({}); i < end + {}; ++i) {{", buffer.x[0], buffer.x[1]));
-    text_ += fills_[b].values(Level::cell);
-    line(fmt::format("to[i] = {};", fills_[b].output(0)));
-    line("}");
+    write_strips(fmt::format("(begin + ({}))", buffer.x[0]), fmt::format("(end + {})", buffer.x[1]), [&] {
+      text_ += fills_[b].values(Level::cell);
+      line(fmt::format("to[i] = {};", fills_[b].output(0)));
+    });
     line("}");
     for (int at = 0; at < rows; ++at)
       line(fmt::format("const {}* const b{}_{} = {} - begin - ({});", fills_[b].output_type(0), b, at,
@@ -244,36 +265,21 @@ class KernelWriter {
   }
 
   void write_plain_row() {
-    line("#pragma GCC ivdep");
-    line("for (integer i = L->lo[0]; i < L->hi[0]; ++i) {");
-    write_cell();
-    line("}");
+    write_strips("L->lo[0]", "L->hi[0]", [&] { write_cell(); });
   }
 
-  /// Blocks of cells: a vectorised loop that leaves the summands in the cache, then the interleaved partial sums.
+  /// Interleaved partial sums: a strip adds to each of them once.
   void write_row_with_sums() {
     const std::size_t count = kernel_.sums.size();
-    line("enum { block = 256 };");
-    line(fmt::format("lanes part[{0}]; double summand[{0}][block];", count));
-    line(fmt::format("for (int s = 0; s < {}; ++s) for (int l = 0; l < {}; ++l) part[s][l] = 0.0;", count, lanes));
-    line("for (integer first = L->lo[0]; first < L->hi[0]; first += block) {");
-    line("const integer size = L->hi[0] - first < block ? L->hi[0] - first : block;");
-    line("#pragma GCC ivdep");
-    line("for (integer m = 0; m < size; ++m) {");
-    line("const integer i = first + m;");
-    text_ += body_.values(Level::cell) + body_.outputs();
-    for (std::size_t s = 0; s < count; ++s) line(fmt::format("summand[{}][m] = {};", s, body_.summand(s)));
-    line("}");
-    line(fmt::format("for (int s = 0; s < {}; ++s) {{", count));
-    line("integer m = 0;");
-    line(fmt::format("for (; m + {0} <= size; m += {0}) part[s] += *(const lanes*)(summand[s] + m);", lanes));
-    line("for (; m < size; ++m) part[s][m & 7] += summand[s][m];");
-    line("}");
-    line("}");
+    for (std::size_t s = 0; s < count; ++s) line(fmt::format("double part{}[{}] = {{0.0}};", s, lanes));
+    write_strips("L->lo[0]", "L->hi[0]", lanes, [&] {
+      text_ += body_.values(Level::cell) + body_.outputs();
+      for (std::size_t s = 0; s < count; ++s) line(fmt::format("part{}[l] += {};", s, body_.summand(s)));
+    });
     for (std::size_t s = 0; s < count; ++s) {
       line(fmt::format("L->sums[{}][L->row_y * j + L->row_z * k] +=", kernel_.sums[s].accumulator));
-      line(fmt::format("((part[{0}][0] + part[{0}][4]) + (part[{0}][2] + part[{0}][6])) +", s));
-      line(fmt::format("((part[{0}][1] + part[{0}][5]) + (part[{0}][3] + part[{0}][7]));", s));
+      line(fmt::format("((part{0}[0] + part{0}[4]) + (part{0}[2] + part{0}[6])) +", s));
+      line(fmt::format("((part{0}[1] + part{0}[5]) + (part{0}[3] + part{0}[7]));", s));
     }
   }
 
@@ -295,7 +301,6 @@ std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes) {
   std::string text = are_of_singles(kernels) ? flushes_subnormals : "";
   text += host::c_names;
   text += subnormals_text;
-  text += lanes_text;
   text += launch_text;
   for (const KernelSpec& kernel : kernels) {
     text += "static __attribute__((noinline)) " + KernelWriter(kernel, boxes).text();
