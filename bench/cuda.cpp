@@ -15,7 +15,7 @@
 #include "runtime/cuda/device.hpp"
 #include "runtime/emulated/emulated_device.hpp"
 #include "runtime/error.hpp"
-#include "solvers/steppers/reads.hpp"
+#include "solvers/steppers/wavefront.hpp"
 
 namespace hindsight::bench {
 namespace {
@@ -50,12 +50,10 @@ double seconds_on(Machine& machine, int times, const std::function<void()>& work
          times;
 }
 
-/// Bytes of a plain step per cell: every array of every kernel read or written once.
+/// Bytes that a plain step must move per cell.
 double step_bytes(const Session& session) {
-  double bytes = 0.0;
-  for (const Stepper::Described& d : session.simulation().stepper().describe())
-    if (d.role == "forward") bytes += traffic(*d.kernel).first + traffic(*d.kernel).second;
-  return bytes;
+  const auto [read, written] = session.simulation().stepper().traffic_of_step().value();
+  return read + written;
 }
 
 /// Each session has a budget, so a machine, of its own.
@@ -65,11 +63,17 @@ void steps(Report& report, const std::string& what, const Case& c, const MakeMac
   SessionOptions options;
   options.machine = make();
   const Session session(c, Communicator(MPI_COMM_SELF), Sensitivities::adjoint, options);
+  options.machine = make();
+  Wavefront::ask(walks::Never{});
+  const Session by_passes(c, Communicator(MPI_COMM_SELF), Sensitivities::adjoint, options);
+  Wavefront::ask(walks::AsItPays{});
   const OperationSeconds& s = session.plan_inputs().seconds;
   const auto cells = static_cast<double>(session.simulation().grid().interior().cells());
   report.add(what + ": forward step", s.forward * 1e6, "us");
   report.add("    bytes counted, of a device copy's bandwidth", step_bytes(session) * cells / s.forward / bandwidth, "",
              bandwidth > 0 && cells > 1e6 ? "at least 0.6" : "");
+  report.add("    over one of pass by pass", s.forward / by_passes.plan_inputs().seconds.forward, "",
+             session.simulation().grid().dimensions() == 2 && cells > 1e6 ? "at most 0.6" : "");
   report.add("    adjoint step over forward step", s.reverse / s.forward, "", cells > 1e6 ? "at most 3" : "");
 }
 

@@ -1,11 +1,11 @@
 #include "tests/support.hpp"
-#include "tests/places.hpp"
 
 #include <cstdio>
 
 #include "runtime/cuda/cuda_machine.hpp"
 #include "runtime/cuda/device.hpp"
 #include "runtime/cuda/nvrtc.hpp"
+#include "tests/places.hpp"
 
 namespace hindsight::test {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/nearest_name.hpp"
+#include "solvers/steppers/device_walk.hpp"
 #include "solvers/steppers/methods.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/stage_names.hpp"
@@ -201,6 +202,8 @@ void Discretisation::make_grid() {
   const std::int64_t bytes_of_cell = std::ssize(spec_.model.fields) * bytes_of(element());
   if (machine_.is_host())
     halo = Wavefront::halo(spec_.axes, comm_.size(), halo_, stepper_->halos_of_step(), bytes_of_cell);
+  else
+    halo = DeviceWalk::halo(spec_.axes, comm_.size(), halo_, stepper_->halos_of_step());
   grid_ = std::make_unique<Grid>(spec_.axes, comm_, halo, machine_, element());
   tables_ = std::make_unique<Tables>(*spec_.model.graph, *grid_, sums_);
   shape_ = stepper_->state(*grid_);

@@ -11,6 +11,7 @@
 #include "runtime/error.hpp"
 #include "runtime/stop_request.hpp"
 #include "runtime/stopwatch.hpp"
+#include "solvers/steppers/walk_ways.hpp"
 
 namespace hindsight {
 namespace {
@@ -164,12 +165,11 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
   const bool is_walked = problem_.stepper().reverses_from_state();
   // The first ones find out which way over the grid is the fastest (solvers/steppers/walk_ways.hpp).
   const auto settle = [&](const auto& work) {
-    constexpr int walks = 6;
     constexpr double longest = 1.0;  // seconds
     const Stopwatch watch;
-    for (int i = 0; i < walks && !problem_.communicator().any(watch.seconds() > longest); ++i) work();
+    for (int i = 0; i < walks::until_chosen && !problem_.communicator().any(watch.seconds() > longest); ++i) work();
   };
-  if (is_walked) settle([&] { walk.go(advance); });
+  if (problem_.grid().dimensions() > 1) settle([&] { walk.go(advance); });
   const double one = measured([&] { walk.go(advance); });
   seconds.forward = one;
   if (problem_.stepper().steps_in_place(problem_.time().step(recorded() - 1)) > 1) {

@@ -55,7 +55,7 @@ class DeviceWriter {
 
   std::string text() {
     const KernelText body(kernel_, &places_);
-    write_arguments();
+    text_ += arguments_text(facts_);
     line(fmt::format("KERNEL({}, {}) {{", kernel_.name, facts_.threads));
     for (std::size_t i = 0; i < facts_.layouts.size(); ++i)
       line(fmt::format("const integer stride_y{0} = L.strides[{1}], stride_z{0} = L.strides[{2}];",
@@ -82,18 +82,6 @@ class DeviceWriter {
   void write_rows() {
     for (const int layout : facts_.layouts)
       line(fmt::format("const integer row{0} = stride_y{0} * j + stride_z{0} * k;", KernelText::suffix(layout)));
-  }
-
-  /// In words of 8 bytes, as DeviceLaunch writes them.
-  void write_arguments() {
-    line(fmt::format("struct {}_arguments {{", kernel_.name));
-    line("integer lo[3], hi[3], row_y, row_z, width, chunk_y, chunk_z, blocks_x, blocks_y;");
-    line("const double* coordinates[3];");
-    line(fmt::format("double* fields[{}];", std::max<std::size_t>(1, facts_.fields.size())));
-    line(fmt::format("double* sums[{}];", std::max<std::size_t>(1, facts_.sums.size())));
-    line(fmt::format("double scalars[{}];", std::max<std::size_t>(1, facts_.scalars.size())));
-    line(fmt::format("integer strides[{}];", std::max<std::size_t>(1, 2 * facts_.layouts.size())));
-    line("};");
   }
 
   /// Sums go to one accumulator per cell.
@@ -177,7 +165,12 @@ std::int64_t parts(std::int64_t count, std::int64_t size) {
 struct Shape {
   std::int64_t width = 1, chunk_y = 1, chunk_z = 1, blocks_x = 1, blocks_y = 1, blocks_z = 1;
 
-  Shape(std::int64_t x, std::int64_t y, std::int64_t z) {
+  Shape(std::int64_t x, std::int64_t y, std::int64_t z, const std::array<int, 2>& tile) {
+    if (tile[0] > 0) {
+      blocks_x = parts(x, tile[0]);
+      blocks_y = parts(y, tile[1]);
+      return;
+    }
     while (width < x && width < plain_threads) width *= 2;
     std::int64_t& chunk = z > 1 ? chunk_z : chunk_y;
     while (chunk < longest_chunk && x * y * z / (2 * chunk) >= enough) chunk *= 2;
@@ -188,6 +181,21 @@ struct Shape {
 };
 
 }  // namespace
+
+std::string arguments_text(const DeviceKernelFacts& kernel) {
+  const auto at_least_one = [](std::size_t count) { return std::max<std::size_t>(1, count); };
+  return fmt::format(
+      "struct {}_arguments {{\n"
+      "integer lo[3], hi[3], row_y, row_z, width, chunk_y, chunk_z, blocks_x, blocks_y;\n"
+      "const double* coordinates[3];\n"
+      "double* fields[{}];\n"
+      "double* sums[{}];\n"
+      "double scalars[{}];\n"
+      "integer strides[{}];\n"
+      "}};\n",
+      kernel.name, at_least_one(kernel.fields.size()), at_least_one(kernel.sums.size()),
+      at_least_one(kernel.scalars.size()), at_least_one(2 * kernel.layouts.size()));
+}
 
 DeviceSource emit_device(const std::vector<KernelSpec>& kernels, Boxes boxes) {
   DeviceSource source{"#define S L.scalars\n", {}};
@@ -215,7 +223,7 @@ void DeviceLaunch::set(const DeviceKernelFacts& kernel, const Launch& launch) {
   };
   std::int64_t extent[3];
   for (int a = 0; a < 3; ++a) extent[a] = launch.hi[a] - launch.lo[a];
-  const Shape shape(extent[0], extent[1], extent[2]);
+  const Shape shape(extent[0], extent[1], extent[2], kernel.tile);
   blocks_ = kernel.boxes == Boxes::cell ? 1
             : kernel.sums_rows          ? extent[1] * extent[2]
                                         : shape.blocks_x * shape.blocks_y * shape.blocks_z;

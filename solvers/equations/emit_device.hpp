@@ -5,6 +5,7 @@
 // memory and are added in the host's order (kernel.hpp, Boxes), so that sums have the host's bits.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,7 +22,10 @@ struct DeviceKernelFacts {
   bool sums_rows = false;  ///< a block per row
   int threads = 1;         ///< per block
   std::vector<int> fields, scalars, sums, layouts;
+  std::array<int, 2> tile{0, 0};  ///< cells of a block along x and y, where a block has a tile
 };
+/// The definition of its arguments, in words of 8 bytes, as DeviceLaunch writes them.
+std::string arguments_text(const DeviceKernelFacts& kernel);
 
 struct DeviceSource {
   std::string text;  ///< as runtime/device_program.hpp has it

@@ -51,7 +51,10 @@ KernelLibrary::KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes
     load_on_host(comm, longest);
     return;
   }
-  const DeviceSource source = emit_device(kernels, boxes);
+  load(emit_device(kernels, boxes), comm, machine);
+}
+
+void KernelLibrary::load(const DeviceSource& source, const Communicator& comm, Machine& machine) {
   program_ = machine.load(source.text, source.names(), comm);
   for (std::size_t i = 0; i < source.kernels.size(); ++i) {
     launchers_.push_back(std::make_unique<DeviceKernel>(*program_, i, source.kernels[i]));

@@ -106,6 +106,8 @@ std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes);
 /// are tapes, which are there at once and compute some seven times as slowly.
 inline constexpr std::size_t longest_compiled = 8000;
 
+struct DeviceSource;
+
 /// Loaded kernels, in the order given.
 class KernelLibrary {
  public:
@@ -113,6 +115,8 @@ class KernelLibrary {
   /// @param longest see longest_compiled. Collective.
   KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes, const Communicator& comm,
                 Machine& machine = Machine::host(), std::size_t longest = longest_compiled);
+  /// Of a device. Collective.
+  KernelLibrary(const DeviceSource& source, const Communicator& comm, Machine& machine) { load(source, comm, machine); }
   const Kernel& operator[](std::size_t i) const { return kernels_[i]; }
   /// The kernel of this name; an empty one where there is none.
   Kernel find(const std::string& name) const;
@@ -122,6 +126,7 @@ class KernelLibrary {
 
  private:
   void load_on_host(const Communicator& comm, std::size_t longest);
+  void load(const DeviceSource& source, const Communicator& comm, Machine& machine);
 
   std::vector<KernelSpec> specs_;
   Boxes boxes_ = Boxes::rows;

@@ -22,8 +22,8 @@ std::string literal(double value) {
 }  // namespace
 
 KernelText::KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars, bool repeats,
-                       std::map<NodeId, std::string> given)
-    : kernel_(kernel), scalars_(scalars), given_(std::move(given)) {
+                       std::map<NodeId, std::string> given, std::map<int, std::string> elsewhere)
+    : kernel_(kernel), scalars_(scalars), given_(std::move(given)), elsewhere_(std::move(elsewhere)) {
   const std::vector<Expr> roots = kernel.roots();
   graph_ = &roots.front().graph();
   nodes_ = reachable(roots, [&](NodeId id) { return given_.contains(id); });
@@ -141,8 +141,7 @@ std::string KernelText::values(Level level) const {
 std::string KernelText::outputs() const {
   std::string text;
   for (std::size_t i = 0; i < kernel_.outputs.size(); ++i)
-    text += fmt::format("o{}[row{} + i] = {};\n", i, suffix(graph_->kind(output_field(i)).layout),
-                        name(kernel_.outputs[i].value.id()));
+    text += fmt::format("o{}[row{} + i] = {};\n", i, place_of(output_field(i)), name(kernel_.outputs[i].value.id()));
   return text;
 }
 
@@ -215,7 +214,7 @@ std::string KernelText::value(NodeId id) const {
     const auto is_own = [&](const auto& entry) { return entry.second == int{node.symbol}; };
     if (std::ranges::any_of(carried_, is_own)) return carried_name(node.symbol);
     const char* const at = trail_.contains(node.symbol) ? " + at" : "";
-    return fmt::format("f{}[{}{}]", node.symbol, index(node.offset, graph_->kind(node.symbol).layout), at);
+    return fmt::format("f{}[{}{}]", node.symbol, index(node.offset, node.symbol), at);
   }
   if (node.op == Op::coordinate) {
     const int offset = node.offset[node.axis];
@@ -230,8 +229,11 @@ std::string KernelText::value(NodeId id) const {
 
 std::set<int> KernelText::layouts() const {
   std::set<int> found;
-  for (const int symbol : fields_read()) found.insert(graph_->kind(symbol).layout);
-  for (std::size_t i = 0; i < kernel_.outputs.size(); ++i) found.insert(graph_->kind(output_field(i)).layout);
+  const auto add = [&](int symbol) {
+    if (!elsewhere_.contains(symbol)) found.insert(graph_->kind(symbol).layout);
+  };
+  for (const int symbol : fields_read()) add(symbol);
+  for (std::size_t i = 0; i < kernel_.outputs.size(); ++i) add(output_field(i));
   return found;
 }
 
@@ -254,8 +256,13 @@ std::string KernelText::written_array(std::size_t output, const std::string& add
   return array(fmt::format("o{}", output), graph_->kind(output_field(output)).element, false, address);
 }
 
-std::string KernelText::index(const Offset& offset, int layout) {
-  const std::string of = suffix(layout);
+std::string KernelText::place_of(int symbol) const {
+  const auto found = elsewhere_.find(symbol);
+  return found == elsewhere_.end() ? suffix(graph_->kind(symbol).layout) : found->second;
+}
+
+std::string KernelText::index(const Offset& offset, int symbol) const {
+  const std::string of = place_of(symbol);
   std::string text = "row" + of + " + i";
   if (offset[0] != 0) text += fmt::format(" + {}", int{offset[0]});
   if (offset[1] != 0) text += fmt::format(" + {} * stride_y{}", int{offset[1]}, of);

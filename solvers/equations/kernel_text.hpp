@@ -3,7 +3,8 @@
 //
 // The text refers to these names, which wrappers define: i, j, k the cell; row, so that cells are at row + i; f0, f1,
 // ... and o0, o1, ... the arrays that are read and written; X0, X1, X2 the coordinates; S the scalars; stride_y,
-// stride_z. Arrays of layout 1 have row1, stride_y1 and stride_z1 in place of these, and so on.
+// stride_z. Arrays of layout 1 have row1, stride_y1 and stride_z1 in place of these, and so on; those that a wrapper
+// keeps elsewhere have other words behind these names.
 #pragma once
 
 #include <map>
@@ -48,8 +49,9 @@ class KernelText {
   /// @param scalars places in S by symbol; null: the symbols themselves. @param repeats whether the wrapper applies the
   /// cell several times as KernelSpec::Repeats says: then `at` is where the trail of a time begins.
   /// @param given the text of values of cells that the wrapper has at hand; what they alone depend on is left out.
+  /// @param elsewhere symbols of arrays that the wrapper keeps elsewhere, and what is behind the names of their places.
   explicit KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars = nullptr, bool repeats = false,
-                      std::map<NodeId, std::string> given = {});
+                      std::map<NodeId, std::string> given = {}, std::map<int, std::string> elsewhere = {});
 
   /// Definitions of all values of a level, a line each.
   std::string values(Level level) const;
@@ -77,7 +79,7 @@ class KernelText {
   std::set<int> fields_read() const;
   std::set<int> scalars() const;
   std::set<int> axes() const;
-  /// Of all arrays, in order.
+  /// Of all arrays that are not elsewhere, in order.
   std::set<int> layouts() const;
   /// The definition of an array's pointer from the address that it was handed over as.
   std::string read_array(int symbol, const std::string& address) const;
@@ -91,7 +93,8 @@ class KernelText {
   const char* type_of(NodeId id) const { return singles_.contains(id) ? "float" : "double"; }
   std::string argument(NodeId id, NodeId of) const;
   static std::string name(NodeId id);
-  static std::string index(const Offset& offset, int layout);
+  std::string place_of(int symbol) const;
+  std::string index(const Offset& offset, int symbol) const;
   Level level_of(NodeId id) const;
   std::string value(NodeId id) const;
 
@@ -102,6 +105,7 @@ class KernelText {
   std::map<NodeId, Level> level_;
   std::set<NodeId> singles_;  // the others are doubles
   std::map<NodeId, std::string> given_;
+  std::map<int, std::string> elsewhere_;
   std::map<std::string, int> carried_;  // symbols that are read, by the arrays that they come from
   std::set<int> trail_;
 };

@@ -19,8 +19,6 @@ constexpr std::int64_t cells_at_once = 8192, most_at_once = 32;
 constexpr std::int64_t least_width = 4;
 // Rows that are so many times as large as a core's own cache are not tried without tiles.
 constexpr std::int64_t most_without_tiles = 16;
-// So many walks go each way before one is chosen; the first one's memory is new.
-constexpr int tries = 3;
 
 }  // namespace
 
@@ -43,13 +41,14 @@ WalkWays::WalkWays(const Tables& tables, std::vector<PassOnItsWay> passes, const
     has_wall_[side] = tables.grid().is_wall(static_cast<int>(last_), static_cast<int>(side));
   for (std::size_t i = 0; i < passes_.size(); ++i) {
     deepest_ = std::max(deepest_, passes_[i].at_walls);
+    if (i > 0) reach_ = std::max(reach_, passes_[i].reach);
     if (i > 0 && !passes_[i].reads_others) deepest_ = std::max(deepest_, passes_[i].depth);
   }
   const std::int64_t width = width_of_tiles(tables);
   const bool is_asked = std::holds_alternative<walks::Rows>(asked_);
   if (width == 0 || (!is_asked && bytes_in_use(tables) <= most_without_tiles * cache_)) add_way(tables, 0);
   if (width > 0) add_way(tables, width);
-  is_chosen_ = ways_.size() == 1;
+  turns_ = FasterWay(ways_.size());
   if (needs_.keeps_whole) return;
   tables.grid().communicator().together([&] {
     for (WalkWay& way : ways_) make_rings(tables, way);
@@ -61,17 +60,6 @@ void WalkWays::add_way(const Tables& tables, std::int64_t width) {
   const auto [layers, at_walls] = around_tiles();
   if (width > 0) way.tiles.cut(width, layers + at_walls + needs_.depth_across);
   way.at_once = rows_at_once(way.tiles);
-}
-
-/// Nothing is freed: steps are under way.
-void WalkWays::went(double seconds) {
-  if (is_chosen_) return;
-  now().seconds = std::min(now().seconds, seconds);
-  ++now().walks;
-  now_ = (now_ + 1) % ways_.size();
-  if (now().walks < tries) return;
-  now_ = static_cast<std::size_t>(std::ranges::min_element(ways_, {}, &WalkWay::seconds) - ways_.begin());
-  is_chosen_ = true;
 }
 
 std::int64_t WalkWays::rows_at_once(const Tiles& tiles) const {
@@ -140,8 +128,7 @@ std::int64_t WalkWays::width_of_tiles(const Tables& tables) const {
 /// Beside rows at once, those by which the last reader lags behind, also where it waits for rows beside a wall, ghosts
 /// ahead of it, and what it reads behind it: of the array that needs most, where there are walls.
 std::vector<RowRings::OfPass> WalkWays::sizes_of_rings(std::int64_t at_once) const {
-  std::int64_t reach = 0, at_walls = 0, most = 0;
-  for (std::size_t i = 1; i < passes_.size(); ++i) reach = std::max(reach, passes_[i].reach);
+  std::int64_t at_walls = 0, most = 0;
   for (const PassOnItsWay& pass : passes_) at_walls = std::max(at_walls, pass.at_walls);
   std::vector<RowRings::OfPass> rings;
   for (std::size_t i = 0; i < passes_.size(); ++i) {
@@ -149,7 +136,7 @@ std::vector<RowRings::OfPass> WalkWays::sizes_of_rings(std::int64_t at_once) con
     if (passes_[i].handed_on.empty()) continue;
     std::int64_t rows = at_once + 2 * deepest_ + at_walls + lag(i, passes_[i].last_reader.value_or(passes_.size() - 1));
     rows = (rows + at_once - 1) / at_once * at_once;  // seams that lie apart by rows at once
-    rings.back().rows = std::max({rows, 2 * reach, 4 * deepest_});
+    rings.back().rows = std::max({rows, 2 * reach_, 4 * deepest_});
     most = std::max(most, rings.back().rows);
   }
   // A seam keeps away from both walls: with four times the ghosts there is one that does, if it is one for all.
@@ -162,14 +149,12 @@ void WalkWays::make_rings(const Tables& tables, WalkWay& way) const {
   std::vector<RowRings::OfPass> rings = sizes_of_rings(way.at_once);
   if (RowRings::bytes_of_rows(tables, rings) == 0) return;
   // Where there are two ways, no number of rows is small enough.
-  const bool may_shrink = std::holds_alternative<walks::AsItPays>(asked_) && way.tiles.is_one() && is_chosen_;
+  const bool may_shrink = std::holds_alternative<walks::AsItPays>(asked_) && way.tiles.is_one() && ways_.size() == 1;
   while (may_shrink && way.at_once > needs_.least_at_once && 2 * RowRings::bytes_of_rows(tables, rings) > cache_) {
     way.at_once = std::max(way.at_once / 2, needs_.least_at_once);
     rings = sizes_of_rings(way.at_once);
   }
-  std::int64_t reach = 0;
-  for (std::size_t i = 1; i < passes_.size(); ++i) reach = std::max(reach, passes_[i].reach);
-  way.rings.emplace(tables, rings, reach, seam(rings), way.tiles.elements_of_row());
+  way.rings.emplace(tables, rings, reach_, seam(rings), way.tiles.elements_of_row());
 }
 
 /// One that walls, which are filled from rows beside them, do not meet.
@@ -203,7 +188,7 @@ std::string WalkWays::describe() const {
   const char* const rows = last_ == 2 ? "planes" : "rows";
   std::string text;
   for (const WalkWay& way : ways_) {
-    if (is_chosen_ && &way != &now()) continue;
+    if (turns_.is_chosen() && &way != &now()) continue;
     if (!text.empty()) text += "; or, if the first steps show that it is faster, ";
     text += fmt::format("in one walk over {}, {} at once", rows, way.at_once);
     if (way.rings)

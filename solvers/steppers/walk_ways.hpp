@@ -9,12 +9,12 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "solvers/steppers/faster_way.hpp"
 #include "solvers/steppers/row_rings.hpp"
 #include "solvers/steppers/tiles.hpp"
 
@@ -31,6 +31,8 @@ struct Rows {
   std::int64_t width = 0;  ///< of tiles, wherever these can be; 0: no tiles
 };
 using Asked = std::variant<AsItPays, Never, Rows>;
+/// Walks, at most, after which the way of all others is chosen.
+inline constexpr int until_chosen = 2 * FasterWay::tries;
 /// Bytes of a core's own cache.
 std::int64_t bytes_of_cache(const Asked& asked);
 }  // namespace walks
@@ -52,8 +54,6 @@ struct WalkWay {
   Tiles tiles;
   std::int64_t at_once = 1;
   std::optional<RowRings> rings = {};
-  int walks = 0;                                             ///< that went it, before one was chosen
-  double seconds = std::numeric_limits<double>::infinity();  ///< that the fastest of them took
 };
 
 class WalkWays {
@@ -66,10 +66,10 @@ class WalkWays {
   /// Collective.
   WalkWays(const Tables& tables, std::vector<PassOnItsWay> passes, const Needs& needs, const walks::Asked& asked);
   /// That the next walk goes.
-  WalkWay& now() { return ways_[now_]; }
-  const WalkWay& now() const { return ways_[now_]; }
+  WalkWay& now() { return ways_[turns_.now()]; }
+  const WalkWay& now() const { return ways_[turns_.now()]; }
   /// It has taken so long from end to end.
-  void went(double seconds);
+  void went(double seconds) { turns_.took(seconds); }
   /// Takes as few rows at once as let what passes have in use fit into a core's cache. Of walks without rings.
   /// @param bytes_of_cell of all arrays in use. @returns whether it fits, or nobody asks: the same on all ranks.
   /// Collective.
@@ -99,10 +99,9 @@ class WalkWays {
   std::size_t last_;           // axis
   std::int64_t rows_, cells_;  // of the rank
   std::array<bool, 2> has_wall_;
-  std::int64_t deepest_ = 0;
+  std::int64_t reach_ = 0, deepest_ = 0;  // of any pass: rows that it reads behind the first, that it needs at once
   std::vector<WalkWay> ways_;
-  std::size_t now_ = 0;
-  bool is_chosen_ = false;
+  FasterWay turns_{1};
 };
 
 }  // namespace hindsight

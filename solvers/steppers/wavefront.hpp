@@ -94,6 +94,7 @@ class Wavefront {
   using Rows = walks::Rows;
   /// For tests, of grids and walks that are made from now on.
   static void ask(const walks::Asked& asked) { asked_ = asked; }
+  static const walks::Asked& asked() { return asked_; }
 
  private:
   struct Walked {

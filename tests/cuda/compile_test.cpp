@@ -1,7 +1,7 @@
 // Every kernel of every shipped case, and of every derivative, compiles for devices without spilling registers.
 #include "adjoint/store/device_words.hpp"
 #include "runtime/cuda/nvrtc.hpp"
-#include "solvers/equations/emit_device.hpp"
+#include "solvers/equations/emit_device_tiles.hpp"
 #include "solvers/equations/random.hpp"
 #include "tests/support.hpp"
 
@@ -40,6 +40,38 @@ TEST(CompilesAlone, WhatNoCaseGenerates) {
       EXPECT_EQ(cubin.kernels.size(), program.kernels.size());
       for (const device::KernelResources& kernel : cubin.kernels) EXPECT_EQ(kernel.spilled_bytes, 0) << kernel.name;
     }
+}
+
+/// All stages of Gray-Scott's step in one launch, and a block's memory.
+TEST(CompilesAlone, AStepInTiles) {
+  if (const cuda::CompilerReport report = cuda::compiler_report(); !report.is_there) GTEST_SKIP() << report.sentence;
+  for (const char* const precision : {"float64", "float32"}) {
+    const Session session(test::shipped_case("gray-scott", {std::string("precision=") + precision}), test::self(),
+                          Sensitivities::none);
+    const std::vector<KernelSpec>& stages = session.simulation().libraries().front()->specs();
+    ASSERT_EQ(stages.size(), 4U);
+    const Graph& graph = stages.front().roots().front().graph();
+    KernelsOfTiles step{"step", {graph.field_index("u@1"), graph.field_index("v@1")}, {4, 4, 0}, {}};
+    for (int around = 3; const KernelSpec& stage : stages) {
+      step.kernels.push_back({&stage, {}, {around, around, 0}});
+      for (const KernelSpec::Output& output : stage.outputs)
+        if (around > 0) step.kernels.back().handed_on.push_back(graph.field_index(output.field));
+      --around;
+    }
+    const std::optional<DeviceSource> source = emit_device_tiles(step);
+    ASSERT_TRUE(source);
+    for (const char* architecture : {"sm_80", "sm_90"}) {
+      const cuda::Cubin cubin = cuda::compile(cuda::device_text(source->text), architecture);
+      ASSERT_EQ(cubin.kernels.size(), 1U);
+      const device::KernelResources& kernel = cubin.kernels.front();
+      EXPECT_EQ(kernel.spilled_bytes, 0) << architecture;
+      EXPECT_GT(kernel.shared_bytes, 24 << 10) << architecture;
+      EXPECT_LE(kernel.shared_bytes, 48 << 10) << architecture;
+      std::printf("%s, %s: %d registers, %d bytes shared, tiles of %d x %d\n", precision, architecture,
+                  kernel.registers, kernel.shared_bytes, source->kernels.front().tile[0],
+                  source->kernels.front().tile[1]);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Compiles,

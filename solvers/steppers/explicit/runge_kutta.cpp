@@ -128,6 +128,7 @@ std::string RungeKutta::describe_memory() const {
   const char* const adjoints = keeps_stage_adjoints() ? "stored" : "not stored, recomputed from multipliers";
   std::string text = fmt::format("slopes: {}; stage adjoints: {}", slopes, adjoints);
   if (parts_->walks->values) text += fmt::format("\n  a step: {}", parts_->walks->values->describe());
+  if (parts_->walks->on_device) text += fmt::format("\n  a step: {}", parts_->walks->on_device->describe());
   if (parts_->walks->reversed)
     text += fmt::format("\n  a step reversed from its state alone: {}", parts_->walks->reversed->describe());
   return text;
@@ -144,8 +145,10 @@ std::optional<std::pair<int, int>> RungeKutta::traffic_of_step() const {
     const auto [read, written] = traffic(kernel.value());
     one_by_one = {one_by_one.first + read, one_by_one.second + written};
   }
-  if (!parts_->walks->values) return one_by_one;
-  return traffic(all, parts_->walks->values->keeps_rows() ? within : std::set<int>());
+  const RungeKuttaWalks& walks = *parts_->walks;
+  if (walks.on_device && walks.on_device->is_chosen()) return traffic(all, within);
+  if (!walks.values) return one_by_one;
+  return traffic(all, walks.values->keeps_rows() ? within : std::set<int>());
 }
 
 double RungeKutta::stage_time(StepTime time, int i) const {
@@ -270,11 +273,16 @@ void RungeKutta::step(Tables& tables, StepTime time, StateBlocks u, double* next
   begin_forward(tables, time);
   bind_stages(tables, u, nullptr);
   tables.bind_state(p.stage.back(), next);
-  if (p.walks->values && !p.watches_stages) return p.walks->values->run(tables);
-  for (std::size_t i = 0; i < p.kernels.kernels().size(); ++i) {
-    fill_sources(tables, time, i);
-    p.kernels.kernels()[i].run_value(tables);
-  }
+  const auto by_passes = [&] {
+    for (std::size_t i = 0; i < p.kernels.kernels().size(); ++i) {
+      fill_sources(tables, time, i);
+      p.kernels.kernels()[i].run_value(tables);
+    }
+  };
+  if (p.watches_stages) return by_passes();
+  if (p.walks->values) return p.walks->values->run(tables);
+  if (p.walks->on_device) return p.walks->on_device->run(tables, by_passes);
+  by_passes();
 }
 
 bool RungeKutta::may_overwrite() const {

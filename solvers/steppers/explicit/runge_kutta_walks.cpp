@@ -1,6 +1,5 @@
 #include "solvers/steppers/explicit/runge_kutta_walks.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "solvers/steppers/explicit/runge_kutta_kernels.hpp"
@@ -93,51 +92,66 @@ void RungeKuttaWalks::add_walls(Wavefront::Step& step, const DifferentiatedKerne
   step.at_walls = kernel.fed_by_walls();
 }
 
+/// The passes of each walk, in their order.
+struct RungeKuttaWalks::Passes {
+  std::vector<Wavefront::Step> values, recorded, tangents, gathers, reversed;
+};
+
+void RungeKuttaWalks::add_stage(Passes& passes, std::size_t i, DifferentiatedKernel& kernel, const Given& given) {
+  const std::vector<int> handed_on = RungeKuttaWalks::handed_on(given.model, given.stages.states, i, false);
+  const std::size_t stages = times.size();
+  Wavefront::Step value = step_of(kernel, Direction::forward);
+  add_sources(value, kernel, Direction::forward, i, given.sources, given.grid);
+  Wavefront::Step& kept = passes.recorded.emplace_back(value);
+  kept.pass = kernel.recorded_pass();
+  Wavefront::Step& again = passes.reversed.emplace_back(kept);
+  again.handed_on = handed_on;
+  again.last_reader = 2 * stages - 2 - i;  // the gather of the stage whose input it is
+  again.fills_alone = i + 1 == stages;
+  if (!given.stages.are_read_after) value.handed_on = handed_on;
+  passes.values.push_back(value);
+  Wavefront::Step& tangent = passes.tangents.emplace_back(step_of(kernel, Direction::tangent));
+  add_sources(tangent, kernel, Direction::tangent, i, given.sources, given.grid);
+  tangent.handed_on = RungeKuttaWalks::handed_on(given.model, given.stages.tangents, i, true);
+}
+
+void RungeKuttaWalks::add_gather(Passes& passes, std::size_t i, DifferentiatedKernel& kernel, const Given& given) {
+  Wavefront::Step gather = step_of(kernel, Direction::reverse);
+  add_walls(gather, kernel);
+  Wavefront::Step& from_state = passes.reversed.emplace_back(gather);
+  from_state.handed_on = handed_back(given.model, i);
+  from_state.reads_others = i + 1 == times.size();
+  from_state.adds_to_sums = !kernel.gather().main.sums.empty();
+  from_state.adds_to_cells = !given.active.parameter_fields.empty();
+  gather.reads = {0, 0, 0};
+  gather.keeps_within = true;
+  passes.gathers.push_back(gather);
+}
+
 RungeKuttaWalks::RungeKuttaWalks(const Model& model, const Active& active, const Tables& tables, KernelSet& kernels,
                                  const Stages& of, const Sources& sources) {
+  const Given given{model, active, of, sources, tables.grid()};
+  std::vector<DifferentiatedKernel>& all = kernels.kernels();
+  times.resize(all.size());
+  Passes passes;
+  for (std::size_t i = 0; i < all.size(); ++i) add_stage(passes, i, all[i], given);
+  for (std::size_t i = all.size(); i-- > 0;) add_gather(passes, i, all[i], given);
   const auto make = [&](std::optional<Wavefront>& walk, const std::vector<Wavefront::Step>& steps) {
     const auto fields = static_cast<std::int64_t>(model.fields.size());
     if (Wavefront::suits(tables.grid(), steps, fields, model.graph->element())) walk.emplace(tables, steps);
   };
-  const std::size_t stages = kernels.kernels().size();
-  times.resize(stages);
-  std::vector<Wavefront::Step> forward, record, tangent, reverse, from_state;
-  for (DifferentiatedKernel& kernel : kernels.kernels()) {
-    const std::size_t i = forward.size();
-    const std::vector<int> handed_on = RungeKuttaWalks::handed_on(model, of.states, i, false);
-    forward.push_back(step_of(kernel, Direction::forward));
-    add_sources(forward.back(), kernel, Direction::forward, i, sources, tables.grid());
-    record.push_back(forward.back());
-    record.back().pass = kernel.recorded_pass();
-    from_state.push_back(record.back());
-    from_state.back().handed_on = handed_on;
-    from_state.back().last_reader = 2 * stages - 2 - i;  // the gather of the stage whose input it is
-    from_state.back().fills_alone = i + 1 == stages;
-    if (!of.are_read_after) forward.back().handed_on = handed_on;
-    tangent.push_back(step_of(kernel, Direction::tangent));
-    add_sources(tangent.back(), kernel, Direction::tangent, i, sources, tables.grid());
-    tangent.back().handed_on = RungeKuttaWalks::handed_on(model, of.tangents, i, true);
-    reverse.push_back(step_of(kernel, Direction::reverse));
-    add_walls(reverse.back(), kernel);
-  }
-  for (std::size_t i = stages; i-- > 0;) {
-    Wavefront::Step& step = from_state.emplace_back(reverse[i]);
-    step.handed_on = handed_back(model, i);
-    step.reads_others = i + 1 == stages;
-    step.adds_to_sums = !kernels.kernels()[i].gather().main.sums.empty();
-    step.adds_to_cells = !active.parameter_fields.empty();
-  }
-  for (Wavefront::Step& step : reverse) {
-    step.reads = {0, 0, 0};
-    step.keeps_within = true;
-  }
-  std::ranges::reverse(reverse);
-  make(values, forward);
-  make(recorded, record);
-  for (Wavefront::Step& step : tangent) step.keeps_within = step.keeps_within || !recorded || !recorded->goes_beyond();
-  make(tangents, tangent);
-  make(gathers, reverse);
-  if (stages > 1) make(reversed, from_state);
+  make(values, passes.values);
+  make(recorded, passes.recorded);
+  for (Wavefront::Step& step : passes.tangents)
+    step.keeps_within = step.keeps_within || !recorded || !recorded->goes_beyond();
+  make(tangents, passes.tangents);
+  make(gathers, passes.gathers);
+  if (all.size() > 1) make(reversed, passes.reversed);
+  if (of.are_read_after || sources.points.are_any()) return;
+  std::vector<DeviceWalk::Stage> stages;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    stages.push_back({&all[i], RungeKuttaWalks::handed_on(model, of.states, i, false)});
+  on_device = DeviceWalk::make(tables, stages, of.states.front());
 }
 
 }  // namespace hindsight

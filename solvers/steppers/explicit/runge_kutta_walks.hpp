@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "solvers/equations/model.hpp"
+#include "solvers/steppers/device_walk.hpp"
 #include "solvers/steppers/kernels/kernel_set.hpp"
 #include "solvers/steppers/wavefront.hpp"
 
@@ -36,11 +37,23 @@ class RungeKuttaWalks {
   RungeKuttaWalks& operator=(const RungeKuttaWalks&) = delete;
 
   std::optional<Wavefront> values, recorded, tangents, gathers;
-  std::optional<Wavefront> reversed;  ///< from the state alone
-  std::vector<double> times;          ///< of the stages of the step at work, for sources
+  std::optional<Wavefront> reversed;    ///< from the state alone
+  std::optional<DeviceWalk> on_device;  ///< the values
+  std::vector<double> times;            ///< of the stages of the step at work, for sources
 
  private:
   class AtSources;
+  struct Passes;
+  struct Given {
+    const Model& model;
+    const Active& active;
+    const Stages& stages;
+    const Sources& sources;
+    const Grid& grid;
+  };
+  /// The passes of stage i (from 0), from the first to the last; their gathers, from the last to the first.
+  void add_stage(Passes& passes, std::size_t i, DifferentiatedKernel& kernel, const Given& given);
+  void add_gather(Passes& passes, std::size_t i, DifferentiatedKernel& kernel, const Given& given);
   void add_walls(Wavefront::Step& step, const DifferentiatedKernel& kernel);
   void add_sources(Wavefront::Step& step, const DifferentiatedKernel& kernel, Direction direction, std::size_t stage,
                    const Sources& sources, const Grid& grid);

@@ -202,6 +202,13 @@ Pass DifferentiatedKernel::value_pass(const Grid& grid, bool with_before) const 
   return {grid, value_kernel_, groups};
 }
 
+Pass DifferentiatedKernel::value_pass(const Grid& grid, const Kernel& kernel, const std::array<int, 3>& layers) const {
+  GhostGroup group = value_ghosts_;
+  group.reach = group.depth = layers;
+  group.corners = true;
+  return {grid, kernel, {group}};
+}
+
 void DifferentiatedKernel::make_tangent_pass(const KernelContext& context) {
   std::vector<GhostGroup> groups;
   if (request_.ghosts == StateGhosts::at_every_pass) groups.push_back(state_ghosts(context, tangent_));

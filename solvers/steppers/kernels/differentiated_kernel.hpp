@@ -128,6 +128,8 @@ class DifferentiatedKernel {
   /// Another pass of run_value()'s kernel, without what is around sources, for states that are bound when it runs.
   /// @param with_before the ghosts of the level before are filled too. Once prepared. Collective.
   Pass value_pass(const Grid& grid, bool with_before) const;
+  /// A pass of another kernel, which reads the same states so many layers deep. Once prepared. Collective.
+  Pass value_pass(const Grid& grid, const Kernel& kernel, const std::array<int, 3>& layers) const;
   /// Rows of a plane that each launch of a kernel computes beside its own, to fill buffers (row_buffers.hpp).
   int rows_beside(Direction direction) const;
   /// Values, or tangents, in a box around sources, whose arrays are filled.

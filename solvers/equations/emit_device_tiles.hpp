@@ -1,0 +1,32 @@
+// Kernels that follow each other, as one launch on a device: a block has a tile of a plane, and what a kernel hands on
+// to the next ones stays in the block's shared memory. Around its tile a block computes again what its neighbours do:
+// of each cell what they begin with is read about once, and what they end with is written.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "solvers/equations/emit_device.hpp"
+
+namespace hindsight {
+
+/// In two dimensions, without sums.
+struct KernelsOfTiles {
+  struct One {
+    const KernelSpec* spec;
+    std::vector<int> handed_on;      ///< symbols of its outputs, all of them; of the last kernel none
+    std::array<int, 3> around = {};  ///< cells to each side of a tile that it computes
+  };
+  std::string name;
+  std::vector<int> begins_with;    ///< symbols of arrays of which cells around a tile are read
+  std::array<int, 3> around = {};  ///< so many to each side
+  std::vector<One> kernels;        ///< in their order; they outlive the rest
+};
+
+/// Has one kernel, of that name. Nothing where what is handed on leaves no room in shared memory for tiles that are
+/// worth it, or the text would take a compiler too long.
+std::optional<DeviceSource> emit_device_tiles(const KernelsOfTiles& kernels);
+
+}  // namespace hindsight

@@ -1,0 +1,111 @@
+#include "solvers/steppers/device_walk.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "solvers/equations/emit_device_tiles.hpp"
+#include "solvers/steppers/reads.hpp"
+#include "solvers/steppers/wavefront.hpp"
+
+namespace hindsight {
+namespace {
+
+// So many times as deep as its halo a block is at least, where that is deepened.
+constexpr std::int64_t thick = 8;
+
+bool is_asked() {
+  return std::holds_alternative<walks::Rows>(Wavefront::asked());
+}
+
+/// How deep what a step begins with must be there around a rank's cells, and what each stage computes.
+struct Layers {
+  std::array<int, 3> read{0, 0, 0};
+  std::vector<std::array<int, 3>> written;
+};
+
+Layers layers_of(const std::vector<DeviceWalk::Stage>& stages) {
+  Layers all;
+  all.written.resize(stages.size());
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    all.written[i] = all.read;
+    all.read = add(all.read, stages[i].kernel->value_reach().depth);
+  }
+  return all;
+}
+
+bool has_room(const Grid& grid, const std::vector<DeviceWalk::Stage>& stages, const Layers& layers) {
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const std::array<int, 3> read =
+        deeper(layers.read, add(layers.written[i], stages[i].kernel->reads(Direction::forward)));
+    for (std::size_t a = 0; a < 2; ++a)
+      if (read[a] > grid.layout().halo[a]) return false;
+  }
+  return true;
+}
+
+bool suits(const Grid& grid, const std::vector<DeviceWalk::Stage>& stages) {
+  if (grid.machine().is_host() || grid.dimensions() != 2 || stages.size() < 2) return false;
+  if (std::holds_alternative<walks::Never>(Wavefront::asked())) return false;
+  if (!std::ranges::all_of(grid.axes(), &Axis::periodic)) return false;
+  return std::ranges::all_of(stages, [](const DeviceWalk::Stage& stage) {
+    const Pass* const pass = stage.kernel->pass(Direction::forward);
+    return pass != nullptr && pass->is_everywhere() && stage.kernel->value().sums.empty();
+  });
+}
+
+}  // namespace
+
+std::array<int, 3> DeviceWalk::halo(const std::vector<Axis>& axes, int ranks, const std::array<int, 3>& least,
+                                    const std::vector<WalkHalo>& of_steps) {
+  if (axes.size() != 2 || of_steps.empty() || std::holds_alternative<walks::Never>(Wavefront::asked())) return least;
+  const std::array<int, 3> blocks = Grid::division(axes, least, ranks), layers = of_steps.back().layers;
+  for (std::size_t a = 0; a < axes.size(); ++a)
+    if (!axes[a].periodic || axes[a].cells / blocks[a] < (is_asked() ? 1 : thick) * layers[a]) return least;
+  return deeper(least, layers);
+}
+
+std::optional<DeviceWalk> DeviceWalk::make(const Tables& tables, const std::vector<Stage>& stages,
+                                           const std::vector<int>& begins_with) {
+  const Grid& grid = tables.grid();
+  if (!suits(grid, stages)) return std::nullopt;
+  const Layers layers = layers_of(stages);
+  if (grid.communicator().any(!has_room(grid, stages, layers))) return std::nullopt;
+  KernelsOfTiles kernels{"step", begins_with, layers.read, {}};
+  for (std::size_t i = 0; i < stages.size(); ++i)
+    kernels.kernels.push_back({&stages[i].kernel->value(), stages[i].handed_on, layers.written[i]});
+  const std::optional<DeviceSource> source = emit_device_tiles(kernels);
+  if (!source) return std::nullopt;
+  return DeviceWalk(tables, stages, *source, layers.read);
+}
+
+DeviceWalk::DeviceWalk(const Tables& tables, const std::vector<Stage>& stages, const DeviceSource& source,
+                       const std::array<int, 3>& layers)
+    : grid_(&tables.grid()),
+      is_asked_(is_asked()),
+      library_(source, tables.grid().communicator(), tables.grid().machine()),
+      pass_(stages.front().kernel->value_pass(tables.grid(), library_[0], layers)),
+      tile_(source.kernels.front().tile),
+      ways_(2) {}
+
+void DeviceWalk::begin() {
+  if (is_asked_ || ways_.is_chosen()) return;
+  grid_->machine().finish();
+  watch_ = Stopwatch();
+}
+
+void DeviceWalk::end() {
+  if (is_asked_ || ways_.is_chosen()) return;
+  grid_->machine().finish();
+  ways_.took(grid_->communicator().max(watch_.seconds()));  // one way for all ranks: their messages differ
+}
+
+std::string DeviceWalk::describe() const {
+  return fmt::format(
+      "in one launch, each block over {} x {} cells{}", tile_[0], tile_[1],
+      is_chosen() ? "" : ", where the first steps show that it is faster");
+}
+
+}  // namespace hindsight
