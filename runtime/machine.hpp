@@ -13,6 +13,9 @@ namespace hindsight {
 
 class MemoryAccount;
 
+/// A state of fewer values a device has written in about the time of a launch.
+inline constexpr std::int64_t written_in_a_launch = std::int64_t{1} << 18U;
+
 /// What a thread does until an event: sleep, or spin, which takes a core and is over sooner.
 enum class Waiting { sleeps, spins };
 

@@ -203,7 +203,7 @@ void Discretisation::make_grid() {
   if (machine_.is_host())
     halo = Wavefront::halo(spec_.axes, comm_.size(), halo_, stepper_->halos_of_step(), bytes_of_cell);
   else
-    halo = DeviceWalk::halo(spec_.axes, comm_.size(), halo_, stepper_->halos_of_step());
+    halo = DeviceWalk::halo(spec_.axes, comm_.size(), halo_, stepper_->halo_of_launch());
   grid_ = std::make_unique<Grid>(spec_.axes, comm_, halo, machine_, element());
   tables_ = std::make_unique<Tables>(*spec_.model.graph, *grid_, sums_);
   shape_ = stepper_->state(*grid_);

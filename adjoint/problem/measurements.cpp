@@ -11,7 +11,6 @@
 #include "runtime/error.hpp"
 #include "runtime/stop_request.hpp"
 #include "runtime/stopwatch.hpp"
-#include "solvers/steppers/walk_ways.hpp"
 
 namespace hindsight {
 namespace {
@@ -163,13 +162,13 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
   Walk walk(state, recorded());
   const auto advance = [&](std::int64_t k, Buffer from) { return steps_.advance(k, 1, std::move(from), false); };
   const bool is_walked = problem_.stepper().reverses_from_state();
-  // The first ones find out which way over the grid is the fastest (solvers/steppers/walk_ways.hpp).
-  const auto settle = [&](const auto& work) {
+  const auto settle = [&](bool of_reversals, const auto& work) {
     constexpr double longest = 1.0;  // seconds
+    const Communicator& comm = problem_.communicator();
     const Stopwatch watch;
-    for (int i = 0; i < walks::until_chosen && !problem_.communicator().any(watch.seconds() > longest); ++i) work();
+    while (comm.any(problem_.stepper().tries_ways(of_reversals)) && !comm.any(watch.seconds() > longest)) work();
   };
-  if (problem_.grid().dimensions() > 1) settle([&] { walk.go(advance); });
+  settle(false, [&] { walk.go(advance); });
   const double one = measured([&] { walk.go(advance); });
   seconds.forward = one;
   if (problem_.stepper().steps_in_place(problem_.time().step(recorded() - 1)) > 1) {
@@ -185,7 +184,7 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
     steps_.reverse_from_state(from_state);
     StepRecord live;
     if (from_state)
-      settle([&] {
+      settle(true, [&] {
         steps_.record(step.next(), state, false, false, live);
         reverse_once(0, live);
       });

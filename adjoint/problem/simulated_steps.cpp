@@ -32,10 +32,9 @@ SimulatedSteps::SimulatedSteps(Discretisation& problem, Parameters& parameters, 
 
 /// On a device, where launches take long beside what they do and no messages come between them.
 bool SimulatedSteps::gains_by_batches() const {
-  constexpr std::int64_t small = 1 << 18;  // values of a state: a device has them written in a launch's time
   const Grid& grid = problem_.grid();
   const bool is_whole = grid.communicator().size() == 1 || grid.dimensions() == 0;
-  return !problem_.machine().is_host() && is_whole && problem_.shape().doubles() < small;
+  return !problem_.machine().is_host() && is_whole && problem_.shape().doubles() < written_in_a_launch;
 }
 
 void SimulatedSteps::begin(bool walks_back) {

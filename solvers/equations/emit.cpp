@@ -16,10 +16,8 @@ namespace {
 
 using Level = KernelText::Level;
 
+// Cells of a strip, and partial sums of a row: as many doubles as the widest vectors hold.
 constexpr int lanes = 8;
-
-// Of cells that are computed together: as many as the widest vectors hold.
-constexpr int strip_bytes = 64;
 
 // Bytes of a row that are worked on at once: with the rows within reach, buffers stay in a cache.
 constexpr int buffered_tile = 4096, plain_tile = 8192;
@@ -177,13 +175,13 @@ class KernelWriter {
   /// register for each distance, and has none left for stencils of a high order. (Unrolled before they are vectorised,
   /// short strips would not be.) What is left of the row is computed cell by cell: vectors would take as long to
   /// compile again.
-  void write_strips(const std::string& begin, const std::string& end, int cells, const std::function<void()>& body) {
+  void write_strips(const std::string& begin, const std::string& end, const std::function<void()>& body) {
     line("{");
     line(fmt::format("integer first = {};", begin));
-    line(fmt::format("for (; first + {0} <= {1}; first += {0})", cells, end));
+    line(fmt::format("for (; first + {0} <= {1}; first += {0})", lanes, end));
     line("#pragma GCC ivdep");
     line("#pragma GCC unroll 1");
-    line(fmt::format("for (integer l = 0; l < {}; ++l) {{", cells));
+    line(fmt::format("for (integer l = 0; l < {}; ++l) {{", lanes));
     line("const integer i = first + l;");
     body();
     line("}");
@@ -192,9 +190,6 @@ class KernelWriter {
     body();
     line("}");
     line("}");
-  }
-  void write_strips(const std::string& begin, const std::string& end, const std::function<void()>& body) {
-    write_strips(begin, end, strip_bytes / static_cast<int>(bytes_of(kernel_.roots().front().graph().element())), body);
   }
 
   /// The values of a tile's cells, and of those around it that buffers reach.
@@ -272,7 +267,7 @@ class KernelWriter {
   void write_row_with_sums() {
     const std::size_t count = kernel_.sums.size();
     for (std::size_t s = 0; s < count; ++s) line(fmt::format("double part{}[{}] = {{0.0}};", s, lanes));
-    write_strips("L->lo[0]", "L->hi[0]", lanes, [&] {
+    write_strips("L->lo[0]", "L->hi[0]", [&] {
       text_ += body_.values(Level::cell) + body_.outputs();
       for (std::size_t s = 0; s < count; ++s) line(fmt::format("part{}[l] += {};", s, body_.summand(s)));
     });

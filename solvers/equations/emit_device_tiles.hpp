@@ -1,6 +1,6 @@
 // Kernels that follow each other, as one launch on a device: a block has a tile of a plane, and what a kernel hands on
 // to the next ones stays in the block's shared memory. Around its tile a block computes again what its neighbours do:
-// of each cell what they begin with is read about once, and what they end with is written.
+// of each cell what they begin with is read at most three times, and what they end with is written once.
 #pragma once
 
 #include <array>

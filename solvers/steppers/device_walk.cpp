@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 #include <variant>
 
 #include "solvers/equations/emit_device_tiles.hpp"
@@ -14,7 +13,7 @@ namespace hindsight {
 namespace {
 
 // So many times as deep as its halo a block is at least, where that is deepened.
-constexpr std::int64_t thick = 8;
+constexpr std::int64_t thick = 16;
 
 bool is_asked() {
   return std::holds_alternative<walks::Rows>(Wavefront::asked());
@@ -46,6 +45,20 @@ bool has_room(const Grid& grid, const std::vector<DeviceWalk::Stage>& stages, co
   return true;
 }
 
+KernelsOfTiles kernels_of(const std::vector<DeviceWalk::Stage>& stages, const std::vector<int>& begins_with,
+                          const Layers& layers) {
+  KernelsOfTiles kernels{"step", begins_with, layers.read, {}};
+  for (std::size_t i = 0; i < stages.size(); ++i)
+    kernels.kernels.push_back({&stages[i].kernel->value(), stages[i].handed_on, layers.written[i]});
+  return kernels;
+}
+
+/// Whether launches are what its steps take, and are gathered (Machine::batch), so that single steps cannot be timed.
+bool is_small(const Grid& grid, std::int64_t fields) {
+  const std::int64_t values = grid.interior().cells() * fields;
+  return grid.communicator().size() == 1 && values < written_in_a_launch;
+}
+
 bool suits(const Grid& grid, const std::vector<DeviceWalk::Stage>& stages) {
   if (grid.machine().is_host() || grid.dimensions() != 2 || stages.size() < 2) return false;
   if (std::holds_alternative<walks::Never>(Wavefront::asked())) return false;
@@ -58,10 +71,16 @@ bool suits(const Grid& grid, const std::vector<DeviceWalk::Stage>& stages) {
 
 }  // namespace
 
+std::array<int, 3> DeviceWalk::layers(const std::vector<Stage>& stages, const std::vector<int>& begins_with) {
+  const Layers layers = layers_of(stages);
+  if (stages.size() < 2 || !emit_device_tiles(kernels_of(stages, begins_with, layers))) return {0, 0, 0};
+  return layers.read;
+}
+
 std::array<int, 3> DeviceWalk::halo(const std::vector<Axis>& axes, int ranks, const std::array<int, 3>& least,
-                                    const std::vector<WalkHalo>& of_steps) {
-  if (axes.size() != 2 || of_steps.empty() || std::holds_alternative<walks::Never>(Wavefront::asked())) return least;
-  const std::array<int, 3> blocks = Grid::division(axes, least, ranks), layers = of_steps.back().layers;
+                                    const std::array<int, 3>& layers) {
+  if (axes.size() != 2 || std::holds_alternative<walks::Never>(Wavefront::asked())) return least;
+  const std::array<int, 3> blocks = Grid::division(axes, least, ranks);
   for (std::size_t a = 0; a < axes.size(); ++a)
     if (!axes[a].periodic || axes[a].cells / blocks[a] < (is_asked() ? 1 : thick) * layers[a]) return least;
   return deeper(least, layers);
@@ -69,43 +88,39 @@ std::array<int, 3> DeviceWalk::halo(const std::vector<Axis>& axes, int ranks, co
 
 std::optional<DeviceWalk> DeviceWalk::make(const Tables& tables, const std::vector<Stage>& stages,
                                            const std::vector<int>& begins_with) {
-  const Grid& grid = tables.grid();
-  if (!suits(grid, stages)) return std::nullopt;
+  if (!suits(tables.grid(), stages)) return std::nullopt;
   const Layers layers = layers_of(stages);
-  if (grid.communicator().any(!has_room(grid, stages, layers))) return std::nullopt;
-  KernelsOfTiles kernels{"step", begins_with, layers.read, {}};
-  for (std::size_t i = 0; i < stages.size(); ++i)
-    kernels.kernels.push_back({&stages[i].kernel->value(), stages[i].handed_on, layers.written[i]});
-  const std::optional<DeviceSource> source = emit_device_tiles(kernels);
+  if (!has_room(tables.grid(), stages, layers)) return std::nullopt;
+  const std::optional<DeviceSource> source = emit_device_tiles(kernels_of(stages, begins_with, layers));
   if (!source) return std::nullopt;
-  return DeviceWalk(tables, stages, *source, layers.read);
+  return DeviceWalk(tables, stages, std::ssize(begins_with), *source, layers.read);
 }
 
-DeviceWalk::DeviceWalk(const Tables& tables, const std::vector<Stage>& stages, const DeviceSource& source,
-                       const std::array<int, 3>& layers)
+DeviceWalk::DeviceWalk(const Tables& tables, const std::vector<Stage>& stages, std::int64_t fields,
+                       const DeviceSource& source, const std::array<int, 3>& layers)
     : grid_(&tables.grid()),
-      is_asked_(is_asked()),
+      is_fixed_(is_asked() || is_small(tables.grid(), fields)),
       library_(source, tables.grid().communicator(), tables.grid().machine()),
       pass_(stages.front().kernel->value_pass(tables.grid(), library_[0], layers)),
       tile_(source.kernels.front().tile),
       ways_(2) {}
 
 void DeviceWalk::begin() {
-  if (is_asked_ || ways_.is_chosen()) return;
+  if (!tries_ways()) return;
   grid_->machine().finish();
   watch_ = Stopwatch();
 }
 
 void DeviceWalk::end() {
-  if (is_asked_ || ways_.is_chosen()) return;
+  if (!tries_ways()) return;
   grid_->machine().finish();
   ways_.took(grid_->communicator().max(watch_.seconds()));  // one way for all ranks: their messages differ
 }
 
 std::string DeviceWalk::describe() const {
-  return fmt::format(
-      "in one launch, each block over {} x {} cells{}", tile_[0], tile_[1],
-      is_chosen() ? "" : ", where the first steps show that it is faster");
+  if (!tries_ways() && !is_chosen()) return "";
+  return fmt::format("in one launch, each block over {} x {} cells{}", tile_[0], tile_[1],
+                     tries_ways() ? ", if the first steps show that it is faster" : "");
 }
 
 }  // namespace hindsight

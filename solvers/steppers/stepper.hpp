@@ -72,6 +72,12 @@ class Stepper {
   /// Ghost layers from which more than a pass follows without an exchange in between, where that can be
   /// (wavefront.hpp), the deepest first: a step that is computed again and reversed; a step or its record.
   virtual std::vector<WalkHalo> halos_of_step() const { return {}; }
+  /// Ghost layers from which all stages of a step follow in one launch on a device (device_walk.hpp); none: they
+  /// cannot.
+  virtual std::array<int, 3> halo_of_launch() const { return {0, 0, 0}; }
+  /// Once prepared: whether the next steps, or reversals of steps from their states alone, are taken in several ways in
+  /// turn, to find out which is the fastest.
+  virtual bool tries_ways(bool /*of_reversals*/) const { return false; }
   /// States that a record holds beside the state it starts from.
   virtual int record_states() const { return 0; }
   /// Once prepared: whether a step can be reversed from its state alone, as what its record would hold is computed

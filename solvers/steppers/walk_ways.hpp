@@ -31,8 +31,6 @@ struct Rows {
   std::int64_t width = 0;  ///< of tiles, wherever these can be; 0: no tiles
 };
 using Asked = std::variant<AsItPays, Never, Rows>;
-/// Walks, at most, after which the way of all others is chosen.
-inline constexpr int until_chosen = 2 * FasterWay::tries;
 /// Bytes of a core's own cache.
 std::int64_t bytes_of_cache(const Asked& asked);
 }  // namespace walks
@@ -68,6 +66,7 @@ class WalkWays {
   /// That the next walk goes.
   WalkWay& now() { return ways_[turns_.now()]; }
   const WalkWay& now() const { return ways_[turns_.now()]; }
+  bool is_chosen() const { return turns_.is_chosen(); }
   /// It has taken so long from end to end.
   void went(double seconds) { turns_.took(seconds); }
   /// Takes as few rows at once as let what passes have in use fit into a core's cache. Of walks without rings.

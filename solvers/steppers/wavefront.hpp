@@ -82,6 +82,7 @@ class Wavefront {
   /// See WalkWays.
   bool fit(const Grid& grid, std::int64_t bytes_of_cell) { return ways_->fit(grid, bytes_of_cell); }
   std::string describe() const { return ways_->describe(); }
+  bool tries_ways() const { return !ways_->is_chosen(); }
   /// Whether the last pass may write over arrays that the next run begins with, of which no pass but the first reads
   /// more than the cell itself; or, where a pass in its midst reads others (Step::reads_others), over those.
   bool may_overwrite() const;
@@ -92,7 +93,7 @@ class Wavefront {
   using AsItPays = walks::AsItPays;
   using Never = walks::Never;
   using Rows = walks::Rows;
-  /// For tests, of grids and walks that are made from now on.
+  /// For tests and measurements, of grids and walks that are made from now on, also on devices (device_walk.hpp).
   static void ask(const walks::Asked& asked) { asked_ = asked; }
   static const walks::Asked& asked() { return asked_; }
 

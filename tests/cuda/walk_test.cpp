@@ -2,6 +2,7 @@
 // On a device (emulated where there is none) all stages of a step in one launch give the host's bits.
 #include <fmt/format.h>
 
+#include "solvers/steppers/faster_way.hpp"
 #include "solvers/steppers/wavefront.hpp"
 #include "tests/support.hpp"
 
@@ -28,21 +29,28 @@ struct Plane {
 };
 
 std::unique_ptr<Session> session(const std::string& text, const Communicator& comm, const walks::Asked& asked,
-                                 bool is_on_device) {
+                                 bool is_on_device, Sensitivities wanted = Sensitivities::adjoint) {
   SessionOptions options;
   if (is_on_device) options.machine = test::device();
   Wavefront::ask(asked);
-  auto made = std::make_unique<Session>(test::text_case(text), comm, Sensitivities::adjoint, options);
+  auto made = std::make_unique<Session>(test::text_case(text), comm, wanted, options);
   Wavefront::ask(walks::AsItPays{});
   return made;
 }
 
+std::string how_steps_are_taken(const Session& session) {
+  return session.simulation().stepper().describe_memory();
+}
+
 bool is_in_one_launch(const Session& session) {
-  return session.simulation().stepper().describe_memory().find("in one launch") != std::string::npos;
+  return how_steps_are_taken(session).find("in one launch") != std::string::npos;
+}
+
+std::array<int, 3> halo(const Session& session) {
+  return session.simulation().grid().layout().halo;
 }
 
 TEST(DeviceWalk, GivesTheBitsOfTheHost) {
-  int in_one_launch = 0;
   for (const Plane& plane : {Plane{80, 75},
                              {33, 41},
                              {16, 90, 2, "rk4", "float32"},
@@ -59,31 +67,57 @@ TEST(DeviceWalk, GivesTheBitsOfTheHost) {
     EXPECT_FALSE(is_in_one_launch(*by_passes));
     test::expect_same_bits(*by_passes, by_passes->gradient({}), serial);
     const auto walked = session(text, test::world(), walks::Rows{1}, true);
-    in_one_launch += is_in_one_launch(*walked) ? 1 : 0;
+    EXPECT_TRUE(is_in_one_launch(*walked));
     test::expect_same_bits(*walked, walked->gradient({}), serial);
   }
-  EXPECT_GE(in_one_launch, 5);
 }
 
-/// Found out by the first steps; all ranks go one way.
-TEST(DeviceWalk, IsTakenWhereItIsFaster) {
-  const std::string text = Plane{128, 128, 2, "rk4", "float64", false}.text();
-  const auto expected = session(text, test::self(), walks::Never{}, false);
-  const auto here = session(text, test::world(), walks::AsItPays{}, true);
-  EXPECT_TRUE(is_in_one_launch(*here));
-  for (int i = 0; i < 2; ++i) test::expect_same_bits(*here, here->gradient({}), expected->gradient({}));
-}
-
-/// Between walls, and where tiles would be small beside what is computed around them.
-TEST(DeviceWalk, IsNotThereEverywhere) {
-  std::string walls = Plane{80, 75}.text();
-  walls.replace(walls.find("to: 2}"), 6, "to: 2, boundary: {value: 0}}");
-  for (const std::string& text : {walls, Plane{80, 75, 8}.text()}) {
-    const auto here = session(text, test::world(), walks::Rows{1}, true);
-    EXPECT_FALSE(is_in_one_launch(*here)) << text;
-    const auto expected = session(text, test::self(), walks::Never{}, false);
-    test::expect_same_bits(*here, here->gradient({}), expected->gradient({}));
+/// A large plane's first steps find out which way is faster, and all ranks go it; a small one's take one launch.
+TEST(DeviceWalk, IsChosenByTheFirstSteps) {
+  for (const auto& [cells, is_small] : {std::pair{256, true}, {528, false}}) {
+    const std::string text = Plane{cells, cells, 2, "rk4", "float64", false}.text();
+    const auto expected = session(text, test::self(), walks::Never{}, false, Sensitivities::none);
+    const auto here = session(text, test::world(), walks::AsItPays{}, true, Sensitivities::none);
+    const Stepper& stepper = here->simulation().stepper();
+    EXPECT_TRUE(is_in_one_launch(*here));
+    EXPECT_EQ(stepper.tries_ways(false), !is_small || test::world().size() > 1);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(here->objective({}), expected->objective({}));
+    EXPECT_FALSE(stepper.tries_ways(false));
+    EXPECT_EQ(how_steps_are_taken(*here).find("if the first steps"), std::string::npos);
+    EXPECT_EQ(test::world().any(is_in_one_launch(*here)), is_in_one_launch(*here));
   }
+}
+
+/// Between walls, where tiles would be small beside what is computed around them, and where stages are read after a
+/// step; ghosts are no deeper there.
+TEST(DeviceWalk, IsNotThereEverywhere) {
+  std::string walls = Plane{80, 75}.text(), adaptive = Plane{80, 75, 2, "dopri5", "float64", false}.text();
+  walls.replace(walls.find("to: 2}"), 6, "to: 2, boundary: {value: 0}}");
+  adaptive.replace(adaptive.find("step: 1e-3"), 10, "tolerance: 1e-6");
+  adaptive.replace(adaptive.find("schedule: revolve, "), 19, "");
+  for (const std::string& text : {walls, adaptive, Plane{160, 150, 8}.text(), Plane{96, 96, 4}.text()}) {
+    SCOPED_TRACE(text);
+    const auto here = session(text, test::world(), walks::Rows{1}, true);
+    const auto by_passes = session(text, test::world(), walks::Never{}, true);
+    EXPECT_FALSE(is_in_one_launch(*here));
+    EXPECT_EQ(halo(*here), halo(*by_passes));
+    test::expect_same_bits(*here, here->gradient({}), session(text, test::self(), walks::Never{}, false)->gradient({}));
+  }
+}
+
+TEST(FasterWay, IsTheOneThatTookLeastOnce) {
+  FasterWay ways(2);
+  for (const double seconds : {9.0, 2.0, 1.0, 2.0, 3.0}) {
+    EXPECT_FALSE(ways.is_chosen());
+    ways.took(seconds);
+  }
+  EXPECT_EQ(ways.now(), 1U);
+  ways.took(1.5);
+  EXPECT_TRUE(ways.is_chosen());
+  EXPECT_EQ(ways.now(), 0U);
+  ways.took(100.0);  // changes nothing
+  EXPECT_EQ(ways.now(), 0U);
+  EXPECT_TRUE(FasterWay(1).is_chosen());
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ class JumpingStepper final : public Stepper {
 
   std::array<int, 3> halo() const override { return method_->halo(); }
   std::vector<WalkHalo> halos_of_step() const override { return method_->halos_of_step(); }
+  std::array<int, 3> halo_of_launch() const override { return method_->halo_of_launch(); }
+  bool tries_ways(bool of_reversals) const override { return method_->tries_ways(of_reversals); }
   int record_states() const override { return method_->record_states(); }
   bool reverses_from_state() const override { return method_->reverses_from_state(); }
   bool may_overwrite_adjoint() const override { return method_->may_overwrite_adjoint(); }

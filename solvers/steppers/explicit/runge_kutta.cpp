@@ -128,7 +128,8 @@ std::string RungeKutta::describe_memory() const {
   const char* const adjoints = keeps_stage_adjoints() ? "stored" : "not stored, recomputed from multipliers";
   std::string text = fmt::format("slopes: {}; stage adjoints: {}", slopes, adjoints);
   if (parts_->walks->values) text += fmt::format("\n  a step: {}", parts_->walks->values->describe());
-  if (parts_->walks->on_device) text += fmt::format("\n  a step: {}", parts_->walks->on_device->describe());
+  if (const auto& launch = parts_->walks->on_device; launch && !launch->describe().empty())
+    text += fmt::format("\n  a step: {}", launch->describe());
   if (parts_->walks->reversed)
     text += fmt::format("\n  a step reversed from its state alone: {}", parts_->walks->reversed->describe());
   return text;
@@ -186,6 +187,18 @@ std::vector<WalkHalo> RungeKutta::halos_of_step() const {
       all([](const DifferentiatedKernel& kernel) { return kernel.gathers_by_rows(); }))
     halos.insert(halos.begin(), {parts_->kernels.halo_there_and_back(), 2 * kernels.size()});
   return halos;
+}
+
+std::array<int, 3> RungeKutta::halo_of_launch() const {
+  Parts& p = *parts_;
+  if (model_.dimensions != 2 || p.scheme.is_pointwise() || p.sources.are_any() || p.estimate) return {0, 0, 0};
+  return DeviceWalk::layers(RungeKuttaWalks::stages_of_launch(model_, p.kernels, p.stage), p.stage.front());
+}
+
+bool RungeKutta::tries_ways(bool of_reversals) const {
+  const RungeKuttaWalks& walks = *parts_->walks;
+  if (of_reversals) return walks.reversed && walks.reversed->tries_ways();
+  return (walks.values && walks.values->tries_ways()) || (walks.on_device && walks.on_device->tries_ways());
 }
 
 void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Series>& series) {

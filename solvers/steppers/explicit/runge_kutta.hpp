@@ -33,6 +33,8 @@ class RungeKutta final : public Stepper, private SpanStepper {
 
   std::array<int, 3> halo() const override;
   std::vector<WalkHalo> halos_of_step() const override;
+  std::array<int, 3> halo_of_launch() const override;
+  bool tries_ways(bool of_reversals) const override;
   /// The inputs of stages 2 to s; none for a model that reads no neighbours, which recomputes them in registers.
   int record_states() const override;
   bool reverses_from_state() const override;

@@ -49,6 +49,14 @@ std::vector<int> RungeKuttaWalks::handed_on(const Model& model, const std::vecto
   return symbols;
 }
 
+std::vector<DeviceWalk::Stage> RungeKuttaWalks::stages_of_launch(const Model& model, KernelSet& kernels,
+                                                                 const std::vector<std::vector<int>>& stages) {
+  std::vector<DeviceWalk::Stage> all;
+  for (DifferentiatedKernel& kernel : kernels.kernels())
+    all.push_back({&kernel, handed_on(model, stages, all.size(), false)});
+  return all;
+}
+
 /// Around sources values, or tangents, are computed once more, with the sources' arrays added: nobody may have
 /// overwritten what they read.
 class RungeKuttaWalks::AtSources final : public Wavefront::Beside {
@@ -148,10 +156,7 @@ RungeKuttaWalks::RungeKuttaWalks(const Model& model, const Active& active, const
   make(gathers, passes.gathers);
   if (all.size() > 1) make(reversed, passes.reversed);
   if (of.are_read_after || sources.points.are_any()) return;
-  std::vector<DeviceWalk::Stage> stages;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    stages.push_back({&all[i], RungeKuttaWalks::handed_on(model, of.states, i, false)});
-  on_device = DeviceWalk::make(tables, stages, of.states.front());
+  on_device = DeviceWalk::make(tables, stages_of_launch(model, kernels, of.states), of.states.front());
 }
 
 }  // namespace hindsight

@@ -32,6 +32,10 @@ class RungeKuttaWalks {
   static std::vector<int> handed_on(const Model& model, const std::vector<std::vector<int>>& stages, std::size_t i,
                                     bool is_tangent);
 
+  /// All stages, as a device takes them in one launch.
+  static std::vector<DeviceWalk::Stage> stages_of_launch(const Model& model, KernelSet& kernels,
+                                                         const std::vector<std::vector<int>>& stages);
+
   ~RungeKuttaWalks();
   RungeKuttaWalks(const RungeKuttaWalks&) = delete;
   RungeKuttaWalks& operator=(const RungeKuttaWalks&) = delete;
