@@ -21,7 +21,7 @@ constexpr std::int64_t shared_bytes = 48 << 10;  // what every device has
 constexpr int widest = 128;
 // A tile is at least this part of what its block reads.
 constexpr double least_part = 1.0 / 3.0;
-// Lines of all kernels, which a compiler takes some seconds for.
+// A compiler takes some seconds for so many lines of all kernels.
 constexpr std::size_t longest = 3000;
 
 /// Arrays in shared memory that have as many cells around a tile, and with that one place for each cell.

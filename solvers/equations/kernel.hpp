@@ -115,7 +115,7 @@ class KernelLibrary {
   /// @param longest see longest_compiled. Collective.
   KernelLibrary(const std::vector<KernelSpec>& kernels, Boxes boxes, const Communicator& comm,
                 Machine& machine = Machine::host(), std::size_t longest = longest_compiled);
-  /// Of a device. Collective.
+  /// Of a device; it has no specs, and finds no kernel by name. Collective.
   KernelLibrary(const DeviceSource& source, const Communicator& comm, Machine& machine) { load(source, comm, machine); }
   const Kernel& operator[](std::size_t i) const { return kernels_[i]; }
   /// The kernel of this name; an empty one where there is none.

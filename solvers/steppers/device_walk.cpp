@@ -35,14 +35,12 @@ Layers layers_of(const std::vector<DeviceWalk::Stage>& stages) {
   return all;
 }
 
-bool has_room(const Grid& grid, const std::vector<DeviceWalk::Stage>& stages, const Layers& layers) {
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    const std::array<int, 3> read =
-        deeper(layers.read, add(layers.written[i], stages[i].kernel->reads(Direction::forward)));
-    for (std::size_t a = 0; a < 2; ++a)
-      if (read[a] > grid.layout().halo[a]) return false;
-  }
-  return true;
+/// Of all arrays, and coordinates, that stages read.
+std::array<int, 3> ghosts_of(const std::vector<DeviceWalk::Stage>& stages, const Layers& layers) {
+  std::array<int, 3> all = layers.read;
+  for (std::size_t i = 0; i < stages.size(); ++i)
+    all = deeper(all, add(layers.written[i], stages[i].kernel->reads(Direction::forward)));
+  return all;
 }
 
 KernelsOfTiles kernels_of(const std::vector<DeviceWalk::Stage>& stages, const std::vector<int>& begins_with,
@@ -74,7 +72,7 @@ bool suits(const Grid& grid, const std::vector<DeviceWalk::Stage>& stages) {
 std::array<int, 3> DeviceWalk::layers(const std::vector<Stage>& stages, const std::vector<int>& begins_with) {
   const Layers layers = layers_of(stages);
   if (stages.size() < 2 || !emit_device_tiles(kernels_of(stages, begins_with, layers))) return {0, 0, 0};
-  return layers.read;
+  return ghosts_of(stages, layers);
 }
 
 std::array<int, 3> DeviceWalk::halo(const std::vector<Axis>& axes, int ranks, const std::array<int, 3>& least,
@@ -90,7 +88,8 @@ std::optional<DeviceWalk> DeviceWalk::make(const Tables& tables, const std::vect
                                            const std::vector<int>& begins_with) {
   if (!suits(tables.grid(), stages)) return std::nullopt;
   const Layers layers = layers_of(stages);
-  if (!has_room(tables.grid(), stages, layers)) return std::nullopt;
+  const std::array<int, 3> halo = tables.grid().layout().halo;
+  if (deeper(halo, ghosts_of(stages, layers)) != halo) return std::nullopt;
   const std::optional<DeviceSource> source = emit_device_tiles(kernels_of(stages, begins_with, layers));
   if (!source) return std::nullopt;
   return DeviceWalk(tables, stages, std::ssize(begins_with), *source, layers.read);
