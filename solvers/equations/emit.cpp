@@ -10,6 +10,7 @@
 #include "solvers/equations/columns.hpp"
 #include "solvers/equations/kernel_text.hpp"
 #include "solvers/equations/row_buffers.hpp"
+#include "solvers/equations/tape.hpp"
 
 namespace hindsight {
 namespace {
@@ -18,6 +19,9 @@ using Level = KernelText::Level;
 
 // Cells of a strip, and partial sums of a row: as many doubles as the widest vectors hold.
 constexpr int lanes = 8;
+
+// Longer kernels than this (length_of(), tape.hpp) are compiled once, not in strips: it would take half as long again.
+constexpr std::size_t longest_in_strips = 200;
 
 // Bytes of a row that are worked on at once: with the rows within reach, buffers stay in a cache.
 constexpr int buffered_tile = 4096, plain_tile = 8192;
@@ -58,6 +62,7 @@ class KernelWriter {
       : kernel_(kernel),
         boxes_(boxes),
         walks_tiles_(boxes == Boxes::rows && kernel.sums.empty()),
+        has_strips_(!kernel.sums.empty() || length_of(kernel) <= longest_in_strips),
         buffers_(walks_tiles_ ? row_buffers(kernel) : std::vector<RowBuffer>()),
         reach_(reach_of(buffers_)),
         columns_(walks_tiles_ ? columns_of(kernel, buffers_) : std::vector<NodeId>()),
@@ -176,6 +181,12 @@ class KernelWriter {
   /// short strips would not be.) What is left of the row is computed cell by cell: vectors would take as long to
   /// compile again.
   void write_strips(const std::string& begin, const std::string& end, const std::function<void()>& body) {
+    if (!has_strips_) {
+      line("#pragma GCC ivdep");
+      line(fmt::format("for (integer i = {}; i < {}; ++i) {{", begin, end));
+      body();
+      return line("}");
+    }
     line("{");
     line(fmt::format("integer first = {};", begin));
     line(fmt::format("for (; first + {0} <= {1}; first += {0})", lanes, end));
@@ -281,6 +292,7 @@ class KernelWriter {
   const KernelSpec& kernel_;
   Boxes boxes_;
   bool walks_tiles_;  // if there is anything to keep for one
+  bool has_strips_;
   std::vector<RowBuffer> buffers_;
   std::array<int, 2> reach_;  // of buffers along x
   std::vector<NodeId> columns_;
