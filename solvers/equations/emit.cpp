@@ -112,7 +112,7 @@ class KernelWriter {
     write_row_places();
     text_ += body_.values(Level::row);
     if (kernel_.sums.empty() || boxes_ == Boxes::line)
-      write_plain_row();
+      write_strips("L->lo[0]", "L->hi[0]", [&] { write_cell(); });
     else
       write_row_with_sums();
     line("}");
@@ -268,10 +268,6 @@ class KernelWriter {
     for (const KernelText& fill : fills_) all.merge(fill.axes());
     for (const KernelText& column : column_texts_) all.merge(column.axes());
     return all;
-  }
-
-  void write_plain_row() {
-    write_strips("L->lo[0]", "L->hi[0]", [&] { write_cell(); });
   }
 
   /// Interleaved partial sums: a strip adds to each of them once.

@@ -16,7 +16,6 @@ namespace {
 using Level = KernelText::Level;
 
 constexpr int plain_threads = 128, most_threads = 256, lanes = 8;
-constexpr int shared_bytes = 48 << 10;      // of summands: what every device has
 constexpr std::int64_t enough = 1 << 18;    // threads that keep a large device busy
 constexpr std::int64_t longest_chunk = 16;  // cells that a thread takes one after another
 

@@ -15,6 +15,9 @@
 
 namespace hindsight {
 
+/// Of a block's shared memory: what every device has.
+inline constexpr std::int64_t shared_bytes = std::int64_t{48} << 10U;
+
 /// What one launch of a kernel hands over: symbols in the order in which the kernel has them.
 struct DeviceKernelFacts {
   std::string name;

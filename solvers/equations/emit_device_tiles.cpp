@@ -17,7 +17,6 @@ namespace {
 using Level = KernelText::Level;
 
 constexpr int threads = 256;
-constexpr std::int64_t shared_bytes = 48 << 10;  // what every device has
 constexpr int widest = 128;
 // A tile is at least this part of what its block reads.
 constexpr double least_part = 1.0 / 3.0;
