@@ -12,14 +12,17 @@ namespace {
   throw Error(ExitCode::bug, "the host was asked what only devices do");
 }
 
+// Kernels read whole vectors, also of the last cells.
+constexpr std::int64_t vector = 64;
+
 }  // namespace
 
 void* HostMachine::allocate(std::int64_t bytes, std::int64_t alignment) {
-  return allocate_host(bytes, alignment);
+  return allocate_host(bytes + vector, alignment);
 }
 
 void HostMachine::free(void* memory, std::int64_t bytes) {
-  free_host(memory, bytes);
+  free_host(memory, bytes + vector);
 }
 
 void HostMachine::clear(double* at, std::int64_t count) {

@@ -11,6 +11,7 @@
 #include "solvers/equations/kernel_text.hpp"
 #include "solvers/equations/row_buffers.hpp"
 #include "solvers/equations/tape.hpp"
+#include "solvers/equations/vector_text.hpp"
 
 namespace hindsight {
 namespace {
@@ -18,9 +19,10 @@ namespace {
 using Level = KernelText::Level;
 
 // Cells of a strip, and partial sums of a row: as many doubles as the widest vectors hold.
-constexpr int lanes = 8;
+constexpr int cells_of_strip = 8;
 
-// Longer kernels than this (length_of(), tape.hpp) are compiled once, not in strips: it would take half as long again.
+// Longer kernels than this (length_of(), tape.hpp) that compilers are to vectorise are compiled once, not in strips: it
+// would take half as long again.
 constexpr std::size_t longest_in_strips = 200;
 
 // Bytes of a row that are worked on at once: with the rows within reach, buffers stay in a cache.
@@ -95,7 +97,7 @@ class KernelWriter {
         line(fmt::format("const integer row{} = 0;", KernelText::suffix(layout)));
       text_ += body_.values(Level::row);
       if (kernel_.repeats.carried.empty()) {
-        write_cell();
+        write_cell(body_, writes_of_cell());
       } else {
         write_times();
       }
@@ -112,7 +114,7 @@ class KernelWriter {
     write_row_places();
     text_ += body_.values(Level::row);
     if (kernel_.sums.empty() || boxes_ == Boxes::line)
-      write_strips("L->lo[0]", "L->hi[0]", [&] { write_cell(); });
+      write_row("L->lo[0]", "L->hi[0]", body_, writes_of_cell());
     else
       write_row_with_sums();
     line("}");
@@ -123,11 +125,38 @@ class KernelWriter {
  private:
   void line(const std::string& text) { text_ += text + "\n"; }
 
-  /// What is done at one cell; sums go to one accumulator per cell.
-  void write_cell() {
-    text_ += body_.values(Level::cell) + body_.outputs();
-    for (std::size_t s = 0; s < kernel_.sums.size(); ++s)
-      line(fmt::format("L->sums[{}][i] += {};", kernel_.sums[s].accumulator, body_.summand(s)));
+  /// The place of a cell that a value is put to, or added to.
+  struct Write {
+    std::string place;
+    NodeId value;
+    bool is_added = false;
+  };
+
+  std::vector<Write> writes_of_outputs() const {
+    std::vector<Write> all;
+    for (std::size_t i = 0; i < kernel_.outputs.size(); ++i)
+      all.push_back({body_.written_text(i), kernel_.outputs[i].value.id()});
+    return all;
+  }
+
+  /// Sums go to one accumulator per cell.
+  std::vector<Write> writes_of_cell() const {
+    std::vector<Write> all = writes_of_outputs();
+    for (const KernelSpec::Sum& sum : kernel_.sums)
+      all.push_back({fmt::format("L->sums[{}][i]", sum.accumulator), sum.value.id(), true});
+    return all;
+  }
+
+  void write_cell(const KernelText& text, const std::vector<Write>& writes) {
+    text_ += text.values(Level::cell);
+    for (const Write& write : writes)
+      line(fmt::format("{} {}= {};", write.place, write.is_added ? "+" : "", KernelText::name(write.value)));
+  }
+
+  void write_vector(const VectorText& text, const std::vector<Write>& writes) {
+    text_ += text.values();
+    for (const auto& [place, value, is_added] : writes)
+      line(fmt::format("PUT({0}, {1}{2});", place, is_added ? fmt::format("AT({}) + ", place) : "", text.all(value)));
   }
 
   /// The cell again and again. What is carried and what is summed up waits in variables.
@@ -170,35 +199,70 @@ class KernelWriter {
     for (std::size_t b = 0; b < buffers_.size(); ++b) write_fill(b);
     write_row_places();
     text_ += body_.values(Level::row);
-    write_strips("begin", "end", [&] { write_cell(); });
+    write_row("begin", "end", body_, writes_of_cell());
     line("}");
     line("}");
   }
 
-  /// A row's cells from `begin` to `end`. Of strips of constant length compilers find that cells beside each other lie
-  /// at constant distances, and address all of them from a few registers; in a loop of unknown length GCC takes a
-  /// register for each distance, and has none left for stencils of a high order. (Unrolled before they are vectorised,
-  /// short strips would not be.) What is left of the row is computed cell by cell: vectors would take as long to
-  /// compile again.
-  void write_strips(const std::string& begin, const std::string& end, const std::function<void()>& body) {
+  /// A row's cells from `begin` to `end`: in vectors where the text has them, and cell by cell at both ends.
+  void write_row(const std::string& begin, const std::string& end, const KernelText& text,
+                 const std::vector<Write>& writes) {
+    if (!VectorText::suits(text)) return write_strips(begin, end, text, writes);
+    const bool is_of_grid = &text == &body_;  // what is kept reaches beyond rows
+    const VectorText vectors(text, is_of_grid);
+    line("{");
+    line(fmt::format("const integer last = {};", end));
+    if (std::ranges::any_of(writes, &Write::is_added)) {
+      line(fmt::format("integer first = {};", begin));
+      line(fmt::format("for (; first + {0} <= last; first += {0})", cells_of_strip));
+      line(fmt::format("for (integer l = 0; l < {}; l += lanes) {{", cells_of_strip));
+      line("const integer i = first + l;");
+      write_vector(vectors, writes);
+      line("}");
+      return write_rest("last", text, writes);
+    }
+    line(fmt::format("for (integer i = {}; i < last; ++i) {{", begin));
+    line("if (i % lanes == 0) {");
+    line("for (; i + lanes <= last; i += lanes) {");
+    write_vector(vectors, writes);
+    line("}");
+    line("if (i == last) break;");
+    line("}");
+    line("__asm__ volatile(\"\");");
+    write_cell(text, writes);
+    line("}");
+    line("}");
+  }
+
+  /// The same where compilers have to find the vectors. Of strips of constant length they find that cells beside each
+  /// other lie at constant distances, and address all of them from a few registers; in a loop of unknown length GCC
+  /// takes a register for each distance, and has none left for stencils of a high order. (Unrolled before they are
+  /// vectorised, short strips would not be.)
+  void write_strips(const std::string& begin, const std::string& end, const KernelText& text,
+                    const std::vector<Write>& writes) {
     if (!has_strips_) {
       line("#pragma GCC ivdep");
       line(fmt::format("for (integer i = {}; i < {}; ++i) {{", begin, end));
-      body();
+      write_cell(text, writes);
       return line("}");
     }
     line("{");
     line(fmt::format("integer first = {};", begin));
-    line(fmt::format("for (; first + {0} <= {1}; first += {0})", lanes, end));
+    line(fmt::format("for (; first + {0} <= {1}; first += {0})", cells_of_strip, end));
     line("#pragma GCC ivdep");
     line("#pragma GCC unroll 1");
-    line(fmt::format("for (integer l = 0; l < {}; ++l) {{", lanes));
+    line(fmt::format("for (integer l = 0; l < {}; ++l) {{", cells_of_strip));
     line("const integer i = first + l;");
-    body();
+    write_cell(text, writes);
     line("}");
+    write_rest(end, text, writes);
+  }
+
+  /// Vectors would take as long to compile again.
+  void write_rest(const std::string& end, const KernelText& text, const std::vector<Write>& writes) {
     line(fmt::format("for (integer l = 0, i = first; i < {}; ++l, ++i) {{", end));
     line("__asm__ volatile(\"\");");
-    body();
+    write_cell(text, writes);
     line("}");
     line("}");
   }
@@ -208,10 +272,8 @@ class KernelWriter {
     line(fmt::format("{} x{}[{}];", column_type(columns_[c]), c, tile + reach_[1] - reach_[0]));
     line("{");
     text_ += column_texts_[c].values(Level::launch);
-    write_strips(fmt::format("(begin + ({}))", reach_[0]), fmt::format("(end + {})", reach_[1]), [&] {
-      text_ += column_texts_[c].values(Level::cell);
-      line(fmt::format("x{}[i - begin - ({})] = {};", c, reach_[0], column_texts_[c].output(0)));
-    });
+    write_row(fmt::format("(begin + ({}))", reach_[0]), fmt::format("(end + {})", reach_[1]), column_texts_[c],
+              {{fmt::format("x{}[i - begin - ({})]", c, reach_[0]), columns_[c]}});
     line("}");
   }
 
@@ -242,10 +304,8 @@ class KernelWriter {
     write_row_places();
     text_ += fills_[b].values(Level::launch) + fills_[b].values(Level::row);
     line(fmt::format("{}* const to = {} - begin - ({});", fills_[b].output_type(0), place("j"), buffer.x[0]));
-    write_strips(fmt::format("(begin + ({}))", buffer.x[0]), fmt::format("(end + {})", buffer.x[1]), [&] {
-      text_ += fills_[b].values(Level::cell);
-      line(fmt::format("to[i] = {};", fills_[b].output(0)));
-    });
+    write_row(fmt::format("(begin + ({}))", buffer.x[0]), fmt::format("(end + {})", buffer.x[1]), fills_[b],
+              {{"to[i]", buffer.value.id()}});
     line("}");
     for (int at = 0; at < rows; ++at)
       line(fmt::format("const {}* const b{}_{} = {} - begin - ({});", fills_[b].output_type(0), b, at,
@@ -273,11 +333,12 @@ class KernelWriter {
   /// Interleaved partial sums: a strip adds to each of them once.
   void write_row_with_sums() {
     const std::size_t count = kernel_.sums.size();
-    for (std::size_t s = 0; s < count; ++s) line(fmt::format("double part{}[{}] = {{0.0}};", s, lanes));
-    write_strips("L->lo[0]", "L->hi[0]", [&] {
-      text_ += body_.values(Level::cell) + body_.outputs();
-      for (std::size_t s = 0; s < count; ++s) line(fmt::format("part{}[l] += {};", s, body_.summand(s)));
-    });
+    std::vector<Write> writes = writes_of_outputs();
+    for (std::size_t s = 0; s < count; ++s) {
+      line(fmt::format("double part{}[{}] = {{0.0}};", s, cells_of_strip));
+      writes.push_back({fmt::format("part{}[l]", s), kernel_.sums[s].value.id(), true});
+    }
+    write_row("L->lo[0]", "L->hi[0]", body_, writes);
     for (std::size_t s = 0; s < count; ++s) {
       line(fmt::format("L->sums[{}][L->row_y * j + L->row_z * k] +=", kernel_.sums[s].accumulator));
       line(fmt::format("((part{0}[0] + part{0}[4]) + (part{0}[2] + part{0}[6])) +", s));
@@ -305,6 +366,7 @@ std::string emit_c(const std::vector<KernelSpec>& kernels, Boxes boxes) {
   text += host::c_names;
   text += subnormals_text;
   text += launch_text;
+  text += vector_names;
   for (const KernelSpec& kernel : kernels) {
     text += "static __attribute__((noinline)) " + KernelWriter(kernel, boxes).text();
     text += fmt::format("void {0}(const struct launch* L) {{\nSUBNORMALS_FLUSHED({0}_within(L));\n}}\n", kernel.name);

@@ -141,8 +141,17 @@ std::string KernelText::values(Level level) const {
 std::string KernelText::outputs() const {
   std::string text;
   for (std::size_t i = 0; i < kernel_.outputs.size(); ++i)
-    text += fmt::format("o{}[row{} + i] = {};\n", i, place_of(output_field(i)), name(kernel_.outputs[i].value.id()));
+    text += fmt::format("{} = {};\n", written_text(i), name(kernel_.outputs[i].value.id()));
   return text;
+}
+
+std::string KernelText::read_text(int symbol, const Offset& offset) const {
+  const char* const at = trail_.contains(symbol) ? " + at" : "";
+  return fmt::format("f{}[{}{}]", symbol, index(offset, symbol), at);
+}
+
+std::string KernelText::written_text(std::size_t output) const {
+  return fmt::format("o{}[row{} + i]", output, place_of(output_field(output)));
 }
 
 namespace {
@@ -213,8 +222,7 @@ std::string KernelText::value(NodeId id) const {
   if (node.op == Op::field) {
     const auto is_own = [&](const auto& entry) { return entry.second == int{node.symbol}; };
     if (std::ranges::any_of(carried_, is_own)) return carried_name(node.symbol);
-    const char* const at = trail_.contains(node.symbol) ? " + at" : "";
-    return fmt::format("f{}[{}{}]", node.symbol, index(node.offset, node.symbol), at);
+    return read_text(node.symbol, node.offset);
   }
   if (node.op == Op::coordinate) {
     const int offset = node.offset[node.axis];

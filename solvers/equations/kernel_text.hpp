@@ -63,6 +63,18 @@ class KernelText {
   const char* output_type(std::size_t output) const { return type_of(kernel_.outputs[output].value.id()); }
   /// All nodes whose values it has, arguments before users.
   const std::vector<NodeId>& nodes() const { return nodes_; }
+  const KernelSpec& kernel() const { return kernel_; }
+  const Graph& graph() const { return *graph_; }
+  static std::string name(NodeId id);
+  Level level(NodeId id) const { return level_.at(id); }
+  /// Whether the wrapper has it at hand.
+  bool is_given(NodeId id) const { return given_.contains(id); }
+  bool is_leaf(NodeId id) const { return is_given(id) || arity((*graph_)[id].op) == 0; }
+  /// What a value is made from: of a leaf the place where it lies.
+  std::string value(NodeId id) const;
+  /// The places of cells that are read and written.
+  std::string read_text(int symbol, const Offset& offset) const;
+  std::string written_text(std::size_t output) const;
   /// "float" where only singles are made of a value, else its own type.
   const char* type_in_use(NodeId id) const;
   std::string summand(std::size_t sum) const { return name(kernel_.sums[sum].value.id()); }
@@ -92,11 +104,9 @@ class KernelText {
   void find_singles();
   const char* type_of(NodeId id) const { return singles_.contains(id) ? "float" : "double"; }
   std::string argument(NodeId id, NodeId of) const;
-  static std::string name(NodeId id);
   std::string place_of(int symbol) const;
   std::string index(const Offset& offset, int symbol) const;
   Level level_of(NodeId id) const;
-  std::string value(NodeId id) const;
 
   const KernelSpec& kernel_;
   const std::map<int, int>* scalars_;
