@@ -4,55 +4,50 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/memory.hpp"
+#include "runtime/repeated_memory.hpp"
 #include "solvers/steppers/tables.hpp"
 
 namespace hindsight {
 
-/// Row r has place reach + (r - seam) modulo their number, in the grid's layout, so that kernels see no difference.
-/// Rows near a seam lie at both ends: up to `reach`, what is around a row lies around its place.
+/// Row r has place r modulo their number, in the grid's layout, in memory that goes on with the first place behind the
+/// last one (RepeatedMemory): kernels see no difference. For that rows fill whole pages; Grid pads long ones so that
+/// few of them do.
 class RowRings {
  public:
-  /// What a pass writes: symbols, and how many rows of each are there.
+  /// What a pass writes: symbols, and how many rows of each are there at least.
   struct OfPass {
     std::vector<int> arrays;
     std::int64_t rows = 0;
   };
-  /// Of so many whole rows, without those that lie at both ends.
+  /// Of all rows that there are.
   static std::int64_t bytes_of_rows(const Tables& tables, const std::vector<OfPass>& passes);
-  /// @param passes in their order; rows are at least 2 * reach. @param reach rows to a side that are read. @param seam
-  /// a row that begins anew in all rings, as every `rows`-th from it does. @param elements of each row that are in use,
-  /// from its first one.
-  RowRings(const Tables& tables, const std::vector<OfPass>& passes, std::int64_t reach, std::int64_t seam,
-           std::int64_t elements);
+  /// @param passes in their order. @param beside rows to a side that are read or filled, fewer than there are.
+  /// @param elements of each row that are in use, from its first one.
+  RowRings(const Tables& tables, const std::vector<OfPass>& passes, std::int64_t beside, std::int64_t elements);
   /// That a walk touches: of all rows that there are, what is in use.
   std::int64_t bytes_in_use() const;
   /// They take the places of the whole arrays.
   void begin(Tables& tables);
   /// The whole arrays are back in their places.
   void end(Tables& tables) const;
-  /// The first row after this one that, in some ring, does not lie after the one before it in memory.
-  std::int64_t seam_behind(std::int64_t row) const;
-  /// Rows from this one to the seam behind it, and `reach` more to both sides, are where the layout says. @param shift
-  /// so many elements further on, all of them.
+  /// So many rows, and those beside them, can be turned to at once.
+  std::int64_t most_at_once() const;
+  /// As many rows from this one on, and those beside them, are where the layout says. @param shift so many elements
+  /// further on, all of them.
   void turn_to(Tables& tables, std::int64_t row, std::int64_t shift = 0);
-  /// Rows that this pass has written: those near the seam are put at the other end, too.
-  void written(std::size_t pass, std::int64_t from, std::int64_t to) const;
 
  private:
   struct Array {
     int symbol;
-    std::size_t pass;
     Element element;
     std::int64_t rows;
-    double *memory, *whole;  ///< the first place; the cell (0,0,0) of the whole array
+    RepeatedMemory memory;
+    double *cell, *whole;  ///< the cell (0,0,0) where row 0 has its place; of the whole array
   };
-  std::int64_t place(std::int64_t row, std::int64_t rows) const;
 
   std::vector<Array> arrays_;
-  Memory memory_;
-  std::int64_t stride_, cell_;  ///< in elements: of rows; of a row's cell 0 in it
-  std::int64_t reach_, seam_, elements_;
+  std::int64_t stride_;  ///< of rows, in elements
+  std::int64_t beside_, elements_;
 };
 
 }  // namespace hindsight

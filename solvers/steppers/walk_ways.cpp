@@ -125,24 +125,26 @@ std::int64_t WalkWays::width_of_tiles(const Tables& tables) const {
   return Tiles::are_possible(tables.grid(), width, layers + at_walls + needs_.depth_across) ? width : 0;
 }
 
-/// Beside rows at once, those by which the last reader lags behind, also where it waits for rows beside a wall, ghosts
-/// ahead of it, and what it reads behind it: of the array that needs most, where there are walls.
+/// Beside rows at once, those by which the last reader lags behind, and behind the last one that reads beside the cell
+/// itself what it reads there. At a wall the passes catch up with the first one, from as far as the last one lags
+/// behind it, in one launch each; there are also ghosts ahead, and rows that wait for others beside the wall.
 std::vector<RowRings::OfPass> WalkWays::sizes_of_rings(std::int64_t at_once) const {
-  std::int64_t at_walls = 0, most = 0;
-  for (const PassOnItsWay& pass : passes_) at_walls = std::max(at_walls, pass.at_walls);
+  const std::size_t end = passes_.size() - 1;
+  const std::int64_t at_wall = lag(0, end) + rows_beside() + deepest_ + most_at_walls();
   std::vector<RowRings::OfPass> rings;
-  for (std::size_t i = 0; i < passes_.size(); ++i) {
-    rings.push_back({passes_[i].handed_on, 1});
-    if (passes_[i].handed_on.empty()) continue;
-    std::int64_t rows = at_once + 2 * deepest_ + at_walls + lag(i, passes_[i].last_reader.value_or(passes_.size() - 1));
-    rows = (rows + at_once - 1) / at_once * at_once;  // seams that lie apart by rows at once
-    rings.back().rows = std::max({rows, 2 * reach_, 4 * deepest_});
-    most = std::max(most, rings.back().rows);
+  for (std::size_t i = 0; i <= end; ++i) {
+    const std::size_t last = passes_[i].last_reader.value_or(end);
+    const std::size_t beside = std::min(passes_[i].last_beside.value_or(last), last);
+    const std::int64_t behind = std::max(lag(i, last), lag(i, beside) + rows_beside());
+    rings.push_back({passes_[i].handed_on, at_once + (has_wall_[0] || has_wall_[1] ? at_wall : behind)});
   }
-  // A seam keeps away from both walls: with four times the ghosts there is one that does, if it is one for all.
-  for (RowRings::OfPass& ring : rings)
-    if (has_wall_[0] || has_wall_[1]) ring.rows = most;
   return rings;
+}
+
+std::int64_t WalkWays::most_at_walls() const {
+  std::int64_t rows = 0;
+  for (const PassOnItsWay& pass : passes_) rows = std::max(rows, pass.at_walls);
+  return rows;
 }
 
 void WalkWays::make_rings(const Tables& tables, WalkWay& way) const {
@@ -154,21 +156,7 @@ void WalkWays::make_rings(const Tables& tables, WalkWay& way) const {
     way.at_once = std::max(way.at_once / 2, needs_.least_at_once);
     rings = sizes_of_rings(way.at_once);
   }
-  way.rings.emplace(tables, rings, reach_, seam(rings), way.tiles.elements_of_row());
-}
-
-/// One that walls, which are filled from rows beside them, do not meet.
-std::int64_t WalkWays::seam(const std::vector<RowRings::OfPass>& rings) const {
-  std::int64_t rows = 1;
-  for (const RowRings::OfPass& ring : rings)
-    if (!ring.arrays.empty()) rows = std::max(rows, ring.rows);
-  const auto is_near = [&](std::int64_t seam, std::int64_t wall) {
-    const std::int64_t behind = ((seam - wall) % rows + rows) % rows;
-    return behind < deepest_ || behind > rows - deepest_;
-  };
-  std::int64_t seam = 0;
-  while (is_near(seam, 0) || is_near(seam, rows_)) ++seam;
-  return seam;
+  way.rings.emplace(tables, rings, rows_beside(), way.tiles.elements_of_row());
 }
 
 bool WalkWays::fit(const Grid& grid, std::int64_t bytes_of_cell) {

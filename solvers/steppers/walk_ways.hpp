@@ -7,6 +7,7 @@
 // Ranks need not agree.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -44,6 +45,7 @@ struct PassOnItsWay {
   std::int64_t at_walls_across = 0;  ///< cells of the axis of tiles
   std::vector<int> handed_on = {};   ///< symbols
   std::optional<std::size_t> last_reader = {};  ///< of these, among the passes; else the last one
+  std::optional<std::size_t> last_beside = {};  ///< that reads more of them than the cell itself; else that one
   bool may_go_in_tiles = false;
 };
 
@@ -87,9 +89,11 @@ class WalkWays {
   std::int64_t width_of_tiles(const Tables& tables) const;
   void add_way(const Tables& tables, std::int64_t width);
   std::int64_t rows_at_once(const Tiles& tiles) const;
+  /// That are read or filled to a side of a pass.
+  std::int64_t rows_beside() const { return std::max(reach_, deepest_); }
+  std::int64_t most_at_walls() const;
   std::vector<RowRings::OfPass> sizes_of_rings(std::int64_t at_once) const;
   void make_rings(const Tables& tables, WalkWay& way) const;
-  std::int64_t seam(const std::vector<RowRings::OfPass>& rings) const;
 
   std::vector<PassOnItsWay> passes_;
   Needs needs_;

@@ -160,6 +160,7 @@ void Wavefront::make_ways(const Tables& tables, const std::vector<Step>& steps, 
          .at_walls_across = walked.at_walls_across,
          .handed_on = step.handed_on,
          .last_reader = step.last_reader,
+         .last_beside = step.last_beside,
          .may_go_in_tiles = keeps_nothing_whole && !step.adds_to_cells && !(step.adds_to_sums && across_ == 0)});
   }
   ways_.emplace(tables, std::move(passes), needs, asked_);
@@ -208,13 +209,11 @@ std::int64_t Wavefront::reachable(std::size_t i) const {
 
 void Wavefront::compute(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi) {
   const std::optional<RowRings>& rings = ways_->now().rings;
-  for (std::int64_t to = lo; lo < hi; lo = to) {
-    to = rings ? std::min(hi, rings->seam_behind(lo)) : hi;
-    compute_together(tables, i, lo, to);
-  }
+  const std::int64_t most = rings ? rings->most_at_once() : hi - lo;
+  for (; lo < hi; lo += most) compute_together(tables, i, lo, std::min(lo + most, hi));
 }
 
-/// Rows that lie one after another.
+/// Rows that are there at once.
 void Wavefront::compute_together(Tables& tables, std::size_t i, std::int64_t lo, std::int64_t hi) {
   Box cells = walked_[i].cells;
   cells.lo[last_] = lo;
@@ -232,7 +231,6 @@ void Wavefront::compute_together(Tables& tables, std::size_t i, std::int64_t lo,
     run_pass(tables, walked_[i], part);
     fill_ghosts(tables, i + 1, part.cells, sides);
   });
-  if (way.rings) way.rings->written(i, sides[0] ? -depth : lo, sides[1] ? hi + depth : hi);
 }
 
 /// Those of a pass, if it reads some that follow from these cells, which the pass before it has computed.

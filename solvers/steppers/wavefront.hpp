@@ -49,6 +49,7 @@ class Wavefront {
     std::array<int, 3> reads{0, 0, 0};            ///< how far its kernel reads any array, and coordinates
     int rows_beside = 0;                          ///< that each launch of its kernel computes too
     std::optional<std::size_t> last_reader = {};  ///< of what is handed on, among the steps; else the last step
+    std::optional<std::size_t> last_beside = {};  ///< that reads more of it than the cell itself; else that one
     /// Nothing but ghosts: what it would compute is not needed, later passes read them as deep as they are.
     bool fills_alone = false;
     bool reads_others = false;   ///< its ghosts are of arrays that no pass of the walk writes

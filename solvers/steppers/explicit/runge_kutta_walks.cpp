@@ -117,10 +117,12 @@ void RungeKuttaWalks::add_stage(Passes& passes, std::size_t i, DifferentiatedKer
   again.last_reader = 2 * stages - 2 - i;  // the gather of the stage whose input it is
   again.fills_alone = i + 1 == stages;
   if (!given.stages.are_read_after) value.handed_on = handed_on;
+  value.last_beside = i + 1;
   passes.values.push_back(value);
   Wavefront::Step& tangent = passes.tangents.emplace_back(step_of(kernel, Direction::tangent));
   add_sources(tangent, kernel, Direction::tangent, i, given.sources, given.grid);
   tangent.handed_on = RungeKuttaWalks::handed_on(given.model, given.stages.tangents, i, true);
+  tangent.last_beside = i + 1;
 }
 
 void RungeKuttaWalks::add_gather(Passes& passes, std::size_t i, DifferentiatedKernel& kernel, const Given& given) {
@@ -128,6 +130,7 @@ void RungeKuttaWalks::add_gather(Passes& passes, std::size_t i, DifferentiatedKe
   add_walls(gather, kernel);
   Wavefront::Step& from_state = passes.reversed.emplace_back(gather);
   from_state.handed_on = handed_back(given.model, i);
+  from_state.last_beside = passes.reversed.size();
   from_state.reads_others = i + 1 == times.size();
   from_state.adds_to_sums = !kernel.gather().main.sums.empty();
   from_state.adds_to_cells = !given.active.parameter_fields.empty();
