@@ -33,8 +33,7 @@ class MemoryFile {
 
 }  // namespace
 
-RepeatedMemory::RepeatedMemory(std::int64_t bytes)
-    : counted_(std::make_unique<CountedBytes>(bytes)), bytes_(bytes) {
+RepeatedMemory::RepeatedMemory(std::int64_t bytes) : counted_(std::make_unique<CountedBytes>(bytes)), bytes_(bytes) {
   if (bytes <= 0 || bytes % page != 0) throw Error(ExitCode::bug, "memory is repeated that is not of whole pages");
   const MemoryFile file(bytes);
   const auto each = static_cast<std::size_t>(bytes);

@@ -25,6 +25,9 @@ constexpr int cells_of_strip = 8;
 // would take half as long again.
 constexpr std::size_t longest_in_strips = 200;
 
+// Longer ones take row after row.
+constexpr std::size_t longest_in_two_rows = 120;
+
 // Bytes of a row that are worked on at once: with the rows within reach, buffers stay in a cache.
 constexpr int buffered_tile = 4096, plain_tile = 8192;
 
@@ -113,7 +116,9 @@ class KernelWriter {
     line("for (integer j = L->lo[1]; j < L->hi[1]; ++j) {");
     write_row_places();
     text_ += body_.values(Level::row);
-    if (kernel_.sums.empty() || boxes_ == Boxes::line)
+    if (takes_two_rows())
+      write_two_rows();
+    else if (kernel_.sums.empty() || boxes_ == Boxes::line)
       write_row("L->lo[0]", "L->hi[0]", body_, writes_of_cell());
     else
       write_row_with_sums();
@@ -132,10 +137,11 @@ class KernelWriter {
     bool is_added = false;
   };
 
-  std::vector<Write> writes_of_outputs() const {
+  /// @param rows further along y.
+  std::vector<Write> writes_of_outputs(std::int8_t rows = 0) const {
     std::vector<Write> all;
     for (std::size_t i = 0; i < kernel_.outputs.size(); ++i)
-      all.push_back({body_.written_text(i), kernel_.outputs[i].value.id()});
+      all.push_back({body_.written_text(i, rows), kernel_.outputs[i].value.id()});
     return all;
   }
 
@@ -155,6 +161,10 @@ class KernelWriter {
 
   void write_vector(const VectorText& text, const std::vector<Write>& writes) {
     text_ += text.values();
+    write_vector_to(text, writes);
+  }
+
+  void write_vector_to(const VectorText& text, const std::vector<Write>& writes) {
     for (const auto& [place, value, is_added] : writes)
       line(fmt::format("PUT({0}, {1}{2});", place, is_added ? fmt::format("AT({}) + ", place) : "", text.all(value)));
   }
@@ -204,7 +214,8 @@ class KernelWriter {
     line("}");
   }
 
-  /// A row's cells from `begin` to `end`: in vectors where the text has them, and cell by cell at both ends.
+  /// A row's cells from `begin` to `end`: in vectors where the text has them, and cell by cell at both ends and beyond
+  /// walls, where rows may end eight doubles before.
   void write_row(const std::string& begin, const std::string& end, const KernelText& text,
                  const std::vector<Write>& writes) {
     if (!VectorText::suits(text)) return write_strips(begin, end, text, writes);
@@ -214,7 +225,7 @@ class KernelWriter {
     line(fmt::format("const integer last = {};", end));
     if (std::ranges::any_of(writes, &Write::is_added)) {
       line(fmt::format("integer first = {};", begin));
-      line(fmt::format("for (; first + {0} <= last; first += {0})", cells_of_strip));
+      line(fmt::format("for (; first >= 0 && first + {0} <= last; first += {0})", cells_of_strip));
       line(fmt::format("for (integer l = 0; l < {}; l += lanes) {{", cells_of_strip));
       line("const integer i = first + l;");
       write_vector(vectors, writes);
@@ -222,7 +233,7 @@ class KernelWriter {
       return write_rest("last", text, writes);
     }
     line(fmt::format("for (integer i = {}; i < last; ++i) {{", begin));
-    line("if (i % lanes == 0) {");
+    line("if (i >= 0 && i % lanes == 0) {");
     line("for (; i + lanes <= last; i += lanes) {");
     write_vector(vectors, writes);
     line("}");
@@ -232,6 +243,45 @@ class KernelWriter {
     write_cell(text, writes);
     line("}");
     line("}");
+  }
+
+  /// Two rows share what they read of those around them: most of it, where stencils reach far along y. What depends on
+  /// the row alone would be another for each.
+  bool takes_two_rows() const {
+    const auto reads_along_y = [&](NodeId id) {
+      const Node& node = body_.graph()[id];
+      return node.op == Op::field && node.offset[1] != 0;
+    };
+    const auto is_of_row = [&](NodeId id) { return body_.level(id) == Level::row; };
+    return boxes_ == Boxes::rows && kernel_.sums.empty() && VectorText::suits(body_) &&
+           length_of(kernel_) <= longest_in_two_rows && std::ranges::any_of(body_.nodes(), reads_along_y) &&
+           std::ranges::none_of(body_.nodes(), is_of_row);
+  }
+
+  /// Row j, and the one behind it where there is one.
+  void write_two_rows() {
+    const VectorText first(body_, true), second(body_, true, 1);
+    line("const integer rows = j + 1 < L->hi[1] ? 2 : 1, last = L->hi[0];");
+    line("for (integer i = L->lo[0]; i < last; ++i) {");
+    line("if (i >= 0 && i % lanes == 0) {");
+    line("if (rows == 2) for (; i + lanes <= last; i += lanes) {");
+    text_ += first.values() + second.values();
+    write_vector_to(first, writes_of_outputs());
+    write_vector_to(second, writes_of_outputs(1));
+    line("}");
+    line("else for (; i + lanes <= last; i += lanes) {");
+    write_vector(first, writes_of_outputs());
+    line("}");
+    line("if (i == last) break;");
+    line("}");
+    line("for (integer n = j; n < j + rows; ++n) {");
+    line("__asm__ volatile(\"\");");
+    line("const integer j = n;");
+    write_row_places();
+    write_cell(body_, writes_of_outputs());
+    line("}");
+    line("}");
+    line("j += rows - 1;");
   }
 
   /// The same where compilers have to find the vectors. Of strips of constant length they find that cells beside each
@@ -260,7 +310,7 @@ class KernelWriter {
 
   /// Vectors would take as long to compile again.
   void write_rest(const std::string& end, const KernelText& text, const std::vector<Write>& writes) {
-    line(fmt::format("for (integer l = 0, i = first; i < {}; ++l, ++i) {{", end));
+    line(fmt::format("for (integer l = 0, i = first; i < {}; l = (l + 1) % {}, ++i) {{", end, cells_of_strip));
     line("__asm__ volatile(\"\");");
     write_cell(text, writes);
     line("}");

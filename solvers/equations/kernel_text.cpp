@@ -150,8 +150,8 @@ std::string KernelText::read_text(int symbol, const Offset& offset) const {
   return fmt::format("f{}[{}{}]", symbol, index(offset, symbol), at);
 }
 
-std::string KernelText::written_text(std::size_t output) const {
-  return fmt::format("o{}[row{} + i]", output, place_of(output_field(output)));
+std::string KernelText::written_text(std::size_t output, std::int8_t rows) const {
+  return fmt::format("o{}[{}]", output, index({0, rows, 0}, output_field(output)));
 }
 
 namespace {

@@ -72,9 +72,9 @@ class KernelText {
   bool is_leaf(NodeId id) const { return is_given(id) || arity((*graph_)[id].op) == 0; }
   /// What a value is made from: of a leaf the place where it lies.
   std::string value(NodeId id) const;
-  /// The places of cells that are read and written.
+  /// The places of cells that are read and written. @param rows further along y.
   std::string read_text(int symbol, const Offset& offset) const;
-  std::string written_text(std::size_t output) const;
+  std::string written_text(std::size_t output, std::int8_t rows = 0) const;
   /// "float" where only singles are made of a value, else its own type.
   const char* type_in_use(NodeId id) const;
   std::string summand(std::size_t sum) const { return name(kernel_.sums[sum].value.id()); }

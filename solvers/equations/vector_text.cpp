@@ -65,25 +65,31 @@ bool VectorText::suits(const KernelText& text) {
                              [&](int symbol) { return graph.kind(symbol).element == Element::float64; });
 }
 
-VectorText::VectorText(const KernelText& text, bool may_read_more) : text_(text), may_read_more_(may_read_more) {
+VectorText::VectorText(const KernelText& text, bool may_read_more, std::int8_t rows) : text_(text), rows_(rows) {
   for (const NodeId id : text.nodes()) {
     const Node& node = text.graph()[id];
-    if (!text.is_given(id) && node.op == Op::field && node.offset[0] != 0)
+    if (may_read_more && !text.is_given(id) && node.op == Op::field && node.offset[0] != 0 &&
+        text.graph().kind(node.symbol).layout == 0)
       beside_[{node.symbol, node.offset[1], node.offset[2]}].insert(node.offset[0]);
   }
 }
 
+std::string VectorText::name(NodeId id) const {
+  return rows_ == 0 ? KernelText::name(id) : fmt::format("{}_{}", KernelText::name(id), int{rows_});
+}
+
 std::string VectorText::all(NodeId id) const {
-  return text_.level(id) == Level::cell ? KernelText::name(id) : fmt::format("ALL({})", KernelText::name(id));
+  return text_.level(id) == Level::cell ? name(id) : fmt::format("ALL({})", KernelText::name(id));
 }
 
 /// One neighbour alone is read as it lies: two vectors would have to be read for it.
 std::string VectorText::read(const Node& node) const {
   const int by = node.offset[0];
+  const auto y = static_cast<std::int8_t>(node.offset[1] + rows_);
   const auto row = beside_.find({node.symbol, node.offset[1], node.offset[2]});
-  if (!may_read_more_ || by == 0 || row->second.size() < 2 || by < -farthest || by > farthest)
-    return fmt::format("AT({})", text_.read_text(node.symbol, node.offset));
-  const std::string cell = text_.read_text(node.symbol, {0, node.offset[1], node.offset[2]});
+  if (by == 0 || row == beside_.end() || row->second.size() < 2 || by < -farthest || by > farthest)
+    return fmt::format("AT({})", text_.read_text(node.symbol, {node.offset[0], y, node.offset[2]}));
+  const std::string cell = text_.read_text(node.symbol, {0, y, node.offset[2]});
   return by > 0 ? fmt::format("BEHIND({}, {})", cell, by) : fmt::format("BEFORE({}, {})", cell, -by);
 }
 
@@ -116,7 +122,7 @@ std::string VectorText::value(NodeId id) const {
 std::string VectorText::values() const {
   std::string text;
   for (const NodeId id : text_.nodes())
-    if (text_.level(id) == Level::cell) text += fmt::format("const vector {} = {};\n", KernelText::name(id), value(id));
+    if (text_.level(id) == Level::cell) text += fmt::format("const vector {} = {};\n", name(id), value(id));
   return text;
 }
 

@@ -18,23 +18,24 @@ class VectorText {
  public:
   static bool suits(const KernelText& text);
   /// @param text of the kernel; outlives it. @param may_read_more whether eight doubles before and behind any cell of
-  /// the grid's rows may be read.
-  VectorText(const KernelText& text, bool may_read_more);
-  /// Definitions of all values of the cells i, i + 1, ... i + lanes - 1, a line each.
+  /// the grid's rows may be read. @param rows by which the cells lie further along y.
+  VectorText(const KernelText& text, bool may_read_more, std::int8_t rows = 0);
+  /// Definitions of all values of the cells i, i + 1, ... i + lanes - 1, a line each, of names of the row's own.
   std::string values() const;
   /// A value as an operation on vectors takes it.
   std::string all(NodeId id) const;
 
  private:
-  /// An array, and the row of it that is read beside a cell: offsets along y and z.
+  /// An array, and the row of it that is read beside a cell of row j: offsets along y and z.
   using Row = std::tuple<int, int, int>;
+  std::string name(NodeId id) const;
   std::string value(NodeId id) const;
   std::string read(const Node& node) const;
   std::string mask(NodeId id) const;
 
   const KernelText& text_;
-  bool may_read_more_;
-  std::map<Row, std::set<int>> beside_;  ///< offsets along x, but for 0
+  std::int8_t rows_;
+  std::map<Row, std::set<int>> beside_;  ///< offsets along x, but for 0, where more may be read
 };
 
 /// The C of what vectors are. AVX-512's are as wide as lines of a cache: of neighbours along x all but one read would

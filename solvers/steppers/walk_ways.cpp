@@ -15,6 +15,8 @@ namespace {
 // Of a pass in its turn: enough that what a launch costs beside its cells does not count, few enough that what all
 // passes have in use stays in a cache.
 constexpr std::int64_t cells_at_once = 8192, most_at_once = 32;
+// Kernels take so many together (KernelWriter::takes_two_rows): fewer pay where more do not fit a cache at all.
+constexpr std::int64_t rows_together = 2;
 // So many times as wide a tile is as what is computed beside it on a side.
 constexpr std::int64_t least_width = 4;
 // Rows that are so many times as large as a core's own cache are not tried without tiles.
@@ -152,7 +154,11 @@ void WalkWays::make_rings(const Tables& tables, WalkWay& way) const {
   if (RowRings::bytes_of_rows(tables, rings) == 0) return;
   // Where there are two ways, no number of rows is small enough.
   const bool may_shrink = std::holds_alternative<walks::AsItPays>(asked_) && way.tiles.is_one() && ways_.size() == 1;
-  while (may_shrink && way.at_once > needs_.least_at_once && 2 * RowRings::bytes_of_rows(tables, rings) > cache_) {
+  const auto is_too_large = [&] {
+    const std::int64_t times = way.at_once > rows_together ? 2 : 1;
+    return times * RowRings::bytes_of_rows(tables, rings) > cache_;
+  };
+  while (may_shrink && way.at_once > needs_.least_at_once && is_too_large()) {
     way.at_once = std::max(way.at_once / 2, needs_.least_at_once);
     rings = sizes_of_rings(way.at_once);
   }

@@ -202,6 +202,62 @@ TEST(Emit, EveryOperationHasTheBitsOfTheInterpreter) {
   expect_same_bits(graph, roots, {37, 3, 2});
 }
 
+/// Whether a host computes several cells of them at once, and takes rows in pairs.
+struct Written {
+  bool has_vectors, has_pairs;
+};
+Written written(const std::vector<Expr>& roots) {
+  KernelSpec kernel{"kernel", {}, {}};
+  for (const Expr& root : roots) kernel.outputs.push_back({"u", root});
+  const std::string text = emit_c({kernel}, Boxes::rows);
+  return {text.find("const vector v") != text.npos, text.find("rows == 2") != text.npos};
+}
+
+TEST(Emit, CellsBesideEachOtherInVectorsHaveTheBitsOfTheInterpreter) {
+  for (const bool is_of_rows : {false, true}) {
+    Graph graph;
+    const Expr u = graph.field("u"), v = graph.field("v", {0, -1, 1}), p = graph.scalar("p");
+    const Expr d = u - v, c = u < v, zero = c * (v < u), nan = zero / zero;
+    std::vector<Expr> roots = {-u,
+                               u + p,
+                               u * v - p,
+                               u / v,
+                               -zero,
+                               abs(-zero),
+                               abs(d),
+                               min(zero, -zero),
+                               max(-zero, zero),
+                               min(nan, u),
+                               max(u, nan),
+                               c,
+                               u <= nan,
+                               where(c, u, v),
+                               where(nan, p, v),
+                               where(abs(d) < p, graph.constant(0.0), d),
+                               p * p + 3.0,
+                               graph.coordinate(0, {2, 0, 0}) * u,
+                               graph.make(Op::sign, {d}),
+                               graph.make(Op::sign, {nan}),
+                               graph.make(Op::fma, {u, v, p}),
+                               graph.make(Op::fma, {-u, v, d}),
+                               graph.make(Op::equal, {c, u <= v}),
+                               graph.make(Op::logical_and, {nan, c}),
+                               graph.make(Op::logical_or, {c, u < p}),
+                               graph.make(Op::logical_not, {nan}),
+                               graph.make(Op::logical_not, {c}) * d,
+                               graph.field("u", {4, 1, 0})};
+    for (const std::int8_t y : {std::int8_t{-1}, std::int8_t{0}, std::int8_t{2}})
+      for (std::int8_t x = -4; x <= 4; ++x) roots.push_back(graph.field("u", {x, y, 0}) - v);
+    if (is_of_rows) roots.push_back(graph.coordinate(1, {0, -1, 0}) * u);
+    // The longest kernels take row after row.
+    const std::vector<Expr> few(roots.end() - 12, roots.end());
+    EXPECT_TRUE(written(roots).has_vectors);
+    EXPECT_EQ(written(few).has_pairs, !is_of_rows);
+    for (const int width : {1, 2, 3, 7, 8, 9, 16, 21}) expect_same_bits(graph, roots, {width, 3, 2});
+    for (const int rows : {1, 2, 3, 4}) expect_same_bits(graph, few, {8 + 5 * rows, rows, 2});
+  }
+}
+
 TEST(Emit, RandomGraphsAndTheirDerivativesHaveTheBitsOfTheInterpreter) {
   for (unsigned seed = 0; seed < 6; ++seed) {
     Graph graph;
