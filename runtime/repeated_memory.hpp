@@ -9,30 +9,28 @@
 
 namespace hindsight {
 
-/// Of the host, zeroed, touched once. What is written at one address is read at all that are a multiple of its size
-/// away: rings of rows need no copies of the rows at their ends.
+/// Of the host, zeroed. What is written at one address is read at all that are a multiple of its size away: rings of
+/// rows need no copies of the rows at their ends. The first time is touched once; the system may count what is used of
+/// the others again.
 class RepeatedMemory {
  public:
-  static constexpr std::int64_t times = 4;
-  /// Sizes are multiples of it.
-  static constexpr std::int64_t page = 4096;
-  RepeatedMemory() = default;
-  /// @param bytes which count once. @throws std::bad_alloc; Error(bug) beyond the current account's limit.
+  static constexpr std::int64_t times = 3;
+  /// Bytes that sizes are multiples of: a page of the system's.
+  static std::int64_t page();
+  /// @param bytes which count once in the current account. @throws ResourceError; Error(bug) beyond the account's
+  /// limit, and for other sizes.
   explicit RepeatedMemory(std::int64_t bytes);
   RepeatedMemory(RepeatedMemory&& other) noexcept
-      : counted_(std::move(other.counted_)),
-        first_(std::exchange(other.first_, nullptr)),
-        bytes_(std::exchange(other.bytes_, 0)) {}
+      : counted_(std::move(other.counted_)), first_(std::exchange(other.first_, nullptr)), bytes_(other.bytes_) {}
   RepeatedMemory& operator=(RepeatedMemory&&) = delete;
   ~RepeatedMemory();
   /// The first of them.
   double* data() const { return reinterpret_cast<double*>(first_); }
-  std::int64_t bytes() const { return bytes_; }
 
  private:
   std::unique_ptr<CountedBytes> counted_;
   char* first_ = nullptr;
-  std::int64_t bytes_ = 0;
+  std::int64_t bytes_;
 };
 
 }  // namespace hindsight

@@ -12,7 +12,7 @@ namespace {
   throw Error(ExitCode::bug, "the host was asked what only devices do");
 }
 
-// Kernels read whole vectors, also of the last cells.
+// Kernels may read a whole vector behind what they need (VectorText).
 constexpr std::int64_t vector = 64;
 
 }  // namespace

@@ -214,8 +214,8 @@ class KernelWriter {
     line("}");
   }
 
-  /// A row's cells from `begin` to `end`: in vectors where the text has them, and cell by cell at both ends and beyond
-  /// walls, where rows may end eight doubles before.
+  /// A row's cells from `begin` to `end`: in vectors where the text has them. At both ends, and before cell 0, where
+  /// there may be less than eight doubles before a cell, it is computed cell by cell.
   void write_row(const std::string& begin, const std::string& end, const KernelText& text,
                  const std::vector<Write>& writes) {
     if (!VectorText::suits(text)) return write_strips(begin, end, text, writes);
@@ -308,7 +308,7 @@ class KernelWriter {
     write_rest(end, text, writes);
   }
 
-  /// Vectors would take as long to compile again.
+  /// What is left of a row is computed cell by cell: vectors would take as long to compile again.
   void write_rest(const std::string& end, const KernelText& text, const std::vector<Write>& writes) {
     line(fmt::format("for (integer l = 0, i = first; i < {}; l = (l + 1) % {}, ++i) {{", end, cells_of_strip));
     line("__asm__ volatile(\"\");");

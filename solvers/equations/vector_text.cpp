@@ -31,9 +31,9 @@ constexpr Pattern patterns[] = {
 
 /// Of those that are true or false.
 constexpr Pattern masks[] = {
-    {Op::less, "({0} < {1})"},
-    {Op::less_equal, "({0} <= {1})"},
-    {Op::equal, "({0} == {1})"},
+    {Op::less, "{0} < {1}"},
+    {Op::less_equal, "{0} <= {1}"},
+    {Op::equal, "{0} == {1}"},
 };
 
 template <std::size_t count>
@@ -42,8 +42,8 @@ const char* find(const Pattern (&all)[count], Op op) {
   return found == std::end(all) ? nullptr : found->text;
 }
 
-bool is_logical(Op op) {
-  return op == Op::logical_and || op == Op::logical_or || op == Op::logical_not;
+bool is_true_or_false(Op op) {
+  return find(masks, op) != nullptr || op == Op::logical_and || op == Op::logical_or || op == Op::logical_not;
 }
 
 // Beyond it, neighbours are no part of the two vectors that are next to a cell's own.
@@ -53,16 +53,16 @@ constexpr int farthest = 7;
 
 bool VectorText::suits(const KernelText& text) {
   const Graph& graph = text.graph();
-  if (graph.element() != Element::float64) return false;
-  return std::ranges::all_of(text.nodes(),
-                             [&](NodeId id) {
-                               if (text.level(id) != Level::cell || text.is_leaf(id)) return true;
-                               const Op op = graph[id].op;
-                               return find(patterns, op) != nullptr || find(masks, op) != nullptr || is_logical(op) ||
-                                      op == Op::where;
-                             }) &&
-         std::ranges::all_of(text.fields_read(),
-                             [&](int symbol) { return graph.kind(symbol).element == Element::float64; });
+  const auto is_of_doubles = [&](int symbol) { return graph.kind(symbol).element == Element::float64; };
+  const auto is_known = [&](NodeId id) {
+    if (text.level(id) != Level::cell || text.is_leaf(id)) return true;
+    const Op op = graph[id].op;
+    return find(patterns, op) != nullptr || is_true_or_false(op) || op == Op::where;
+  };
+  for (std::size_t i = 0; i < text.kernel().outputs.size(); ++i)
+    if (const int symbol = text.output_field(i); symbol >= 0 && !is_of_doubles(symbol)) return false;
+  return graph.element() == Element::float64 && std::ranges::all_of(text.nodes(), is_known) &&
+         std::ranges::all_of(text.fields_read(), is_of_doubles);
 }
 
 VectorText::VectorText(const KernelText& text, bool may_read_more, std::int8_t rows) : text_(text), rows_(rows) {
@@ -96,14 +96,15 @@ std::string VectorText::read(const Node& node) const {
 /// All bits of a lane where it is true.
 std::string VectorText::mask(NodeId id) const {
   const Node& node = text_.graph()[id];
-  if (text_.level(id) == Level::cell && !text_.is_leaf(id)) {
-    if (const char* const text = find(masks, node.op))
-      return fmt::format(fmt::runtime(text), all(node.args[0]), all(node.args[1]));
-    if (node.op == Op::logical_and) return fmt::format("({} & {})", mask(node.args[0]), mask(node.args[1]));
-    if (node.op == Op::logical_or) return fmt::format("({} | {})", mask(node.args[0]), mask(node.args[1]));
-    if (node.op == Op::logical_not) return fmt::format("~{}", mask(node.args[0]));
-  }
+  if (text_.level(id) == Level::cell && !text_.is_leaf(id) && is_true_or_false(node.op)) return "m" + name(id);
   return fmt::format("({} != ALL(0.0))", all(id));
+}
+
+std::string VectorText::value_of_mask(const Node& node) const {
+  if (node.op == Op::logical_and) return fmt::format("{} & {}", mask(node.args[0]), mask(node.args[1]));
+  if (node.op == Op::logical_or) return fmt::format("{} | {}", mask(node.args[0]), mask(node.args[1]));
+  if (node.op == Op::logical_not) return fmt::format("~{}", mask(node.args[0]));
+  return fmt::format(fmt::runtime(find(masks, node.op)), all(node.args[0]), all(node.args[1]));
 }
 
 std::string VectorText::value(NodeId id) const {
@@ -112,8 +113,7 @@ std::string VectorText::value(NodeId id) const {
     return node.op == Op::field && !text_.is_given(id) ? read(node) : fmt::format("AT({})", text_.value(id));
   if (node.op == Op::where)
     return fmt::format("CHOICE({}, {}, {})", mask(node.args[0]), all(node.args[1]), all(node.args[2]));
-  if (find(masks, node.op) != nullptr || is_logical(node.op))
-    return fmt::format("CHOICE({}, ALL(1.0), ALL(0.0))", mask(id));
+  if (is_true_or_false(node.op)) return fmt::format("CHOICE({}, ALL(1.0), ALL(0.0))", mask(id));
   std::array<std::string, 3> args;
   for (std::size_t a = 0; a < static_cast<std::size_t>(arity(node.op)); ++a) args[a] = all(node.args[a]);
   return fmt::format(fmt::runtime(find(patterns, node.op)), args[0], args[1], args[2]);
@@ -121,8 +121,13 @@ std::string VectorText::value(NodeId id) const {
 
 std::string VectorText::values() const {
   std::string text;
-  for (const NodeId id : text_.nodes())
-    if (text_.level(id) == Level::cell) text += fmt::format("const vector {} = {};\n", name(id), value(id));
+  for (const NodeId id : text_.nodes()) {
+    if (text_.level(id) != Level::cell) continue;
+    const Node& node = text_.graph()[id];
+    if (!text_.is_leaf(id) && is_true_or_false(node.op))
+      text += fmt::format("const vector_of_bits {} = (vector_of_bits)({});\n", mask(id), value_of_mask(node));
+    text += fmt::format("const vector {} = {};\n", name(id), value(id));
+  }
   return text;
 }
 

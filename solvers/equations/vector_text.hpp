@@ -17,8 +17,8 @@ namespace hindsight {
 class VectorText {
  public:
   static bool suits(const KernelText& text);
-  /// @param text of the kernel; outlives it. @param may_read_more whether eight doubles before and behind any cell of
-  /// the grid's rows may be read. @param rows by which the cells lie further along y.
+  /// @param text of the kernel; outlives it. @param may_read_more whether eight doubles before and behind may be
+  /// read, of arrays in the grid's layout. @param rows by which the cells lie further along y.
   VectorText(const KernelText& text, bool may_read_more, std::int8_t rows = 0);
   /// Definitions of all values of the cells i, i + 1, ... i + lanes - 1, a line each, of names of the row's own.
   std::string values() const;
@@ -32,6 +32,7 @@ class VectorText {
   std::string value(NodeId id) const;
   std::string read(const Node& node) const;
   std::string mask(NodeId id) const;
+  std::string value_of_mask(const Node& node) const;
 
   const KernelText& text_;
   std::int8_t rows_;
@@ -52,7 +53,7 @@ typedef double vector_in_memory __attribute__((vector_size(8 * lanes), aligned(8
 typedef long long vector_of_bits __attribute__((vector_size(8 * lanes)));
 #define AT(cell) ((vector)*(const vector_in_memory*)&(cell))
 #define PUT(cell, x) (*(vector_in_memory*)&(cell) = (x))
-#define ALL(x) ((x) - (vector){0}) /* a double, or a vector itself */
+#define ALL(x) ((x) - (vector){0}) /* of a double */
 #define CHOICE(mask, a, b) ((vector)(((mask) & (vector_of_bits)(a)) | (~(mask) & (vector_of_bits)(b))))
 #define MAGNITUDE(a) ((vector)((vector_of_bits)(a) & 0x7fffffffffffffffLL))
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)

@@ -53,10 +53,10 @@ std::array<int, 3> require_divided(const Index3& cells, const std::array<int, 3>
                    " ranks: blocks would be thinner than their ghosts; use at most " + std::to_string(most));
 }
 
-/// From one row to the next (one plane to the next in 3D), in elements: of long ones so much more that a few fill whole
-/// pages, and that those next to each other lie at different places in pages.
+/// From one row to the next (one plane to the next in 3D), in elements: of long ones so much more, an eighth at most,
+/// that a few fill whole pages, and that those next to each other lie at different places in pages.
 std::int64_t padded(std::int64_t stride, Element element) {
-  constexpr std::uint64_t least = 64, most = 2048;  // bytes of a unit, a sixteenth of the row or less
+  constexpr std::uint64_t least = 64, most = 2048;  // bytes of a unit
   const auto bytes = static_cast<std::uint64_t>(stride * bytes_of(element));
   const std::uint64_t unit = std::clamp(std::bit_floor(bytes / 16), least, most);
   if (unit == least) return stride;
@@ -94,10 +94,10 @@ Grid::Grid(std::vector<Axis> axes, const Communicator& comm, std::array<int, 3> 
     const std::int64_t line = 64 / bytes_of(element);
     const std::int64_t left = rounded_up(halo[0], line);
     layout_.stride_y = rounded_up(left + local_[0] + halo[0], line);
-    if (d == 2 && machine.is_host()) layout_.stride_y = padded(layout_.stride_y, element);
+    if (d == 2) layout_.stride_y = padded(layout_.stride_y, element);
     const std::int64_t rows = local_[1] + 2 * halo[1];
     layout_.stride_z = layout_.stride_y * rows;
-    if (d == 3 && machine.is_host()) layout_.stride_z = padded(layout_.stride_z, element);
+    if (d == 3) layout_.stride_z = padded(layout_.stride_z, element);
     layout_.size = layout_.stride_z * (local_[2] + 2 * halo[2]);
     layout_.origin = left + layout_.stride_y * halo[1] + layout_.stride_z * halo[2];
     layout_.field_stride = layout_.size + (layout_.size > 512 ? 17 * line : 0);

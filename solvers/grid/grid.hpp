@@ -44,9 +44,9 @@ inline Box common(const Box& one, const Box& other) {
 }
 
 /// Memory of one padded field: cell (i,j,k) lies at origin + i + stride_y*j + stride_z*k, all in elements. Rows start
-/// on 64-byte boundaries (without axes: one element); long ones, and planes, are padded on hosts, so that a few of them
-/// fill whole pages (RowRings). `size` elements per field; fields of a state follow each other at
-/// `field_stride`, staggered so that they do not alias within a 4 KiB page.
+/// on 64-byte boundaries (without axes: one element); long ones, and planes, are padded, so that a few of them fill
+/// whole pages (RowRings). `size` elements per field; fields of a state follow each other at `field_stride`, staggered
+/// so that they do not alias within a 4 KiB page.
 struct Layout {
   std::array<int, 3> halo{0, 0, 0};
   std::int64_t origin = 0, stride_y = 1, stride_z = 1, size = 1, field_stride = 1;

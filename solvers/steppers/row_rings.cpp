@@ -16,13 +16,13 @@ std::int64_t stride_of_rows(const Grid& grid) {
 
 /// So many, or more, that fill whole pages.
 std::int64_t in_pages(std::int64_t rows, std::int64_t bytes_of_row) {
-  return rounded_up(rows, RepeatedMemory::page / std::gcd(RepeatedMemory::page, bytes_of_row));
+  return rounded_up(rows, RepeatedMemory::page() / std::gcd(RepeatedMemory::page(), bytes_of_row));
 }
 
-/// Bytes before the n-th array: no two lie alike in pages.
+/// Bytes before the n-th array: those next to each other lie at different places in pages.
 std::int64_t stagger(std::size_t n) {
-  constexpr std::int64_t line = 64, apart = 17;
-  return static_cast<std::int64_t>(n) * apart * line % RepeatedMemory::page;
+  constexpr std::int64_t line = 64, apart = 17, lines = 64;
+  return static_cast<std::int64_t>(n) * apart % lines * line;
 }
 
 }  // namespace
@@ -74,7 +74,8 @@ void RowRings::end(Tables& tables) const {
 
 void RowRings::turn_to(Tables& tables, std::int64_t row, std::int64_t shift) {
   for (const Array& array : arrays_) {
-    const std::int64_t rest = row % array.rows, place = array.rows + rest + (rest < 0 ? array.rows : 0);
+    const std::int64_t rest = (row % array.rows + array.rows) % array.rows;
+    const std::int64_t place = rest < beside_ ? rest + array.rows : rest;
     tables.bind(array.symbol, at_element(array.cell, (place - row) * stride_ + shift, array.element));
   }
 }

@@ -32,8 +32,8 @@ class RowRings {
   void end(Tables& tables) const;
   /// So many rows, and those beside them, can be turned to at once.
   std::int64_t most_at_once() const;
-  /// As many rows from this one on, and those beside them, are where the layout says. @param shift so many elements
-  /// further on, all of them.
+  /// As many rows from this one on, and those beside them, are where the layout says; of the first ones, which walls
+  /// are beside, all rows before them. @param shift so many elements further on, all of them.
   void turn_to(Tables& tables, std::int64_t row, std::int64_t shift = 0);
 
  private:

@@ -150,19 +150,16 @@ std::int64_t WalkWays::most_at_walls() const {
 }
 
 void WalkWays::make_rings(const Tables& tables, WalkWay& way) const {
-  std::vector<RowRings::OfPass> rings = sizes_of_rings(way.at_once);
-  if (RowRings::bytes_of_rows(tables, rings) == 0) return;
+  const auto bytes = [&](std::int64_t at_once) { return RowRings::bytes_of_rows(tables, sizes_of_rings(at_once)); };
+  if (bytes(way.at_once) == 0) return;
   // Where there are two ways, no number of rows is small enough.
   const bool may_shrink = std::holds_alternative<walks::AsItPays>(asked_) && way.tiles.is_one() && ways_.size() == 1;
-  const auto is_too_large = [&] {
-    const std::int64_t times = way.at_once > rows_together ? 2 : 1;
-    return times * RowRings::bytes_of_rows(tables, rings) > cache_;
-  };
-  while (may_shrink && way.at_once > needs_.least_at_once && is_too_large()) {
-    way.at_once = std::max(way.at_once / 2, needs_.least_at_once);
-    rings = sizes_of_rings(way.at_once);
+  const auto is_too_large = [&](std::int64_t rows) { return (rows > rows_together ? 2 : 1) * bytes(rows) > cache_; };
+  for (std::int64_t rows = way.at_once; may_shrink && rows > needs_.least_at_once && is_too_large(rows);) {
+    rows = std::max(rows / 2, needs_.least_at_once);
+    if (bytes(rows) < bytes(way.at_once)) way.at_once = rows;
   }
-  way.rings.emplace(tables, rings, rows_beside(), way.tiles.elements_of_row());
+  way.rings.emplace(tables, sizes_of_rings(way.at_once), rows_beside(), way.tiles.elements_of_row());
 }
 
 bool WalkWays::fit(const Grid& grid, std::int64_t bytes_of_cell) {
