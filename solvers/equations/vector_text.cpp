@@ -15,13 +15,8 @@ struct Pattern {
   const char* text;
 };
 
-/// The C of operations on vectors.
+/// The C of operations on vectors, where it is not that of their cells.
 constexpr Pattern patterns[] = {
-    {Op::neg, "-{0}"},
-    {Op::add, "{0} + {1}"},
-    {Op::sub, "{0} - {1}"},
-    {Op::mul, "{0} * {1}"},
-    {Op::div, "{0} / {1}"},
     {Op::fma, "FMA({0}, {1}, {2})"},
     {Op::minimum, "CHOICE({0} <= {1}, {0}, {1})"},
     {Op::maximum, "CHOICE({0} >= {1}, {0}, {1})"},
@@ -42,6 +37,11 @@ const char* find(const Pattern (&all)[count], Op op) {
   return found == std::end(all) ? nullptr : found->text;
 }
 
+/// What compilers know of vectors as of doubles.
+bool is_arithmetic(Op op) {
+  return op == Op::neg || op == Op::add || op == Op::sub || op == Op::mul || op == Op::div;
+}
+
 bool is_true_or_false(Op op) {
   return find(masks, op) != nullptr || op == Op::logical_and || op == Op::logical_or || op == Op::logical_not;
 }
@@ -57,7 +57,7 @@ bool VectorText::suits(const KernelText& text) {
   const auto is_known = [&](NodeId id) {
     if (text.level(id) != Level::cell || text.is_leaf(id)) return true;
     const Op op = graph[id].op;
-    return find(patterns, op) != nullptr || is_true_or_false(op) || op == Op::where;
+    return is_arithmetic(op) || find(patterns, op) != nullptr || is_true_or_false(op) || op == Op::where;
   };
   for (std::size_t i = 0; i < text.kernel().outputs.size(); ++i)
     if (const int symbol = text.output_field(i); symbol >= 0 && !is_of_doubles(symbol)) return false;
@@ -116,6 +116,7 @@ std::string VectorText::value(NodeId id) const {
   if (is_true_or_false(node.op)) return fmt::format("CHOICE({}, ALL(1.0), ALL(0.0))", mask(id));
   std::array<std::string, 3> args;
   for (std::size_t a = 0; a < static_cast<std::size_t>(arity(node.op)); ++a) args[a] = all(node.args[a]);
+  if (is_arithmetic(node.op)) return operation_text(node.op, args[0], args[1], args[2]);
   return fmt::format(fmt::runtime(find(patterns, node.op)), args[0], args[1], args[2]);
 }
 
