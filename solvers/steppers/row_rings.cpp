@@ -1,7 +1,6 @@
 #include "solvers/steppers/row_rings.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -27,41 +26,30 @@ std::int64_t stagger(std::size_t n) {
 
 }  // namespace
 
-std::int64_t RowRings::bytes_of_rows(const Tables& tables, const std::vector<OfPass>& passes) {
+std::int64_t RowRings::bytes_of_rows(const Tables& tables, const std::vector<Ring>& rings) {
   std::int64_t bytes = 0;
-  for (const OfPass& pass : passes)
-    for (const int symbol : pass.arrays) {
-      const std::int64_t row = stride_of_rows(tables.grid()) * bytes_of(tables.cells(symbol).element);
-      bytes += in_pages(pass.rows, row) * row;
-    }
+  for (const auto& [arrays, rows] : rings) {
+    const std::int64_t row = stride_of_rows(tables.grid()) * bytes_of(tables.cells(arrays.front()).element);
+    bytes += in_pages(rows, row) * row;
+  }
   return bytes;
 }
 
-RowRings::RowRings(const Tables& tables, const std::vector<OfPass>& passes, std::int64_t beside, std::int64_t elements)
-    : stride_(stride_of_rows(tables.grid())), beside_(beside), elements_(elements) {
+RowRings::RowRings(const Tables& tables, const std::vector<Ring>& rings, std::int64_t beside, std::int64_t elements)
+    : stride_(stride_of_rows(tables.grid())), beside_(beside) {
   const Grid& grid = tables.grid();
   const Layout& layout = grid.layout();
   const std::int64_t cell = layout.origin - stride_ * layout.halo[static_cast<std::size_t>(grid.dimensions() - 1)];
-  for (const auto& [symbols, least] : passes)
-    for (const int symbol : symbols) {
-      const Element element = tables.cells(symbol).element;
-      const std::int64_t row = stride_ * bytes_of(element), rows = in_pages(least, row);
-      RepeatedMemory memory(rows * row);
-      double* const first = at_element(memory.data(), stagger(arrays_.size()) / bytes_of(element) + cell, element);
-      arrays_.push_back({symbol, element, rows, std::move(memory), first, nullptr});
-    }
-}
-
-std::int64_t RowRings::bytes_in_use() const {
-  std::int64_t bytes = 0;
-  for (const Array& array : arrays_) bytes += array.rows * elements_ * bytes_of(array.element);
-  return bytes;
-}
-
-std::int64_t RowRings::most_at_once() const {
-  std::int64_t rows = std::numeric_limits<std::int64_t>::max();
-  for (const Array& array : arrays_) rows = std::min(rows, array.rows - beside_);
-  return rows;
+  for (const auto& [symbols, least] : rings) {
+    const Element element = tables.cells(symbols.front()).element;
+    const std::int64_t row = stride_ * bytes_of(element), rows = in_pages(least, row);
+    const std::int64_t first = stagger(memory_.size()) / bytes_of(element) + cell;
+    memory_.emplace_back(rows * row);
+    bytes_in_use_ += rows * elements * bytes_of(element);
+    most_at_once_ = std::min(most_at_once_, rows - beside);
+    for (const int symbol : symbols)
+      arrays_.push_back({symbol, element, rows, at_element(memory_.back().data(), first, element), nullptr});
+  }
 }
 
 void RowRings::begin(Tables& tables) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "runtime/repeated_memory.hpp"
@@ -14,24 +15,26 @@ namespace hindsight {
 /// few of them do.
 class RowRings {
  public:
-  /// What a pass writes: symbols, and how many rows of each are there at least.
-  struct OfPass {
+  /// Symbols of arrays, each of which takes the place of the one before, row by row; and how many rows are there at
+  /// least.
+  struct Ring {
     std::vector<int> arrays;
     std::int64_t rows = 0;
   };
   /// Of all rows that there are.
-  static std::int64_t bytes_of_rows(const Tables& tables, const std::vector<OfPass>& passes);
-  /// @param passes in their order. @param beside rows to a side that are read or filled, fewer than there are.
+  static std::int64_t bytes_of_rows(const Tables& tables, const std::vector<Ring>& rings);
+  /// @param rings whose arrays are of one element each. @param beside rows to a side that are read or filled, fewer
+  /// than there are.
   /// @param elements of each row that are in use, from its first one.
-  RowRings(const Tables& tables, const std::vector<OfPass>& passes, std::int64_t beside, std::int64_t elements);
+  RowRings(const Tables& tables, const std::vector<Ring>& rings, std::int64_t beside, std::int64_t elements);
   /// That a walk touches: of all rows that there are, what is in use.
-  std::int64_t bytes_in_use() const;
+  std::int64_t bytes_in_use() const { return bytes_in_use_; }
   /// They take the places of the whole arrays.
   void begin(Tables& tables);
   /// The whole arrays are back in their places.
   void end(Tables& tables) const;
   /// So many rows, and those beside them, can be turned to at once.
-  std::int64_t most_at_once() const;
+  std::int64_t most_at_once() const { return most_at_once_; }
   /// As many rows from this one on, and those beside them, are where the layout says; of the first ones, which walls
   /// are beside, all rows before them. @param shift so many elements further on, all of them.
   void turn_to(Tables& tables, std::int64_t row, std::int64_t shift = 0);
@@ -41,13 +44,13 @@ class RowRings {
     int symbol;
     Element element;
     std::int64_t rows;
-    RepeatedMemory memory;
     double *cell, *whole;  ///< the cell (0,0,0) where row 0 has its place; of the whole array
   };
 
+  std::vector<RepeatedMemory> memory_;  // of each ring
   std::vector<Array> arrays_;
   std::int64_t stride_;  ///< of rows, in elements
-  std::int64_t beside_, elements_;
+  std::int64_t beside_, bytes_in_use_ = 0, most_at_once_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace hindsight

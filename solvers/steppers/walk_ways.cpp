@@ -78,6 +78,31 @@ std::int64_t WalkWays::lag(std::size_t first, std::size_t last) const {
   return rows;
 }
 
+std::vector<WalkWays::Handed> WalkWays::handed_on() const {
+  const std::size_t end = passes_.size() - 1;
+  std::vector<Handed> all;
+  for (std::size_t i = 0; i <= end; ++i) {
+    const std::size_t to = passes_[i].last_reader.value_or(end),
+                      beside = std::min(passes_[i].last_beside.value_or(to), to);
+    for (const int symbol : passes_[i].handed_on) {
+      const auto pair = std::ranges::find(passes_[i].in_place, symbol, &std::pair<int, int>::first);
+      const auto has_its_place = [&](const Handed& handed) {
+        const bool is_read_beside = handed.beside > handed.from && lag(handed.beside, i) < passes_[handed.beside].reach;
+        return pair != passes_[i].in_place.end() && handed.arrays.back() == pair->second && handed.to == i &&
+               !is_read_beside;
+      };
+      if (const auto found = std::ranges::find_if(all, has_its_place); found != all.end()) {
+        found->arrays.push_back(symbol);
+        found->to = to;
+        found->beside = beside;
+      } else {
+        all.push_back({{symbol}, i, to, beside});
+      }
+    }
+  }
+  return all;
+}
+
 /// Rows of all arrays that a walk has in use when it takes them one by one.
 std::int64_t WalkWays::rows_in_use(std::int64_t arrays) const {
   const std::size_t last = passes_.size() - 1;
@@ -85,9 +110,8 @@ std::int64_t WalkWays::rows_in_use(std::int64_t arrays) const {
   std::int64_t rows = arrays * (lag(0, last) + around + 1);  // of what it begins with, and what it ends with
   for (std::size_t i = 0; i < last; ++i) {
     if (passes_[i].reads_others) rows += arrays * (around + lag(i, last));
-    const auto handed_on = static_cast<std::int64_t>(passes_[i].handed_on.size());
-    rows += handed_on * (around + lag(i, passes_[i].last_reader.value_or(last)));
   }
+  for (const Handed& handed : handed_on()) rows += around + lag(handed.from, handed.to);
   return rows;
 }
 
@@ -130,15 +154,13 @@ std::int64_t WalkWays::width_of_tiles(const Tables& tables) const {
 /// Beside rows at once, those by which the last reader lags behind, and behind the last one that reads beside the cell
 /// itself what it reads there. At a wall the passes catch up with the first one, from as far as the last one lags
 /// behind it, in one launch each; there are also ghosts ahead, and rows that wait for others beside the wall.
-std::vector<RowRings::OfPass> WalkWays::sizes_of_rings(std::int64_t at_once) const {
+std::vector<RowRings::Ring> WalkWays::sizes_of_rings(std::int64_t at_once) const {
   const std::size_t end = passes_.size() - 1;
   const std::int64_t at_wall = lag(0, end) + rows_beside() + deepest_ + most_at_walls();
-  std::vector<RowRings::OfPass> rings;
-  for (std::size_t i = 0; i <= end; ++i) {
-    const std::size_t last = passes_[i].last_reader.value_or(end);
-    const std::size_t beside = std::min(passes_[i].last_beside.value_or(last), last);
-    const std::int64_t behind = std::max(lag(i, last), lag(i, beside) + rows_beside());
-    rings.push_back({passes_[i].handed_on, at_once + (has_wall_[0] || has_wall_[1] ? at_wall : behind)});
+  std::vector<RowRings::Ring> rings;
+  for (const auto& [arrays, from, to, beside] : handed_on()) {
+    const std::int64_t behind = std::max(lag(from, to), lag(from, beside) + rows_beside());
+    rings.push_back({arrays, at_once + (has_wall_[0] || has_wall_[1] ? at_wall : behind)});
   }
   return rings;
 }

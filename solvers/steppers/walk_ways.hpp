@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -44,8 +45,9 @@ struct PassOnItsWay {
   std::int64_t at_walls = 0;         ///< rows so near a wall it computes at once
   std::int64_t at_walls_across = 0;  ///< cells of the axis of tiles
   std::vector<int> handed_on = {};   ///< symbols
-  std::optional<std::size_t> last_reader = {};  ///< of these, among the passes; else the last one
-  std::optional<std::size_t> last_beside = {};  ///< that reads more of them than the cell itself; else that one
+  std::optional<std::size_t> last_reader = {};     ///< of these, among the passes; else the last one
+  std::optional<std::size_t> last_beside = {};     ///< that reads more of them than the cell itself; else that one
+  std::vector<std::pair<int, int>> in_place = {};  ///< see Wavefront::Step
   bool may_go_in_tiles = false;
 };
 
@@ -84,6 +86,12 @@ class WalkWays {
   };
   Around around_tiles() const;
   std::int64_t lag(std::size_t first, std::size_t last) const;
+  /// Arrays that take each other's place: from the pass that writes the first one to those that read the last one.
+  struct Handed {
+    std::vector<int> arrays;
+    std::size_t from, to, beside;  ///< passes: what reads them at last, and what reads beside the cell at last
+  };
+  std::vector<Handed> handed_on() const;
   std::int64_t rows_in_use(std::int64_t arrays) const;
   std::int64_t bytes_in_use(const Tables& tables) const;
   std::int64_t width_of_tiles(const Tables& tables) const;
@@ -92,7 +100,7 @@ class WalkWays {
   /// That are read or filled to a side of a pass.
   std::int64_t rows_beside() const { return std::max(reach_, deepest_); }
   std::int64_t most_at_walls() const;
-  std::vector<RowRings::OfPass> sizes_of_rings(std::int64_t at_once) const;
+  std::vector<RowRings::Ring> sizes_of_rings(std::int64_t at_once) const;
   void make_rings(const Tables& tables, WalkWay& way) const;
 
   std::vector<PassOnItsWay> passes_;

@@ -91,7 +91,7 @@ bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int
   std::int64_t ends = 0;
   for (const Step& step : steps) ends += 2 * step.pass->depth()[last_axis(grid)];
   const bool are_everywhere = std::ranges::all_of(steps, [](const Step& step) { return step.pass->is_everywhere(); });
-  const bool is_chain = std::ranges::none_of(steps, [](const Step& step) { return step.fills_alone; });
+  const bool is_chain = std::ranges::none_of(steps, [](const Step& s) { return s.fills_alone || s.reads_others; });
   const bool is_possible = are_everywhere && pays(steps.size(), bytes_of_pass) &&
                            grid.cells()[last_axis(grid)] > ends && (has_room(grid, steps) || (is_chain && !is_split));
   return !grid.communicator().any(!is_possible);  // for all ranks, or none: messages differ
@@ -161,6 +161,7 @@ void Wavefront::make_ways(const Tables& tables, const std::vector<Step>& steps, 
          .handed_on = step.handed_on,
          .last_reader = step.last_reader,
          .last_beside = step.last_beside,
+         .in_place = step.in_place,
          .may_go_in_tiles = keeps_nothing_whole && !step.adds_to_cells && !(step.adds_to_sums && across_ == 0)});
   }
   ways_.emplace(tables, std::move(passes), needs, asked_);

@@ -288,6 +288,24 @@ TEST(Wavefront, ChoosesTilesOrNone) {
   EXPECT_NE(described(session, "a step"), "");
 }
 
+/// Where a gather reads the input of its stage in the cell itself alone, it leaves what it hands on there.
+TEST(Wavefront, TakesFewerRowsWhereGathersHandOnInPlace) {
+  const auto rings = [](const std::string& rate) {
+    std::string text = squares("x: {cells: 2048, to: 1}, y: {cells: 45, to: 1}");
+    const std::string old = "c*lap(u) - k*u*dy(u) - k*dy(u)^2";
+    text.replace(text.find(old), old.size(), rate);
+    text.replace(text.find("c: {}, "), 7, "");  // by which derivatives read lap(u)
+    Wavefront::ask(Wavefront::Rows{2});
+    Session session(test::text_case(text), test::self(), Sensitivities::adjoint);
+    Wavefront::ask(Wavefront::AsItPays{});
+    const std::string said = described(session, "a step reversed from its state alone"), before = "in rings of ";
+    EXPECT_NE(said.find(before), std::string::npos) << said;
+    return std::stod(said.substr(said.find(before) + before.size()));  // MiB, of rows of 16 KiB
+  };
+  EXPECT_LE(rings("c*lap(u) - k*u^2"), 0.4);
+  EXPECT_GE(rings("c*lap(u) - k*u*dy(u)"), 0.6);
+}
+
 /// By one rank, of the periodic y of a plane, in steps forward or in a gradient that keeps every state.
 template <class Way>
 int messages(bool is_gradient, Way way) {

@@ -106,17 +106,12 @@ struct RungeKuttaWalks::Passes {
 };
 
 void RungeKuttaWalks::add_stage(Passes& passes, std::size_t i, DifferentiatedKernel& kernel, const Given& given) {
-  const std::vector<int> handed_on = RungeKuttaWalks::handed_on(given.model, given.stages.states, i, false);
-  const std::size_t stages = times.size();
   Wavefront::Step value = step_of(kernel, Direction::forward);
   add_sources(value, kernel, Direction::forward, i, given.sources, given.grid);
   Wavefront::Step& kept = passes.recorded.emplace_back(value);
   kept.pass = kernel.recorded_pass();
-  Wavefront::Step& again = passes.reversed.emplace_back(kept);
-  again.handed_on = handed_on;
-  again.last_reader = 2 * stages - 2 - i;  // the gather of the stage whose input it is
-  again.fills_alone = i + 1 == stages;
-  if (!given.stages.are_read_after) value.handed_on = handed_on;
+  add_again(passes, i, kept, given);
+  if (!given.stages.are_read_after) value.handed_on = handed_on(given.model, given.stages.states, i, false);
   value.last_beside = i + 1;
   passes.values.push_back(value);
   Wavefront::Step& tangent = passes.tangents.emplace_back(step_of(kernel, Direction::tangent));
@@ -125,12 +120,42 @@ void RungeKuttaWalks::add_stage(Passes& passes, std::size_t i, DifferentiatedKer
   tangent.last_beside = i + 1;
 }
 
+/// Stage i, computed again to be reversed. What it hands on is read at last by the gather of the stage whose input it
+/// is. Of the last stage there is nothing but the ghosts that its gather reads.
+void RungeKuttaWalks::add_again(Passes& passes, std::size_t i, const Wavefront::Step& kept, const Given& given) {
+  const std::vector<DifferentiatedKernel>& kernels = given.kernels;
+  const std::size_t last = kernels.size() - 1;
+  if (i == last && !kernels[last].gathers_states_beside()) return;
+  const std::size_t computed = kernels[last].gathers_states_beside() ? last + 1 : last;
+  Wavefront::Step& again = passes.reversed.emplace_back(kept);
+  again.fills_alone = i == last;
+  again.handed_on = handed_on(given.model, given.stages.states, i, false);
+  if (again.handed_on.empty()) return;
+  again.last_reader = computed + last - (i + 1);
+  again.last_beside = kernels[i + 1].gathers_states_beside() ? *again.last_reader : i + 1 < last ? i + 1 : i;
+}
+
+/// What the gather of stage i hands on takes the place of that stage's input, which nobody reads after it.
+std::vector<std::pair<int, int>> RungeKuttaWalks::in_place(std::size_t i, const DifferentiatedKernel& kernel,
+                                                           const Given& given) {
+  std::vector<std::pair<int, int>> pairs;
+  if (i == 0 || kernel.gathers_states_beside()) return pairs;
+  const Graph& graph = *given.model.graph;
+  for (std::size_t f = 0; f < given.model.fields.size(); ++f) {
+    const int state = given.stages.states[i][f],
+              mu = graph.field_index(RungeKuttaNames::mu(given.model.fields[f], static_cast<int>(i)));
+    if (mu >= 0 && graph.kind(mu).element == graph.kind(state).element) pairs.emplace_back(mu, state);
+  }
+  return pairs;
+}
+
 void RungeKuttaWalks::add_gather(Passes& passes, std::size_t i, DifferentiatedKernel& kernel, const Given& given) {
   Wavefront::Step gather = step_of(kernel, Direction::reverse);
   add_walls(gather, kernel);
   Wavefront::Step& from_state = passes.reversed.emplace_back(gather);
   from_state.handed_on = handed_back(given.model, i);
   from_state.last_beside = passes.reversed.size();
+  from_state.in_place = in_place(i, kernel, given);
   from_state.reads_others = i + 1 == times.size();
   from_state.adds_to_sums = !kernel.gather().main.sums.empty();
   from_state.adds_to_cells = !given.active.parameter_fields.empty();
@@ -141,8 +166,8 @@ void RungeKuttaWalks::add_gather(Passes& passes, std::size_t i, DifferentiatedKe
 
 RungeKuttaWalks::RungeKuttaWalks(const Model& model, const Active& active, const Tables& tables, KernelSet& kernels,
                                  const Stages& of, const Sources& sources) {
-  const Given given{model, active, of, sources, tables.grid()};
   std::vector<DifferentiatedKernel>& all = kernels.kernels();
+  const Given given{model, active, of, sources, tables.grid(), all};
   times.resize(all.size());
   Passes passes;
   for (std::size_t i = 0; i < all.size(); ++i) add_stage(passes, i, all[i], given);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "solvers/equations/model.hpp"
@@ -54,9 +55,13 @@ class RungeKuttaWalks {
     const Stages& stages;
     const Sources& sources;
     const Grid& grid;
+    const std::vector<DifferentiatedKernel>& kernels;
   };
   /// The passes of stage i (from 0), from the first to the last; their gathers, from the last to the first.
   void add_stage(Passes& passes, std::size_t i, DifferentiatedKernel& kernel, const Given& given);
+  static void add_again(Passes& passes, std::size_t i, const Wavefront::Step& kept, const Given& given);
+  static std::vector<std::pair<int, int>> in_place(std::size_t i, const DifferentiatedKernel& kernel,
+                                                   const Given& given);
   void add_gather(Passes& passes, std::size_t i, DifferentiatedKernel& kernel, const Given& given);
   void add_walls(Wavefront::Step& step, const DifferentiatedKernel& kernel);
   void add_sources(Wavefront::Step& step, const DifferentiatedKernel& kernel, Direction direction, std::size_t stage,

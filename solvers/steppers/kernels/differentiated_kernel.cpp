@@ -137,6 +137,11 @@ std::array<int, 3> DifferentiatedKernel::reads(Direction direction) const {
   return reads;
 }
 
+bool DifferentiatedKernel::gathers_states_beside() const {
+  const std::array<int, 3> depth = deepest({&gather_.main, &gather_.border}, symbols(request_.states)).depth;
+  return is_fed_by_walls() || depth != std::array{0, 0, 0};
+}
+
 Reach DifferentiatedKernel::gather_reach() const {
   return deepest({&gather_.main}, symbols(request_.multiplier_arrays));
 }

@@ -115,6 +115,8 @@ class DifferentiatedKernel {
     if (wall_gather_) wall_gather_->run(tables);
   }
   bool is_fed_by_walls() const { return wall_gather_.has_value(); }
+  /// Whether the gather reads states at other cells than its own; where walls add to it, at ghosts. Once prepared.
+  bool gathers_states_beside() const;
   /// Whether its gather is a pass and what walls add to that, cell by cell: no wall value is differentiated, and no
   /// signal where there are sources.
   bool gathers_by_rows() const;
