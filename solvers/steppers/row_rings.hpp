@@ -23,7 +23,7 @@ class RowRings {
   };
   /// Of all rows that there are.
   static std::int64_t bytes_of_rows(const Tables& tables, const std::vector<Ring>& rings);
-  /// @param rings whose arrays are of one element each. @param beside rows to a side that are read or filled, fewer
+  /// @param rings of arrays of the same element each. @param beside rows to a side that are read or filled, fewer
   /// than there are.
   /// @param elements of each row that are in use, from its first one.
   RowRings(const Tables& tables, const std::vector<Ring>& rings, std::int64_t beside, std::int64_t elements);

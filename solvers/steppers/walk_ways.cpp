@@ -78,6 +78,13 @@ std::int64_t WalkWays::lag(std::size_t first, std::size_t last) const {
   return rows;
 }
 
+/// Whether pass i comes to no row before the last one that reads beside it has gone on far enough.
+bool WalkWays::is_past(const Handed& handed, std::size_t i) const {
+  std::int64_t rows = 0;
+  for (std::size_t k = handed.beside + 1; k <= i; ++k) rows += passes_[k].reach;
+  return handed.beside == handed.from || rows >= passes_[handed.beside].reach;
+}
+
 std::vector<WalkWays::Handed> WalkWays::handed_on() const {
   const std::size_t end = passes_.size() - 1;
   std::vector<Handed> all;
@@ -87,9 +94,8 @@ std::vector<WalkWays::Handed> WalkWays::handed_on() const {
     for (const int symbol : passes_[i].handed_on) {
       const auto pair = std::ranges::find(passes_[i].in_place, symbol, &std::pair<int, int>::first);
       const auto has_its_place = [&](const Handed& handed) {
-        const bool is_read_beside = handed.beside > handed.from && lag(handed.beside, i) < passes_[handed.beside].reach;
         return pair != passes_[i].in_place.end() && handed.arrays.back() == pair->second && handed.to == i &&
-               !is_read_beside;
+               is_past(handed, i);
       };
       if (const auto found = std::ranges::find_if(all, has_its_place); found != all.end()) {
         found->arrays.push_back(symbol);

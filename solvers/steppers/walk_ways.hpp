@@ -91,6 +91,7 @@ class WalkWays {
     std::vector<int> arrays;
     std::size_t from, to, beside;  ///< passes: what reads them at last, and what reads beside the cell at last
   };
+  bool is_past(const Handed& handed, std::size_t i) const;
   std::vector<Handed> handed_on() const;
   std::int64_t rows_in_use(std::int64_t arrays) const;
   std::int64_t bytes_in_use(const Tables& tables) const;

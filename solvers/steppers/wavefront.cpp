@@ -226,10 +226,17 @@ void Wavefront::compute_together(Tables& tables, std::size_t i, std::int64_t lo,
     sides = {has_wall_[0] && lo < depth && hi >= depth, has_wall_[1] && hi == rows_};
   }
   WalkWay& way = ways_->now();
-  way.tiles.for_parts(cells, [&](const Tiles::Part& part) {
+  const auto turn_to = [&](const Tiles::Part& part) {
     if (way.rings) way.rings->turn_to(tables, lo, part.shift);
+  };
+  way.tiles.for_parts(cells, [&](const Tiles::Part& part) {
+    turn_to(part);
     if (walked_[i].beside != nullptr) walked_[i].beside->bind(tables);
     run_pass(tables, walked_[i], part);
+  });
+  // Not before: until all parts are computed they may read what is handed on in place of it.
+  way.tiles.for_parts(cells, [&](const Tiles::Part& part) {
+    if (!way.tiles.is_one()) turn_to(part);
     fill_ghosts(tables, i + 1, part.cells, sides);
   });
 }

@@ -51,8 +51,8 @@ class Wavefront {
     int rows_beside = 0;                          ///< that each launch of its kernel computes too
     std::optional<std::size_t> last_reader = {};  ///< of what is handed on, among the steps; else the last step
     std::optional<std::size_t> last_beside = {};  ///< that reads more of it than the cell itself; else that one
-    /// Of what is handed on, what may take the rows of an array that an earlier step hands on to this one at last,
-    /// which reads the cell itself alone: this symbol, that one.
+    /// Of what is handed on, what may take the rows of an array of the same element that an earlier step hands on to
+    /// this one at last: this symbol, that one. Of those its kernel reads the cell itself alone, and `beside` nothing.
     std::vector<std::pair<int, int>> in_place = {};
     /// Nothing but ghosts: what it would compute is not needed, later passes read them as deep as they are.
     bool fills_alone = false;

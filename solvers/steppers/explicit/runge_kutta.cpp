@@ -185,7 +185,8 @@ std::vector<WalkHalo> RungeKutta::halos_of_step() const {
   std::vector<WalkHalo> halos{{parts_->kernels.halo_one_after_another(), kernels.size()}};
   if (wants_.adjoint && kernels.size() > 1 &&
       all([](const DifferentiatedKernel& kernel) { return kernel.gathers_by_rows(); }))
-    halos.insert(halos.begin(), {parts_->kernels.halo_there_and_back(), 2 * kernels.size()});
+    halos.insert(halos.begin(),
+                 {parts_->kernels.halo_there_and_back(), RungeKuttaWalks::passes_there(kernels) + kernels.size()});
   return halos;
 }
 

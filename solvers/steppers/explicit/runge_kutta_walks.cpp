@@ -120,22 +120,23 @@ void RungeKuttaWalks::add_stage(Passes& passes, std::size_t i, DifferentiatedKer
   tangent.last_beside = i + 1;
 }
 
-/// Stage i, computed again to be reversed. What it hands on is read at last by the gather of the stage whose input it
-/// is. Of the last stage there is nothing but the ghosts that its gather reads.
 void RungeKuttaWalks::add_again(Passes& passes, std::size_t i, const Wavefront::Step& kept, const Given& given) {
   const std::vector<DifferentiatedKernel>& kernels = given.kernels;
-  const std::size_t last = kernels.size() - 1;
-  if (i == last && !kernels[last].gathers_states_beside()) return;
-  const std::size_t computed = kernels[last].gathers_states_beside() ? last + 1 : last;
+  const std::size_t last = kernels.size() - 1, next = i + 1;
+  if (i == passes_there(kernels)) return;
   Wavefront::Step& again = passes.reversed.emplace_back(kept);
   again.fills_alone = i == last;
+  if (next > last) return;
   again.handed_on = handed_on(given.model, given.stages.states, i, false);
-  if (again.handed_on.empty()) return;
-  again.last_reader = computed + last - (i + 1);
-  again.last_beside = kernels[i + 1].gathers_states_beside() ? *again.last_reader : i + 1 < last ? i + 1 : i;
+  again.last_reader = passes_there(kernels) + last - next;
+  again.last_beside = next < last ? next : i;
+  if (kernels[next].gathers_states_beside()) again.last_beside = again.last_reader;
 }
 
-/// What the gather of stage i hands on takes the place of that stage's input, which nobody reads after it.
+std::size_t RungeKuttaWalks::passes_there(const std::vector<DifferentiatedKernel>& kernels) {
+  return kernels.size() - (kernels.back().gathers_states_beside() ? 0 : 1);
+}
+
 std::vector<std::pair<int, int>> RungeKuttaWalks::in_place(std::size_t i, const DifferentiatedKernel& kernel,
                                                            const Given& given) {
   std::vector<std::pair<int, int>> pairs;

@@ -37,6 +37,9 @@ class RungeKuttaWalks {
   static std::vector<DeviceWalk::Stage> stages_of_launch(const Model& model, KernelSet& kernels,
                                                          const std::vector<std::vector<int>>& stages);
 
+  /// How many of the passes that reverse a step from its state come before its gathers.
+  static std::size_t passes_there(const std::vector<DifferentiatedKernel>& kernels);
+
   ~RungeKuttaWalks();
   RungeKuttaWalks(const RungeKuttaWalks&) = delete;
   RungeKuttaWalks& operator=(const RungeKuttaWalks&) = delete;
@@ -59,7 +62,10 @@ class RungeKuttaWalks {
   };
   /// The passes of stage i (from 0), from the first to the last; their gathers, from the last to the first.
   void add_stage(Passes& passes, std::size_t i, DifferentiatedKernel& kernel, const Given& given);
+  /// Stage i, computed again as the step is reversed: nobody reads what it hands on after the gather of the stage whose
+  /// input it is. Of the last stage there is nothing but the ghosts that its gather reads, if it reads any.
   static void add_again(Passes& passes, std::size_t i, const Wavefront::Step& kept, const Given& given);
+  /// What the gather of stage i hands on in the place of that stage's input.
   static std::vector<std::pair<int, int>> in_place(std::size_t i, const DifferentiatedKernel& kernel,
                                                    const Given& given);
   void add_gather(Passes& passes, std::size_t i, DifferentiatedKernel& kernel, const Given& given);

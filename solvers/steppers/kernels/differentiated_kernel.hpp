@@ -115,8 +115,9 @@ class DifferentiatedKernel {
     if (wall_gather_) wall_gather_->run(tables);
   }
   bool is_fed_by_walls() const { return wall_gather_.has_value(); }
-  /// Whether the gather reads states at other cells than its own; where walls add to it, at ghosts. Once prepared.
-  bool gathers_states_beside() const;
+  /// Whether the gather reads states at other cells than its own; where walls add to it, at ghosts. Once
+  /// derive_adjoint() was called.
+  bool gathers_states_beside() const { return gathers_states_beside_; }
   /// Whether its gather is a pass and what walls add to that, cell by cell: no wall value is differentiated, and no
   /// signal where there are sources.
   bool gathers_by_rows() const;
@@ -173,7 +174,8 @@ class DifferentiatedKernel {
   GhostGroup value_ghosts_;
   std::optional<Pass> value_pass_, trail_pass_, recorded_pass_, tangent_pass_, gather_pass_;
   std::optional<WallGather> wall_gather_;
-  bool walls_change_ = false;  // with something active; once the adjoint is derived
+  bool walls_change_ = false;  // with something active; once the adjoint is derived, as the next one
+  bool gathers_states_beside_ = false;
   bool repeats_ = false;
   Around value_at_sources_, tangent_at_sources_, source_adjoint_;
   const std::vector<Box>* boxes_ = nullptr;

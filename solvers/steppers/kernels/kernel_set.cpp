@@ -79,7 +79,8 @@ std::array<int, 3> KernelSet::halo_there_and_back() const {
     // The last one's multiplier comes from elsewhere.
     if (&kernel != &kernels_.back()) written = hindsight::add(written, kernel.gather_reach().depth);
   }
-  written = hindsight::add(written, kernels_.back().recorded_reach().depth);
+  if (kernels_.back().gathers_states_beside())
+    written = hindsight::add(written, kernels_.back().recorded_reach().depth);
   return deeper(halo, halo_from(kernels_.size() - 1, written));
 }
 
