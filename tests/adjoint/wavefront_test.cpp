@@ -124,8 +124,8 @@ std::vector<std::string> beside_walls() {
          {std::tuple{"rk4", 2, "float64"}, {"dopri5", 4, "float64"}, {"rk4", 4, "float32"}})
       add(plane(value, fmt::format("cells: 90, to: 3, {}", side), method, order, precision));
   add(plane("cells: 75, to: 1", fmt::format("cells: 90, to: 3, {}", known_walls), "rk4", 2));
-  if (test::world().size() < 3)
-    add(plane("cells: 2100, to: 100", fmt::format("cells: 61, to: 3, {}", known_walls), "rk4", 4));
+  for (const int order : {2, 4})
+    add(plane("cells: 2100, to: 100", fmt::format("cells: 61, to: 3, {}", known_walls), "rk4", order));
   for (const int cells : {40, 61})
     add(roots(fmt::format("x: {{{}}}, y: {{cells: {}, to: 1, {}}}", value, cells, known_walls)));
   add(roots(fmt::format("x: {{cells: 9, to: 1}}, y: {{cells: 14, to: 1, {}}}, z: {{cells: 40, to: 1, {}}}",
@@ -226,17 +226,16 @@ TEST(Wavefront, GivesTheBitsOfOnePassAfterAnother) {
     texts.push_back(reactions("x: {cells: 75, to: 1}, y: {cells: 90, to: 1}", method, ""));
     texts.push_back(
         reactions("x: {cells: 66, to: 1}, y: {cells: 40, to: 1}, z: {cells: 30, to: 1}", method, "k: {}, "));
-    const std::string wide = "x: {cells: 2100, to: 100}, y: {cells: 45, to: 1}";
-    if (test::world().size() < 3) texts.push_back(reactions(wide, method, "k: {}, "));
+    texts.push_back(reactions("x: {cells: 2100, to: 100}, y: {cells: 45, to: 1}", method, "k: {}, "));
   }
   const std::string square = "x: {cells: 13, to: 1}, y: {cells: 90, to: 1}";
   texts.push_back(reactions(square, "rk4", "k: {}, ", "float32"));
   std::string& only_values = texts.emplace_back(reactions(square, "rk4", "k: {}, "));  // read beside the cell
   only_values.replace(only_values.find("0.01*lap(u)"), 11, "where(dy(u) > 0, 0.1, 0)");
   only_values.replace(only_values.find("0.02*lap(v)"), 11, "0.02");
-  // Of which few rows fill whole pages: rings are no larger than they must be. (Each rank takes a while for them.)
+  // Of which few rows fill whole pages: rings are no larger than they must be.
   for (const auto& [method, order] : {std::pair{"rk4", 4}, {"dopri5", 2}})
-    if (test::world().size() < 3) texts.push_back(plane("cells: 2100, to: 100", "cells: 45, to: 3", method, order));
+    texts.push_back(plane("cells: 2100, to: 100", "cells: 45, to: 3", method, order));
   texts.push_back(squares("x: {cells: 66, to: 1}, y: {cells: 66, to: 1}, z: {cells: 30, to: 1}"));
   texts.push_back(jumping());
   std::string& nothing_across = texts.emplace_back(room(12, periodic, 60));  // is read
