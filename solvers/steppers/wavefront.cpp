@@ -91,7 +91,7 @@ bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int
   std::int64_t ends = 0;
   for (const Step& step : steps) ends += 2 * step.pass->depth()[last_axis(grid)];
   const bool are_everywhere = std::ranges::all_of(steps, [](const Step& step) { return step.pass->is_everywhere(); });
-  const bool is_chain = std::ranges::none_of(steps, [](const Step& s) { return s.fills_alone || s.reads_others; });
+  const bool is_chain = std::ranges::none_of(steps, &Step::reads_others);
   const bool is_possible = are_everywhere && pays(steps.size(), bytes_of_pass) &&
                            grid.cells()[last_axis(grid)] > ends && (has_room(grid, steps) || (is_chain && !is_split));
   return !grid.communicator().any(!is_possible);  // for all ranks, or none: messages differ

@@ -26,8 +26,8 @@ DifferentiatedKernel::DifferentiatedKernel(const Model& model, const Active& act
 void DifferentiatedKernel::derive_adjoint() {
   gather_ = gather_kernels(model_, active_, request_);
   walls_change_ = !gather_.rings.empty() && walls_change(model_, active_, request_, 0, request_.states.size());
-  const std::array<int, 3> depth = deepest({&gather_.main, &gather_.border}, symbols(request_.states)).depth;
-  gathers_states_beside_ = !gather_.rings.empty() || depth != std::array{0, 0, 0};
+  gathers_states_beside_ =
+      !gather_.rings.empty() || gather_.reach(symbols(request_.states), rings()).depth != std::array{0, 0, 0};
   trail_ = trail_kernel(request_);
   if (!request_.at_sources.empty()) source_adjoint_.spec = source_adjoint_kernel(model_, request_);
 }
