@@ -100,9 +100,9 @@ struct Way {
   Way& operator=(const Way&) = delete;
 };
 
-Session session(const Problem& problem, Sensitivities wanted, bool is_walked) {
+Session session(const Problem& problem, Sensitivities wanted, bool is_walked, MPI_Comm ranks = MPI_COMM_WORLD) {
   const Way way(is_walked);
-  return Session(parse_case("bench.yaml", problem.text, {}), Communicator(MPI_COMM_WORLD), wanted);
+  return Session(parse_case("bench.yaml", problem.text, {}), Communicator(ranks), wanted);
 }
 
 void compare(Report& report, const std::string& what, const Problem& problem, double staged, double walked,
@@ -130,11 +130,32 @@ void gradient(Report& report, const Problem& problem, const std::string& what) {
              "");
 }
 
+/// All ranks on one problem, beside the first one alone, while the others sleep, and beside all of them at once, each
+/// on a problem of its own: no more than what the machine gives them then can they reach together.
+void alone_and_together(Report& report, const Problem& problem) {
+  const Communicator ranks(MPI_COMM_WORLD);
+  Session own = session(problem, Sensitivities::none, true, MPI_COMM_SELF),
+          shared = session(problem, Sensitivities::none, true);
+  const auto work = [&](Session& session, bool is_taking_part) {
+    return [&session, is_taking_part] {
+      if (is_taking_part) session.objective({});
+      wait_for_all();
+    };
+  };
+  const std::vector<double> t = medians({work(own, ranks.rank() == 0), work(own, true), work(shared, true)}, 15);
+  const double each = 1e9 / (problem.cells * problem.steps);
+  report.add(problem.name + ": a step in one walk, on one rank", t[0] * each, "ns/cell");
+  report.add(fmt::format("    on {} ranks", ranks.size()), t[2] * each, "ns/cell");
+  report.add("    times as fast", t[0] / t[2], "", problem.wanted);
+  report.add("    of what as many programs at once do", t[1] / (ranks.size() * t[2]), "");
+}
+
 }  // namespace
 
 void measure(int argc, char** argv) {
   const int ranks = Communicator(MPI_COMM_WORLD).size();
   Report report(fmt::format("One pass over memory, {}", ranks == 1 ? "one core" : fmt::format("{} ranks", ranks)));
+  if (ranks > 1) alone_and_together(report, gray_scott(2048, 40, "rk4", 2, ranks == 2 ? "at least 1.9" : ""));
   forward(report, gray_scott(2048, 40, "rk4", 2, "at most 0.4"));
   forward(report, gray_scott(256, 300, "rk4", 2, "at most 0.5"));
   forward(report, gray_scott(1024, 40, "rk4", 8, "at most 0.6"));

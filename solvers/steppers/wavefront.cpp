@@ -9,6 +9,10 @@ namespace {
 
 // So many times as deep as its halo a block is at least, where that is deepened for walks.
 constexpr std::int64_t thick = 16;
+// So many times as many rows a rank has at least as a walk leaves out until messages are there.
+constexpr std::int64_t times_left_out = 16;
+// It looks for them every so many turns: each time costs as much as some hundred cells.
+constexpr int turns_between_looks = 8;
 // So many rows at once, for each that a launch computes beside them.
 constexpr std::int64_t times_beside = 4;
 
@@ -97,7 +101,7 @@ bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int
   return !grid.communicator().any(!is_possible);  // for all ranks, or none: messages differ
 }
 
-Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
+Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps, const Whole& whole)
     : last_(last_axis(tables.grid())),
       across_(Tiles(tables.grid()).axis()),
       all_(tables.grid().interior()),
@@ -141,6 +145,39 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
     walked_.push_back(walked);
   }
   make_ways(tables, steps, depth_across);
+  make_left_out(tables, steps, whole);
+}
+
+/// Where messages come along the last axis alone, one of them from before the rank's first row.
+void Wavefront::make_left_out(const Tables& tables, const std::vector<Step>& steps, const Whole& whole) {
+  const Grid& grid = tables.grid();
+  if (whole.read.empty() || leaves_ends_ || has_wall_[0] || !grid.is_split(static_cast<int>(last_))) return;
+  for (std::size_t a = 0; a < last_; ++a)
+    if (grid.is_split(static_cast<int>(a))) return;
+  std::int64_t needed = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Walked& walked = walked_[i];
+    if ((i > 0 && walked.reads_others) || walked.beside != nullptr || walked.adds_to_sums || steps[i].adds_to_cells)
+      return;
+    needed = std::max({needed, walked.reach, std::int64_t{steps[i].reads[last_]}});
+  }
+  std::vector<std::int64_t> by_pass, again(steps.size());
+  std::int64_t rows = needed;
+  for (const Walked& walked : walked_) {
+    if (!by_pass.empty()) rows += walked.reach;
+    by_pass.push_back(rows);
+  }
+  for (std::size_t i = steps.size(); i-- > 0;) {
+    again[i] = rows;
+    rows += i > 0 ? walked_[i].reach : needed;
+  }
+  const std::int64_t times = std::holds_alternative<AsItPays>(asked_) ? times_left_out : 2;
+  if (rows_ < times * by_pass.back()) return;
+  Box cells = all_;
+  cells.lo[last_] = by_pass.back();
+  cells.hi[last_] = rows;
+  left_out_.emplace(LeftOut{std::move(by_pass), std::move(again), needed, whole, RowsAside(tables, whole.read, cells),
+                            RowsAside(tables, whole.written, cells)});
 }
 
 void Wavefront::make_ways(const Tables& tables, const std::vector<Step>& steps, std::int64_t depth_across) {
@@ -284,25 +321,68 @@ void Wavefront::finish_ends(Tables& tables, std::size_t count) {
   }
 }
 
-void Wavefront::run(Tables& tables, std::size_t count) {
-  const auto reads_what_is_there = [&](std::size_t i) { return i == 0 || walked_[i].reads_others; };
+/// What passes read that none before them writes.
+void Wavefront::start_messages(Tables& tables) {
   for (std::size_t i = 0; i < walked_.size(); ++i) {
-    if (!reads_what_is_there(i)) continue;
+    if (i > 0 && !walked_[i].reads_others) continue;
     if (walked_[i].beside != nullptr) walked_[i].beside->bind(tables);
     walked_[i].pass->start_ghosts(tables);
   }
+  awaits_messages_ = true;
+}
+
+void Wavefront::finish_messages() {
   for (std::size_t i = 0; i < walked_.size(); ++i)
-    if (reads_what_is_there(i)) walked_[i].pass->finish_ghosts();
+    if (i == 0 || walked_[i].reads_others) walked_[i].pass->finish_ghosts();
+  awaits_messages_ = false;
+}
+
+/// As the first pass is to come to this row: messages that it does not need yet go on as they are asked for.
+void Wavefront::look_for_messages(std::int64_t front) {
+  const bool are_needed = front + left_out_->needed > rows_;
+  if (!are_needed && ++turns_ % turns_between_looks != 0) return;
+  if (are_needed || walked_.front().pass->ghosts_have_come()) finish_messages();
+}
+
+/// Tiles need the messages from the first one on.
+bool Wavefront::may_leave_out() const {
+  return left_out_ && ways_->is_chosen() && ways_->now().tiles.is_one();
+}
+
+void Wavefront::run(Tables& tables, std::size_t count) {
+  start_messages(tables);
+  const bool is_inside_first = may_leave_out();
+  if (!is_inside_first) finish_messages();
   const Stopwatch watch;
   WalkWay& way = ways_->now();
   if (way.rings) way.rings->begin(tables);
-  for (std::size_t tile = 0; tile < way.tiles.count(); ++tile) {
+  for (std::size_t tile = 0; tile < way.tiles.count() && !is_inside_first; ++tile) {
     begin(tile);
     walk(tables, count);
   }
+  if (is_inside_first) walk_inside_first(tables, count);
   if (leaves_ends_) finish_ends(tables, count);
   if (way.rings) way.rings->end(tables);
   if (count == walked_.size()) ways_->went(watch.seconds());
+}
+
+/// What it writes over may be what it reads at last.
+void Wavefront::walk_inside_first(Tables& tables, std::size_t count) {
+  const LeftOut& left_out = *left_out_;
+  const bool is_in_place = tables.field(left_out.whole.read.front()) == tables.field(left_out.whole.written.front());
+  if (is_in_place) left_out.read.take(tables);
+  begin(0);
+  for (std::size_t i = 0; i < walked_.size(); ++i) walked_[i].cells.lo[last_] = left_out.by_pass[i];
+  walk(tables, count);
+  if (awaits_messages_) finish_messages();
+  if (is_in_place) {
+    left_out.written.take(tables);
+    left_out.read.put_back(tables);
+  }
+  begin(0);
+  for (std::size_t i = 0; i < walked_.size(); ++i) walked_[i].cells.hi[last_] = left_out.again[i];
+  walk(tables, count);
+  if (is_in_place) left_out.written.put_back(tables);
 }
 
 /// Over all rows of a tile.
@@ -321,6 +401,7 @@ void Wavefront::walk(Tables& tables, std::size_t count) {
   };
   for (std::int64_t front = walked_.front().done; !all_are_done();) {
     front = std::min(front + ways_->now().at_once, walked_.front().end(last_));
+    if (awaits_messages_) look_for_messages(front);
     for (std::size_t i = 0; i < count; ++i) {
       Walked& walked = walked_[i];
       const std::int64_t to = held_back(walked, i == 0 ? front : reachable(i));

@@ -10,6 +10,10 @@
 // that, or passes must keep within a rank's cells, and the axis is periodic, passes leave both ends out, each pass more
 // of them, and these are done at the end, pass by pass.
 //
+// A walk does not wait for the messages that its first pass needs, where other ranks have the rows beside its own: it
+// leaves its first rows out and goes over the others, of which the last ones need messages; then it goes over the
+// first ones. So ranks may be one step apart before one waits for another.
+//
 // Arrays that are handed on within a walk need not be whole (row_rings.hpp): they stay in a cache. Where rows (planes)
 // are too large for that, walks may go over one part of their width after the other (tiles of the axis before the last
 // one): around each, passes compute again what its neighbours do, and later passes read. See walk_ways.hpp.
@@ -26,6 +30,7 @@
 #include <vector>
 
 #include "solvers/steppers/pass.hpp"
+#include "solvers/steppers/rows_aside.hpp"
 #include "solvers/steppers/stepper.hpp"
 #include "solvers/steppers/walk_ways.hpp"
 
@@ -76,10 +81,15 @@ class Wavefront {
   /// pays: what passes read and write does not fit into a core's cache. @param arrays that each pass writes.
   /// Collective where no pass is null.
   static bool suits(const Grid& grid, const std::vector<Step>& steps, std::int64_t arrays, Element element);
+  /// Of walks in which no pass reads what it, or a later one, writes: arrays that the first pass reads beyond the cell
+  /// itself, and those that the last one writes, which may be the same ones. These may compute rows again.
+  struct Whole {
+    std::vector<int> read, written;
+  };
   /// @param steps in their order; each reads, of arrays that others write, beyond the cell itself only those in its
   /// ghost groups, which the pass before it writes, and those in groups of passes before it, as deep as they are
-  /// filled. The passes outlive it. Collective.
-  Wavefront(const Tables& tables, const std::vector<Step>& steps);
+  /// filled. The passes outlive it. @param whole nothing: no walk of that kind. Collective.
+  Wavefront(const Tables& tables, const std::vector<Step>& steps, const Whole& whole = {});
   /// Whether passes compute cells beyond a rank's own, where these go on.
   bool goes_beyond() const { return !leaves_ends_; }
   /// Whether what is handed on is there in some rows alone.
@@ -125,6 +135,20 @@ class Wavefront {
   static Layers layers(const std::vector<Step>& steps);
   static bool has_room(const Grid& grid, const std::vector<Step>& steps);
   void make_ways(const Tables& tables, const std::vector<Step>& steps, std::int64_t depth_across);
+  /// Rows at the beginning of the rank's own that a walk leaves out until messages are there.
+  struct LeftOut {
+    std::vector<std::int64_t> by_pass;  ///< up to which row each leaves them out
+    std::vector<std::int64_t> again;    ///< up to which row it computes them at last, with what later passes read
+    std::int64_t needed;                ///< rows ahead of those of the first pass for which there are no messages
+    Whole whole;
+    RowsAside read, written;  ///< rows that the first pass reads at last, and that the last one has written before
+  };
+  void make_left_out(const Tables& tables, const std::vector<Step>& steps, const Whole& whole);
+  bool may_leave_out() const;
+  void start_messages(Tables& tables);
+  void finish_messages();
+  void look_for_messages(std::int64_t front);
+  void walk_inside_first(Tables& tables, std::size_t count);
   void begin(std::size_t tile);
   void walk(Tables& tables, std::size_t count);
   std::int64_t reachable(std::size_t i) const;
@@ -144,6 +168,9 @@ class Wavefront {
   std::int64_t rows_;          // of the rank
   std::array<bool, 2> has_wall_;
   bool leaves_ends_ = false;  // out, of a periodic axis
+  std::optional<LeftOut> left_out_;
+  bool awaits_messages_ = false;  // as it walks
+  int turns_ = 0;                 // in which it did
   std::optional<WalkWays> ways_;
 };
 
