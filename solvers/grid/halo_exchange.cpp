@@ -228,16 +228,6 @@ void HaloExchange::send() {
   exchange_->send();
 }
 
-bool HaloExchange::has_come() {
-  bool has_come = true;
-  for (Exchange::Side& side : exchange_->sides) {
-    int is_done = 0;
-    MPI_Testall(2, side.requests, &is_done, MPI_STATUSES_IGNORE);
-    has_come = has_come && is_done != 0;
-  }
-  return has_come;
-}
-
 void HaloExchange::finish(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls) {
   if (is_local()) return;
   const int first = exchange_->first_split;

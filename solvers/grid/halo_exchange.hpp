@@ -33,8 +33,6 @@ class HaloExchange {
   /// A device's messages leave when it has packed them (a host's left at start()). Where several exchanges are under
   /// way, before the first finish().
   void send();
-  /// Whether all messages of a host that start() began are there; they go on as this is asked.
-  bool has_come();
   /// Sends what has not left, waits, unpacks, fills what is left. After this all ghosts to `depth` are right.
   void finish(const std::vector<CellArray>& fields, const std::vector<FieldWalls>& walls);
   // In parts, without messages: nothing is filled that only these can fill.

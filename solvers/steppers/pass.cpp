@@ -92,12 +92,6 @@ void Pass::finish_ghosts() {
   for (Exchange& e : exchanges_) e.halo.finish(e.cells, *e.group.walls);
 }
 
-bool Pass::ghosts_have_come() {
-  bool have_come = true;
-  for (Exchange& e : exchanges_) have_come = e.halo.has_come() && have_come;
-  return have_come;
-}
-
 Launch& Pass::block(const Tables& tables) {
   if (block_of_ != &tables) {
     block_ = tables.launch_block(ready_);

@@ -42,8 +42,6 @@ class Pass {
   void fill_ghosts(const Tables& tables);
   void start_ghosts(const Tables& tables);
   void finish_ghosts();
-  /// Whether all messages are there that finish_ghosts() waits for; they go on as this is asked.
-  bool ghosts_have_come();
 
   // In parts, for walks (wavefront.hpp).
   /// Whether it runs everywhere.

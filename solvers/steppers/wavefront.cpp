@@ -9,10 +9,6 @@ namespace {
 
 // So many times as deep as its halo a block is at least, where that is deepened for walks.
 constexpr std::int64_t thick = 16;
-// So many times what a walk leaves out until messages are there a rank has at least.
-constexpr std::int64_t times_left_out = 16;
-// A walk looks for messages so often at most: each time costs as much as some hundred cells.
-constexpr std::int64_t most_looks = 32;
 // So many rows at once, for each that a launch computes beside them.
 constexpr std::int64_t times_beside = 4;
 
@@ -101,7 +97,7 @@ bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int
   return !grid.communicator().any(!is_possible);  // for all ranks, or none: messages differ
 }
 
-Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps, const Ends& ends)
+Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps)
     : last_(last_axis(tables.grid())),
       across_(Tiles(tables.grid()).axis()),
       all_(tables.grid().interior()),
@@ -121,7 +117,6 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps, const
                   step.reads_others ? 0 : reach,
                   depth,
                   layers.written[i][across_],
-                  i == 0 || step.reads_others,
                   step.fills_alone,
                   step.reads_others,
                   step.adds_to_sums,
@@ -141,48 +136,11 @@ Wavefront::Wavefront(const Tables& tables, const std::vector<Step>& steps, const
       if (!grid.is_wall(static_cast<int>(a), 1)) walked.all.hi[a] += layers.written[i][a];
       read[a] = layers.read[i][a];
     }
-    if (walked.fetches && read != std::array{0, 0, 0}) step.pass->deepen(read);
+    if ((i == 0 || step.reads_others) && read != std::array{0, 0, 0}) step.pass->deepen(read);
     walked.cells = walked.all;
     walked_.push_back(walked);
   }
   make_ways(tables, steps, depth_across);
-  grid.communicator().together([&] { make_left_out(tables, steps, ends); });
-}
-
-/// Where messages come along the last axis alone.
-bool Wavefront::may_leave_out(const std::vector<Step>& steps, const Ends& ends) const {
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Walked& walked = walked_[i];
-    if ((i > 0 && walked.fetches) || walked.beside != nullptr || walked.adds_to_sums || steps[i].adds_to_cells)
-      return false;
-  }
-  return !ends.begins_with.empty() && !leaves_ends_;
-}
-
-void Wavefront::make_left_out(const Tables& tables, const std::vector<Step>& steps, const Ends& ends) {
-  const Grid& grid = tables.grid();
-  for (std::size_t a = 0; a <= last_; ++a)
-    if (grid.is_split(static_cast<int>(a)) != (a == last_)) return;
-  if (!may_leave_out(steps, ends)) return;
-  LeftOut left_out{.by_pass = {}, .again = std::vector<std::int64_t>(steps.size()), .ends = ends};
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    left_out.beside = std::max({left_out.beside, walked_[i].reach, std::int64_t{steps[i].reads[last_]}});
-  std::int64_t rows = left_out.beside;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (i > 0) rows += walked_[i].reach;
-    left_out.by_pass.push_back(rows);
-  }
-  Box overwritten = all_;
-  overwritten.lo[last_] = rows;
-  const std::int64_t times = std::holds_alternative<AsItPays>(asked_) ? times_left_out : 2;
-  if (rows_ < times * rows) return;
-  for (std::size_t i = steps.size(); i-- > 0;) {
-    left_out.again[i] = rows;
-    rows += i > 0 ? walked_[i].reach : left_out.beside;
-  }
-  overwritten.hi[last_] = rows;
-  if (!ends.ends_with.empty() && !has_wall_[0]) left_out.overwritten.emplace(tables, ends.begins_with, overwritten);
-  left_out_.emplace(std::move(left_out));
 }
 
 void Wavefront::make_ways(const Tables& tables, const std::vector<Step>& steps, std::int64_t depth_across) {
@@ -326,79 +284,25 @@ void Wavefront::finish_ends(Tables& tables, std::size_t count) {
   }
 }
 
-void Wavefront::start_messages(Tables& tables) {
-  for (const Walked& walked : walked_) {
-    if (!walked.fetches) continue;
-    if (walked.beside != nullptr) walked.beside->bind(tables);
-    walked.pass->start_ghosts(tables);
-  }
-  awaits_messages_ = true;
-  next_look_ = 0;
-}
-
-void Wavefront::finish_messages() {
-  for (const Walked& walked : walked_)
-    if (walked.fetches) walked.pass->finish_ghosts();
-  awaits_messages_ = false;
-}
-
-/// As the first pass is to come to this row: messages that it does not need yet go on as they are asked for.
-void Wavefront::look_for_messages(std::int64_t front) {
-  const bool are_needed = front + left_out_->beside > rows_;
-  if (!are_needed && front < next_look_) return;
-  next_look_ = front + rows_ / most_looks;
-  if (are_needed || walked_.front().pass->ghosts_have_come()) finish_messages();
-}
-
-/// Tiles need the messages from the first one on.
-bool Wavefront::goes_inside_first() const {
-  return left_out_ && ways_->is_chosen() && ways_->now().tiles.is_one();
-}
-
 void Wavefront::run(Tables& tables, std::size_t count) {
-  start_messages(tables);
-  const bool is_inside_first = goes_inside_first();
-  if (!is_inside_first) finish_messages();
+  const auto reads_what_is_there = [&](std::size_t i) { return i == 0 || walked_[i].reads_others; };
+  for (std::size_t i = 0; i < walked_.size(); ++i) {
+    if (!reads_what_is_there(i)) continue;
+    if (walked_[i].beside != nullptr) walked_[i].beside->bind(tables);
+    walked_[i].pass->start_ghosts(tables);
+  }
+  for (std::size_t i = 0; i < walked_.size(); ++i)
+    if (reads_what_is_there(i)) walked_[i].pass->finish_ghosts();
   const Stopwatch watch;
   WalkWay& way = ways_->now();
   if (way.rings) way.rings->begin(tables);
-  if (is_inside_first) {
-    walk_inside_first(tables, count);
-  } else {
-    for (std::size_t tile = 0; tile < way.tiles.count(); ++tile) {
-      begin(tile);
-      walk(tables, count);
-    }
+  for (std::size_t tile = 0; tile < way.tiles.count(); ++tile) {
+    begin(tile);
+    walk(tables, count);
   }
   if (leaves_ends_) finish_ends(tables, count);
   if (way.rings) way.rings->end(tables);
   if (count == walked_.size()) ways_->went(watch.seconds());
-}
-
-void Wavefront::walk_inside_first(Tables& tables, std::size_t count) {
-  LeftOut& left_out = *left_out_;
-  const Ends& ends = left_out.ends;
-  // What it writes over is what it reads at last.
-  const bool is_in_place =
-      left_out.overwritten && tables.field(ends.begins_with.front()) == tables.field(ends.ends_with.front());
-  if (is_in_place) left_out.overwritten->take(tables);
-  begin(0);
-  if (has_wall_[0]) {
-    walked_.front().pass->fill_sides(all_, {true, false});
-  } else {
-    for (std::size_t i = 0; i < walked_.size(); ++i) walked_[i].cells.lo[last_] = left_out.by_pass[i];
-  }
-  walk(tables, count);
-  if (awaits_messages_) finish_messages();
-  if (is_in_place) left_out.overwritten->exchange(tables);
-  if (!has_wall_[0]) walk_left_out(tables, count);
-  if (is_in_place) left_out.overwritten->exchange(tables);
-}
-
-void Wavefront::walk_left_out(Tables& tables, std::size_t count) {
-  begin(0);
-  for (std::size_t i = 0; i < walked_.size(); ++i) walked_[i].cells.hi[last_] = left_out_->again[i];
-  walk(tables, count);
 }
 
 /// Over all rows of a tile.
@@ -417,7 +321,6 @@ void Wavefront::walk(Tables& tables, std::size_t count) {
   };
   for (std::int64_t front = walked_.front().done; !all_are_done();) {
     front = std::min(front + ways_->now().at_once, walked_.front().end(last_));
-    if (awaits_messages_) look_for_messages(front);
     for (std::size_t i = 0; i < count; ++i) {
       Walked& walked = walked_[i];
       const std::int64_t to = held_back(walked, i == 0 ? front : reachable(i));

@@ -10,10 +10,6 @@
 // that, or passes must keep within a rank's cells, and the axis is periodic, passes leave both ends out, each pass more
 // of them, and these are done at the end, pass by pass.
 //
-// Where ranks divide the last axis alone, a step forward does not wait for the messages that its first pass needs: it
-// leaves its first rows out, goes over the others, of which the last ones need messages, and comes back to the first
-// ones at last. So a rank waits for another when it is a step ahead of it. (Not in tiles.)
-//
 // Arrays that are handed on within a walk need not be whole (row_rings.hpp): they stay in a cache. Where rows (planes)
 // are too large for that, walks may go over one part of their width after the other (tiles of the axis before the last
 // one): around each, passes compute again what its neighbours do, and later passes read. See walk_ways.hpp.
@@ -30,7 +26,6 @@
 #include <vector>
 
 #include "solvers/steppers/pass.hpp"
-#include "solvers/steppers/rows_aside.hpp"
 #include "solvers/steppers/stepper.hpp"
 #include "solvers/steppers/walk_ways.hpp"
 
@@ -81,16 +76,10 @@ class Wavefront {
   /// pays: what passes read and write does not fit into a core's cache. @param arrays that each pass writes.
   /// Collective where no pass is null.
   static bool suits(const Grid& grid, const std::vector<Step>& steps, std::int64_t arrays, Element element);
-  /// Of a walk in which no pass reads what it, or a later one, writes: the arrays that the first pass reads beyond the
-  /// cell itself; and those that the last one writes, where these may be the same. Such a walk can compute rows again,
-  /// and need not wait for messages at its beginning.
-  struct Ends {
-    std::vector<int> begins_with, ends_with;
-  };
   /// @param steps in their order; each reads, of arrays that others write, beyond the cell itself only those in its
   /// ghost groups, which the pass before it writes, and those in groups of passes before it, as deep as they are
-  /// filled. The passes outlive it. @param ends nothing: no walk of that kind. Collective.
-  Wavefront(const Tables& tables, const std::vector<Step>& steps, const Ends& ends = {});
+  /// filled. The passes outlive it. Collective.
+  Wavefront(const Tables& tables, const std::vector<Step>& steps);
   /// Whether passes compute cells beyond a rank's own, where these go on.
   bool goes_beyond() const { return !leaves_ends_; }
   /// Whether what is handed on is there in some rows alone.
@@ -118,7 +107,6 @@ class Wavefront {
     Pass* pass;
     std::int64_t reach, depth;  ///< rows to a side that it reads of the pass before, and that are ghosts
     std::int64_t around_tile;   ///< cells to a side that it computes
-    bool fetches;               ///< its ghosts before the walk begins
     bool fills_alone, reads_others, adds_to_sums;
     Beside* beside;
     std::int64_t at_walls;         ///< rows
@@ -137,22 +125,6 @@ class Wavefront {
   static Layers layers(const std::vector<Step>& steps);
   static bool has_room(const Grid& grid, const std::vector<Step>& steps);
   void make_ways(const Tables& tables, const std::vector<Step>& steps, std::int64_t depth_across);
-  /// Rows at the beginning of the rank's own that a walk leaves out until messages are there; none beside a wall.
-  struct LeftOut {
-    std::vector<std::int64_t> by_pass;  ///< up to which row each pass leaves them out
-    std::vector<std::int64_t> again;    ///< up to which row it computes them at last, with what later passes read
-    std::int64_t beside = 0;            ///< rows ahead of its own that any pass reads
-    Ends ends = {};
-    std::optional<RowsAside> overwritten = {};  ///< of what the walk begins with: what it reads at last
-  };
-  bool may_leave_out(const std::vector<Step>& steps, const Ends& ends) const;
-  void make_left_out(const Tables& tables, const std::vector<Step>& steps, const Ends& ends);
-  bool goes_inside_first() const;
-  void start_messages(Tables& tables);
-  void finish_messages();
-  void look_for_messages(std::int64_t front);
-  void walk_inside_first(Tables& tables, std::size_t count);
-  void walk_left_out(Tables& tables, std::size_t count);
   void begin(std::size_t tile);
   void walk(Tables& tables, std::size_t count);
   std::int64_t reachable(std::size_t i) const;
@@ -172,9 +144,6 @@ class Wavefront {
   std::int64_t rows_;          // of the rank
   std::array<bool, 2> has_wall_;
   bool leaves_ends_ = false;  // out, of a periodic axis
-  std::optional<LeftOut> left_out_;
-  bool awaits_messages_ = false;  // as it walks
-  std::int64_t next_look_ = 0;    // a row
   std::optional<WalkWays> ways_;
 };
 

@@ -173,13 +173,12 @@ RungeKuttaWalks::RungeKuttaWalks(const Model& model, const Active& active, const
   Passes passes;
   for (std::size_t i = 0; i < all.size(); ++i) add_stage(passes, i, all[i], given);
   for (std::size_t i = all.size(); i-- > 0;) add_gather(passes, i, all[i], given);
-  const auto make = [&](std::optional<Wavefront>& walk, const std::vector<Wavefront::Step>& steps,
-                        const Wavefront::Ends& ends = {}) {
+  const auto make = [&](std::optional<Wavefront>& walk, const std::vector<Wavefront::Step>& steps) {
     const auto fields = static_cast<std::int64_t>(model.fields.size());
-    if (Wavefront::suits(tables.grid(), steps, fields, model.graph->element())) walk.emplace(tables, steps, ends);
+    if (Wavefront::suits(tables.grid(), steps, fields, model.graph->element())) walk.emplace(tables, steps);
   };
-  make(values, passes.values, {of.states.front(), of.states.back()});
-  make(recorded, passes.recorded, {of.states.front(), {}});  // what is recorded stays
+  make(values, passes.values);
+  make(recorded, passes.recorded);
   for (Wavefront::Step& step : passes.tangents)
     step.keeps_within = step.keeps_within || !recorded || !recorded->goes_beyond();
   make(tangents, passes.tangents);
