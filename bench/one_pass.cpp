@@ -1,6 +1,7 @@
 // Steps whose passes follow each other in one walk over the grid (wavefront.hpp) beside the same passes one after
 // another over the whole grid, in one run: forward, and Gray-Scott's gradient with everything kept and with 2 % of that
-// memory. Usage: bench.one_pass [JSON]   under mpirun --bind-to none, all ranks on one problem.
+// memory. Several ranks are all on one problem, and beside the first one alone. Usage: bench.one_pass [JSON]   under
+// mpirun --bind-to none
 #include <fmt/format.h>
 
 #include <algorithm>
