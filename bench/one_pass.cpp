@@ -46,15 +46,16 @@ Problem gray_scott(int cells, int steps, const std::string& method, int order, c
 }
 
 /// One field on a plane or in a room of the same width in all directions.
-Problem one_field(const std::string& name, int dimensions, int cells, const std::string& rate, double step, int steps) {
+Problem one_field(const std::string& name, int dimensions, int cells, const std::string& rate, double step, int steps,
+                  const std::string& method = "rk4") {
   std::string axes;
   for (int axis = 0; axis < dimensions; ++axis)
     axes += fmt::format("{}{}: {{cells: {}, to: 1}}", axis > 0 ? ", " : "", "xyz"[axis], cells);
-  return {fmt::format("{}, {}^{}", name, cells, dimensions),
+  return {fmt::format("{}, {}^{}{}", name, cells, dimensions, method == "rk4" ? "" : ", " + method),
           fmt::format("case: field\ngrid: {{{}}}\nparameters: {{a: 0.01, D: {{field: \"0.01 + 0.005*sin(2*pi*x)\"}}}}\n"
                       "state: {{u: {{initial: \"1 + 0.3*sin(2*pi*x)*cos(2*pi*y)\"}}}}\nequations: {{dt(u): \"{}\"}}\n{}"
                       "objective: [{{final: \"u^2\"}}]\nunknowns: {{a: {{}}}}\ncheckpoints: {{host: 4 GiB}}\n",
-                      axes, rate, time_of("rk4", step, steps)),
+                      axes, rate, time_of(method, step, steps)),
           steps, std::pow(static_cast<double>(cells), dimensions), "at most 0.6"};
 }
 
@@ -166,6 +167,8 @@ void measure(int argc, char** argv) {
   forward(report, one_field("Burgers", 2, 1024, "a*lap(u) - u*dx(u) - u*dy(u)", 1e-5, 100));
   forward(report, one_field("upwind", 2, 1024, "-upwind(0.3, u, x) - upwind(a, u, y)", 1e-4, 100));
   forward(report, one_field("variable coefficients", 2, 1024, "div(D*grad(u))", 1e-5, 100));
+  for (const char* const method : {"euler", "heun"})  // several steps in one walk
+    forward(report, one_field("heat", 2, 2048, "a*lap(u)", 1e-9, 60, method));
   gradient(report, gray_scott(2048, 12, "rk4", 2, "at most 0.6", "{schedule: store-all, host: 8 GiB}"),
            "a gradient, all kept");
   gradient(report, gray_scott(2048, 50, "rk4", 2, "at most 0.5", "{host: 4 slots}"), "a gradient in 2 %");

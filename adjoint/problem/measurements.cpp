@@ -171,7 +171,7 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
   settle(false, [&] { walk.go(advance); });
   const double one = measured([&] { walk.go(advance); });
   seconds.forward = one;
-  if (problem_.stepper().steps_in_place(problem_.time().step(recorded() - 1)) > 1) {
+  if (steps_.takes_several(recorded())) {
     std::int64_t taken = 0, times = 0;
     const double at_once = measured([&] {
       taken += walk.go_on(steps_);
@@ -212,6 +212,8 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
   steps_.reverse_from_state(false);
   units = std::min(units, static_cast<std::int64_t>(std::min(1e9, 0.5 / seconds.forward)));
   seconds.record = one;
+  // Several in the places of two levels end at a state that is kept; others go on from it.
+  const double unkept = problem_.stepper().levels() > 1 ? seconds.forward : one;
   if (units < 1) return seconds;  // nothing can be kept
   if (units < record_units()) {   // a record fills what caches hold
     StepRecord live;
@@ -221,7 +223,7 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
     live.reset();
     Buffer last;
     const double kept = measured([&] { last = walk.go(advance); });
-    seconds.save = std::max(0.0, kept - seconds.forward);
+    seconds.save = std::max(0.0, kept - unkept);
     return seconds;
   }
   {
@@ -239,10 +241,10 @@ StepSeconds Measurements::steps(int repeats, double batch, std::int64_t units, b
   Turns turn(units);
   for (Buffer& s : states) s = steps_.advance(0, 1, state, false);
   const double kept = measured([&] { states[count(turn.next())] = walk.go(advance); });
-  seconds.save = std::max(0.0, kept - seconds.forward);
+  seconds.save = std::max(0.0, kept - unkept);
   const double loaded =
       measured([&] { const Buffer end = steps_.advance(step.next(), 1, states[count(turn.next())], false); });
-  seconds.load = std::max(0.0, loaded - seconds.forward);
+  seconds.load = std::max(0.0, loaded - unkept);
   return seconds;
 }
 

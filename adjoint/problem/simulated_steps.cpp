@@ -94,15 +94,16 @@ void SimulatedSteps::show_objective(std::int64_t k, StateBlocks state) {
          jumps ? StateBlocks(problem_.jumping()->after(tables_, time_.step(k), state.now)) : state);
 }
 
-void SimulatedSteps::take_step(std::int64_t k, const Buffer& state, const Buffer& next) {
+void SimulatedSteps::take_steps(std::int64_t k, std::int64_t steps, const Buffer& state, const Buffer& next) {
   if (spans_ != nullptr) return stepper_.spans()->step(tables_, span(k), state.data(), next.data());
+  if (steps > 1) return stepper_.step_through(tables_, time_.step(k), steps, state.blocks(), next.data());
   if (tape_.is_in_use()) stepper_.leave_behind(tape_.written_by(k));
   stepper_.step(tables_, time_.step(k), state.blocks(), next.data());
 }
 
 /// A state that nobody will look at again.
-bool SimulatedSteps::may_overwrite(const Buffer& state) const {
-  return state.is_alone() && spans_ == nullptr && !tape_.is_in_use() && stepper_.may_overwrite();
+bool SimulatedSteps::may_overwrite(const Buffer& state, std::int64_t steps) const {
+  return state.is_alone() && spans_ == nullptr && !tape_.is_in_use() && stepper_.may_overwrite(steps);
 }
 
 /// Nobody will look at either level again.
@@ -111,8 +112,19 @@ bool SimulatedSteps::may_step_in_place(std::int64_t k, const Buffer& state) cons
          state.is_level_before_alone() && stepper_.steps_in_place(time_.step(k)) > 0;
 }
 
+/// Of states of one level. Those in between are not there for anybody.
+std::int64_t SimulatedSteps::steps_through(std::int64_t k, std::int64_t most, bool first) const {
+  const StepTime begin = time_.step(k);
+  const std::int64_t steps = stepper_.steps_through(begin, most);
+  if (steps == 1 || spans_ != nullptr || tape_.is_in_use() || k + steps > time_.recorded()) return 1;
+  std::int64_t free = 1;
+  while (free < steps && time_.step(k + free).h == begin.h && !(first && objective_.counts_at(k + free, time_))) ++free;
+  return free == steps ? steps : stepper_.steps_through(begin, free);
+}
+
 std::int64_t SimulatedSteps::steps_at_once(std::int64_t k, std::int64_t to, const Buffer& state, bool first) const {
   if (first && (observer_ != nullptr || end_is_open())) return 1;
+  if (stepper_.levels() == 1) return steps_through(k, std::min(Stepper::most_at_once, to - k), first);
   const std::int64_t most = std::min<std::int64_t>(stepper_.steps_in_place(time_.step(k)), to - k);
   // Ranks look together: a state that a slow tier still writes is alone on some of them alone.
   if (most <= 1 || problem_.communicator().any(!may_step_in_place(k, state))) return 1;
@@ -122,8 +134,19 @@ std::int64_t SimulatedSteps::steps_at_once(std::int64_t k, std::int64_t to, cons
   return std::min(most, steps + (objective_.reads_level_before() ? 0 : 1));
 }
 
+bool SimulatedSteps::takes_several(std::int64_t steps) const {
+  if (stepper_.levels() == 1) {
+    // The first ones may be of other lengths, or begin with jumps.
+    constexpr std::int64_t looked_at = 1000;
+    for (std::int64_t k = 0; k < std::min(steps, looked_at); ++k)
+      if (steps_through(k, std::min(Stepper::most_at_once, steps - k), false) > 1) return true;
+    return false;
+  }
+  return stepper_.steps_in_place(time_.step(steps - 1)) > 1;
+}
+
 Buffer SimulatedSteps::step_in_place(std::int64_t k, std::int64_t steps, Buffer state) {
-  std::array<StepTime, Stepper::most_in_place> times;
+  std::array<StepTime, Stepper::most_at_once> times;
   for (std::int64_t i = 0; i < steps; ++i) times.at(static_cast<std::size_t>(i)) = time_.step(k + i);
   stepper_.step_in_place(tables_, std::span(times).first(static_cast<std::size_t>(steps)), state.blocks());
   if (steps % 2 != 0) state.exchange_levels();
@@ -139,8 +162,8 @@ Buffer SimulatedSteps::advance(std::int64_t k, std::int64_t steps, Buffer state,
     next = step_in_place(k, steps, std::move(state));
     if (first && steps > 1) show_objective(k + steps - 1, next.blocks().before);
   } else {
-    next = may_overwrite(state) ? state : states_.acquire_after(state);
-    batched([&] { take_step(k, state, next); });
+    next = may_overwrite(state, steps) ? state : states_.acquire_after(state);
+    batched([&] { take_steps(k, steps, state, next); });
   }
   if (first) observe(state_at(k + steps), next, false);
   return next;

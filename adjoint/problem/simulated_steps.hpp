@@ -89,6 +89,8 @@ class SimulatedSteps final : public ReversibleSteps {
   /// The same state, whatever steps from it come to.
   Buffer first_state();
   std::int64_t steps_at_once(std::int64_t k, std::int64_t to, const Buffer& state, bool first) const override;
+  /// Whether some of so many first steps are taken at once with others.
+  bool takes_several(std::int64_t steps) const;
   Buffer advance(std::int64_t k, std::int64_t steps, Buffer state, bool first) override;
   Buffer record(std::int64_t k, const Buffer& state, bool first, bool wanted, StepRecord& record) override;
   bool is_last(std::int64_t k) const override { return k == count(); }
@@ -125,11 +127,12 @@ class SimulatedSteps final : public ReversibleSteps {
     const Spans::Span span = spans_->at(k);
     return {time_.step(span.first), span.count};
   }
-  bool may_overwrite(const Buffer& state) const;
+  bool may_overwrite(const Buffer& state, std::int64_t steps) const;
   bool overwrites_adjoint(const StepRecord& record) const;
   bool may_step_in_place(std::int64_t k, const Buffer& state) const;
   Buffer step_in_place(std::int64_t k, std::int64_t steps, Buffer state);
-  void take_step(std::int64_t k, const Buffer& state, const Buffer& next);
+  std::int64_t steps_through(std::int64_t k, std::int64_t most, bool first) const;
+  void take_steps(std::int64_t k, std::int64_t steps, const Buffer& state, const Buffer& next);
   Buffer record_step(std::int64_t k, const Buffer& state, bool wanted, StepRecord& record);
   /// @param recorded whether the step that follows is to be recorded, if it is tried.
   void observe(std::int64_t k, const Buffer& state, bool recorded);

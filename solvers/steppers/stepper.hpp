@@ -70,7 +70,8 @@ class Stepper {
   /// Ghost layers that its kernels read.
   virtual std::array<int, 3> halo() const { return {0, 0, 0}; }
   /// Ghost layers from which more than a pass follows without an exchange in between, where that can be
-  /// (wavefront.hpp), the deepest first: a step that is computed again and reversed; a step or its record.
+  /// (wavefront.hpp), the deepest first: several steps; a step that is computed again and reversed; a step or its
+  /// record.
   virtual std::vector<WalkHalo> halos_of_step() const { return {}; }
   /// Ghost layers from which all stages of a step follow in one launch on a device (device_walk.hpp); none: they
   /// cannot.
@@ -142,13 +143,21 @@ class Stepper {
 
   /// u(t) -> u(t+h).
   virtual void step(Tables& tables, StepTime time, StateBlocks u, double* next) = 0;
-  /// Whether the next step() may be given the state itself as `next`, which takes its place then: memory is written
-  /// where it was read from.
-  virtual bool may_overwrite() const { return false; }
+  /// Of states of one level: how many steps from this one on, `most` at most, step_through() takes where all are as
+  /// long; 1: none. The same on all ranks.
+  virtual std::int64_t steps_through(StepTime /*first*/, std::int64_t /*most*/) const { return 1; }
+  /// So many steps in one walk over the grid. The same bits as step()'s.
+  virtual void step_through(Tables& /*tables*/, StepTime /*first*/, std::int64_t /*steps*/, StateBlocks /*u*/,
+                            double* /*next*/) {
+    throw Error(ExitCode::bug, "several steps were to be taken at once by a method that takes one");
+  }
+  /// Whether the next step(), or step_through() of so many, may be given the state itself as `next`, which takes its
+  /// place then: memory is written where it was read from.
+  virtual bool may_overwrite(std::int64_t /*steps*/) const { return false; }
   /// Of states of two levels: steps from this one on that step_in_place() takes at once, at most, the same on all
   /// ranks; 0: it takes none.
   virtual int steps_in_place(StepTime /*time*/) const { return 0; }
-  static constexpr std::int64_t most_in_place = 16;  ///< that any method answers
+  static constexpr std::int64_t most_at_once = 16;  ///< that any method answers, of steps through too
   /// From (u[k], u[k-1]) takes steps k, k+1, ..., each in the place of the level before it: u[k+1] that of u[k-1],
   /// u[k+2] that of u[k]. The same bits as step()'s.
   virtual void step_in_place(Tables& /*tables*/, std::span<const StepTime> /*times*/, StateBlocks /*u*/) {

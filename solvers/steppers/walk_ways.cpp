@@ -48,6 +48,7 @@ WalkWays::WalkWays(const Tables& tables, std::vector<PassOnItsWay> passes, const
   }
   const std::int64_t width = width_of_tiles(tables);
   const bool is_asked = std::holds_alternative<walks::Rows>(asked_);
+  is_in_cache_ = is_asked || bytes_in_use(tables) <= cache_;
   if (width == 0 || (!is_asked && bytes_in_use(tables) <= most_without_tiles * cache_)) add_way(tables, 0);
   if (width > 0) add_way(tables, width);
   turns_ = FasterWay(ways_.size());

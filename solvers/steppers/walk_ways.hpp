@@ -31,6 +31,7 @@ struct Never {};
 struct Rows {
   std::int64_t at_once;    ///< wherever a walk suits but for what pays
   std::int64_t width = 0;  ///< of tiles, wherever these can be; 0: no tiles
+  std::int64_t steps = 1;  ///< of Runge-Kutta methods in one walk, at most, wherever they can be
 };
 using Asked = std::variant<AsItPays, Never, Rows>;
 /// Bytes of a core's own cache.
@@ -77,6 +78,8 @@ class WalkWays {
   /// @param bytes_of_cell of all arrays in use. @returns whether it fits, or nobody asks: the same on all ranks.
   /// Collective.
   bool fit(const Grid& grid, std::int64_t bytes_of_cell);
+  /// Whether all that passes have in use fits into a core's cache, without tiles, or nobody asks.
+  bool is_in_cache() const { return is_in_cache_; }
   /// For people.
   std::string describe() const;
 
@@ -112,6 +115,7 @@ class WalkWays {
   std::int64_t rows_, cells_;  // of the rank
   std::array<bool, 2> has_wall_;
   std::int64_t reach_ = 0, deepest_ = 0;  // of any pass: rows that it reads behind the first, that it needs at once
+  bool is_in_cache_;
   std::vector<WalkWay> ways_;
   FasterWay turns_{1};
 };

@@ -81,7 +81,8 @@ bool Wavefront::has_room(const Grid& grid, const std::vector<Step>& steps) {
   return true;
 }
 
-bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int64_t arrays, Element element) {
+bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int64_t arrays, Element element,
+                      std::size_t each) {
   if (steps.size() < 2 || grid.dimensions() < 2 || !grid.machine().is_host()) return false;
   if (std::ranges::any_of(steps, [](const Step& step) { return step.pass == nullptr; })) return false;
   if (std::holds_alternative<Never>(asked_)) return false;
@@ -92,7 +93,7 @@ bool Wavefront::suits(const Grid& grid, const std::vector<Step>& steps, std::int
   for (const Step& step : steps) ends += 2 * step.pass->depth()[last_axis(grid)];
   const bool are_everywhere = std::ranges::all_of(steps, [](const Step& step) { return step.pass->is_everywhere(); });
   const bool is_chain = std::ranges::none_of(steps, &Step::reads_others);
-  const bool is_possible = are_everywhere && pays(steps.size(), bytes_of_pass) &&
+  const bool is_possible = are_everywhere && pays(each > 0 ? each : steps.size(), bytes_of_pass) &&
                            grid.cells()[last_axis(grid)] > ends && (has_room(grid, steps) || (is_chain && !is_split));
   return !grid.communicator().any(!is_possible);  // for all ranks, or none: messages differ
 }
@@ -245,7 +246,10 @@ void Wavefront::compute_together(Tables& tables, std::size_t i, std::int64_t lo,
 void Wavefront::fill_ghosts(Tables& tables, std::size_t i, const Box& cells, Sides sides) {
   if (i == walked_.size() || walked_[i].reads_others) return;
   Pass& pass = *walked_[i].pass;
-  if (keeps_rows()) pass.bind(tables);
+  if (keeps_rows()) {
+    if (walked_[i].beside != nullptr) walked_[i].beside->bind(tables);
+    pass.bind(tables);
+  }
   pass.fill_rows(cells);
   if (sides[0] || sides[1]) pass.fill_sides(cells, sides);
 }

@@ -73,9 +73,11 @@ class Wavefront {
   static std::array<int, 3> halo(const std::vector<Axis>& axes, int ranks, const std::array<int, 3>& least,
                                  const std::vector<WalkHalo>& of_steps, std::int64_t bytes_of_cell);
   /// Whether there is a walk: two passes or more (none is null), on a host's grid of rows, with enough of them, and it
-  /// pays: what passes read and write does not fit into a core's cache. @param arrays that each pass writes.
-  /// Collective where no pass is null.
-  static bool suits(const Grid& grid, const std::vector<Step>& steps, std::int64_t arrays, Element element);
+  /// pays: what passes read and write does not fit into a core's cache. @param arrays that each pass writes. @param
+  /// each of so many passes comes again and again, with arrays in place of those before; 0: none does. Collective where
+  /// no pass is null.
+  static bool suits(const Grid& grid, const std::vector<Step>& steps, std::int64_t arrays, Element element,
+                    std::size_t each = 0);
   /// @param steps in their order; each reads, of arrays that others write, beyond the cell itself only those in its
   /// ghost groups, which the pass before it writes, and those in groups of passes before it, as deep as they are
   /// filled. The passes outlive it. Collective.
@@ -84,6 +86,8 @@ class Wavefront {
   bool goes_beyond() const { return !leaves_ends_; }
   /// Whether what is handed on is there in some rows alone.
   bool keeps_rows() const { return ways_->now().rings.has_value(); }
+  /// Whether what passes have in use fits into a core's cache, or nobody asks: the same on all ranks. Collective.
+  bool is_in_cache(const Grid& grid) const { return !grid.communicator().any(!ways_->is_in_cache()); }
   /// See WalkWays.
   bool fit(const Grid& grid, std::int64_t bytes_of_cell) { return ways_->fit(grid, bytes_of_cell); }
   std::string describe() const { return ways_->describe(); }

@@ -77,6 +77,12 @@ void JumpingStepper::step(Tables& tables, StepTime time, StateBlocks u, double* 
   method_->step(tables, time, start(tables, time, u), next);
 }
 
+std::int64_t JumpingStepper::steps_through(StepTime first, std::int64_t most) const {
+  std::int64_t steps = 0;
+  while (steps < most && !jumps_at(first.index + steps)) ++steps;
+  return steps > 1 ? method_->steps_through(first, steps) : 1;
+}
+
 void JumpingStepper::record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) {
   method_->record(tables, time, start(tables, time, u), next, stages);
 }

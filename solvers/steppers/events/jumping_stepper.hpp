@@ -54,6 +54,14 @@ class JumpingStepper final : public Stepper {
   void parameters_changed(Tables& tables, bool tangent) override { method_->parameters_changed(tables, tangent); }
 
   void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
+  /// Steps that begin with no jump.
+  std::int64_t steps_through(StepTime first, std::int64_t most) const override;
+  void step_through(Tables& tables, StepTime first, std::int64_t steps, StateBlocks u, double* next) override {
+    bad_jump_ = {};
+    method_->step_through(tables, first, steps, u, next);
+  }
+  /// A single step may begin with a jump, from a state that others look at.
+  bool may_overwrite(std::int64_t steps) const override { return steps > 1 && method_->may_overwrite(steps); }
   void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) override;
   int error_order() const override { return method_->error_order(); }
   /// Where the jump is not finite there is no error, and no step.

@@ -7,10 +7,12 @@
 #include <set>
 #include <utility>
 
+#include "runtime/rounding.hpp"
 #include "solvers/equations/parser.hpp"
 #include "solvers/steppers/explicit/error_estimate.hpp"
 #include "solvers/steppers/explicit/runge_kutta_kernels.hpp"
 #include "solvers/steppers/explicit/runge_kutta_walks.hpp"
+#include "solvers/steppers/explicit/several_steps.hpp"
 #include "solvers/steppers/kernels/evaluation_time.hpp"
 #include "solvers/steppers/kernels/kernel_set.hpp"
 #include "solvers/steppers/reads.hpp"
@@ -27,6 +29,11 @@ std::size_t at(int i) {
 struct RungeKutta::Parts {
   Parts(const Model& model, const Tableau& tableau, const Active& active, Wants wants);
   void name_arrays(const Model& model, int stages);
+  std::vector<const KernelSpec*> values() {
+    std::vector<const KernelSpec*> all;
+    for (const DifferentiatedKernel& kernel : kernels.kernels()) all.push_back(&kernel.value());
+    return all;
+  }
 
   PointSources sources;
   RungeKuttaKernels scheme;
@@ -43,6 +50,7 @@ struct RungeKutta::Parts {
   bool watches_stages = false;  // their inputs are looked at after a step
   std::int64_t state_doubles = 0;
   std::optional<RungeKuttaWalks> walks;  // once prepared
+  std::optional<SeveralSteps> several;   // where steps differ in nothing but their states
 };
 
 RungeKutta::Parts::Parts(const Model& model, const Tableau& tableau, const Active& active, Wants wants)
@@ -59,6 +67,10 @@ RungeKutta::Parts::Parts(const Model& model, const Tableau& tableau, const Activ
   h = scheme.h().node().symbol;
   length = model.graph->scalar_index(step_length);
   for (int i = 1; i <= tableau.stages(); ++i) times.emplace_back(model, active, i, scheme.first_sum(i));
+  const bool are_alike = !time_dependent && !sources.are_any() && noises_read(*model.graph, values()).empty();
+  if (model.dimensions == 2 && !scheme.is_pointwise() && are_alike && !estimate &&
+      SeveralSteps::are_possible(tableau.stages()))
+    several.emplace(model, stage);
 }
 
 RungeKutta::RungeKutta(const Model& model, Tableau tableau, const Active& active, Wants wants)
@@ -127,6 +139,8 @@ std::string RungeKutta::describe_memory() const {
   const char* const slopes = keeps_slopes() ? "stored" : "not stored, recomputed from stage inputs";
   const char* const adjoints = keeps_stage_adjoints() ? "stored" : "not stored, recomputed from multipliers";
   std::string text = fmt::format("slopes: {}; stage adjoints: {}", slopes, adjoints);
+  if (const auto& several = parts_->several; several && !several->describe().empty())
+    text += fmt::format("\n  steps: {}", several->describe());
   if (parts_->walks->values) text += fmt::format("\n  a step: {}", parts_->walks->values->describe());
   if (const auto& launch = parts_->walks->on_device; launch && !launch->describe().empty())
     text += fmt::format("\n  a step: {}", launch->describe());
@@ -148,6 +162,13 @@ std::optional<std::pair<int, int>> RungeKutta::traffic_of_step() const {
   }
   const RungeKuttaWalks& walks = *parts_->walks;
   if (walks.on_device && walks.on_device->is_chosen()) return traffic(all, within);
+  if (const std::int64_t at_once = steps_through({}, most_at_once); at_once > 1) {
+    const auto [read, written] = traffic(all, within);
+    const auto share = [at_once](int bytes) {
+      return static_cast<int>(rounded_up<std::int64_t>(bytes, at_once) / at_once);
+    };
+    return std::pair(share(read), share(written));
+  }
   if (!walks.values) return one_by_one;
   return traffic(all, walks.values->keeps_rows() ? within : std::set<int>());
 }
@@ -183,10 +204,12 @@ std::vector<WalkHalo> RungeKutta::halos_of_step() const {
   const auto all = [&](auto is_walked) { return std::ranges::all_of(kernels, is_walked); };
   if (parts_->scheme.is_pointwise() || parts_->sources.are_any()) return {};
   std::vector<WalkHalo> halos{{parts_->kernels.halo_one_after_another(), kernels.size()}};
+  if (parts_->several) std::ranges::copy(parts_->several->halos(parts_->kernels), std::back_inserter(halos));
   if (wants_.adjoint && kernels.size() > 1 &&
       all([](const DifferentiatedKernel& kernel) { return kernel.gathers_by_rows(); }))
-    halos.insert(halos.begin(),
-                 {parts_->kernels.halo_there_and_back(), RungeKuttaWalks::passes_there(kernels) + kernels.size()});
+    halos.push_back({parts_->kernels.halo_there_and_back(), RungeKuttaWalks::passes_there(kernels) + kernels.size()});
+  const auto layers = [](const WalkHalo& halo) { return halo.layers[0] + halo.layers[1] + halo.layers[2]; };
+  std::ranges::stable_sort(halos, std::ranges::greater(), layers);
   return halos;
 }
 
@@ -213,6 +236,7 @@ void RungeKutta::prepare(const Grid& grid, Tables& tables, const std::vector<Ser
   p.walks.emplace(model_, active_, tables, p.kernels,
                   RungeKuttaWalks::Stages{p.stage, p.dot_stage, p.estimate.has_value()},
                   RungeKuttaWalks::Sources{p.sources, p.series});
+  if (p.several) p.several->prepare(tables, p.kernels.kernels());
   p.takes_spans = p.kernels.kernels().front().repeats() && grid.dimensions() == 0 && !p.time_dependent &&
                   p.kernels.noise(Direction::forward).empty();
   p.state_doubles = state_doubles(grid, model_.fields.size(), model_.graph->element());
@@ -299,8 +323,18 @@ void RungeKutta::step(Tables& tables, StepTime time, StateBlocks u, double* next
   by_passes();
 }
 
-bool RungeKutta::may_overwrite() const {
+std::int64_t RungeKutta::steps_through(StepTime /*first*/, std::int64_t most) const {
+  return parts_->several && !parts_->watches_stages ? parts_->several->steps(most) : 1;
+}
+
+void RungeKutta::step_through(Tables& tables, StepTime first, std::int64_t steps, StateBlocks u, double* next) {
+  begin_forward(tables, first);
+  parts_->several->run(tables, steps, u.now, next);
+}
+
+bool RungeKutta::may_overwrite(std::int64_t steps) const {
   const Parts& p = *parts_;
+  if (steps > 1) return p.several && p.several->may_overwrite(steps);
   // Around sources the last stage reads the state once more.
   return p.walks->values && !p.watches_stages && !p.sources.are_any() && p.walks->values->may_overwrite();
 }

@@ -56,7 +56,10 @@ class RungeKutta final : public Stepper, private SpanStepper {
 
   /// Exchanges ghosts of every stage's input.
   void step(Tables& tables, StepTime time, StateBlocks u, double* next) override;
-  bool may_overwrite() const override;
+  bool may_overwrite(std::int64_t steps) const override;
+  /// On hosts, where nothing depends on the time.
+  std::int64_t steps_through(StepTime first, std::int64_t most) const override;
+  void step_through(Tables& tables, StepTime first, std::int64_t steps, StateBlocks u, double* next) override;
   /// Keeps the stage inputs Y_2..Y_s.
   void record(Tables& tables, StepTime time, StateBlocks u, double* next, double* const* stages) override;
   /// Of ODEs on the host that do not depend on time.

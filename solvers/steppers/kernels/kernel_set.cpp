@@ -60,7 +60,7 @@ std::array<int, 3> KernelSet::halo() const {
 std::array<int, 3> KernelSet::halo_from(std::size_t kernels, std::array<int, 3> written) const {
   std::array<int, 3> halo = written;
   for (std::size_t i = kernels; i-- > 0;) {
-    const DifferentiatedKernel& kernel = kernels_[i];
+    const DifferentiatedKernel& kernel = kernels_[i % kernels_.size()];
     halo = deeper(halo, hindsight::add(written, kernel.reads(Direction::forward)));
     written = deeper(kernel.recorded_reach().depth, hindsight::add(written, kernel.value_reach().depth));
     halo = deeper(halo, written);
@@ -68,8 +68,8 @@ std::array<int, 3> KernelSet::halo_from(std::size_t kernels, std::array<int, 3> 
   return halo;
 }
 
-std::array<int, 3> KernelSet::halo_one_after_another() const {
-  return halo_from(kernels_.size(), {0, 0, 0});
+std::array<int, 3> KernelSet::halo_one_after_another(std::size_t times) const {
+  return halo_from(times * kernels_.size(), {0, 0, 0});
 }
 
 std::array<int, 3> KernelSet::halo_there_and_back() const {

@@ -29,8 +29,9 @@ class KernelSet {
   void derive(const Derivatives& wanted);
   std::array<int, 3> halo() const;
   /// Ghost layers of the first kernel's state from which the values of all follow, each the next one's state, as deep
-  /// as their derivatives read them; at least as deep as they read anything else there.
-  std::array<int, 3> halo_one_after_another() const;
+  /// as their derivatives read them; at least as deep as they read anything else there. @param times that all of them
+  /// follow each other, each time from the last one's state.
+  std::array<int, 3> halo_one_after_another(std::size_t times = 1) const;
   /// The same from which their gathers follow too, from the last to the first, each the multiplier of the one before.
   std::array<int, 3> halo_there_and_back() const;
   /// For people: values, gathers from the last to the first, tangents.
@@ -73,8 +74,8 @@ class KernelSet {
   void add_sums(std::vector<double>& scalars, std::vector<std::vector<double>>& knots) const;
 
  private:
-  /// Layers around the cells from which what the first `kernels` of them write follows, in so many layers of the last
-  /// one's, and whatever else they read.
+  /// Layers around the cells from which what so many of them write follows, one after another and again from the first
+  /// one, in so many layers of the last one's, and whatever else they read.
   std::array<int, 3> halo_from(std::size_t kernels, std::array<int, 3> written) const;
   void compile(const Grid& grid, Libraries libraries, std::size_t longest);
   std::vector<const KernelSpec*> specs(Direction direction) const;
