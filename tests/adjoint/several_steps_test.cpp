@@ -7,17 +7,8 @@
 #include <fstream>
 
 #include "solvers/steppers/wavefront.hpp"
+#include "tests/adjoint/messages_sent.hpp"
 #include "tests/support.hpp"
-
-namespace {
-int messages_sent = 0;
-}
-
-// In place of the library's, which a program may take (MPI 4.0, 15.2): halos are exchanged with these alone.
-extern "C" int MPI_Startall(int count, MPI_Request requests[]) {
-  ++messages_sent;  // beside one that is received
-  return PMPI_Startall(count, requests);
-}
 
 namespace hindsight {
 namespace {
@@ -184,9 +175,9 @@ TEST(SeveralSteps, SendEachNeighbourOneMessage) {
   problem.axes = "x: {cells: 17, to: 1}, y: {cells: 200, to: 1}";
   problem.steps = 10;  // 4 + 4 + 2
   const auto here = session(problem.text(), test::world(), walks::Rows{4, 0, 4}, Sensitivities::none);
-  messages_sent = 0;
+  test::messages_sent = 0;
   here->objective({});
-  EXPECT_EQ(messages_sent, test::world().size() > 1 ? 3 * 2 : 0);
+  EXPECT_EQ(test::messages_sent, test::world().size() > 1 ? 3 * 2 : 0);
 }
 
 /// Of what a step moves, each has its share.

@@ -2,23 +2,13 @@
 // All stages of a step in one walk over the rows give the bits of one pass after another, on any number of ranks, with
 // one message to each neighbour.
 #include <fmt/format.h>
-#include <mpi.h>
 
 #include <optional>
 
 #include "solvers/steppers/wavefront.hpp"
+#include "tests/adjoint/messages_sent.hpp"
 #include "tests/support.hpp"
 #include "tests/whole.hpp"
-
-namespace {
-int messages_sent = 0;
-}
-
-// In place of the library's, which a program may take (MPI 4.0, 15.2): halos are exchanged with these alone.
-extern "C" int MPI_Startall(int count, MPI_Request requests[]) {
-  ++messages_sent;  // beside one that is received
-  return PMPI_Startall(count, requests);
-}
 
 namespace hindsight {
 namespace {
@@ -349,13 +339,13 @@ int messages(bool is_gradient, Way way) {
   Session session(test::text_case(text), test::world(), is_gradient ? Sensitivities::adjoint : Sensitivities::none);
   Wavefront::ask(Wavefront::AsItPays{});
   session.simulation().reverse_from_state(true);
-  messages_sent = 0;
+  test::messages_sent = 0;
   if (is_gradient) {
     session.gradient({});
   } else {
     session.objective({});
   }
-  return messages_sent;
+  return test::messages_sent;
 }
 
 TEST(Wavefront, SendsEachNeighbourOneMessagePerStep) {
