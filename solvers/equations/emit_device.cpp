@@ -185,15 +185,15 @@ std::string arguments_text(const DeviceKernelFacts& kernel) {
   const auto at_least_one = [](std::size_t count) { return std::max<std::size_t>(1, count); };
   return fmt::format(
       "struct {}_arguments {{\n"
-      "integer lo[3], hi[3], row_y, row_z, width, chunk_y, chunk_z, blocks_x, blocks_y;\n"
+      "integer lo[3], hi[3], row_y, row_z, width, chunk_y, chunk_z, blocks_x, blocks_y{};\n"
       "const double* coordinates[3];\n"
       "double* fields[{}];\n"
       "double* sums[{}];\n"
       "double scalars[{}];\n"
       "integer strides[{}];\n"
       "}};\n",
-      kernel.name, at_least_one(kernel.fields.size()), at_least_one(kernel.sums.size()),
-      at_least_one(kernel.scalars.size()), at_least_one(2 * kernel.layouts.size()));
+      kernel.name, kernel.tile[0] > 0 ? ", within_walls[4]" : "", at_least_one(kernel.fields.size()),
+      at_least_one(kernel.sums.size()), at_least_one(kernel.scalars.size()), at_least_one(2 * kernel.layouts.size()));
 }
 
 DeviceSource emit_device(const std::vector<KernelSpec>& kernels, Boxes boxes) {
@@ -230,6 +230,7 @@ void DeviceLaunch::set(const DeviceKernelFacts& kernel, const Launch& launch) {
        {launch.lo[0], launch.lo[1], launch.lo[2], launch.hi[0], launch.hi[1], launch.hi[2], launch.row_y, launch.row_z,
         shape.width, shape.chunk_y, shape.chunk_z, shape.blocks_x, shape.blocks_y})
     add(value);
+  for (std::size_t n = 0; kernel.tile[0] > 0 && n < 4; ++n) add(launch.within_walls[n]);
   for (int a = 0; a < 3; ++a) add(launch.coordinates[a]);
   add_all(kernel.fields, launch.fields, static_cast<double*>(nullptr));
   add_all(kernel.sums, launch.sums, static_cast<double*>(nullptr));

@@ -62,8 +62,15 @@ class TilesWriter {
       for (const int symbol : places_[p].symbols)
         line(fmt::format("SHARED {} s{}[{}];", type_of(symbol), symbol, cells(p)));
     }
+    for (std::size_t axis = 0; axis < 2; ++axis)
+      if (all_.has_walls[axis])
+        line(
+            fmt::format("const integer first{0} = L.within_walls[{0}], end{0} = L.within_walls[{1}];", axis, 2 + axis));
     write_beginning();
-    for (const KernelsOfTiles::One& one : all_.kernels) write(one);
+    for (const KernelsOfTiles::One& one : all_.kernels) {
+      write(one);
+      write_beyond_walls(one);
+    }
     line("}");
     return text_;
   }
@@ -96,6 +103,10 @@ class TilesWriter {
     std::set<int> fields(all_.begins_with.begin(), all_.begins_with.end()), scalars, layouts;
     for (const int symbol : all_.begins_with) layouts.insert(graph_.kind(symbol).layout);
     for (const KernelsOfTiles::One& one : all_.kernels) {
+      for (const KernelsOfTiles::BeyondWalls& array : one.beyond_walls)
+        for (std::size_t axis = 0; axis < 2; ++axis)
+          for (const WallOfTiles& wall : array.walls[axis])
+            if (all_.has_walls[axis] && wall.values >= 0) fields.insert(wall.values);
       const KernelText body(*one.spec, nullptr, false, {}, elsewhere_);
       for (const int symbol : body.fields_read())
         if (!elsewhere_.contains(symbol)) fields.insert(symbol);
@@ -118,13 +129,30 @@ class TilesWriter {
     return fmt::format("L.fields[{}]", std::ranges::find(facts_.fields, symbol) - facts_.fields.begin());
   }
 
-  /// Threads take the cells of a tile, and those around it, in turn.
+  /// That the cell (i, j) is within walls, as "&& ..."; empty where there are none.
+  std::string is_within_walls() const {
+    std::string text;
+    for (std::size_t axis = 0; axis < 2; ++axis)
+      if (all_.has_walls[axis]) text += fmt::format(" && {0} >= first{1} && {0} < end{1}", "ij"[axis], axis);
+    return text;
+  }
+  /// That a block's tile, with so many cells around it, goes beyond a wall; empty where there are none.
+  std::string meets_walls(const std::array<int, 3>& around) const {
+    std::string text;
+    for (std::size_t axis = 0; axis < 2; ++axis)
+      if (all_.has_walls[axis])
+        text += fmt::format("{0}lo{1} - {2} < first{1} || hi{1} + {2} > end{1}", text.empty() ? "" : " || ", axis,
+                            around[axis]);
+    return text;
+  }
+
+  /// Threads take the cells of a tile, and those around it, in turn. @param condition "&& ..." on each; may be empty.
   template <class Body>
-  void write_cells(const std::array<int, 3>& around, Body body) {
+  void write_cells(const std::array<int, 3>& around, const std::string& condition, Body body) {
     const int wide = facts_.tile[0] + 2 * around[0], high = facts_.tile[1] + 2 * around[1];
     line(fmt::format("EACH_THREAD({}) for (int n = thread; n < {}; n += {}) {{", threads, wide * high, threads));
     line(fmt::format("const integer i = lo0 - {} + n % {}, j = lo1 - {} + n / {};", around[0], wide, around[1], wide));
-    line(fmt::format("if (i < hi0 + {} && j < hi1 + {}) {{", around[0], around[1]));
+    line(fmt::format("if (i < hi0 + {} && j < hi1 + {}{}) {{", around[0], around[1], condition));
     for (const int layout : facts_.layouts)
       line(fmt::format("const integer row{0} = stride_y{0} * j;", KernelText::suffix(layout)));
     for (std::size_t p = 0; p < places_.size(); ++p)
@@ -139,7 +167,7 @@ class TilesWriter {
     line("{");
     for (const int symbol : all_.begins_with)
       line(fmt::format("const {0}* const f{1} = (const {0}*){2};", type_of(symbol), symbol, in_memory(symbol)));
-    write_cells(all_.around, [&] {
+    write_cells(all_.around, "", [&] {
       for (const int symbol : all_.begins_with)
         line(
             fmt::format("s{0}[row_0 + i] = f{0}[row{1} + i];", symbol, KernelText::suffix(graph_.kind(symbol).layout)));
@@ -155,8 +183,58 @@ class TilesWriter {
       text_ += body.written_array(i, address(body.output_field(i)));
     for (const int axis : body.axes()) line(fmt::format("const double* const X{0} = L.coordinates[{0}];", axis));
     text_ += body.values(Level::launch);
-    write_cells(one.around, [&] { text_ += body.values(Level::row) + body.values(Level::cell) + body.outputs(); });
+    write_cells(one.around, is_within_walls(),
+                [&] { text_ += body.values(Level::row) + body.values(Level::cell) + body.outputs(); });
     line("}");
+  }
+
+  /// Where a tile meets walls: each cell beyond them for itself, from those within, in the order of the axes.
+  void write_beyond_walls(const KernelsOfTiles::One& one) {
+    const std::string meets = meets_walls(one.around);
+    if (meets.empty() || one.beyond_walls.empty()) return;
+    line(fmt::format("if ({}) {{", meets));
+    write_cells(one.around, fmt::format(" && !(1{})", is_within_walls()), [&] {
+      for (std::size_t axis = 0; axis < 2; ++axis) write_mirror(axis);
+      for (const KernelsOfTiles::BeyondWalls& array : one.beyond_walls) write_ghost(array);
+    });
+    line("}");
+  }
+
+  /// Along one axis, the layer of a ghost and the cell that it mirrors; of cells within the axis' walls, themselves.
+  void write_mirror(std::size_t axis) {
+    const char at = "ij"[axis];
+    if (!all_.has_walls[axis]) return line(fmt::format("const integer mirror{} = {};", axis, at));
+    line(fmt::format("const integer m{0} = {1} < first{0} ? first{0} - 1 - {1} : {1} - end{0};", axis, at));
+    line(fmt::format(
+        "const integer mirror{0} = {1} < first{0} ? first{0} + m{0} : m{0} >= 0 ? end{0} - 1 - m{0} : {1};", axis, at));
+  }
+
+  void write_ghost(const KernelsOfTiles::BeyondWalls& array) {
+    const std::string place = elsewhere_.at(array.symbol);
+    line("{");
+    line(fmt::format("{0} g = s{1}[row{2} + stride_y{2} * (mirror1 - j) + mirror0];", type_of(array.symbol),
+                     array.symbol, place));
+    for (std::size_t axis = 0; axis < 2; ++axis) {
+      if (!all_.has_walls[axis]) continue;
+      const char* const along = axis == 0 ? "mirror1" : "i";  // y's walls go on over the ghosts of x
+      line(fmt::format("if ({0} < first{1}) {2}", "ij"[axis], axis, ghost_text(array, axis, 0, along)));
+      line(fmt::format("else if ({0} >= end{1}) {2}", "ij"[axis], axis, ghost_text(array, axis, 1, along)));
+    }
+    line(fmt::format("s{0}[row{1} + i] = g;", array.symbol, place));
+    line("}");
+  }
+
+  /// Operations in the order of "fill_wall" (grid/cell_operations.hpp), for the same bits. A single that is subnormal
+  /// is stored as zero here, which is what kernels take it for where they read it.
+  std::string ghost_text(const KernelsOfTiles::BeyondWalls& array, std::size_t axis, std::size_t side,
+                         const char* along) const {
+    const WallOfTiles& wall = array.walls[axis][side];
+    if (wall.rule.sign == 0.0) return "g = 0;";
+    const std::string value = wall.values < 0 ? literal(wall.constant)
+                                              : fmt::format("((const double*){})[{}]", in_memory(wall.values), along);
+    return fmt::format("g = ({0})({1} * (1 + {2} * (double)m{3}) * {4} {5} (double)g);", type_of(array.symbol),
+                       literal(wall.rule.factor), literal(wall.rule.growth), axis, value,
+                       wall.rule.sign < 0.0 ? "-" : "+");
   }
 
   const KernelsOfTiles& all_;

@@ -61,6 +61,9 @@ struct Launch {
   std::int64_t row_y, row_z;         ///< of the accumulators: row of (j,k) is row_y*j + row_z*k
   std::int64_t times = 1;            ///< that a kernel with KernelSpec::Repeats is applied
   std::int64_t trail_step = 0;       ///< elements from what belongs to one time to that of the next one
+  /// Cells within walls: the first along x and y, then their ends; far away where this rank has no wall. What kernels
+  /// with tiles (emit_device_tiles.hpp) need, and they alone read: hosts' know no more than what comes before it.
+  const std::int64_t* within_walls = nullptr;
 };
 
 /// A loaded kernel, on whatever computes. Cheap to copy; valid as long as its library.

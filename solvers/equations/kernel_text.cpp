@@ -9,17 +9,13 @@
 #include "solvers/equations/columns.hpp"
 
 namespace hindsight {
-namespace {
 
-/// Exact and portable: hexadecimal floating point.
 std::string literal(double value) {
   if (value != value) return "not_a_number";
   if (value > 1.7976931348623157e308) return "infinity";
   if (value < -1.7976931348623157e308) return "(-infinity)";
   return fmt::format("{:a}", value);
 }
-
-}  // namespace
 
 KernelText::KernelText(const KernelSpec& kernel, const std::map<int, int>* scalars, bool repeats,
                        std::map<NodeId, std::string> given, std::map<int, std::string> elsewhere)

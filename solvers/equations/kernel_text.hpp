@@ -16,6 +16,9 @@
 
 namespace hindsight {
 
+/// Of a number in kernels: exact and portable, hexadecimal floating point.
+std::string literal(double value);
+
 /// The C of an operation on its arguments, all of them such elements; "" of leaves, and of operators that have to be
 /// discretised.
 std::string operation_text(Op op, const std::string& a, const std::string& b, const std::string& c,
@@ -24,7 +27,7 @@ std::string operation_text(Op op, const std::string& a, const std::string& b, co
 /// Whether they belong to a graph of singles, and flush subnormals (runtime/subnormals.hpp).
 bool are_of_singles(const std::vector<KernelSpec>& kernels);
 
-/// The C of Launch and ArrayStrides (kernel.hpp), for the host.
+/// The C of ArrayStrides, and of Launch (kernel.hpp) as far as hosts read it.
 inline constexpr const char* launch_text = R"(struct strides { integer y, z; };
 struct launch {
   double* const* fields;

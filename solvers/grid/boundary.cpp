@@ -33,10 +33,10 @@ void for_each_wall(const Grid& grid, int axis, int depth, const Box& over, const
     ghosts.ghost = at_element(field.cell, corner + step * (side == 0 ? -1 : n), field.element);
     ghosts.mirror = at_element(field.cell, corner + step * (side == 0 ? 0 : n - 1), field.element);
     ghosts.element = field.element;
-    ghosts.sign = wall.rule == WallRule::value ? -1.0 : wall.rule == WallRule::slope ? 1.0 : 0.0;
-    const double spacing = grid.axes()[a].spacing();
-    ghosts.factor = wall.rule == WallRule::value ? 2.0 : side == 0 ? -spacing : spacing;
-    ghosts.growth = wall.rule == WallRule::value ? 0.0 : 2.0;
+    const GhostRule rule = ghost_rule(wall.rule, side, grid.axes()[a].spacing());
+    ghosts.sign = rule.sign;
+    ghosts.factor = rule.factor;
+    ghosts.growth = rule.growth;
     ghosts.wall_stride = wall_layout_here.stride;
     ghosts.constant = wall.value.constant;
     if (wall.value.data != nullptr)
@@ -46,6 +46,11 @@ void for_each_wall(const Grid& grid, int axis, int depth, const Box& over, const
 }
 
 }  // namespace
+
+GhostRule ghost_rule(WallRule rule, std::size_t side, double spacing) {
+  if (rule == WallRule::zero) return {};
+  return rule == WallRule::value ? GhostRule{-1.0, 2.0, 0.0} : GhostRule{1.0, side == 0 ? -spacing : spacing, 2.0};
+}
 
 WallLayout wall_layout(const Grid& grid, int axis) {
   const auto [ap, aq] = tangential_axes(static_cast<std::size_t>(axis));

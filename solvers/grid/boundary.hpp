@@ -41,6 +41,12 @@ struct WallLayout {
 };
 WallLayout wall_layout(const Grid& grid, int axis);
 
+/// A ghost of layer m (0 at the wall) is sign * mirrored + factor * (1 + growth * m) * E; where the sign is 0 it is 0.
+struct GhostRule {
+  double sign = 0.0, factor = 0.0, growth = 0.0;
+};
+GhostRule ghost_rule(WallRule rule, std::size_t side, double spacing);
+
 /// Lower and upper walls of an axis.
 using Sides = std::array<bool, 2>;
 inline constexpr Sides both_sides{true, true};

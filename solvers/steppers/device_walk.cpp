@@ -51,6 +51,30 @@ KernelsOfTiles kernels_of(const std::vector<DeviceWalk::Stage>& stages, const st
   return kernels;
 }
 
+/// What a kernel reads beyond walls of the states that the one before it hands on.
+std::vector<KernelsOfTiles::BeyondWalls> beyond_walls(const DifferentiatedKernel& reader, const Grid& grid) {
+  std::vector<KernelsOfTiles::BeyondWalls> all;
+  const WallValues* const values = reader.walls();
+  const std::vector<int> states = reader.states();
+  for (std::size_t f = 0; values != nullptr && f < states.size(); ++f) {
+    all.push_back({states[f], {}});
+    for (int axis = 0; axis < 2; ++axis)
+      for (int side = 0; side < 2; ++side) {
+        const auto a = static_cast<std::size_t>(axis), s = static_cast<std::size_t>(side);
+        const Wall& wall = values->walls()[f][a][s];
+        all.back().walls[a][s] = {ghost_rule(wall.rule, s, grid.axes()[a].spacing()), wall.value.constant,
+                                  values->symbol(f, axis, side)};
+      }
+  }
+  return all;
+}
+
+void add_walls(KernelsOfTiles& kernels, const std::vector<DeviceWalk::Stage>& stages, const Grid& grid) {
+  for (std::size_t a = 0; a < 2; ++a) kernels.has_walls[a] = !grid.axes()[a].periodic;
+  for (std::size_t i = 0; i + 1 < stages.size(); ++i)
+    kernels.kernels[i].beyond_walls = beyond_walls(*stages[i + 1].kernel, grid);
+}
+
 /// Whether launches are what its steps take, and are gathered (Machine::batch), so that single steps cannot be timed.
 bool is_small(const Grid& grid, std::int64_t fields) {
   const std::int64_t values = grid.interior().cells() * fields;
@@ -60,7 +84,6 @@ bool is_small(const Grid& grid, std::int64_t fields) {
 bool suits(const Grid& grid, const std::vector<DeviceWalk::Stage>& stages) {
   if (grid.machine().is_host() || grid.dimensions() != 2 || stages.size() < 2) return false;
   if (std::holds_alternative<walks::Never>(Wavefront::asked())) return false;
-  if (!std::ranges::all_of(grid.axes(), &Axis::periodic)) return false;
   return std::ranges::all_of(stages, [](const DeviceWalk::Stage& stage) {
     const Pass* const pass = stage.kernel->pass(Direction::forward);
     return pass != nullptr && pass->is_everywhere() && stage.kernel->value().sums.empty();
@@ -80,7 +103,7 @@ std::array<int, 3> DeviceWalk::halo(const std::vector<Axis>& axes, int ranks, co
   if (axes.size() != 2 || std::holds_alternative<walks::Never>(Wavefront::asked())) return least;
   const std::array<int, 3> blocks = Grid::division(axes, least, ranks);
   for (std::size_t a = 0; a < axes.size(); ++a)
-    if (!axes[a].periodic || axes[a].cells / blocks[a] < (is_asked() ? 1 : thick) * layers[a]) return least;
+    if (axes[a].cells / blocks[a] < (is_asked() ? 1 : thick) * layers[a]) return least;
   return deeper(least, layers);
 }
 
@@ -90,7 +113,9 @@ std::optional<DeviceWalk> DeviceWalk::make(const Tables& tables, const std::vect
   const Layers layers = layers_of(stages);
   const std::array<int, 3> halo = tables.grid().layout().halo;
   if (deeper(halo, ghosts_of(stages, layers)) != halo) return std::nullopt;
-  const std::optional<DeviceSource> source = emit_device_tiles(kernels_of(stages, begins_with, layers));
+  KernelsOfTiles kernels = kernels_of(stages, begins_with, layers);
+  add_walls(kernels, stages, tables.grid());
+  const std::optional<DeviceSource> source = emit_device_tiles(kernels);
   if (!source) return std::nullopt;
   return DeviceWalk(tables, stages, std::ssize(begins_with), *source, layers.read);
 }

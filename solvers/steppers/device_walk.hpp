@@ -3,7 +3,7 @@
 //
 // Whether it pays depends on the device and on the equations: the first steps are taken so and pass by pass in turn,
 // the others the faster way. Small states of one rank are taken so from the start: launches are what their steps take.
-// On periodic planes; elsewhere steps are taken pass by pass.
+// On planes; elsewhere steps are taken pass by pass.
 #pragma once
 
 #include <array>

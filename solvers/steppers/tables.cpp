@@ -13,6 +13,7 @@ Tables::Tables(const Graph& graph, const Grid& grid, int sums)
       lost_sums_(static_cast<std::size_t>(sums), lost_.data()),
       strides_{{grid.layout().stride_y, grid.layout().stride_z}} {
   place_coordinates();
+  place_walls();
   if (graph.noises().empty()) return;
   std::vector<NoiseField> fields;
   for (const Noise& noise : graph.noises()) {
@@ -39,6 +40,15 @@ void Tables::place_coordinates() {
   for (std::size_t a = 0; a < grid_.axes().size(); ++a) coordinates_[a] = axes_.data() + origin[a];
 }
 
+void Tables::place_walls() {
+  for (int axis = 0; axis < 2; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    constexpr std::int64_t nowhere = std::int64_t{1} << 40U;
+    within_walls_[a] = grid_.is_wall(axis, 0) ? 0 : -nowhere;
+    within_walls_[2 + a] = grid_.is_wall(axis, 1) ? grid_.cells()[a] : nowhere;
+  }
+}
+
 void Tables::allocate(const std::vector<int>& symbols) {
   if (symbols.empty()) return;
   const Layout& layout = grid_.layout();
@@ -62,15 +72,16 @@ void Tables::copy_array(int symbol, const Tables& from, Machine& machine) const 
 
 Launch Tables::launch_block(const Box& box) const {
   const bool rows_are_cells = grid_.dimensions() <= 1;
-  return {fields_.data(),
-          scalars_.data(),
-          coordinates_.data(),
-          sums_.data(),
-          {box.lo[0], box.lo[1], box.lo[2]},
-          {box.hi[0], box.hi[1], box.hi[2]},
-          strides_.data(),
-          rows_are_cells ? 0 : 1,
-          rows_are_cells ? 0 : grid_.cells()[1]};
+  return {.fields = fields_.data(),
+          .scalars = scalars_.data(),
+          .coordinates = coordinates_.data(),
+          .sums = sums_.data(),
+          .lo = {box.lo[0], box.lo[1], box.lo[2]},
+          .hi = {box.hi[0], box.hi[1], box.hi[2]},
+          .strides = strides_.data(),
+          .row_y = rows_are_cells ? 0 : 1,
+          .row_z = rows_are_cells ? 0 : grid_.cells()[1],
+          .within_walls = within_walls_.data()};
 }
 
 void Tables::launch(const Kernel& kernel, const Box& box) const {

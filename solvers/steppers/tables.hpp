@@ -82,6 +82,7 @@ class Tables {
 
  private:
   void place_coordinates();
+  void place_walls();
   const Graph& graph_;
   const Grid& grid_;
   Element element_;  // of states
@@ -94,6 +95,7 @@ class Tables {
   Memory axes_;                        // coordinates where kernels read them, then those of walls
   std::int64_t wall_places_ = 0;
   std::array<const double*, 3> coordinates_{};
+  std::array<std::int64_t, 4> within_walls_{};  // see Launch
   std::vector<Memory> owned_;
   std::unique_ptr<NoiseFields> noise_;
   std::int64_t bytes_ = 0;

@@ -55,6 +55,12 @@ void WallValues::prepare(const KernelLibrary& library, Tables& tables) {
   }
 }
 
+int WallValues::symbol(std::size_t field, int axis, int side) const {
+  for (const Face& face : faces_)
+    if (face.field == field && face.axis == axis && face.side == side) return face.symbol;
+  return -1;
+}
+
 void WallValues::evaluate(Tables& tables) const {
   for (const Face& face : faces_) launch_on_wall(tables, (*library_)[face.kernel], face.axis, face.side);
 }

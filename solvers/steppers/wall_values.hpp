@@ -30,6 +30,8 @@ class WallValues {
   void evaluate(Tables& tables) const;
   /// As HaloExchange wants them, one per field.
   const std::vector<FieldWalls>& walls() const { return walls_; }
+  /// Of the array of one of them; -1: it is a constant.
+  int symbol(std::size_t field, int axis, int side) const;
 
  private:
   struct Face {

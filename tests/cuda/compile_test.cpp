@@ -42,20 +42,26 @@ TEST(CompilesAlone, WhatNoCaseGenerates) {
     }
 }
 
-/// All stages of Gray-Scott's step in one launch, and a block's memory.
+/// All stages of Gray-Scott's step in one launch, and a block's memory; on a periodic plane and between walls.
 TEST(CompilesAlone, AStepInTiles) {
   if (const cuda::CompilerReport report = cuda::compiler_report(); !report.is_there) GTEST_SKIP() << report.sentence;
-  for (const char* const precision : {"float64", "float32"}) {
+  for (const auto& [precision, has_walls] :
+       {std::pair("float64", false), {"float32", false}, {"float64", true}, {"float32", true}}) {
     const Session session(test::shipped_case("gray-scott", {std::string("precision=") + precision}), test::self(),
                           Sensitivities::none);
     const std::vector<KernelSpec>& stages = session.simulation().libraries().front()->specs();
     ASSERT_EQ(stages.size(), 4U);
     const Graph& graph = stages.front().roots().front().graph();
-    KernelsOfTiles step{"step", {graph.field_index("u@1"), graph.field_index("v@1")}, {4, 4, 0}, {}};
+    KernelsOfTiles step{
+        "step", {graph.field_index("u@1"), graph.field_index("v@1")}, {4, 4, 0}, {}, {has_walls, has_walls}};
+    const WallOfTiles constant{ghost_rule(WallRule::value, 0, 0.1), 0.5},
+        array{ghost_rule(WallRule::slope, 1, 0.1), 0.0, step.begins_with.front()};
     for (int around = 3; const KernelSpec& stage : stages) {
       step.kernels.push_back({&stage, {}, {around, around, 0}});
       for (const KernelSpec::Output& output : stage.outputs)
         if (around > 0) step.kernels.back().handed_on.push_back(graph.field_index(output.field));
+      for (const int symbol : step.kernels.back().handed_on)
+        if (has_walls) step.kernels.back().beyond_walls.push_back({symbol, {{{constant, array}, {array, constant}}}});
       --around;
     }
     const std::optional<DeviceSource> source = emit_device_tiles(step);
@@ -67,8 +73,8 @@ TEST(CompilesAlone, AStepInTiles) {
       EXPECT_EQ(kernel.spilled_bytes, 0) << architecture;
       EXPECT_GT(kernel.shared_bytes, 24 << 10) << architecture;
       EXPECT_LE(kernel.shared_bytes, 48 << 10) << architecture;
-      std::printf("%s, %s: %d registers, %d bytes shared, tiles of %d x %d\n", precision, architecture,
-                  kernel.registers, kernel.shared_bytes, source->kernels.front().tile[0],
+      std::printf("%s, %s%s: %d registers, %d bytes shared, tiles of %d x %d\n", precision, architecture,
+                  has_walls ? ", walls" : "", kernel.registers, kernel.shared_bytes, source->kernels.front().tile[0],
                   source->kernels.front().tile[1]);
     }
   }

@@ -49,6 +49,11 @@ class DifferentiatedKernel {
   void make_walls(const std::string& prefix, const Derivatives& wanted, std::vector<KernelSpec>& wall_kernels);
   bool crosses_walls() const { return cross_walls(model_, request_.expressions); }
 
+  /// What states beyond walls follow from; null where it reads none there.
+  const WallValues* walls() const { return walls_ ? &*walls_ : nullptr; }
+  /// Symbols of the states that it reads, one per field.
+  std::vector<int> states() const { return symbols(request_.states); }
+
   /// The arrays of the states' directions.
   std::vector<std::string> directions() const;
   /// What exists of a direction, in the order in which it runs.
