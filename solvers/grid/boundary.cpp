@@ -33,10 +33,7 @@ void for_each_wall(const Grid& grid, int axis, int depth, const Box& over, const
     ghosts.ghost = at_element(field.cell, corner + step * (side == 0 ? -1 : n), field.element);
     ghosts.mirror = at_element(field.cell, corner + step * (side == 0 ? 0 : n - 1), field.element);
     ghosts.element = field.element;
-    const GhostRule rule = ghost_rule(wall.rule, side, grid.axes()[a].spacing());
-    ghosts.sign = rule.sign;
-    ghosts.factor = rule.factor;
-    ghosts.growth = rule.growth;
+    ghosts.rule = ghost_rule(wall.rule, side, grid.axes()[a].spacing());
     ghosts.wall_stride = wall_layout_here.stride;
     ghosts.constant = wall.value.constant;
     if (wall.value.data != nullptr)

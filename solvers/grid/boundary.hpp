@@ -41,10 +41,7 @@ struct WallLayout {
 };
 WallLayout wall_layout(const Grid& grid, int axis);
 
-/// A ghost of layer m (0 at the wall) is sign * mirrored + factor * (1 + growth * m) * E; where the sign is 0 it is 0.
-struct GhostRule {
-  double sign = 0.0, factor = 0.0, growth = 0.0;
-};
+/// What ghosts beyond the wall of this side (0 lower, 1 upper) of an axis of so wide cells follow.
 GhostRule ghost_rule(WallRule rule, std::size_t side, double spacing);
 
 /// Lower and upper walls of an axis.

@@ -32,7 +32,7 @@ void for_ghosts(const WallGhosts w, Number* ghosts, Number* mirrors, Work work) 
     for (std::int64_t begin = 0; begin < w.count[0]; begin += at_once) {
       const std::int64_t end = std::min(begin + at_once, w.count[0]), place = w.wall_stride * q;
       for (std::int64_t m = 0; m < w.layers; ++m) {
-        const double factor = w.factor * (1 + w.growth * static_cast<double>(m));
+        const double factor = w.rule.factor_of(m);
         Number* const ghost = ghosts + w.strides[1] * q + w.step * m;
         Number* const mirror = mirrors + w.strides[1] * q - w.step * m;
         if (w.strides[0] == 1)
@@ -64,7 +64,7 @@ class HostOperations final : public CellOperations {
     fill(w, reinterpret_cast<float*>(w.ghost), reinterpret_cast<float*>(w.mirror));
   }
   void transpose_wall(const WallGhosts& w) const override {
-    const double sign = w.sign;
+    const double sign = w.rule.sign;
     double* const bars = w.bar;
     if (sign == 0.0)
       return for_ghosts(w, w.ghost, w.mirror, [](double& ghost, double&, std::int64_t, double) { ghost = 0.0; });
@@ -122,7 +122,7 @@ class HostOperations final : public CellOperations {
   /// With what is the same in all ghosts outside of their loops.
   template <class Number>
   static void fill(const WallGhosts& w, Number* ghosts, Number* mirrors) {
-    const double sign = w.sign, constant = w.constant;
+    const double sign = w.rule.sign, constant = w.constant;
     const double* const values = w.value;
     if (sign == 0.0)
       return for_ghosts(w, ghosts, mirrors, [](Number& ghost, Number, std::int64_t, double) { ghost = 0; });

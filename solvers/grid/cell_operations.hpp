@@ -42,6 +42,13 @@ struct CellBlock {
   Element element = Element::float64;
 };
 
+/// What a ghost beyond a wall follows: in layer m (0 at the wall) it is sign * mirrored + factor_of(m) * E, where E is
+/// what the wall gives; where the sign is 0, it is 0.
+struct GhostRule {
+  double sign = 0.0, factor = 0.0, growth = 0.0;
+  double factor_of(std::int64_t layer) const { return factor * (1 + growth * static_cast<double>(layer)); }
+};
+
 /// The ghosts beyond one wall of one field, and what they follow from. Layer 0 lies at the wall; its cell (p,q),
 /// counted from 0, is ghost[strides[0]*p + strides[1]*q], the one that it mirrors is mirror[...]. Further layers follow
 /// at `step` from the ghosts and at -step from the mirrored cells.
@@ -49,9 +56,8 @@ struct WallGhosts {
   std::array<std::int64_t, 2> count{0, 0}, strides{1, 1};
   std::int64_t layers = 0, step = 1;
   double *ghost = nullptr, *mirror = nullptr;  ///< of `element`; all else are doubles
-  double sign = 0.0;                  ///< of the mirrored value: a ghost is factor * E + sign * mirror; 0: it is 0
-  double factor = 0.0, growth = 0.0;  ///< of E, in layer m: factor * (1 + growth * m)
-  const double* value = nullptr;      ///< E of (p,q) at value[p + wall_stride*q]; null: `constant`
+  GhostRule rule;
+  const double* value = nullptr;  ///< E of (p,q) at value[p + wall_stride*q]; null: `constant`
   double constant = 0.0;
   double* bar = nullptr;  ///< transposed: what E's derivative adds to, as `value`; may be null
   std::int64_t wall_stride = 0;
