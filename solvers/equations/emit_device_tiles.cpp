@@ -224,8 +224,8 @@ class TilesWriter {
     line("}");
   }
 
-  /// Operations in the order of "fill_wall" (grid/cell_operations.hpp), for the same bits. A single that is subnormal
-  /// is stored as zero here, which is what kernels take it for where they read it.
+  /// Operations in the order of "fill_wall" (grid/cell_operations_device.cpp), for the same bits. A single that is
+  /// subnormal is stored as zero here, which is what kernels take it for where they read it.
   std::string ghost_text(const KernelsOfTiles::BeyondWalls& array, std::size_t axis, std::size_t side,
                          const char* along) const {
     const WallOfTiles& wall = array.walls[axis][side];

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "solvers/equations/emit_device.hpp"
-#include "solvers/grid/boundary.hpp"
+#include "solvers/grid/cell_operations.hpp"
 
 namespace hindsight {
 

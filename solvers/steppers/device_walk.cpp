@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "solvers/equations/emit_device_tiles.hpp"
+#include "solvers/grid/boundary.hpp"
 #include "solvers/steppers/reads.hpp"
 #include "solvers/steppers/wavefront.hpp"
 

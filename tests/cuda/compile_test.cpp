@@ -3,6 +3,7 @@
 #include "runtime/cuda/nvrtc.hpp"
 #include "solvers/equations/emit_device_tiles.hpp"
 #include "solvers/equations/random.hpp"
+#include "solvers/grid/boundary.hpp"
 #include "tests/support.hpp"
 
 namespace hindsight {
